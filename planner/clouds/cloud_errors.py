@@ -1,4 +1,4 @@
-"""Errors of a cloud by their meaning for a run. Each cloud translates its own error codes into these."""
+"""Cloud errors by their meaning for a run. Each cloud translates its own error codes into these."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ T = TypeVar("T")
 
 
 class NoCapacityError(ProviderRefusedError):
-    """The cloud lacks such machines at this place just now; another place may have them."""
+    """The cloud has no capacity for such machines at this place now; another place may have it."""
 
 
 class QuotaExceededError(ProviderRefusedError):
-    """The account may not have so many machines in this region."""
+    """The account may not have this many machines in this region."""
 
 
 class PermissionDeniedError(ProviderRefusedError):
-    """The account may not do this at all; no other place would help. `reason` is what the cloud alone says of it."""
+    """The account may not do this at all; no other place would help. `reason` is the cloud's own explanation."""
 
     def __init__(self, message: str, details: Sequence[str] = (), *, reason: str = "") -> None:
         super().__init__(message, details)
@@ -32,7 +32,7 @@ class StillInUseError(IoFailureError):
 
 
 class RefusedCallError(IoFailureError):
-    """The cloud answered a call with an error `code` that has no meaning of its own to the planner."""
+    """The cloud answered a call with an error `code` that the planner does not handle."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
@@ -40,15 +40,15 @@ class RefusedCallError(IoFailureError):
 
 
 class NotFoundError(RefusedCallError):
-    """What the call names does not exist, or is not known yet."""
+    """The resource that a call names does not exist, or is not known yet."""
 
 
 class DuplicateError(RefusedCallError):
-    """What the call would create exists already."""
+    """The resource that a call would create already exists."""
 
 
 class PassingError(IoFailureError):
-    """A failure that may pass; `untouched` when the call certainly did nothing."""
+    """A failure that may pass; `untouched` if the call certainly did nothing."""
 
     def __init__(self, message: str, *, untouched: bool = False) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class UncertainError(IoFailureError):
 
 
 def worst_of(errors: Sequence[PlannerError]) -> PlannerError:
-    """Return the error that counts most: a denial, then a quota, then a lack of capacity, then the first one."""
+    """Return the most important error: a denial, then a quota, then a lack of capacity, then the first one."""
     by_weight = (PermissionDeniedError, QuotaExceededError, NoCapacityError, PlannerError)
     return next(error for weight in by_weight for error in errors if isinstance(error, weight))
 
@@ -72,8 +72,9 @@ def call_translating_errors(
     failure_of: Callable[[Exception], CallFailure | None],
     meaning_of: Callable[[CallFailure], PlannerError],
 ) -> T:
-    """Make a call; raise what its failure means. A failure to which the cloud gave a code means `meaning_of` it; one of
-    the account denies every call."""
+    """Make a call and raise what its failure means: `meaning_of` it if the cloud gave a code; account failures deny
+    all.
+    """
     try:
         return call()
     except Exception as error:

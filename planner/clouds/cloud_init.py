@@ -1,7 +1,7 @@
-"""The cloud-init of a machine: at boot it formats each disk, and sets the time of its own end.
+"""The cloud-init document of a machine: at boot it formats each disk and schedules the machine's end.
 
-Stock Ubuntu and Debian images carry cloud-init on all clouds. It holds no secret, because everybody on the machine, and
-everybody who may describe the machine, can read it.
+Stock Ubuntu and Debian images have cloud-init on all clouds. The document holds no secret, because everybody on the
+machine, and everybody who may describe the machine, can read it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 DISKS_DIRECTORY: Final = "/mnt/planner"
-"""Where disks are mounted: disk0, disk1, ..."""
+"""Directory where disks are mounted: disk0, disk1, ..."""
 
 MKFS_OPTIONS: Final = "-q -F -m 0 -E lazy_itable_init=1,lazy_journal_init=1,nodiscard"
 MOUNT_OPTIONS: Final = "noatime,nodiratime,noinit_itable"
@@ -102,6 +102,7 @@ write_files:
 {hosts}runcmd:
   - [systemctl, daemon-reload]
   - [systemctl, enable, --now, planner-end.timer]
+  - [sh, -c, 'test "$(date +%s)" -lt {end_s} || systemctl start planner-end.service']
   - [/usr/local/sbin/planner-host-keys]
   - [mkdir, -p, {directory}]
   - [/usr/local/sbin/planner-disks]
@@ -109,13 +110,17 @@ write_files:
 
 
 def cloud_config(*, expires_at: datetime, hosts: Mapping[str, str] | None = None) -> str:
-    """Return the cloud-init document of every machine of a run that ends by itself at `expires_at`.
+    """Return the cloud-init document for a run's machines, which end automatically at `expires_at`.
 
-    `hosts` gives names addresses that the network's own name service would not give (IP address by name).
+    A date that has passed before the first boot never triggers a systemd timer (systemd issue 13584). So the first boot
+    compares it with the clock, too.
+
+    `hosts` maps names to IP addresses that the network's own name service does not have.
     """
     end = expires_at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return _CLOUD_CONFIG.format(
         end=end,
+        end_s=round(expires_at.timestamp()),
         keys=_indented(_KEYS_SCRIPT),
         disks=_indented(_DISKS_SCRIPT),
         directory=DISKS_DIRECTORY,
@@ -134,14 +139,14 @@ def _hosts(hosts: Mapping[str, str]) -> str:
 
 _KEYS_BEGIN: Final = "-----BEGIN SSH HOST KEY KEYS-----"
 _KEYS_END: Final = "-----END SSH HOST KEY KEYS-----"
-"""What cloud-init puts around the host keys."""
+"""cloud-init's marker after the host keys."""
 
 
 def host_keys_in(console: str) -> tuple[str, ...]:
     """Return the public SSH host keys on a console, each as `type key`; none until all are there.
 
-    The kernel writes to the console too, in the middle of lines: what is not a whole key is left out. Keys that are
-    told twice, by us and later by cloud-init, count once.
+    The kernel writes to the console too, in the middle of lines: incomplete keys are left out. Keys that are printed
+    twice, by us and later by cloud-init, count once.
     """
     between = console.partition(_KEYS_BEGIN)[2].rpartition(_KEYS_END)[0]
     words = [line.split() for line in between.splitlines()]
@@ -149,7 +154,7 @@ def host_keys_in(console: str) -> tuple[str, ...]:
 
 
 def _is_key(key_type: str, text: str) -> bool:
-    """Say whether this is a whole public key: fields with their lengths before them, the type first (RFC 4253, 6.6)."""
+    """Return whether this is a whole public key: length-prefixed fields, the type first (RFC 4253, 6.6)."""
     try:
         rest = b64decode(text, validate=True)
     except ValueError:

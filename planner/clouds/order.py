@@ -1,4 +1,4 @@
-"""A run's order to a cloud: the cluster, its places, its end, and who may reach it."""
+"""Order for a run's machines: the cluster, its places, its end, and who may reach it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class VolumeOrder:
 
     @classmethod
     def of(cls, volumes: VolumeSet) -> Self:
-        """Order what a plan counts on."""
+        """Return the order for a plan's volumes."""
         return cls(
             volume_type=volumes.volume_type,
             count=volumes.count,
@@ -32,15 +32,15 @@ class VolumeOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOffer:
-    """One cluster that would do, as the plan ranked it.
+    """One suitable cluster, as the plan ranked it.
 
-    `nodes` must work; `spares` are launched besides. `local_disks` are bought for each node, besides those of its type.
-    `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all planned nodes with
-    volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within `late_s`, None in
-    orders of earlier versions. `pricing` is that of all machines but the head, which is always on demand; where they
-    differ, `head_usd_per_hour` is the head's planned price, None where it is not known. `bandwidth_weighting` is EC2's
-    name of how network and volumes share their bandwidth, '' for its default. `price_source` tells whose prices these
-    are.
+    `nodes` must work; `spares` are launched in addition. `local_disks` are bought for each node, in addition to those
+    of its type. `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all
+    planned nodes with volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within
+    `late_s`, None in orders of earlier versions. `pricing` is that of all machines but the head, which is always on
+    demand; where they differ, `head_usd_per_hour` is the head's planned price, None where unknown.
+    `bandwidth_weighting` is EC2's name for the split of bandwidth between network and volumes, '' for its default.
+    `price_source` names the source of these prices.
     """
 
     instance_type: str
@@ -62,23 +62,23 @@ class ClusterOffer:
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
-        """Read what `dataclasses.asdict` gave, from JSON."""
+        """Read the output of `dataclasses.asdict`, from JSON."""
         volumes = VolumeOrder(**document["volumes"]) if document["volumes"] else None
         return cls(**{**document, "regions": tuple(document["regions"]), "volumes": volumes})
 
     @property
     def type_with_disks(self) -> str:
-        """The type, told from the same one with other disks bought for it: n2-standard-32+16."""
+        """The type with the disks bought for it, unlike the same type with other disks: n2-standard-32+16."""
         return f"{self.instance_type}+{self.local_disks}" if self.local_disks else self.instance_type
 
     @property
     def is_spot(self) -> bool:
-        """Whether all machines but the head may be taken back."""
+        """True if the cloud may take back all machines but the head."""
         return self.pricing == "spot"
 
     @property
     def on_demand(self) -> Self:
-        """The same cluster bought on demand, at the price of its head."""
+        """The same cluster bought on demand, at its head's price."""
         head = self.head_usd_per_hour or self.price_usd_per_hour
         per_hour = self.usd_per_hour + self.nodes * (head - self.price_usd_per_hour)
         total = (
@@ -95,39 +95,39 @@ class ClusterOffer:
 
     @property
     def needed_s(self) -> float:
-        """Within how many seconds a whole run must be expected to end."""
+        """Seconds within which a whole run must be expected to end."""
         return self.late_s or self.expected_s
 
     @property
     def machines(self) -> int:
-        """How many are launched."""
+        """Number of machines launched."""
         return self.nodes + self.spares
 
     @property
     def launched_usd_per_hour(self) -> float:
-        """What all launched machines cost, spares and volumes included."""
+        """Hourly cost of all launched machines, spares and volumes included."""
         return self.usd_per_hour * self.machines / self.nodes + self._head_surcharge_usd_per_hour
 
     @property
     def head_machine_usd_per_hour(self) -> float:
-        """What the head costs, with its volumes."""
+        """Hourly cost of the head, with its volumes."""
         own = self.price_usd_per_hour if self.head_usd_per_hour is None else self.head_usd_per_hour
         return self.node_usd_per_hour + own - self.price_usd_per_hour
 
     @property
     def _head_surcharge_usd_per_hour(self) -> float:
-        """What the head costs beyond one of the others."""
+        """Hourly cost of the head beyond that of another machine."""
         return self.head_machine_usd_per_hour - self.node_usd_per_hour
 
     @property
     def node_usd_per_hour(self) -> float:
-        """What one machine other than the head costs, with its volumes."""
+        """Hourly cost of one machine other than the head, with its volumes."""
         return self.usd_per_hour / self.nodes
 
     @property
     def ceiling_usd_per_hour(self) -> float | None:
-        """The most that all launched machines may cost: spot ones may rise to the on-demand price, None where that is
-        not known.
+        """Highest hourly cost of all launched machines: spot prices may rise to the on-demand price, None where that is
+        unknown.
         """
         if not self.is_spot:
             return self.launched_usd_per_hour
@@ -137,14 +137,14 @@ class ClusterOffer:
         return self.machines * (self.node_usd_per_hour + rise)
 
     def with_head(self, usd_per_hour: float | None) -> Self:
-        """Return the choice with another price of its head, in the expected cost, too."""
+        """Return the choice with another price of its head, included in the expected cost."""
         priced = replace(self, head_usd_per_hour=usd_per_hour)
         added = priced._head_surcharge_usd_per_hour - self._head_surcharge_usd_per_hour
         return replace(priced, total_usd=self.total_usd + added * self.expected_s / 3600)
 
     @classmethod
     def of(cls, candidate: Candidate, *, regions: tuple[str, ...], late_s: float) -> Self:
-        """Order what a plan recommends, in its own region first; 95 of 100 whole runs end within `late_s`."""
+        """Return the offer for a recommendation, its own region first; 95 of 100 whole runs end within `late_s`."""
         overhead_s = sum(candidate.overheads_s.values())
         return cls(
             instance_type=candidate.cloud_type,
@@ -166,16 +166,18 @@ class ClusterOffer:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """All that `up` needs to know. `choices` are tried in turn; `expires_at` is when every machine ends by itself.
+    """Everything that `up` needs to know. `choices` are tried in turn; `expires_at` is when every machine ends
+    automatically.
 
     `ssh_from` is the only network, in CIDR notation, that reaches the head; `staging` opens the nodes' way to the
-    cloud's object store; `node_identity` is what they are to the cloud, '' for nobody: an instance profile (EC2), a
+    cloud's object store; `node_identity` is their identity in the cloud, '' for none: an instance profile (EC2), a
     service account (Compute Engine), a user-assigned identity (Azure); `image` replaces the stock machine image.
-    `subnet` is one that exists already, for all machines; '' makes a network of the run's own. The head has a public
-    address unless `is_private`; `jump` is the machine through which the caller's own ssh reaches it, '' for none.
-    `reservation` is capacity that is reserved already, for all machines: a capacity reservation (EC2), a reservation
-    (Compute Engine), a capacity reservation group (Azure); '' for none. `user_tags` go on everything, besides
-    the run's own. `origin` tells runs that other machines began with the same identity.
+    `subnet` is an existing one for all machines; '' makes a network for the run. The head has a public address unless
+    `is_private`; `jump` is the machine through which the caller's ssh reaches it, '' for none. `reservation` is
+    capacity reserved beforehand for all machines: a capacity reservation (EC2), a reservation (Compute Engine), a
+    capacity reservation group (Azure); '' for none. `user_tags` go on everything, in addition to the run's own.
+    `origin` identifies runs that other machines began with the same identity. `account` is what the cloud
+    bills: an account (AWS), a project (Google) or a subscription (Azure); '' in orders of earlier versions.
     """
 
     run: str
@@ -194,10 +196,11 @@ class Order:
     reservation: str = ""
     user_tags: tuple[tuple[str, str], ...] = ()
     origin: str = ""
+    account: str = ""
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of every resource, in what all clouds take: lower-case letters, digits, '-' and '_'."""
+        """The tags of every resource, in characters that all clouds take: lower-case letters, digits, '-' and '_'."""
         own = {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
         return dict(self.user_tags) | own | ({"planner-origin": self.origin} if self.origin else {})
 
@@ -207,7 +210,7 @@ class Order:
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Self:
-        """Read what `to_dict` gave."""
+        """Read the output of `to_dict`."""
         choices = tuple(map(ClusterOffer.from_dict, document["choices"]))
         tags = tuple((key, value) for key, value in document.get("user_tags", ()))
         expires_at = parse_stamp(document["expires_at"])
@@ -220,10 +223,10 @@ def added_disks(instance_type: str) -> int:
 
 
 def stamp(moment: datetime) -> str:
-    """Write a moment as a tag may hold it: 20261121t164500z."""
+    """Return a time in a form that tags can hold: 20261121t164500z."""
     return moment.astimezone(UTC).strftime("%Y%m%dt%H%M%Sz")
 
 
 def parse_stamp(text: str) -> datetime:
-    """Read what `stamp` wrote. Raises ValueError for anything else."""
+    """Return the time that `stamp` wrote. Raises ValueError for anything else."""
     return datetime.strptime(text, "%Y%m%dt%H%M%Sz").replace(tzinfo=UTC)

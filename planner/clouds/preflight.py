@@ -14,18 +14,18 @@ from planner.clouds.protocol import Finding, Place, Preflight, Resource
 from planner.errors import ProviderRefusedError
 
 _AT_ONCE: Final = 16
-"""Checks at the same time; each waits for a call or two of its own, and clouds take ten reads a second and more."""
+"""Parallel checks; each waits for a call or two of its own, and clouds accept ten or more reads a second."""
 
 
-class AskedOnce:
-    """Answers that several checks of one preflight need, even at the same time: each is asked for once."""
+class AnswerCache:
+    """Cache of answers that several checks of one preflight need, even at the same time: each is asked for once."""
 
     def __init__(self) -> None:
         self._answers: dict[Hashable, Future[Any]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, key: Hashable, ask: Callable[[], Any]) -> Any:
-        """Return what the first `ask` of a key returned, or raise what it raised."""
+        """Return the result of a key's first `ask`, or raise its error."""
         mine: Future[Any] = Future()
         with self._lock:
             answer = self._answers.setdefault(key, mine)
@@ -38,7 +38,7 @@ class AskedOnce:
 
 
 class Unnoted:
-    """A journal of what is not made: a preflight only pretends to launch."""
+    """A journal that records nothing: a preflight only simulates a launch."""
 
     def intend(self, resource_kind: str, *, name: str, region: str) -> None:
         """See Journal."""
@@ -46,7 +46,7 @@ class Unnoted:
     def made(self, resource: Resource) -> None:
         """See Journal."""
 
-    def not_made(self, resource_kind: str, *, name: str) -> None:
+    def creation_refused(self, resource_kind: str, *, name: str) -> None:
         """See Journal."""
 
     def ordered(self) -> tuple[Resource, ...]:
@@ -56,16 +56,14 @@ class Unnoted:
 
 @dataclass(kw_only=True)
 class PreflightLog:
-    """Collects what a preflight finds out, in the order of its checks."""
+    """Collector of a preflight's findings, in the order of its checks."""
 
     findings: list[Finding] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     price_usd_per_hour: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def run_at_once(self, checks: Sequence[Callable[[PreflightLog], Any]]) -> list[Any]:
-        """Run checks at the same time, each with a log of its own; add what they found, and return what they returned,
-        in their order.
-        """
+        """Run checks in parallel, each with its own log; add their findings and return their results in their order."""
         logs = [PreflightLog() for _ in checks]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             returned = list(pool.map(lambda check, log: check(log), checks, logs))
@@ -81,12 +79,12 @@ class PreflightLog:
         return finding.ok is not False
 
     def add_all(self, findings: Iterable[Finding]) -> bool:
-        """Add findings, and return whether none of them is against a launch."""
+        """Add findings, and return whether none of them forbids a launch."""
         return not [finding for finding in findings if not self.add(finding)]
 
     @contextmanager
     def noting_refusals(self, subject: str) -> Iterator[None]:
-        """Add what a cloud refuses to tell as a finding, and go on."""
+        """Record a cloud's refusals to answer as a finding, and go on."""
         try:
             yield
         except ProviderRefusedError as error:
@@ -97,8 +95,8 @@ class PreflightLog:
         return self.add(Finding(subject=subject, ok=ok, text=text))
 
     def note_prices(self, choice: ClusterOffer, region: str, price: Callable[[str], float | None]) -> None:
-        """Set today's prices beside the planned ones: `price` by how machines are bought, None where not stated. The
-        head of spot machines is bought on demand.
+        """Record today's prices next to the planned ones: `price` by how machines are bought, None where not stated.
+        The head of spot machines is bought on demand.
         """
         self.note_price(choice, region, price(choice.pricing))
         head = price("on-demand") if choice.is_spot else None
@@ -106,7 +104,7 @@ class PreflightLog:
             self.price_usd_per_hour[choice.type_with_disks, region, "on-demand"] = head
 
     def note_price(self, choice: ClusterOffer, region: str, usd_per_hour: float | None) -> None:
-        """Set today's price of a node beside the planned one; None is a price that the cloud does not state."""
+        """Record today's price of a node next to the planned one; None is a price that the cloud does not state."""
         bought = "spot price" if choice.is_spot else "price"
         planned, subject = choice.price_usd_per_hour, f"{bought} of {choice.instance_type} in {region}"
         if usd_per_hour is None:
@@ -123,7 +121,7 @@ class PreflightLog:
         self.places += [Place(choice=choice, region=region, zone=zone) for zone in zones]
 
     def result(self) -> Preflight:
-        """Return what was collected."""
+        """Return the findings, places and prices."""
         return Preflight(
             findings=tuple(self.findings), places=tuple(self.places), price_usd_per_hour=self.price_usd_per_hour
         )

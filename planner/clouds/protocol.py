@@ -1,8 +1,8 @@
-"""The protocol of a cloud: what every cloud must be able to do for a run, and the values it answers with.
+"""Protocol of a cloud: the calls that every cloud must support for a run, and the values they return.
 
 `planner/clusters/provisioning/` drives a provider: preflight, then prepare and launch at one place after another, then
-a watch on the nodes. To take down, it deletes stage by stage what the tags find. A provider keeps nothing of a run
-between calls: all it must know is in the tags, so that another process can end a run.
+a watch on the nodes. Take-down deletes stage by stage the resources that the tags find. A provider keeps no state of a
+run between calls: everything it needs is in the tags, so that another process can end a run.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
-from planner.clouds.cloud_errors import NotFoundError, StillInUseError
+from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.order import ClusterOffer, Order, parse_stamp
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError
 
 NodeState = Literal["starting", "running", "stopped", "ended"]
-"""One that has stopped does not work any more, and is paid for until it is ended."""
+"""State of a machine. A stopped one no longer works, but is billed until it is ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a choice is tried; `zone` is '' for a cloud or region without."""
+    """Where a choice is tried; `zone` is '' for a cloud or region without zones."""
 
     choice: ClusterOffer
     region: str
@@ -31,7 +31,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """For people: 81 x i4i.8xlarge in us-east-1b."""
+        """Text for people: 81 x i4i.8xlarge in us-east-1b."""
         spot = " (spot, the head on demand)" if self.choice.is_spot else ""
         weighting = f" ({self.choice.bandwidth_weighting})" if self.choice.bandwidth_weighting else ""
         return f"{self.choice.machines} x {self.choice.instance_type}{weighting}{spot} in {self.zone or self.region}"
@@ -39,8 +39,8 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Resource:
-    """Something that exists in the cloud and may cost money. `ending` means that its deletion has been accepted; `name`
-    is what the run calls it, '' where it is not told; `owner` and `origin` say who began the run, and where.
+    """An existing resource in the cloud that may cost money. `ending` means that its deletion has been accepted; `name`
+    is the run's name for it, '' where unknown; `owner` and `origin` identify who began the run, and where.
     """
 
     kind: str
@@ -55,12 +55,12 @@ class Resource:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others: its kind and id."""
+        """Unique key: kind and id."""
         return self.kind, self.id
 
     @classmethod
     def from_tags(cls, tags: Mapping[str, str], *, resource_kind: str, id: str, region: str, ending: bool) -> Self:
-        """Return a resource of the run that its tags name; `expires_at` is None unless the tags hold a moment."""
+        """Return the resource of the run that its tags name; `expires_at` is None unless the tags hold a time."""
         try:
             expires_at = parse_stamp(tags.get("planner-expires", ""))
         except ValueError:
@@ -78,7 +78,7 @@ class Resource:
 
     @property
     def text(self) -> str:
-        """For people: instance i-0123 in us-east-1 (run x)."""
+        """Text for people: instance i-0123 in us-east-1 (run x)."""
         return f"{self.kind} {self.id} in {self.region} (run {self.run})"
 
 
@@ -90,8 +90,8 @@ def require_named(run: str | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A machine of a run. `id` may serve as the name of a file or a host. Addresses are '' until the cloud has given
-    them; `reason` says why one has ended.
+    """A machine of a run. `id` may serve as the name of a file or a host. Addresses are '' until the cloud assigns
+    them; `reason` is why a machine ended.
     """
 
     id: str
@@ -107,13 +107,13 @@ class Node:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it does not work any more, paid for or not."""
+        """True if it no longer works, billed or not."""
         return self.state in ("stopped", "ended")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that preflight looked at: well (True), a reason against (False), or unknown (None)."""
+    """Result of one check of a preflight: good (True), a reason against (False), or unknown (None)."""
 
     subject: str
     ok: bool | None
@@ -122,9 +122,8 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
-    """What was found before anything was created. `places` are those left to try, in order; prices are US dollars per
-    node-hour as of now, by (`ClusterOffer.type_with_disks`, region, how they are bought), and lack what could not be
-    asked.
+    """Findings before anything is created. `places` are those left to try, in order; prices are current US dollars per
+    node-hour, by (`ClusterOffer.type_with_disks`, region, how they are bought), without prices that could not be read.
     """
 
     findings: tuple[Finding, ...]
@@ -134,7 +133,7 @@ class Preflight:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedRequest:
-    """A request that would be made: to which service and region, and all of its parameters."""
+    """A request that would be made: its service, region and all parameters."""
 
     service: str
     region: str
@@ -143,63 +142,68 @@ class PlannedRequest:
 
 
 class Journal(Protocol):
-    """Where a provider notes what it is about to create, before it does, and what came of it."""
+    """Where a provider records each creation before it starts, and its outcome."""
 
     def intend(self, resource_kind: str, *, name: str, region: str) -> None:
-        """Note, durably, that a create call follows."""
+        """Record, durably, that a create call follows."""
 
     def made(self, resource: Resource) -> None:
-        """Note that the cloud has answered."""
+        """Record that the cloud has answered."""
 
-    def not_made(self, resource_kind: str, *, name: str) -> None:
-        """Note that the cloud has said no."""
+    def creation_refused(self, resource_kind: str, *, name: str) -> None:
+        """Record that the cloud has refused."""
 
     def ordered(self) -> tuple[Resource, ...]:
-        """Return what was made and is not proven gone."""
+        """Return the resources made and not proven gone."""
 
 
 class Provider(Protocol):
     """A cloud. All errors are PlannerErrors: the refusals above, or IoFailureError when it cannot be reached."""
 
     cloud: str
+    account_setting: str
+    """Environment variable that chooses the account, project or subscription."""
     stages: tuple[tuple[str, ...], ...]
-    """Kinds of resources in the order they can be deleted; the next stage begins when nothing of this one is left."""
+    """Kinds of resources in the order of deletion; the next stage begins when nothing of this one is left."""
     tied_to_zone: frozenset[str]
-    """Kinds that must go before another zone of the region is tried; the others serve there too."""
+    """Kinds that must be removed before another zone of the region is tried; the others serve there too."""
 
     def require_access(self) -> None:
-        """Raise PermissionDeniedError when there are no credentials here, or no project or subscription is named;
+        """Raise PermissionDeniedError where there are no credentials, or no project or subscription is set;
         BadInputError without the SDK.
         """
 
     def identity(self) -> str:
-        """Return who the cloud says the caller is, '' where it does not say."""
+        """Return the caller's name according to the cloud, '' where it gives none."""
+
+    def account(self) -> str:
+        """Return where the cloud bills what is made here; see Order."""
 
     def dry_run(self) -> tuple[Provider, list[PlannedRequest]]:
-        """Return a provider that only pretends to create and delete, and the list in which its requests appear.
+        """Return a provider that only simulates creation and deletion, and the list of its requests.
 
-        It asks nobody: words in <angle brackets> stand for what only the account knows.
+        It asks nobody: words in <angle brackets> stand for values that only the account knows.
         """
 
     def dry_run_place(self, order: Order) -> Place:
-        """Return a place to dry_run_requests at, when preflight cannot be had."""
+        """Return a place for dry_run_requests when there is no preflight."""
 
     def preflight(self, order: Order) -> Preflight:
-        """Look at credentials, permissions, quota, offerings and prices; create nothing."""
+        """Check credentials, permissions, quota, offerings and prices; create nothing."""
 
     def prepare(self, order: Order, place: Place, journal: Journal) -> None:
-        """Create all that machines need at a place; what the run already has there is kept and used."""
+        """Create everything that machines need at a place, and reuse what the run already has there."""
 
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
-        """Launch so many machines, one of them as the head if `head`: all or none. Those of a spot choice may be taken
-        back, except the head. `round` tells a further launch at one place from a repetition of the first.
+        """Launch `machines` machines, one of them as the head if `head`: all or none. Those of a spot choice may be
+        taken back, except the head. `round` distinguishes a further launch at one place from a repetition of the first.
         """
 
-    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
-        """Let `order.ssh_from`, and nobody else, reach the head by SSH. The new rule comes before the old ones go."""
+    def restrict_ssh(self, order: Order, place: Place, journal: Journal) -> None:
+        """Let only `order.ssh_from` reach the head by SSH. The new rule is added before the old ones are removed."""
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
-        """Return the machines of a run that a region knows, ended ones included as long as it does."""
+        """Return the machines of a run in a region, including ended ones while the region still knows them."""
 
     def terminate(self, nodes: Sequence[Node]) -> None:
         """End some machines of a run for good."""
@@ -208,25 +212,25 @@ class Provider(Protocol):
         """Return every region that the account may use."""
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
-        """Return what of these kinds carries this run's tag, or any run's."""
+        """Return the resources of these kinds with this run's tag, or any run's."""
 
     def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
-        """Return those of some resources, of one kind and region, that exist, each asked for by its id."""
+        """Return those of some resources, of one kind and region, that exist, each looked up by its id."""
 
     def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
-        """Return what somebody else, such as a service of the account, put into networks among some resources of a run,
-        and what removes it: until then they cannot be deleted.
+        """Return what others, such as a service of the account, put into networks among a run's resources, and what
+        removes it: until then the networks cannot be deleted.
         """
 
     def delete(self, resources: Sequence[Resource]) -> None:
-        """Delete resources of one kind and region; one that is gone already is well. Raises StillInUseError for what
-        has to wait; the rest is deleted all the same.
+        """Delete resources of one kind and region; those already gone are no error. Raises StillInUseError for those
+        that must wait; the rest is deleted all the same.
         """
 
 
 @runtime_checkable
-class TellsHostKeys(Protocol):
-    """A provider that can read what a machine wrote to its console while it booted."""
+class ReadsConsole(Protocol):
+    """A provider that can read a machine's console output from its boot."""
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
         """Return the machine's public SSH host keys, each as `type key`; none until the console shows them."""
@@ -241,10 +245,11 @@ ANYWHERE: Final = "0.0.0.0/0"
 def delete_each(resources: Sequence[Resource], delete: Callable[[Resource], None], *, at_once: int = 1) -> None:
     """Call `delete` for each resource whose deletion has not been accepted yet, `at_once` calls at a time.
 
-    A resource that is gone already is no error. Raises StillInUseError naming those that must wait, after all others
-    have been asked for.
+    A resource that is gone already is no error. After requesting all deletions, raises the first refusal, else
+    StillInUseError naming those that must wait.
     """
     waiting: list[str] = []
+    refused: list[PlannerError] = []
 
     def attempt(resource: Resource) -> None:
         try:
@@ -253,8 +258,12 @@ def delete_each(resources: Sequence[Resource], delete: Callable[[Resource], None
             pass
         except StillInUseError as error:
             waiting.append(str(error))
+        except (RefusedCallError, PermissionDeniedError) as error:  # of this one: a machine may be protected
+            refused.append(error)
 
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(attempt, [resource for resource in resources if not resource.ending]))
+    if refused:
+        raise refused[0]
     if waiting:
         raise StillInUseError(f"{len(waiting)} of {len(resources)} still in use", waiting)

@@ -1,4 +1,4 @@
-"""The clouds that machines can be rented from, by name."""
+"""Clouds that machines can be rented from, by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLOUDS: Final = ("aws", "gcp", "azure")
 
 
 def provider_of(cloud: str, *, policy: RetryPolicy | None = None) -> Provider:
-    """Return the provider of a cloud. Raises BadInputError for a cloud that only plans are made for."""
+    """Return the provider of a cloud. Raises BadInputError for a cloud that can only be planned for."""
     if cloud == "aws":
         from planner.clouds.aws.provider import AwsProvider
 

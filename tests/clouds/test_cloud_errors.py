@@ -1,4 +1,4 @@
-"""What a cloud's errors mean, and which of several counts."""
+"""Meanings of clouds' errors, and the one that counts when there are several."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
         ("UnauthorizedOperation", PermissionDeniedError),
         ("VcpuLimitExceeded", QuotaExceededError),
         ("MaxSpotInstanceCountExceeded", QuotaExceededError),
+        ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", QuotaExceededError),  # dstackai/dstack issue 886
         ("UnfulfillableCapacity", NoCapacityError),
         ("DependencyViolation", StillInUseError),
         ("InvalidGroup.InUse", StillInUseError),
@@ -53,9 +54,26 @@ def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
 
 
 def test_a_zone_that_is_closed_to_the_account_is_one_without_room() -> None:
-    """EC2 says so by the code of a wrong value, as reported: hashicorp/terraform issue 3434."""
+    """EC2 reports it with the code for an invalid value: hashicorp/terraform issue 3434."""
     text = "Value (us-east-1e) for parameter availabilityZone is invalid. Subnets can be created in us-east-1a"
     assert type(aws.meaning_of("InvalidParameterValue", text, what="create_subnet")) is NoCapacityError
+
+
+def test_a_region_that_is_closed_to_the_account_leaves_the_others() -> None:
+    """UA-TECH-POWER/DDoS_terraform_aws issue 5; SUSE-Enceladus/img-proof pull request 212; Azure/azure-cli issue 32567.
+    All of them were taken for refusals that hold in every region.
+    """
+    organisation = "Location ZONE:us-east1-b violates constraint constraints/gcp.resourceLocations on the resource x"
+    refusals = [
+        aws.meaning_of("PendingVerification", "Your request for this region is being validated", what="run_instances"),
+        gcp.meaning_of("conditionNotMet", organisation, what="instances.bulkInsert"),
+        azure.meaning_of("RequestDisallowedByAzure", "best available regions", status=403, what="creating network"),
+    ]
+    assert [type(refusal) for refusal in refusals] == [QuotaExceededError] * 3
+    assert all("allow another region" in refusal.message for refusal in refusals)
+    assert type(gcp.meaning_of("conditionNotMet", "constraints/compute.trustedImageProjects", what="x")) is (
+        PermissionDeniedError
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,6 +105,8 @@ def test_a_quota_of_calls_per_minute_passes() -> None:
         ("ZonalAllocationFailed", 409, NoCapacityError),
         ("AuthorizationFailed", 403, PermissionDeniedError),
         ("QuotaExceeded", 409, QuotaExceededError),
+        ("PublicIPCountLimitReached", 400, QuotaExceededError),  # openshift/openshift-azure issue 2252
+        ("StaticPublicIPCountLimitReached", 400, QuotaExceededError),
         ("ResourceGroupNotFound", 404, NotFoundError),
         ("NicInUse", 400, StillInUseError),
         ("InvalidParameter", 400, RefusedCallError),

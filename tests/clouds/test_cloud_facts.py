@@ -1,4 +1,4 @@
-"""Emulators do what documents say: each refusal of theirs, and each fact that the code relies on, has its row."""
+"""Emulators follow the documents: each of their refusals, and each fact that the code relies on, has a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 FACTS = (TESTS.parent / "docs" / "clouds.md").read_text("utf-8").partition("## Documented facts")[2]
 REFUSAL = re.compile(r"""(?:EC2ClientError\(|RefusedError\(\s*\d+,|<Code>)\s*"?([A-Za-z][\w.]*)(?:"|</Code>)""")
-"""How the emulators refuse; their codes are written out."""
+"""A refusal in an emulator's source; the codes are written out there."""
 
 
 def rows() -> list[list[str]]:
@@ -19,7 +19,7 @@ def rows() -> list[list[str]]:
 
 
 def test_each_refusal_of_an_emulator_has_a_row() -> None:
-    emulators = [path.read_text("utf-8") for path in (TESTS / "emulators").glob("*.py")]
+    emulators = [path.read_text("utf-8") for path in (TESTS / "emulators").rglob("*.py")]
     codes = {code for text in emulators for code in REFUSAL.findall(text)}
     assert {"InsufficientInstanceCapacity", "SkuNotAvailable", "QUOTA_EXCEEDED"} < codes
     assert sorted(code for code in codes if f"`{code}`" not in FACTS) == []

@@ -1,10 +1,10 @@
-"""What a machine does when it boots."""
+"""A machine's actions at boot."""
 
 from __future__ import annotations
 
 import os
 import subprocess
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,21 @@ def test_a_timer_ends_the_machine_in_universal_time() -> None:
     assert "/etc/hosts" not in files
 
 
+@pytest.mark.parametrize(("left", "is_late"), [(timedelta(hours=2), False), (timedelta(days=-1), True)])
+def test_a_machine_that_boots_after_its_end_ends_at_once(tmp_path: Path, left: timedelta, is_late: bool) -> None:
+    """A date that is past when a timer first starts never comes."""
+    (tmp_path / "systemctl").write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    (tmp_path / "systemctl").chmod(0o755)
+    commands = yaml.safe_load(cloud_config(expires_at=datetime.now(UTC) + left))["runcmd"]
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (done,) = (
+        subprocess.run(command, env=path, capture_output=True, text=True, check=True)
+        for command in commands
+        if command[0] == "sh"
+    )
+    assert done.stdout == ("start planner-end.service\n" if is_late else "")
+
+
 def test_the_disks_script_is_sound_shell() -> None:
     script = files_of(cloud_config(expires_at=END))["/usr/local/sbin/planner-disks"]
     assert script.startswith("#!/bin/sh\n") and f'mount -o {MOUNT_OPTIONS} "$1" "{DISKS_DIRECTORY}/$2"' in script
@@ -36,7 +51,7 @@ def test_the_disks_script_is_sound_shell() -> None:
 
 
 def test_formatting_a_large_disk_writes_no_inode_tables(tmp_path: Path) -> None:
-    """The tables of a disk of 3.75 TB alone are about 60 GB; a sparse file shows what is written."""
+    """The tables of a 3.75 TB disk alone take about 60 GB; a sparse file shows the amount written."""
     disk = tmp_path / "disk"
     with disk.open("wb") as file:
         file.truncate(3_750_000_000_000)
@@ -68,7 +83,7 @@ sh ./planner-disks
 cat /etc/fstab; findmnt --noheadings --output SOURCE,TARGET -R /mnt
 cat /mnt/planner/disks
 """
-"""What a machine does at boot, with mounts that nobody else sees."""
+"""A machine's actions at boot, with mounts that no other process sees."""
 
 
 @pytest.mark.needs_root(why="makes a file system on a loop device and mounts it")
@@ -76,7 +91,7 @@ cat /mnt/planner/disks
     "mounted", ["", "defaults,nofail,x-systemd.after=cloud-init.service,_netdev,comment=cloudconfig"]
 )
 def test_a_disk_is_used_although_cloud_init_has_mounted_it(tmp_path: Path, mounted: str) -> None:
-    """As Azure's resource disk is at /mnt, by a name that lasts; the floppy is left alone."""
+    """Azure's resource disk is mounted at /mnt, under a permanent name; the floppy is left alone."""
     with (tmp_path / "disk").open("wb") as file:
         file.truncate(1 << 30)
     (tmp_path / "lsblk").write_text(LSBLK, "utf-8")
@@ -146,12 +161,12 @@ def test_half_a_list_is_none() -> None:
     ],
 )
 def test_what_the_kernel_says_among_them_is_no_key(line: str) -> None:
-    """As a real console showed: `-----BEGIN SSH H[  142.238100] kernel speaks` among others."""
+    """From a real console: `-----BEGIN SSH H[  142.238100] kernel speaks`, among others."""
     assert host_keys_in(f"{KEYS_BEGIN}\n{line}\n{ECDSA} root@node\n{KEYS_END}\n") == (ECDSA,)
 
 
 def test_what_is_damaged_the_first_time_is_read_the_second_time() -> None:
-    """We tell them before the disks are formatted, cloud-init after it."""
+    """The planner's script prints the keys before the disks are formatted, cloud-init after."""
     first = f"{KEYS_BEGIN}\n{ED25519[:50]}[  1.0] kernel\n{ECDSA} root@node\n{KEYS_END}\n"
     assert host_keys_in(first) == (ECDSA,)
     assert host_keys_in(f"{first}{KEYS_BEGIN}\n{ED25519} a\n{ECDSA} a\n{KEYS_END}\n") == (ECDSA, ED25519)

@@ -1,12 +1,14 @@
-"""Every command that needs an account says in one line that there is none, and in the next how to get one."""
+"""Every command that needs an account reports in one line that there is none, and in the next how to get one."""
 
 from __future__ import annotations
 
 import os
 import socket
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -28,14 +30,14 @@ EXPECTED = {
 
 @pytest.fixture
 def silent_server() -> Iterator[str]:
-    """A metadata server that takes connections and never answers, as behind some firewalls."""
+    """A metadata server that accepts connections and never answers, as behind some firewalls."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
 @pytest.fixture(autouse=True)
 def nobody(tmp_path: Path, silent_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody without any account, on a machine outside all clouds; Azure has a subscription, which is no secret."""
+    """Remove all credentials, as on a machine outside all clouds; Azure keeps a subscription, which is not secret."""
     for name in list(os.environ):
         if name.startswith(("AWS_", "GOOGLE_", "GCE_", "CLOUDSDK_", "AZURE_", "MSI_", "IDENTITY_")):
             monkeypatch.delenv(name)
@@ -76,7 +78,7 @@ def test_the_instruments_too() -> None:
 
 @pytest.mark.parametrize("command", ["status", "down"])
 def test_a_run_of_this_machine_too(command: str) -> None:
-    """Nothing is said to be left, or gone, where nobody could look."""
+    """Without access, no resource is reported as left or gone."""
     from planner.clusters.provisioning.order_from_plan import Limits, order_of
     from planner.clusters.provisioning.run_directory import RunDirectory
 
@@ -138,6 +140,32 @@ def test_answers_of_aws(code: str, text: str) -> None:
     assert failure is not None and text in failure.text and failure.hints[-1] == f"no ({code})"
 
 
+@pytest.mark.parametrize("code", ["RequestExpired", "AuthFailure", "SignatureDoesNotMatch"])
+@pytest.mark.parametrize(("off_s", "text"), [(5410, "1 h 30 min behind"), (-5410, "1 h 30 min ahead")])
+def test_a_wrong_clock_is_not_blamed_on_the_credentials(code: str, off_s: int, text: str) -> None:
+    """aws/aws-sdk-java issue 519; EngineerBetter/control-tower issue 51."""
+    from botocore.exceptions import ClientError
+
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=off_s), usegmt=True)
+    answer: Any = {"Error": {"Code": code, "Message": "no"}, "ResponseMetadata": {"HTTPHeaders": {"date": date}}}
+    failure = aws.failure_of(ClientError(answer, "DescribeRegions"))
+    assert failure is not None and failure.text == f"AWS: this machine's clock is {text}"
+    assert "timedatectl" in failure.hints[0] and failure.hints[1] == f"no ({code})"
+
+
+def test_a_wrong_clock_on_the_other_clouds() -> None:
+    from azure.core.exceptions import ClientAuthenticationError
+    from google.auth.exceptions import RefreshError
+
+    jwt = "invalid_grant: Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."
+    assertion = "AADSTS700024: Client assertion is not within its valid time range."
+    failures = [gcp.failure_of(RefreshError(jwt)), azure.failure_of(ClientAuthenticationError(assertion))]
+    assert [failure and failure.text for failure in failures] == [
+        "Google Cloud: this machine's clock is wrong",
+        "Azure: this machine's clock is wrong",
+    ]
+
+
 def test_errors_of_google() -> None:
     from google.api_core.exceptions import Forbidden, NotFound
     from google.auth.exceptions import DefaultCredentialsError, RefreshError
@@ -179,7 +207,7 @@ def test_errors_of_azure() -> None:
 
 @pytest.mark.parametrize("url", ["s3://bucket/in", "gs://bucket/in", "az://bucket/in"])
 def test_object_stores(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is asked of a store that nothing here opens."""
+    """Stores that nothing here can open are not contacted."""
     monkeypatch.setattr(store_access, "_has_metadata_server", lambda scheme: False)
     object_store._store.cache_clear()
     with pytest.raises(ProviderRefusedError, match=r"no (credentials|storage account)") as refused:

@@ -1,4 +1,4 @@
-"""Orders: prices, times, tags, and the way to JSON and back."""
+"""Orders: prices, times, tags, and conversion to JSON and back."""
 
 from __future__ import annotations
 

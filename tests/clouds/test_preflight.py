@@ -1,4 +1,4 @@
-"""What a preflight collects: findings, places and today's prices."""
+"""Results of a preflight: findings, places and today's prices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from emulated_ec2 import choice
 
 from planner.clouds.cloud_errors import PassingError
-from planner.clouds.preflight import AskedOnce, PreflightLog
+from planner.clouds.preflight import AnswerCache, PreflightLog
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.order_from_plan import at_todays_price
 
@@ -32,7 +32,7 @@ def test_todays_price_stands_beside_the_planned_one(usd_per_hour: float | None, 
 
 
 def test_the_same_type_with_other_disks_has_a_price_of_its_own() -> None:
-    """Google's machines are of one type with 16 disks or 24: the price that was looked up last held for all."""
+    """Google's machines are of one type with 16 disks or 24; the price looked up last used to apply to all."""
     log, choices = PreflightLog(), [choice(local_disks=disks) for disks in (24, 16, 0)]
     for each_choice, usd in zip(choices, (3.0, 2.0, 1.0), strict=True):
         log.note_price(each_choice, "r", usd)
@@ -62,7 +62,7 @@ def test_only_a_reason_against_keeps_a_place_from_being_tried() -> None:
 
 
 def test_checks_run_at_once_and_are_reported_in_their_order() -> None:
-    """Each of three checks waits until all have begun; the second is refused a place."""
+    """Each of three checks waits until all have started; the second is refused a place."""
     log, all_began = PreflightLog(), threading.Barrier(3)
 
     def check(name: str, own: PreflightLog) -> bool:
@@ -74,7 +74,7 @@ def test_checks_run_at_once_and_are_reported_in_their_order() -> None:
 
 
 def test_what_several_checks_need_is_asked_for_once() -> None:
-    once, asked = AskedOnce(), []
+    once, asked = AnswerCache(), []
 
     def ask() -> str:
         asked.append(1)

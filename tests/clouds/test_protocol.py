@@ -1,4 +1,4 @@
-"""The values that providers answer with."""
+"""Values returned by providers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from ipaddress import ip_network
 import pytest
 from emulated_ec2 import choice
 
-from planner.clouds.cloud_errors import NotFoundError, StillInUseError
+from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, RefusedCallError, StillInUseError
 from planner.clouds.protocol import HEAD_SUBNET, NETWORK, NODES_SUBNET, Place, Resource, delete_each
+from planner.errors import PlannerError
 
 
 def test_tags_name_run_owner_and_end() -> None:
@@ -60,3 +61,24 @@ def test_all_are_asked_for_and_those_that_wait_are_named(at_once: int) -> None:
         delete_each(resources, delete, at_once=at_once)
     assert sorted(asked) == ["free", "gone", "used"]
     assert raised.value.details == ("used by i-1",)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize(
+    "refusal", [RefusedCallError("protected against deletion", code="x"), PermissionDeniedError("not yours")]
+)
+def test_one_that_is_refused_keeps_no_other_running(at_once: int, refusal: PlannerError) -> None:
+    """A machine with deletion protection: hashicorp/terraform-provider-google pull request 1211."""
+    asked: list[str] = []
+
+    def delete(doomed: Resource) -> None:
+        asked.append(doomed.id)
+        if doomed.id == "protected":
+            raise refusal
+        if doomed.id == "used":
+            raise StillInUseError("used by i-1")
+
+    names = ["protected", "used", *(f"free-{n}" for n in range(30))]
+    with pytest.raises(type(refusal), match=str(refusal)):
+        delete_each([resource(name) for name in names], delete, at_once=at_once)
+    assert sorted(asked) == sorted(names)

@@ -1,4 +1,4 @@
-"""What each cloud's user data does on a real Debian: booted, restarted and ended, with the product's own ssh."""
+"""Each cloud's user data on a real Debian: booted, restarted and ended, using the product's own ssh."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NO_CREDENTIALS = {
     "GOOGLE_APPLICATION_CREDENTIALS": "", "CLOUDSDK_CONFIG": "/none", "AZURE_CONFIG_DIR": "/none",
 }  # fmt: skip
 PATIENT = RetryPolicy(poll_s=1.0, join_s=1200.0)
-"""An emulated machine on a busy one boots in minutes."""
+"""An emulated machine takes minutes to boot on a busy host."""
 MOST_WRITTEN_BYTES = 200e6
-"""On both disks; their inode tables would have 59 GB."""
+"""Bytes written to both disks together; their inode tables would take 59 GB."""
 
 
 class Started(NamedTuple):
-    """A machine that is on, the way to it, its process here, and when it ends."""
+    """A running machine, its connection, its process here, and its scheduled end."""
 
     machine: RealMachine
     ssh: Ssh
@@ -55,7 +55,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def user_data(cloud: str, emulator: str, *, expires_at: datetime) -> str:
-    """Return what the product asks this cloud to give to a machine."""
+    """Return the user data that the product asks this cloud to give a machine."""
     order = importlib.import_module(emulator).order("vm", staging=True, expires_at=expires_at)
     requests = rehearse(order, provider_of(cloud)).requests
     return next(data for request in requests if (data := _user_data(request)))
@@ -77,7 +77,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     yield tmp_path
     for disk in tmp_path.glob("nvme*"):
-        disk.unlink()  # what looks into kept folders should not see terabytes
+        disk.unlink()  # programs that look into kept folders should not see terabytes
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def test_a_machine_prepares_itself_and_ends(image: Path, folder: Path, provider:
 
 
 def require_verified_login(start: Started) -> None:
-    """The key is on the console in time, is the one that the machine has, and nothing is pinned unseen."""
+    """The key appears on the console in time and is the machine's own, and nothing is pinned unseen."""
     begun, machine, told = time.monotonic(), start.machine, list[str]()
     wait_until(lambda: machine.host_keys(machine.node))
     tell("host keys on the console", seconds_since(begun))
-    provider: Provider = machine  # type: ignore[assignment]  # it only tells host keys
+    provider: Provider = machine  # type: ignore[assignment]  # it only returns host keys
     bootstrap.wait_for_head(start.ssh, machine.node, provider, policy=PATIENT, say=told.append)
     assert told == ["waiting for the head to answer"] and start.ssh.verified_nodes == {machine.node.id}
     start.ssh.run(HEAD, bootstrap._BEGIN_SETUP, within_s=1200)
@@ -130,7 +130,7 @@ def require_verified_login(start: Started) -> None:
 
 
 def require_disks(start: Started) -> None:
-    """Both are where the product looks, as it asks, empty, and hardly anything was written to prepare them."""
+    """Both are mounted where the product looks, with its options, empty, and preparing them wrote hardly anything."""
     stand_in = "cd planner; mkdir -p venv/bin; ln -s /bin/true venv/bin/python\n"
     script = stand_in + bootstrap._END_SETUP.format(disks=DISKS_DIRECTORY)
     equipped = bootstrap._equip_node(start.ssh, start.machine.node, script, policy=PATIENT)
@@ -149,7 +149,7 @@ def require_disks(start: Started) -> None:
 
 
 def require_limits(ssh: Ssh) -> None:
-    """A login has few files by its soft limit; Ray gets what its hard limit allows."""
+    """A login may open few files by its soft limit; Ray gets all that the hard limit allows."""
     before, after, most = map(
         int, ssh.run(HEAD, f"ulimit -S -n\n{_FILES}ulimit -S -n; ulimit -H -n", within_s=60).split()
     )
@@ -159,7 +159,7 @@ def require_limits(ssh: Ssh) -> None:
 
 
 def require_closed_doors(start: Started) -> None:
-    """No password is asked for, root does not get in, and not even the user without the run's key."""
+    """No password is requested, root cannot log in, and neither can the user without the run's key."""
     attempts = {
         "ubuntu": ["-o", "PubkeyAuthentication=no", "-o", "PreferredAuthentications=password,keyboard-interactive"],
         "root": [],
@@ -174,7 +174,7 @@ def require_closed_doors(start: Started) -> None:
 
 
 def require_end(start: Started) -> None:
-    """The timer waits for the moment when the run expires."""
+    """The timer is set for the run's expiry."""
     shown = "TZ=UTC systemctl show --property=NextElapseUSecRealtime --value planner-end.timer"
     assert start.ssh.run(HEAD, shown, within_s=60).strip() == f"{start.expires_at:%a %Y-%m-%d %H:%M:%S} UTC"
 
@@ -184,15 +184,15 @@ def mounts(ssh: Ssh) -> list[str]:
 
 
 def identities(ssh: Ssh) -> list[str]:
-    """Return the file systems' own identities, which a disk has from its formatting, in the order of the directories.
-    That of the devices changes from boot to boot.
+    """Return the UUIDs of the file systems, set when they are formatted, in the order of the directories. The order of
+    the devices changes from boot to boot.
     """
     places = [f"{DISKS_DIRECTORY}/disk{number}" for number in range(2)]
     return [ssh.run(HEAD, f"findmnt --noheadings --output UUID {place}", within_s=60).strip() for place in places]
 
 
 def answer(start: Started) -> None:
-    """Return when it lets us in."""
+    """Return when the machine accepts a login."""
     begun = time.monotonic()
 
     def lets_in() -> bool:
@@ -206,7 +206,7 @@ def answer(start: Started) -> None:
 
 
 def end(start: Started, script: str) -> None:
-    """Run what ends it, and return when it is off."""
+    """Run the script that ends the machine, and return when it is off."""
     assert start.process.poll() is None, "it has not ended before"
     begun = time.monotonic()
     with contextlib.suppress(UnreachableError):  # it may be off before it answers

@@ -1,4 +1,4 @@
-"""Machines behind an emulated EC2, and the software that they get."""
+"""Machines behind an emulated EC2, and the software installed on them."""
 
 from __future__ import annotations
 

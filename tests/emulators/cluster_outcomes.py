@@ -1,21 +1,21 @@
-"""Lives of a cluster under a fault, as tests expect them to end, and the judges that make the fault."""
+"""Expected outcomes of a cluster's life under a fault, and the judges that cause the fault."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from emulated_cloud import QUICK, EmulatedCloud
-from fault_proxy import Fault, Seen
+from fault_proxy import Fault, ProxiedRequest
 
 from planner.clouds.calls.retry import RetryPolicy
 
-Judge = Callable[[Seen], Fault]
+Judge = Callable[[ProxiedRequest], Fault]
 
 
 def once_each(cloud: EmulatedCloud, fault: Fault, met: set[str]) -> Judge:
-    """Fail the first request of every action, which `met` then holds."""
+    """Fail the first request of every action and add it to `met`."""
 
-    def judge(seen: Seen) -> Fault:
+    def judge(seen: ProxiedRequest) -> Fault:
         if not cloud.is_meant(seen) or seen.action in met:
             return None
         met.add(seen.action)
@@ -30,7 +30,7 @@ def always(cloud: EmulatedCloud, action: str, fault: Fault) -> Judge:
 
 
 def went_up(cloud: EmulatedCloud, *more: str, beside: int = 0) -> str:
-    """See the cluster come up, nothing twice, with `beside` machines that have ended; return what was said."""
+    """Require that the cluster comes up, nothing twice, plus `beside` machines that have ended; return the output."""
     ended = cloud.planner(*cloud.up, *more)
     assert ended.code == 0, ended.text
     whole = {
@@ -42,14 +42,14 @@ def went_up(cloud: EmulatedCloud, *more: str, beside: int = 0) -> str:
 
 
 def went_down(cloud: EmulatedCloud) -> None:
-    """See `down` remove everything."""
+    """Require that `down` removes everything."""
     ended = cloud.planner("cluster", "down", cloud.runs()[0])
     assert ended.code == 0, ended.text
     assert cloud.left() == {}
 
 
 def refused(cloud: EmulatedCloud, *, code: int = 4, policy: RetryPolicy = QUICK) -> str:
-    """See `up` end with a code and nothing left; return what was said."""
+    """Require that `up` ends with a code and nothing left; return the output."""
     ended = cloud.planner(*cloud.up, policy=policy)
     assert ended.code == code, ended.text
     assert cloud.left() == {}

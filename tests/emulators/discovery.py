@@ -1,6 +1,6 @@
-"""Google's discovery documents as judges: whether the API knows a request, or an answer, down to each field.
+"""Google's discovery documents as judges: whether the API knows a request or an answer, down to each field.
 
-A request may not set what is marked output only.
+A request may not set fields marked output only.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _COMMON = {"$alt", "alt"}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that the API knows: which method, with which names in its path, its query and its body."""
+class ApiCall:
+    """A request that the API knows: its method, and the names in its path, its query and its body."""
 
     method: str
     path: dict[str, str]
@@ -29,7 +29,7 @@ class Asked:
 
 
 class WrongRequestError(Exception):
-    """The API knows no such request."""
+    """The API does not know such a request."""
 
 
 class Discovery:
@@ -46,15 +46,15 @@ class Discovery:
         for name, resource in resources.items():
             for verb, method in resource.get("methods", {}).items():
                 path = re.escape(method["path"])
-                for word, rule in method.get("parameters", {}).items():  # {+word} takes slashes, as its pattern has it
+                for word, rule in method.get("parameters", {}).items():  # {+word} accepts slashes, as its pattern does
                     path = path.replace(rf"\{{\+{word}\}}", f"(?P<{word}>{rule.get('pattern', '[^:]+').strip('^$')})")
                 pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/:]+)", path)
                 whole = re.compile("/" + re.escape(self._document["servicePath"]) + pattern)
                 yield f"{prefix}{name}.{verb}", method["httpMethod"], whole, method
             yield from self._all(resource.get("resources", {}), f"{prefix}{name}.")
 
-    def asked(self, http_method: str, path: str, query: dict[str, str], body: bytes) -> Asked | None:
-        """Return what a request asks for, None when it is for another API.
+    def asked(self, http_method: str, path: str, query: dict[str, str], body: bytes) -> ApiCall | None:
+        """Return the content of a request, None when it is for another API.
 
         Raises WrongRequestError for parameters or fields that the API does not know, or values that do not fit.
         """
@@ -66,7 +66,7 @@ class Discovery:
                 wrong += self._wrong(method.get("request", {}), content, "body", asking=True) if body else []
                 if wrong:
                     raise WrongRequestError(f"{name}: {'; '.join(wrong)}")
-                return Asked(method=name, path=match.groupdict(), query=query, body=content)
+                return ApiCall(method=name, path=match.groupdict(), query=query, body=content)
         return None
 
     def require_known(self, name: str, answer: dict[str, Any]) -> None:
@@ -95,7 +95,7 @@ class Discovery:
                 yield f"{name}={value} does not match {rule['pattern']}"
 
     def _wrong(self, schema: dict[str, Any], value: Any, where: str, *, asking: bool) -> Iterator[str]:
-        """Yield what of a value, in a request if `asking`, does not fit a schema."""
+        """Yield the parts of a value, in a request if `asking`, that do not fit a schema."""
         schema = self.resolved(schema)
         json_type = schema.get("type")
         if json_type == "object":

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import emulated_cloud
 from emulated_cloud import EmulatedCloud, served, write_plan
-from fault_proxy import Answer, Seen
+from fault_proxy import Answer, ProxiedRequest
 
 from planner.api.recommend import recommend
 from planner.clouds.order import ClusterOffer, Order
@@ -23,7 +23,7 @@ IN_GROUP = (
 
 
 class EmulatedAzure(EmulatedCloud):
-    """An Azure that can be told how to be, and to fail."""
+    """An Azure whose state and failures a test can set."""
 
     cloud = "azure"
     region, other_region = "eastus", "westus2"
@@ -46,7 +46,7 @@ class EmulatedAzure(EmulatedCloud):
     building = frozenset(f"PUT {name}" for name in IN_GROUP)
 
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this emulator."""
+        """Return the variables that direct the SDK to this emulator."""
         return {"AZURE_SUBSCRIPTION_ID": "s", **self.usual_environment(), "PLANNER_SETTINGS": str(self.settings_file)}
 
     @property
@@ -54,15 +54,15 @@ class EmulatedAzure(EmulatedCloud):
         return self.plan.with_name("settings.toml")
 
     def refusal(self, code: str, *, status: int = 400) -> Answer:
-        """Return an answer of Azure that refuses."""
+        """Return a refusal by Azure."""
         body = json.dumps({"error": {"code": code, "message": "so it is"}})
         return Answer(status=status, body=body, headers={"Content-Type": "application/json"})
 
-    def zone_of(self, launch: Seen) -> str:
+    def zone_of(self, launch: ProxiedRequest) -> str:
         return re.findall(r"/planner-r\d+-\d+-\w+?-([^/]+)/", launch.path)[0]
 
-    def of_a_run(self, seen: Seen) -> bool:
-        """Say whether a request asks for what a run has."""
+    def of_a_run(self, seen: ProxiedRequest) -> bool:
+        """Return whether a request is for a run's resources."""
         return "planner-r" in seen.path
 
 
@@ -81,7 +81,7 @@ def emulated_azure(home: Path) -> Iterator[EmulatedAzure]:
 
 
 def action_of(method: str, path: str) -> str:
-    """Return what a request does to which kind: PUT virtualMachines, DELETE resourceGroups, GET usages."""
+    """Return a request's verb and kind: PUT virtualMachines, DELETE resourceGroups, GET usages."""
     match = re.fullmatch(
         r"/subscriptions/[^/]+(?:/resourcegroups(?:/[^/]+)?)?(?:/providers/[^/]+/(\w+).*)?", path, re.I
     )

@@ -1,4 +1,4 @@
-"""What all emulated clouds share: a cloud to be told how to be, a fault proxy, `planner` run on both."""
+"""Parts shared by all emulated clouds: a cloud whose state tests set, a fault proxy, `planner` run on both."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import pytest
 import strict_answers
-from fault_proxy import Answer, FaultProxy, Kill, Seen
+from fault_proxy import Answer, FaultProxy, Kill, ProxiedRequest
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder
@@ -33,14 +33,14 @@ HERE = Path(__file__).parent
 QUICK = RetryPolicy(
     first_pause_s=0.01, longest_pause_s=0.05, give_up_s=60.0, poll_s=0.01, join_s=60.0, gone_s=180.0, settle_s=0.01
 )
-"""Asks often, and gives up so late that a busy machine is no reason to."""
+"""Asks often, and gives up late enough that a busy machine is no reason to."""
 FORKSERVER = multiprocessing.get_context("forkserver")
 FORKSERVER.set_forkserver_preload(["preloaded_sdks"])
 
 
 @dataclass
 class EmulatedCloud(ABC):
-    """A cloud that can be told how to be, and to fail."""
+    """A cloud whose state and failures a test can set."""
 
     port: int
     proxy: FaultProxy
@@ -55,23 +55,23 @@ class EmulatedCloud(ABC):
     launching: ClassVar[str]
     """The action that launches machines."""
     ending: ClassVar[str]
-    """The action that ends machines of a cluster that goes on."""
+    """The action that ends machines of a cluster that keeps running."""
     slow: ClassVar[dict[str, int]] = {"starting_polls": 1, "ending_polls": 1}
-    """A world in which what is asked for takes a while."""
+    """A world in which starting and ending machines takes a while."""
     calls_of_a_launch: ClassVar[int]
     calls_refused_at_once: ClassVar[int]
-    """How many calls launch the cluster, and how many of them are made where there is no machines."""
+    """Number of calls that launch the cluster, and of those made where there are no machines."""
     whole: ClassVar[dict[str, int]]
-    """What there is, by kind, when the cluster is up."""
+    """Resources, by kind, when the cluster is up."""
     kept_when_ended: ClassVar[tuple[str, ...]] = ()
-    """Kinds of which one stays there for each machine that has ended by itself, until the cluster goes."""
+    """Kinds that keep one resource for each machine that has ended on its own, until the cluster is removed."""
     writes: ClassVar[frozenset[str]]
     """All actions that create or delete something in a whole life."""
     building: ClassVar[frozenset[str]]
-    """Those of them that name something that was just made."""
+    """Those of them that name a resource just made."""
 
     def world(self, **world: Any) -> None:
-        """Begin anew, with an empty account in a world as described by the emulator's World."""
+        """Reset to an empty account in a world as described by the emulator's World."""
         self.proxy.reset()
         self._control(world)
 
@@ -87,7 +87,7 @@ class EmulatedCloud(ABC):
         return ("cluster", "sweep", "--cloud", self.cloud, "--region", self.region, "--all", "--yes")
 
     def left(self) -> dict[str, int]:
-        """Count what really exists, by kind, however it is tagged."""
+        """Count the resources that really exist, by kind, however they are tagged."""
         return dict(self._control(None)["left"])
 
     def machines(self) -> int:
@@ -95,7 +95,7 @@ class EmulatedCloud(ABC):
         return sum(count for resource_kind, count in self.left().items() if resource_kind.startswith("instance"))
 
     def machines_described(self) -> list[dict[str, Any]]:
-        """Describe every machine that is there."""
+        """Describe every existing machine."""
         return list(self._control(None)["machines"])
 
     def show(self, machine: str, text: str) -> None:
@@ -110,18 +110,18 @@ class EmulatedCloud(ABC):
 
     @abstractmethod
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this emulator."""
+        """Return the variables that direct the SDK to this emulator."""
 
     @abstractmethod
     def refusal(self, code: str, *, status: int = 400) -> Answer:
-        """Return an answer of this cloud that refuses."""
+        """Return a refusal by this cloud."""
 
     @abstractmethod
-    def zone_of(self, launch: Seen) -> str:
-        """Return where a request launches machines."""
+    def zone_of(self, launch: ProxiedRequest) -> str:
+        """Return the zone in which a request launches machines."""
 
-    def is_meant(self, seen: Seen) -> bool:
-        """Say whether a request is to have an effect, or asks for one."""
+    def is_meant(self, seen: ProxiedRequest) -> bool:
+        """Return whether a request is to have an effect, or asks for one."""
         return True
 
     def launches(self) -> list[str]:
@@ -129,7 +129,7 @@ class EmulatedCloud(ABC):
         return [self.zone_of(seen) for seen in self.proxy.seen if seen.action == self.launching and self.is_meant(seen)]
 
     def usual_environment(self) -> dict[str, str]:
-        """Return what all emulated clouds need."""
+        """Return the variables that all emulated clouds need."""
         return {
             "PLANNER_RUNS": str(self.home),
             "PLANNER_MEASUREMENTS": os.devnull + "/none",
@@ -138,7 +138,7 @@ class EmulatedCloud(ABC):
         }
 
     def provider(self, policy: RetryPolicy = QUICK) -> Provider:
-        """Return the provider of this cloud, in haste."""
+        """Return this cloud's provider, with short waits."""
         return provider_of(self.cloud, policy=policy)
 
     def planner(
@@ -150,9 +150,9 @@ class EmulatedCloud(ABC):
         within_s: float = 120,
         meanwhile: Callable[[int, str], bool] | None = None,
     ) -> Ended:
-        """Run a command in a process of its own; with `kill_at`, kill it once the cloud has carried out its request of
-        that number from now on, or its first of that action; with `signal_at`, send it SIGTERM at its first request of
-        that action for a run; `meanwhile` is told its process and what it has said, again and again, until it answers
+        """Run a command in a process of its own. With `kill_at`, kill it once the cloud has carried out its request of
+        that number from now on, or its first of that action. With `signal_at`, send it SIGTERM at its first request of
+        that action for a run. `meanwhile` is called again and again with the process and its output, until it returns
         that it is done.
         """
         log = self.home.with_name(f"{self.home.name}.log")
@@ -160,7 +160,7 @@ class EmulatedCloud(ABC):
         process = FORKSERVER.Process(target=_run_command, args=(arguments, self.environment(), str(log), policy))
         before = len(self.proxy.seen)
 
-        def judge(seen: Seen) -> Kill | None:
+        def judge(seen: ProxiedRequest) -> Kill | None:
             nonlocal signal_at
             if seen.action == signal_at and self.of_a_run(seen):
                 signal_at = None
@@ -183,8 +183,8 @@ class EmulatedCloud(ABC):
         code = process.exitcode
         return Ended(code=-1 if code is None else code, text=log.read_text(encoding="utf-8"))
 
-    def of_a_run(self, seen: Seen) -> bool:
-        """Say whether a request asks for what a run has."""
+    def of_a_run(self, seen: ProxiedRequest) -> bool:
+        """Return whether a request is for a run's resources."""
         return "tag:planner-run" in seen.params.values()
 
     def runs(self) -> list[str]:
@@ -194,7 +194,7 @@ class EmulatedCloud(ABC):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended, and what it said on both streams."""
+    """Exit code of a command, and its output on both streams."""
 
     code: int
     text: str
@@ -227,8 +227,8 @@ def _run_command(arguments: Sequence[str], environment: dict[str, str], log: str
 
 
 def write_plan(path: Path, plan: Plan) -> None:
-    """Write the plan that all commands read: with ten of the thousand types that were left out, as reading them takes
-    each command a fifth of its time.
+    """Write the plan that all commands read, with only ten of the thousand types left out, as reading them takes each
+    command a fifth of its time.
     """
     path.write_text(replace(plan, rejected=plan.rejected[:10]).to_json(), "utf-8")
 

@@ -13,22 +13,22 @@ from typing import Any, ClassVar
 import boto3
 import emulated_cloud
 from emulated_cloud import QUICK, EmulatedCloud, Ended, served, write_plan
-from fault_proxy import Answer, Seen, ec2_error
+from fault_proxy import Answer, ProxiedRequest, ec2_error
 
 from planner.api.recommend import recommend
 from planner.clouds.aws.permissions import STAGING_WRITES, WRITES, action_of
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 
 LEFTOVERS_ONLY = {"DeleteVolume", "DeleteNetworkInterface"}
-"""What a run does only when a machine left something behind that should have gone with it."""
+"""Calls of a run only for leftovers of a machine that should have gone with it."""
 FIRST = {"CreateVpc", "CreatePlacementGroup", "CreateInternetGateway", "ImportKeyPair"}
-"""What is made before anything else is there."""
+"""Created before any other resource."""
 
 __all__ = ["QUICK", "EmulatedEc2", "Ended", "choice", "emulated_ec2", "order", "volumes"]
 
 
 class EmulatedEc2(EmulatedCloud):
-    """An EC2 that can be told how to be, and to fail."""
+    """An EC2 whose state and failures a test can set."""
 
     cloud = "aws"
     region, other_region = "us-east-1", "us-west-2"
@@ -52,7 +52,7 @@ class EmulatedEc2(EmulatedCloud):
     building = frozenset(name for name in writes if not name.startswith(("Delete", "Detach", "Terminate"))) - FIRST
 
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this emulator."""
+        """Return the variables that direct the SDK to this emulator."""
         return {
             "AWS_ENDPOINT_URL": self.proxy.url,
             "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
@@ -88,11 +88,11 @@ class EmulatedEc2(EmulatedCloud):
         return f"arn:aws:iam::123456789012:role/{name}"
 
     def bring(self, now: datetime) -> None:
-        """Let EventBridge Scheduler do what is due until a moment, in UTC."""
+        """Have EventBridge Scheduler run everything due until a moment, in UTC."""
         self._control({"now": f"{now:%Y-%m-%dT%H:%M:%S}"}, method="PATCH")
 
     def make_subnet(self, block: str, *, zone: str) -> str:
-        """Make a network of somebody's own, 10.8.0.0/16, with one subnet, and return its id."""
+        """Make a third party's network, 10.8.0.0/16, with one subnet, and return its id."""
         keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
         client = boto3.client("ec2", region_name=self.region, endpoint_url=f"http://127.0.0.1:{self.port}", **keys)
         with closing(client):
@@ -101,14 +101,14 @@ class EmulatedEc2(EmulatedCloud):
         return str(made["Subnet"]["SubnetId"])
 
     def refusal(self, code: str, *, status: int = 400) -> Answer:
-        """Return an answer of EC2 that refuses."""
+        """Return a refusal by EC2."""
         return ec2_error(code, status=status)
 
-    def zone_of(self, launch: Seen) -> str:
+    def zone_of(self, launch: ProxiedRequest) -> str:
         return launch.params["Placement.AvailabilityZone"]
 
-    def is_meant(self, seen: Seen) -> bool:
-        """Say whether a request is one of EC2, and no dry run."""
+    def is_meant(self, seen: ProxiedRequest) -> bool:
+        """Return whether a request is for EC2, and not a dry run."""
         return bool(seen.params) and "DryRun" not in seen.params
 
 

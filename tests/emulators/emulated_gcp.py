@@ -13,7 +13,7 @@ import emulated_cloud
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from emulated_cloud import EmulatedCloud, served, write_plan
-from fault_proxy import Answer, Seen
+from fault_proxy import Answer, ProxiedRequest
 
 from planner.api.recommend import recommend
 from planner.clouds.order import ClusterOffer, Order
@@ -23,7 +23,7 @@ KINDS = ("networks", "subnetworks", "firewalls", "resourcePolicies")
 
 
 class EmulatedGcp(EmulatedCloud):
-    """A Compute Engine that can be told how to be, and to fail."""
+    """A Compute Engine whose state and failures a test can set."""
 
     cloud = "gcp"
     region, other_region = "us-central1", "us-east4"
@@ -47,7 +47,7 @@ class EmulatedGcp(EmulatedCloud):
     slow: ClassVar = {**EmulatedCloud.slow, "operation_polls": 2}
 
     def environment(self) -> dict[str, str]:
-        """Return what makes the SDK talk to this emulator."""
+        """Return the variables that direct the SDK to this emulator."""
         return {
             "GOOGLE_CLOUD_PROJECT": PROJECT,
             "GOOGLE_APPLICATION_CREDENTIALS": str(self.account_file),
@@ -69,16 +69,16 @@ class EmulatedGcp(EmulatedCloud):
         return self.plan.with_name("settings.toml")
 
     def refusal(self, code: str, *, status: int = 400) -> Answer:
-        """Return an answer of Compute Engine that refuses."""
+        """Return a refusal by Compute Engine."""
         errors = [{"message": "so it is", "domain": "global", "reason": code}]
         body = json.dumps({"error": {"code": status, "message": "so it is", "errors": errors}})
         return Answer(status=status, body=body, headers={"Content-Type": "application/json"})
 
-    def zone_of(self, launch: Seen) -> str:
+    def zone_of(self, launch: ProxiedRequest) -> str:
         return re.findall(r"/zones/([^/]+)/", launch.path)[0]
 
-    def of_a_run(self, seen: Seen) -> bool:
-        """Say whether a request asks for what a run has."""
+    def of_a_run(self, seen: ProxiedRequest) -> bool:
+        """Return whether a request is for a run's resources."""
         return "labels.planner-run=" in seen.params.get("filter", "")
 
 
@@ -93,7 +93,7 @@ def emulated_gcp(home: Path) -> Iterator[EmulatedGcp]:
         regions=("us-central1",),
         instances=["n2-standard-4+2x*"],
         nodes=4,
-        assume={"local_read": "1GB/s", "local_write": "700MB/s"},  # nobody has measured disks of so small a machine
+        assume={"local_read": "1GB/s", "local_write": "700MB/s"},  # nobody has measured disks of a machine this small
     )
     write_plan(plan, answer.plan)
     with served("gcp_server.py", naming=action_of) as proxy:
@@ -104,7 +104,7 @@ def emulated_gcp(home: Path) -> Iterator[EmulatedGcp]:
 
 
 def service_account(port: int) -> dict[str, str]:
-    """Return a service account's key file, whose tokens the emulator gives."""
+    """Return a service account's key file; the emulator issues its tokens."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     text = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -121,7 +121,7 @@ def service_account(port: int) -> dict[str, str]:
 
 
 def action_of(method: str, path: str) -> str:
-    """Return what a request does to which collection: POST firewalls, DELETE instances, POST operations/wait."""
+    """Return a request's verb and collection: POST firewalls, DELETE instances, POST operations/wait."""
     match = re.fullmatch(r"/compute/v1/projects/[^/]+/(?:global/|aggregated/|(?:zones|regions)/[^/]+/)?(\w+)(.*)", path)
     if match is None:
         return f"{method} {path}"

@@ -1,9 +1,9 @@
-"""A body for every machine that an emulated cloud says it has: a network namespace with an SSH server in it.
+"""A body for every machine that an emulated cloud lists: a network namespace with an SSH server in it.
 
-Machines reach each other at their private addresses, over links of one switch. The head, which has a public address,
-can be reached from this machine's own network, by that address and at port 22; no other machine can. Each has two
-disks. An object store may stand at the switch too, which machines and this machine's own network reach at one address.
-Everything is removed at the end, and a machine's body when the cloud has ended it.
+Machines reach each other at their private addresses, over links of one switch. Only the head, which has a public
+address, can be reached from this machine's own network, by that address and at port 22. Each has two disks. An object
+store may be on the switch too; machines and this machine's own network reach it at one address. Everything is removed
+at the end, and a machine's body when the cloud has ended it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def run(*words: str) -> str:
 
 
 def wait_for(url: str, *, within_s: float = 60.0) -> None:
-    """Return when something answers."""
+    """Return once something answers."""
     until = time.monotonic() + within_s
     while True:
         try:
@@ -57,9 +57,9 @@ def wait_for(url: str, *, within_s: float = 60.0) -> None:
 
 
 class EmulatedMachines:
-    """`listed` tells which machines the cloud has, `show` writes to a machine's console; `caps`, in Mbit/s, hold for
-    machines other than the head, in the order they come; `mute` ones of all never answer, Ray does not start on those
-    `without_ray`, and with `has_false_keys` what a console tells is not the key that the machine has.
+    """`listed` returns the cloud's machines, `show` writes to a machine's console. `caps`, in Mbit/s, hold for machines
+    other than the head, in the order they come. `mute` ones never answer, Ray does not start on those `without_ray`,
+    and with `has_false_keys` a console shows another key than the machine's.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class EmulatedMachines:
         run("ip", "-n", self.switch, "link", "set", "bridge", "up")
 
     def look(self) -> None:
-        """Give new machines a body and take it from those that have ended."""
+        """Give new machines a body and remove those of ended ones."""
         machines = {machine["id"]: machine for machine in self.listed()}
         for name in [name for name in self.made if name not in machines]:
             self.remove(name)
@@ -111,7 +111,7 @@ class EmulatedMachines:
             run("tc", "-n", space, "qdisc", "replace", "dev", "eth0", "root", *limit)
         addresses = [machine["private_address"]]
         if machine["public_address"]:
-            self.open_door(space, number, machine["public_address"])
+            self.open_public_address(space, number, machine["public_address"])
             addresses.append(machine["public_address"])
         self.furnish(folder, machine["public_key"])
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "other_key"))
@@ -146,7 +146,7 @@ class EmulatedMachines:
         """Run an S3 in memory at an address of the machines' network and yield its URL."""
         space, number = self.namespace(STORE), STORE
         self.connect(space, number, address)
-        self.open_door(space, number, address)
+        self.open_public_address(space, number, address)
         server = [sys.executable, str(HERE / "s3_server.py"), address, "80", str(10**9), os.devnull]
         process = subprocess.Popen(
             ["ip", "netns", "exec", space, *server], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -161,10 +161,10 @@ class EmulatedMachines:
 
     @contextmanager
     def jump_machine(self, address: str, public_key: str) -> Iterator[str]:
-        """Run a machine of somebody's own at an address of the machines' network, and yield its public address."""
+        """Run a third party's machine at an address of the machines' network, and yield its public address."""
         space, folder, public = self.namespace(JUMP), self.home / str(JUMP), public_address()
         self.connect(space, JUMP, address)
-        self.open_door(space, JUMP, public)
+        self.open_public_address(space, JUMP, public)
         self.furnish(folder, public_key)
         process = self.serve(space, folder, [public])
         try:
@@ -174,8 +174,8 @@ class EmulatedMachines:
             process.wait()
             run("ip", "netns", "delete", space)
 
-    def open_door(self, space: str, number: int, public_address: str) -> None:
-        """A link from this machine's own network to the head, at its public address."""
+    def open_public_address(self, space: str, number: int, public_address: str) -> None:
+        """Link this machine's own network to the head, at its public address."""
         outside, inside = f"{self.prefix}d{number}", "door"
         run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", space)
         run("ip", "addr", "add", f"198.18.{number}.1", "peer", f"{public_address}/32", "dev", outside)
@@ -218,7 +218,7 @@ class EmulatedMachines:
         shutil.rmtree(self.home / str(number), ignore_errors=True)
 
     def are_gone(self, *, within_s: float = 60.0) -> bool:
-        """Say whether no machine has a body any more, as soon as that is so: bodies go some time after machines."""
+        """Return True as soon as no machine has a body any more; bodies go some time after machines."""
         until = time.monotonic() + within_s
         while self.made and time.monotonic() < until:
             time.sleep(0.05)
@@ -234,7 +234,7 @@ class EmulatedMachines:
 def emulated_machines(
     listed: Callable[[], list[dict[str, Any]]], show: Callable[[str, str], None], home: Path
 ) -> Iterator[EmulatedMachines]:
-    """Keep bodies and machines alike while the body runs."""
+    """Keep bodies in step with machines while the body of the `with` runs."""
     machines = EmulatedMachines(listed, show, home)
     over = threading.Event()
 
@@ -259,8 +259,8 @@ def emulated_machines(
 
 
 def write_stand_in_wheels(directory: Path) -> Path:
-    """Write a wheelhouse whose planner is the one that is being tested, and whose Ray and pyarrow are this machine's:
-    the wheel only points at them, and pyarrow's has nothing. pip is the one that comes with Python.
+    """Write a wheelhouse whose planner is the tested one, and whose Ray and pyarrow are this machine's: Ray's wheel
+    only points at them, and pyarrow's is empty. pip is Python's own.
     """
     import ensurepip
 

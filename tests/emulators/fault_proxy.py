@@ -1,4 +1,4 @@
-"""A proxy before a cloud's emulator that notes every request and can refuse it, lose its answer, or kill who asked."""
+"""A proxy before a cloud's emulator that records requests and can refuse one, lose its answer, or kill the client."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from typing import Any
 from urllib.parse import parse_qs
 
 POOR_LISTINGS = {"X-Listings": "poor"}
-"""What comes through a proxy is shown what real listings show; a test that asks the emulator itself sees all."""
+"""Requests through a proxy get realistic listings; a test that asks the emulator directly sees everything."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
-    """A request: its place in the sequence from 1 on, when it came, what it asks for."""
+class ProxiedRequest:
+    """A request: its place in the sequence from 1 on, the time it came, and its content."""
 
     number: int
     at_s: float
@@ -34,7 +34,7 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the proxy says in place of the cloud."""
+    """The proxy's answer in place of the cloud's."""
 
     status: int
     body: str
@@ -43,14 +43,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Lose:
-    """Break the connection: before the cloud hears of the request, or after it has carried it out."""
+    """Break the connection: before the cloud receives the request, or after it has carried it out."""
 
     carried_out: bool
 
 
 @dataclass(frozen=True)
 class Kill:
-    """Let the cloud carry the request out, then kill the process that made it before it hears so."""
+    """Let the cloud carry the request out, then kill the process that made it before it gets the answer."""
 
     pid: Callable[[], int]
 
@@ -59,7 +59,7 @@ Fault = Answer | Lose | Kill | None
 
 
 class FaultProxy:
-    """Forwards to `port`; `judge` decides what becomes of a request. `naming` tells a REST request's action from its
+    """Forwards to `port`; `judge` decides the fate of a request. `naming` returns a REST request's action from its
     method and path.
     """
 
@@ -68,8 +68,8 @@ class FaultProxy:
     ) -> None:
         self.upstream = port
         self.naming = naming
-        self.seen: list[Seen] = []
-        self.judge: Callable[[Seen], Fault] = lambda _: None
+        self.seen: list[ProxiedRequest] = []
+        self.judge: Callable[[ProxiedRequest], Fault] = lambda _: None
         self._lock = threading.Lock()
         proxy = self
 
@@ -83,7 +83,7 @@ class FaultProxy:
             do_GET = do_POST = do_PUT = do_DELETE = do_PATCH = handle_any
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -91,7 +91,7 @@ class FaultProxy:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def reset(self) -> None:
-        """Forget what was seen, and let everything pass."""
+        """Forget the requests seen, and let everything pass."""
         self.seen.clear()
         self.judge = lambda _: None
 
@@ -113,23 +113,23 @@ class FaultProxy:
         else:
             try:
                 status, headers, answer = self._forward(handler, body)
-            except OSError:  # the emulator hung or died: who asked sees a broken connection
+            except OSError:  # the emulator hung or died: the client sees a broken connection
                 _hang_up(handler)
                 return
             if isinstance(fault, Kill):
-                with suppress(ProcessLookupError):  # another of its requests, at the same time, was its end
+                with suppress(ProcessLookupError):  # another of its requests, at the same time, killed it
                     os.kill(fault.pid(), signal.SIGKILL)
             if fault is None:
                 _reply(handler, status, headers, answer)
             else:
                 _hang_up(handler)
 
-    def _note(self, handler: BaseHTTPRequestHandler, body: bytes) -> Seen:
+    def _note(self, handler: BaseHTTPRequestHandler, body: bytes) -> ProxiedRequest:
         target = handler.headers.get("X-Amz-Target", "").rpartition(".")[2]
         path, _, query = handler.path.partition("?")
         form = {} if target else _first_values(query) | _first_values(body.decode("latin-1") if not query else "")
         with self._lock:
-            seen = Seen(
+            seen = ProxiedRequest(
                 number=len(self.seen) + 1,
                 at_s=time.monotonic(),
                 method=handler.command,
@@ -163,13 +163,13 @@ def _reply(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str]
 
 
 def _hang_up(handler: BaseHTTPRequestHandler) -> None:
-    """Reset the connection without a word."""
+    """Reset the connection without an answer."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     handler.close_connection = True
     handler.connection.close()
 
 
 def ec2_error(code: str, message: str = "", *, status: int = 400) -> Answer:
-    """Return an answer of EC2 that refuses."""
+    """Return a refusal by EC2."""
     error = f"<Error><Code>{code}</Code><Message>{message or code}</Message></Error>"
     return Answer(status=status, body=f"<Response><Errors>{error}</Errors><RequestID>0</RequestID></Response>")

@@ -1,4 +1,4 @@
-"""moto's folder, listed once: moto lists it for each request, which is half of what its server does."""
+"""moto's folder, listed once: moto lists it for each request, which takes half of its server's time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from moto import backends
 
 
 def list_once() -> None:
-    """Have moto know its modules from now on."""
+    """Make moto cache its list of modules."""
     modules = frozenset(backends.list_of_moto_modules())
     backends.list_of_moto_modules = lambda: modules

@@ -1,5 +1,5 @@
-"""What listings of an emulated cloud leave out, as real ones do: each is late for everything once, short once, and
-shows each machine without its addresses once. What is asked for by its id is answered as it is.
+"""Gaps in an emulated cloud's listings, as real ones have them: each is late for every resource once, short once, and
+shows each machine without its addresses once. A request by id is answered in full.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class PoorListings:
-    """Of one account."""
+    """The gaps of one account."""
 
     def __init__(self) -> None:
         self._expected: set[tuple[str, str]] = set()
@@ -19,7 +19,7 @@ class PoorListings:
         self._addressed: set[str] = set()
 
     def shown(self, listing: str, items: Sequence[Item], *, identity: Callable[[Item], str]) -> list[Item]:
-        """Return what a listing shows: nothing on the first look that could, and once all but the last."""
+        """Return the entries that a listing shows: none on the first look that could, and once all but the last."""
         whole = [item for item in items if (listing, identity(item)) in self._expected]
         self._expected |= {(listing, identity(item)) for item in items}
         if whole and listing not in self._cut:
@@ -28,7 +28,7 @@ class PoorListings:
         return whole
 
     def has_addresses(self, machine: str) -> bool:
-        """Say whether a listing shows the addresses of a machine that runs: not the first that shows it running."""
+        """Return whether a listing shows the addresses of a running machine: not the first that shows it running."""
         told = machine in self._addressed
         self._addressed.add(machine)
         return told

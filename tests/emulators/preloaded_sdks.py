@@ -1,4 +1,4 @@
-"""Loaded once by the process from which the tests' commands are forked: what each would spend its first second on."""
+"""Modules loaded once by the process that forks the tests' commands; each would spend its first second on them."""
 
 # ruff: noqa: F401
 
@@ -28,7 +28,7 @@ import planner.clusters.provisioning.dry_run
 import planner.report.terminal.cluster_table
 from planner.clouds.calls.aws import client
 
-# To build the command line takes a fifth of a command's time; each fork has it built, as in tests/conftest.py.
+# Building the command line takes a fifth of a command's time; each fork has it built, as in tests/conftest.py.
 planner.cli.app.build = cache(planner.cli.app.build)  # type: ignore[assignment]
 typer.main.get_command = cache(typer.main.get_command)
 typer.main.get_command(planner.cli.app.build())

@@ -1,9 +1,9 @@
-"""S3 over HTTP for the tests: moto, which answers every n-th request with an error that passes.
+"""S3 over HTTP for the tests: moto, which answers every n-th request with a transient error.
 
     python s3_server.py HOST PORT EVERY FILE        prints its port once it listens; PORT may be 0
 
-The errors so far are counted in FILE; buckets are made by whoever needs them. One called `refusing` takes no parts of
-an output. What is called `once-refused` is refused to who reads it first.
+The errors so far are counted in FILE; the clients make the buckets. One called `refusing` takes no parts of an output.
+An object called `once-refused` is refused to its first reader.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ DENIED = b"<?xml version='1.0'?><Error><Code>AccessDenied</Code><Message>Access 
 
 class Faulty:
     """Answers every `every`-th request with 503 SlowDown, all others with the application's answer. The bucket
-    `refusing` takes no partitions until somebody has asked for its `no-more`.
+    `refusing` takes no partitions until its `no-more` has been requested.
     """
 
     def __init__(self, application: Any, *, every: int, counted: Path) -> None:

@@ -1,6 +1,6 @@
-"""An SDK's own models as judges: whether a body has only fields that Azure knows, of the types they have.
+"""An SDK's own models as judges: whether a body has only fields that Azure knows, of the right types.
 
-A request may not set what Azure alone tells: fields that the models mark as read.
+A request may not set fields that the models mark as read, which only Azure sets.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from azure.mgmt.compute.models import VirtualMachineSizeTypes
 
 OPEN = {VirtualMachineSizeTypes}
-"""Enumerations to which Azure adds without telling its SDK."""
+"""Enumerations to which Azure adds values that its SDK lacks."""
 
 
 def wrong(model: type, value: Any, where: str = "body", *, asking: bool = True) -> Iterator[str]:
-    """Yield what of a JSON value, in a request if `asking`, does not fit a model."""
+    """Yield the parts of a JSON value, in a request if `asking`, that do not fit a model."""
     if not isinstance(value, dict):
         yield f"{where} is no object"
         return
@@ -46,7 +46,7 @@ def read_only(model: type) -> frozenset[str]:
 @functools.cache
 def fields_of(model: type) -> dict[str, Any]:
     """Return the type of each field under its name in JSON."""
-    model({})  # only now does the SDK collect the fields
+    model({})  # the SDK collects the fields only now
     types: dict[str, Any] = {}
     module = sys.modules[model.__module__]
     package = sys.modules[module.__name__.rpartition(".")[0]]

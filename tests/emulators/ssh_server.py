@@ -1,4 +1,4 @@
-"""OpenSSH's server in the tests' words: runs commands in a shell, forwards connections, knows one key.
+"""OpenSSH's server for the tests: runs commands in a shell, forwards connections, knows one key.
 
 python ssh_server.py ADDRESSES HOST_KEY AUTHORIZED_KEYS        serves on port 22 until it is killed
 """
@@ -27,7 +27,7 @@ class Server(asyncssh.SSHServer):
 
 
 async def run(process: Any) -> None:
-    """Run a command as its user's shell would; what it leaves behind in the background lives on."""
+    """Run a command as its user's shell would; its background processes live on."""
     if process.channel.get_extra_info("username") != USER:
         process.exit(1)
         return
@@ -41,7 +41,7 @@ async def run(process: Any) -> None:
 
 
 async def pour(source: Any, target: Any, *, closing: bool = False) -> None:
-    """Pass on all that comes until it ends."""
+    """Forward data until its source ends."""
     with contextlib.suppress(OSError):
         while data := await source.read(1 << 16):
             target.write(data)

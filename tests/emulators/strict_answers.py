@@ -1,7 +1,7 @@
-"""Answers of clouds that let nobody read a field which the cloud does not send.
+"""Cloud answers that fail on reading a field that the cloud does not send.
 
-A field that an SDK's model of an answer lacks cannot come, so code that reads it reads nothing, for ever. Here such a
-reading raises AssertionError, which is no PlannerError, and which the commands under test do not survive.
+A field missing from an SDK's model of an answer never comes, so code that reads it always reads nothing. Here such a
+read raises AssertionError, which is not a PlannerError, and which the commands under test do not survive.
 """
 
 from __future__ import annotations

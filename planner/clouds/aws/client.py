@@ -1,7 +1,7 @@
-"""Calls to one AWS service in one region, with the repetitions that are safe and no others.
+"""Client for one AWS service in one region that retries only calls that are safe to repeat.
 
-The SDK's own retries are switched off: it takes "no capacity", an HTTP 500, for a passing fault and asks again and
-again, and after a broken connection it repeats a create call that may have been carried out.
+The SDK's own retries are switched off: it treats "no capacity", an HTTP 500, as a passing fault and keeps asking, and
+after a broken connection it repeats a create call that may have been carried out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
 from planner.clouds.calls.aws import DENIED, client, failure_of, is_throttled
-from planner.clouds.calls.reading import sdk
+from planner.clouds.calls.reading import pages, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, call_translating_errors
 from planner.errors import BadInputError, PlannerError
@@ -29,30 +29,30 @@ _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_
 
 
 _STATIC: Final = {"env", "shared-credentials-file", "config-file"}
-"""Where the SDK finds credentials as somebody wrote them down; it renews all others."""
+"""Sources of credentials that the SDK reads as written and cannot renew; it renews all others."""
 
 
 class Service(Protocol):
-    """A service of AWS in one region; answers are those of boto3."""
+    """A service of AWS in one region, with boto3's answers."""
 
     region: str
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
-        """Make one call; `repeatable` calls do no harm when made twice, `fresh` ones name what was just made.
+        """Make one call; `repeatable` calls are safe to make twice, `fresh` ones name something just made.
 
         Raises what `cloud_errors.meaning_of` returns.
         """
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
-        """Yield what lies under `key` in every page of a listing."""
+        """Yield the items under `key` in every page of a listing."""
 
 
 Connect = Callable[[str, str], Service]
-"""Return the Service of a name (`ec2`) in a region."""
+"""Function that returns the Service of a name (`ec2`) in a region."""
 
 
 class LiveService:
-    """A Service that AWS answers."""
+    """A Service backed by AWS."""
 
     def __init__(self, name: str, region: str, *, policy: RetryPolicy) -> None:
         self.region = region
@@ -63,8 +63,8 @@ class LiveService:
         return client(self._name, self.region)
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
-        """See Service. A throttled call is repeated. After a broken connection, and while the service is away, only a
-        `repeatable` call is.
+        """See Service. Throttled calls are repeated. After a broken connection, and while the service is unavailable,
+        only `repeatable` calls are.
         """
 
         def may_pass(error: BaseException) -> bool:
@@ -77,12 +77,14 @@ class LiveService:
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
         paged: dict[str, Any] = {} if operation in _UNPAGED else {"MaxResults": _SMALL_PAGES.get(operation, 1000)}
-        while True:
-            page = self.call(operation, **request, **paged)
-            yield from page.get(key, [])
-            if not paged or not page.get("NextToken"):
-                return
-            paged["NextToken"] = page["NextToken"]
+
+        def fetch(token: str) -> tuple[list[dict[str, Any]], str]:
+            following: dict[str, Any] = {"NextToken": token} if token else {}
+            page = self.call(operation, **request, **paged, **following)
+            return page.get(key, []), page.get("NextToken") or "" if paged else ""
+
+        for items in pages(fetch, what=f"{operation} in {self.region}"):
+            yield from items
 
     def _once(self, operation: str, request: dict[str, Any], *, repeatable: bool) -> dict[str, Any]:
         what = f"{operation} in {self.region}"
@@ -102,8 +104,8 @@ class LiveService:
 def temporary_credentials_end() -> tuple[bool, datetime | None]:
     """Return whether the SDK's credentials are temporary ones that it cannot renew, and when they end, where stated.
 
-    Those of the environment are, with a session token, and state it in AWS_CREDENTIAL_EXPIRATION; the SDK raises when
-    it is asked for such credentials after their end. Raises BadInputError for an end that cannot be read.
+    Credentials from the environment with a session token are temporary; AWS_CREDENTIAL_EXPIRATION states their end,
+    after which the SDK raises when asked for them. Raises BadInputError for an end that cannot be read.
     """
     end, credentials = _stated_end(), require_credentials()
     if credentials.method == "env" and end:
@@ -112,7 +114,7 @@ def temporary_credentials_end() -> tuple[bool, datetime | None]:
 
 
 def require_credentials() -> Any:
-    """Return the credentials that the SDK finds, without asking AWS. Raises PermissionDeniedError without any, and
+    """Return the SDK's credentials, without asking AWS. Raises PermissionDeniedError where there are none, and
     BadInputError without the SDK.
     """
     boto3, faults = sdk("boto3", extra="aws"), sdk("botocore.exceptions", extra="aws")
@@ -134,10 +136,10 @@ def require_credentials() -> Any:
 
 
 def _stated_end() -> datetime | None:
-    """Return when the environment's credentials end; the SDK fails on what is no moment with its zone."""
+    """Return when the environment's credentials end; the SDK fails on a time without a zone, or on invalid text."""
     text = os.environ.get("AWS_CREDENTIAL_EXPIRATION")
     if not (text and os.environ.get("AWS_ACCESS_KEY_ID")):
-        return None  # the SDK does not look at it either
+        return None  # the SDK ignores it as well
     try:
         end = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
@@ -158,19 +160,30 @@ _NO_CAPACITY: Final = frozenset({
 })  # fmt: skip
 _IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
 
+_NO_SPOT_ROLE: Final = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+"""Code where nobody in the account has used spot instances and the caller may not make their role; on-demand ones
+need none.
+"""
+CREATE_SPOT_ROLE: Final = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+_CLOSED_REGION: Final = "PendingVerification"
+"""Code while AWS still examines an account's first launch in a region; other regions may be open."""
 _CLOSED_ZONE: Final = "for parameter availabilityZone is invalid"
-"""Said of a zone that the account may not use: one that is closed to new subnets, or a Local Zone not opted into."""
+"""Error text for a zone closed to the account: one closed to new subnets, or a Local Zone not opted into."""
 _WRONG_VALUE: Final = "InvalidParameterValue"
-"""Also said of a network interface that cannot be deleted yet, as its message alone tells."""
+"""Also the code for a network interface that cannot be deleted yet; only the message tells them apart."""
 
 
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
-    """Return the error to raise for an answer of AWS; `what` was asked for where."""
+    """Return the error to raise for an AWS error code; `what` names the request and its target."""
     text = f"{what}: {message} ({code})"
     if is_throttled(code) or code in _AWAY:
         return errors.PassingError(text, untouched=is_throttled(code))
     if code in _NO_CAPACITY or (code == _WRONG_VALUE and _CLOSED_ZONE in message):
         return errors.NoCapacityError(text)
+    if code == _NO_SPOT_ROLE:
+        return errors.QuotaExceededError(f"{text}; an administrator runs once: {CREATE_SPOT_ROLE}")
+    if code == _CLOSED_REGION:
+        return errors.QuotaExceededError(f"{text}; allow another region")
     if code in DENIED:
         hint = "see the least policy in docs/provisioning.md"
         return errors.PermissionDeniedError(f"{text}; {hint}", reason=message)

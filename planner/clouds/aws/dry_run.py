@@ -1,6 +1,6 @@
-"""AWS as far as a dry run needs it: what would be created is remembered, so that it can be listed and deleted again.
+"""AWS for dry runs: it remembers what would be created, so that it can be listed and deleted again.
 
-Nothing is created and nothing is asked: a word in <angle brackets> stands for what AWS alone knows.
+Nothing is created or asked: a word in <angle brackets> stands for values that only AWS knows.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _CREATIONS: Final = {
 
 
 class DryRun:
-    """All services of one dry run; `requests` grows as calls are made. With a service to `ask`, what AWS alone knows is
-    asked of it.
+    """All services of one dry run; `requests` grows with each call. With a service to `ask`, values that only AWS knows
+    come from it.
     """
 
     def __init__(self, *, ask: Service | None = None) -> None:
@@ -53,7 +53,7 @@ class DryRun:
         self.numbers = count(1)
 
     def connect(self, name: str, region: str) -> Service:
-        """Return a service that pretends."""
+        """Return a simulated service."""
         return _DryRunService(self, name, region)
 
 
@@ -88,7 +88,7 @@ class _DryRunService:
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         """See Service."""
         chosen = {given["Name"]: given["Values"][0] for given in request.get("Filters", [])}
-        if operation not in _UNKNOWN and chosen.get("subnet-id", "<").startswith("<"):  # not one that exists
+        if operation not in _UNKNOWN and chosen.get("subnet-id", "<").startswith("<"):  # not an existing one
             items = self.call(operation, **request).get(key, [])
             yield from [{"Instances": items}] if key == "Reservations" else items
             return
@@ -134,7 +134,7 @@ def _tags(request: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _unknown(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
-    """Stand in for what only the account can ask."""
+    """Return placeholders for values that only the account can ask for."""
     filters = {chosen["Name"]: chosen["Values"][0] for chosen in request.get("Filters", [])}
     if "CapacityReservationIds" in request:
         return [{"CapacityReservationId": request["CapacityReservationIds"][0]}]

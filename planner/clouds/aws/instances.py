@@ -1,4 +1,4 @@
-"""Launching the machines of a run on EC2, all or none, and saying what became of them."""
+"""Launch of a run's machines on EC2, all or none, and their states and ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.errors import BadInputError
 
 
 def described_reservation(ec2: Service, reservation: str) -> dict[str, Any]:
-    """Return AWS's description of a capacity reservation. Raises BadInputError when the region does not know it."""
+    """Return AWS's description of a capacity reservation. Raises BadInputError where the region lacks it."""
     try:
         listed = ec2.items(
             "describe_capacity_reservations", "CapacityReservations", CapacityReservationIds=[reservation]
@@ -34,7 +34,7 @@ def described_reservation(ec2: Service, reservation: str) -> dict[str, Any]:
 
 
 def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:
-    """Return why a reservation does not serve a choice until `expires_at`, '' when it does."""
+    """Return why a reservation cannot serve a choice until `expires_at`, '' if it can."""
     reserved, free = described["InstanceType"], int(described["AvailableInstanceCount"])
     platform, tenancy = described.get("InstancePlatform", "Linux/UNIX"), described.get("Tenancy", "default")
     ends_at = described.get("EndDate")
@@ -57,43 +57,41 @@ def reservation_group(described: dict[str, Any]) -> str:
 
 
 def reservation_request(reservation: str) -> dict[str, Any]:
-    """Return the part of a launch that names a reservation; nothing for ''. Where it is full, the launch fails."""
+    """Return the part of a launch that names a reservation, empty for ''. If it is full, the launch fails."""
     target = {"CapacityReservationTarget": {"CapacityReservationId": reservation}}
     return {"CapacityReservationSpecification": target} if reservation else {}
 
 
 _ROOT_GIB: Final = 30
-"""The least root; that of a larger image is as large as its snapshot."""
+"""Smallest root volume; a larger image's root has the size of its snapshot."""
 _IMAGE_OWNER: Final = "099720109477"
 """Canonical's account, which publishes the stock Ubuntu images."""
 _IMAGE_NAME: Final = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-{arch}-server-*"
 _ROOT_DEVICE: Final = "/dev/sda1"
-"""Of the stock images; a dry run without an account is not told."""
+"""Root device of the stock images, for dry runs without an account."""
 MOST_PER_LAUNCH: Final = 500
-"""Instances of one RunInstances call: AWS counts each against a bucket of 1,000, which fills again by two a second, and
-advises smaller calls for faster launches.
+"""Instances of one RunInstances call. AWS counts each against a bucket of 1,000, refilled at two a second, and advises
+smaller calls for faster launches.
 """
 _SPOT: Final = {
     "MarketType": "spot",
     "SpotOptions": {"SpotInstanceType": "one-time", "InstanceInterruptionBehavior": "terminate"},
 }
-"""For the on-demand price at most, which is what EC2 takes without a maximum."""
+"""At most the on-demand price, EC2's default without a maximum."""
 _ARCHITECTURES: Final = {"x86_64": "amd64", "arm64": "arm64"}
 _STATES: Final[dict[str, NodeState]] = {"pending": "starting", "running": "running"}
 _GP3_MIBPS: Final = 125
 _GP3_IOPS: Final = 3000
-"""What every gp3 volume has."""
+"""IOPS included in every gp3 volume."""
 _IO_BYTES: Final = 256 * 1024
-"""The most bytes that count as one operation."""
+"""Most bytes that count as one operation."""
 _ON_CREDIT: Final = re.compile(r"t[2-9]")
-"""Names of burstable types that take a credit specification."""
+"""Burstable types that take a credit specification, by name."""
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
 def image_of(ec2: Service, order: Order, instance_type: str) -> dict[str, Any]:
-    """Return AWS's description of the image that an order's machines of a type start from. Raises BadInputError when
-    there is none.
-    """
+    """Return AWS's description of the image for an order's machines of a type. Raises BadInputError if none exists."""
     if not order.image:
         return newest_image(ec2, architecture_of(shape_of(ec2, instance_type)))
     described = list(ec2.items("describe_images", "Images", ImageIds=[order.image]))
@@ -117,7 +115,7 @@ def newest_image(ec2: Service, architecture: str) -> dict[str, Any]:
 
 
 def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
-    """Return AWS's description of an instance type. Raises BadInputError for one that the region does not know."""
+    """Return AWS's description of an instance type. Raises BadInputError where the region lacks it."""
     described = list(
         ec2.items(
             "describe_instance_types", "InstanceTypes", Filters=[{"Name": "instance-type", "Values": [instance_type]}]
@@ -159,7 +157,7 @@ def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, roun
 
 
 def _token(network: RunNetwork, place: Place, part: str) -> str:
-    """Return a token that repetitions of one launch share, and no other launch: AWS launches once for each token."""
+    """Return a token shared by repetitions of one launch and by no other: AWS launches once for each token."""
     launch = f"{network.order.run} {place.zone} {place.choice} {part}"
     return f"{network.order.run}-{hashlib.sha256(launch.encode()).hexdigest()[:24]}"
 
@@ -176,7 +174,7 @@ def _run_instances(network: RunNetwork, request: dict[str, Any], *, name: str, t
 
 
 def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
-    """What the head and the nodes have in common."""
+    """Return the part of a launch that the head and the nodes share."""
     order, choice = network.order, place.choice
     image = image_of(network.ec2, order, choice.instance_type)
     placement = {"AvailabilityZone": place.zone}
@@ -199,8 +197,8 @@ def _common(network: RunNetwork, place: Place) -> dict[str, Any]:
 
 
 def credit_request(instance_type: str) -> dict[str, Any]:
-    """Return the part of a launch that keeps a burstable type to its credit, as it was planned: EC2 would let most of
-    them go on at full speed, at a charge that is not in the plan. Nothing for other types.
+    """Return the part of a launch that keeps a burstable type to its credit, as planned; EC2 would let most of them
+    continue at full speed, at an unplanned charge. Nothing for other types.
     """
     return {"CreditSpecification": {"CpuCredits": "standard"}} if _ON_CREDIT.match(instance_type) else {}
 
@@ -211,9 +209,9 @@ def weighting_request(weighting: str) -> dict[str, Any]:
 
 
 def _group(network: RunNetwork, place: Place) -> str:
-    """Return the placement group of all machines: the reservation's if it has one, or else the run's own; '' for none.
+    """Return the placement group of all machines: the reservation's if it has one, else the run's own; '' for none.
 
-    Capacity that is reserved in a group can be had in that group alone.
+    Capacity reserved in a group is available in that group only.
     """
     if network.order.reservation:
         described = described_reservation(network.ec2, network.order.reservation)
@@ -228,7 +226,9 @@ def identity_request(name: str) -> dict[str, Any]:
 
 
 def _interfaces(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address, if any has, and a door in its security group."""
+    """Return the network interfaces. Only the head has a public address, if any machine has, and a door in its security
+    group.
+    """
     groups = ["cluster", "door"] if role == "head" else ["cluster"]
     interface = {
         "DeviceIndex": 0,
@@ -246,19 +246,24 @@ def _tags(network: RunNetwork, resource_kind: str, role: str) -> dict[str, Any]:
 
 
 def _block_devices(volumes: VolumeOrder | None, image: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The root and the plan's volumes, encrypted and gone with the machine, under names that the image leaves free."""
+    """Yield the root and the plan's volumes, encrypted and deleted with the machine, under names free in the image. The
+    image's other volumes stay as they are, but go with the machine, too.
+    """
     safe = {"Encrypted": True, "DeleteOnTermination": True}
     mapped = {mapping.get("DeviceName"): mapping.get("Ebs", {}) for mapping in image.get("BlockDeviceMappings", ())}
     root = image.get("RootDeviceName", _ROOT_DEVICE)
     root_gib = max(_ROOT_GIB, mapped.get(root, {}).get("VolumeSize", 0))
     yield {"DeviceName": root, "Ebs": {"VolumeType": "gp3", "VolumeSize": root_gib, **safe}}
+    for name, ebs in mapped.items():
+        if ebs and name != root:
+            yield {"DeviceName": name, "Ebs": {"VolumeSize": ebs["VolumeSize"], "DeleteOnTermination": True}}
     free = (name for name in map(_device, itertools.count()) if name not in mapped)
     if volumes:
         yield from ({"DeviceName": next(free), "Ebs": _ebs(volumes) | safe} for _ in range(volumes.count))
 
 
 def _ebs(volumes: VolumeOrder) -> dict[str, Any]:
-    """A volume, with what its type lets one buy besides its size: AWS allows 1 MiB/s for 4 operations of gp3."""
+    """Return a volume with the performance that its type sells separately: AWS allows 1 MiB/s per 4 gp3 operations."""
     ebs: dict[str, Any] = {"VolumeType": volumes.volume_type, "VolumeSize": volumes.size_gib}
     if volumes.volume_type == "gp3":
         mibps = max(volumes.mibps_each, _GP3_MIBPS)
@@ -269,7 +274,7 @@ def _ebs(volumes: VolumeOrder) -> dict[str, Any]:
 
 
 def _device(number: int) -> str:
-    """Names that AWS keeps for volumes: /dev/sdf to sdp, then /dev/xvdba to xvddz."""
+    """Return the name of a volume's device. AWS keeps /dev/sdf to sdp, then /dev/xvdba to xvddz for volumes."""
     letters = "abcdefghijklmnopqrstuvwxyz"
     beyond = number - 11
     return (
@@ -304,7 +309,7 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
 def host_keys(ec2: Service, node: Node) -> tuple[str, ...]:
     """Return the public SSH host keys that cloud-init wrote to a machine's console; none until it has.
 
-    Machines on Xen show it some minutes after their boot; only those on Nitro tell what is there now.
+    Machines on Xen show them some minutes after boot; only those on Nitro give its latest output.
     """
     latest = {"Latest": True} if shape_of(ec2, node.instance_type).get("Hypervisor") == "nitro" else {}
     console = ec2.call("get_console_output", InstanceId=node.id, **latest).get("Output", "")

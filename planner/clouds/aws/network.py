@@ -1,8 +1,8 @@
-"""Resources that the machines of a run need in a region before their launch: network, security groups, key, group.
+"""Resources that a run's machines need in a region before launch: network, security groups, key, group.
 
-One private network (VPC) with two subnets: the head's can be reached from outside, the nodes' cannot, and has no way
-out but, where the run stages data, a gateway to the object store. Security groups let machines of the run talk to each
-other and the caller to the head by SSH, and nothing else. In a subnet that exists, groups and key are all that is made.
+One private network (VPC) has two subnets: the head's is reachable from outside, the nodes' is not, and its only way out
+is a gateway to the object store where the run stages data. Security groups let machines of the run reach each other and
+the caller reach the head by SSH, and nothing else. In an existing subnet, only groups and key are made.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.errors import BadInputError, IoFailureError
 
 _MOST_TRIES: Final = 5
 _CALLER: Final = "the caller"
-"""What the rule is called that lets the caller in."""
+"""Description of the rule that lets the caller in."""
 _NO_SUCH_RULE: Final = "InvalidPermission.NotFound"
 _KINDS: Final = ("vpc", "internet-gateway", "subnet", "route-table", "security-group", "vpc-endpoint")
 _NAMED_KINDS: Final = ("key-pair", "placement-group")
@@ -39,17 +39,17 @@ class RunNetwork:
 
     @classmethod
     def of(cls, order: Order, ec2: Service, journal: Journal, policy: RetryPolicy) -> RunNetwork:
-        """Look at what the run has in the region. A listing may be late for what this process has just made."""
+        """Look up the run's resources in the region. A listing may not yet show what this process has just made."""
         ids = {(item.kind, item.name): item.id for item in journal.ordered() if item.region == ec2.region}
         network = cls(order=order, ec2=ec2, journal=journal, policy=policy, ids=ids)
         for resource_kind in (*_KINDS, *_NAMED_KINDS):
-            network.look(resource_kind)
+            network.refresh(resource_kind)
         if order.subnet:
             network.ids.update({("subnet", name): order.subnet for name in ("head", "nodes")})
         return network
 
-    def look(self, resource_kind: str) -> None:
-        """Find out anew what of a kind there is."""
+    def refresh(self, resource_kind: str) -> None:
+        """Look up the existing resources of a kind again."""
         for resource, description in resources.find(self.ec2, resource_kind, run=self.order.run):
             if not resource.ending:
                 name = (
@@ -60,16 +60,16 @@ class RunNetwork:
                 self.ids[resource_kind, name] = resource.id
 
     def full_name(self, name: str) -> str:
-        """Return what the console shows, and what names a resource that has no id."""
+        """Return the name that the console shows, and that identifies a resource without an id."""
         return f"planner-{self.order.run}-{name}"
 
     def tags(self, resource_kind: str, name: str) -> dict[str, Any]:
-        """Return the tag specification that goes into the call that creates something."""
+        """Return the tag specification for the call that creates something."""
         tags = {**self.order.tags, "Name": self.full_name(name)}
         return {"ResourceType": resource_kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
     def ensure(self, resource_kind: str, name: str, operation: str, **request: Any) -> str:
-        """Return the id of what is there, or create it. Where a connection breaks, look before creating again."""
+        """Return the id of the existing resource, or create it. After a broken connection, look before creating."""
         for _ in range(_MOST_TRIES):
             if (resource_kind, name) in self.ids:
                 return self.ids[resource_kind, name]
@@ -78,7 +78,7 @@ class RunNetwork:
                 self._create(resource_kind, name, operation, request)
             except (UncertainError, DuplicateError):
                 for _ in self.policy.settling():
-                    self.look(resource_kind)
+                    self.refresh(resource_kind)
         raise IoFailureError(
             f"{resource_kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
         )
@@ -93,7 +93,7 @@ class RunNetwork:
         self.journal.made(made)
 
     def adjust(self, operation: str, **request: Any) -> None:
-        """Make a change that may have been made already."""
+        """Make a change that may already have been made."""
         try:
             self.ec2.call(operation, fresh=True, **request)
         except DuplicateError:
@@ -101,7 +101,7 @@ class RunNetwork:
 
 
 def _id_in(answer: dict[str, Any], key: str) -> str:
-    """Return the id of what was created, at the top of the answer or one level down."""
+    """Return the id of the created resource, at the top of the answer or one level down."""
     levels = [answer, *(part for part in answer.values() if isinstance(part, dict))]
     return str(next(level[key] for level in levels if key in level))
 
@@ -122,7 +122,7 @@ def prepare(network: RunNetwork, place: Place) -> None:
 
 
 def described_subnet(ec2: Service, subnet: str) -> dict[str, Any]:
-    """Return AWS's description of a subnet that exists. Raises BadInputError when the region does not know it."""
+    """Return AWS's description of an existing subnet. Raises BadInputError where the region lacks it."""
     try:
         return next(iter(ec2.items("describe_subnets", "Subnets", Filters=[{"Name": "subnet-id", "Values": [subnet]}])))
     except StopIteration as error:
@@ -132,21 +132,21 @@ def described_subnet(ec2: Service, subnet: str) -> dict[str, Any]:
 
 
 def _own_network(network: RunNetwork, place: Place) -> None:
-    """Create a network, the head's way in, and where data is staged the nodes' way to the object store."""
+    """Create a network, the head's way in and, where data is staged, the nodes' way to the object store."""
     vpc = network.ensure("vpc", "network", "create_vpc", CidrBlock=NETWORK)
     _security(network, vpc)
     subnets = {
         name: network.ensure("subnet", name, "create_subnet", VpcId=vpc, CidrBlock=block, AvailabilityZone=place.zone)
         for name, block in (("head", HEAD_SUBNET), ("nodes", NODES_SUBNET))
     }
-    _way_in(network, vpc, subnets["head"])
+    _add_internet_route(network, vpc, subnets["head"])
     if network.order.staging:
         _object_store(network, vpc)
         _open_object_store(network)
 
 
 def _security(network: RunNetwork, vpc: str) -> None:
-    """Machines of the run reach each other; the caller reaches the head by SSH; nothing else goes in or out."""
+    """Create security groups: the run's machines reach each other, the caller the head by SSH; nothing else passes."""
     made = {
         name: network.ensure(
             "security-group",
@@ -163,32 +163,32 @@ def _security(network: RunNetwork, vpc: str) -> None:
     among = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": made["cluster"]}]}]
     network.adjust("authorize_security_group_ingress", GroupId=made["cluster"], IpPermissions=among)
     network.adjust("authorize_security_group_egress", GroupId=made["cluster"], IpPermissions=among)
-    _let_in(network, made["door"])
+    _allow_ssh(network, made["door"])
 
 
-def _let_in(network: RunNetwork, door: str) -> None:
+def _allow_ssh(network: RunNetwork, ssh_group: str) -> None:
     ssh = _ssh_from({"CidrIp": network.order.ssh_from, "Description": _CALLER})
-    network.adjust("authorize_security_group_ingress", GroupId=door, IpPermissions=ssh)
+    network.adjust("authorize_security_group_ingress", GroupId=ssh_group, IpPermissions=ssh)
 
 
 def _ssh_from(block: dict[str, str]) -> list[dict[str, Any]]:
     return [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "IpRanges": [block]}]
 
 
-def open_door(network: RunNetwork) -> None:
-    """See Provider. Rules that somebody else added stay."""
-    door = network.ids["security-group", "door"]
-    _let_in(network, door)
-    described = next(iter(network.ec2.items("describe_security_groups", "SecurityGroups", GroupIds=[door])))
+def restrict_ssh(network: RunNetwork) -> None:
+    """See Provider. Rules added by others stay."""
+    ssh_group = network.ids["security-group", "door"]
+    _allow_ssh(network, ssh_group)
+    described = next(iter(network.ec2.items("describe_security_groups", "SecurityGroups", GroupIds=[ssh_group])))
     blocks = [block for rule in described["IpPermissions"] for block in rule["IpRanges"]]
     for block in blocks:
         if block.get("Description") == _CALLER and block["CidrIp"] != network.order.ssh_from:
             with suppress(NotFoundError):
-                network.ec2.call("revoke_security_group_ingress", GroupId=door, IpPermissions=_ssh_from(block))
+                network.ec2.call("revoke_security_group_ingress", GroupId=ssh_group, IpPermissions=_ssh_from(block))
 
 
 def _close(network: RunNetwork, group: str) -> None:
-    """Take away the rule of a new group that lets everything out."""
+    """Remove the rule of a new group that allows all outgoing traffic."""
     everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": ANYWHERE}]}]
 
     def is_not_known_yet(error: BaseException) -> bool:
@@ -200,12 +200,12 @@ def _close(network: RunNetwork, group: str) -> None:
             policy=network.policy,
             may_pass=is_not_known_yet,
         )
-    except NotFoundError:  # the rule: an earlier call, whose answer was lost, has taken it away
+    except NotFoundError:  # an earlier call, whose answer was lost, has removed the rule
         return
 
 
-def _way_in(network: RunNetwork, vpc: str, subnet: str) -> None:
-    """Give the head's subnet, and it alone, a route to the world."""
+def _add_internet_route(network: RunNetwork, vpc: str, subnet: str) -> None:
+    """Give only the head's subnet a route to the internet."""
     gateway = network.ensure("internet-gateway", "gateway", "create_internet_gateway")
     network.adjust("attach_internet_gateway", InternetGatewayId=gateway, VpcId=vpc)
     table = network.ensure("route-table", "head", "create_route_table", VpcId=vpc)
@@ -214,7 +214,7 @@ def _way_in(network: RunNetwork, vpc: str, subnet: str) -> None:
 
 
 def _object_store(network: RunNetwork, vpc: str) -> None:
-    """Give the network a way to the object store, and to nothing else."""
+    """Give the network a way to the object store, and nowhere else."""
     region = network.ec2.region
     tables = [
         item["RouteTableId"]

@@ -1,8 +1,8 @@
-"""Actions that a run needs on AWS, and dry runs that ask whether the account may.
+"""Actions that a run needs on AWS, and dry runs that check whether the account may take them.
 
-EC2 checks the permission before it checks whether what a call names exists, and stops there when the call is a dry
-run. So a made-up id serves: "unauthorized" is a no, any other answer a yes. All else is asked just as a launch does,
-since policies may allow some types, tags or disks alone.
+EC2 checks the permission before it checks whether what a call names exists, and a dry run stops there. So a made-up id
+serves: "unauthorized" is a no, any other answer a yes. Other parameters are those of a launch, since policies may allow
+only some types, tags or disks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _GATEWAY: Final = {"InternetGatewayId": "igw-00000000000000000"}
 _TABLE: Final = {"RouteTableId": "rtb-00000000000000000"}
 _SUBNET: Final = {"SubnetId": "subnet-00000000000000000"}
 _DRY_RUN_PASSED: Final = "DryRunOperation"
-"""What EC2 answers to a dry run of what it would have done."""
+"""EC2's error code for a dry run that would have succeeded."""
 
 WRITES: Final[dict[str, dict[str, Any]]] = {
     "create_vpc": {"CidrBlock": NETWORK},
@@ -63,8 +63,8 @@ WRITES: Final[dict[str, dict[str, Any]]] = {
     "delete_internet_gateway": _GATEWAY,
     "delete_vpc": _VPC,
 }
-"""Calls that change something, each with the least request that passes the SDK's own checks; creating calls are made
-with it where a launch's own requests cannot be told.
+"""Changing calls, each with the smallest request that passes the SDK's own checks; creating calls use it where a
+launch's own requests are unknown.
 """
 
 STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
@@ -73,18 +73,18 @@ STAGING_WRITES: Final[dict[str, dict[str, Any]]] = {
 }
 
 _OF_A_NETWORK: Final = ("vpc", "subnet", "internet_gateway", "route", "vpc_endpoint")
-"""In the names of calls that make or remove a network of the run's own."""
+"""Words in the names of calls that make or remove a run's own network."""
 
 READS: Final[dict[str, dict[str, Any]]] = {resource_type.listing: {} for resource_type in RESOURCE_TYPES.values()} | {
     "get_console_output": {"InstanceId": "i-00000000000000000"}
 }
-"""What taking down needs, since whoever may not list a kind could launch and never be sure to have removed it; and the
-console, which tells the head's host keys.
+"""Reading calls that take-down needs, since an account that may not list a kind could launch and never confirm its
+removal; and the console, which shows the head's host keys.
 """
 
 
 def writes_of(order: Order) -> dict[str, dict[str, Any]]:
-    """Return the calls by which an order's run changes something: fewer where its network exists."""
+    """Return the changing calls of an order's run: fewer where its network exists."""
     calls = WRITES | (STAGING_WRITES if order.staging else {})
     own = not order.subnet
     return {name: request for name, request in calls.items() if own or not any(of in name for of in _OF_A_NETWORK)}
@@ -104,8 +104,8 @@ _AT_ONCE: Final = 8
 def launch_requests(ec2: Service, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the requests that create an order's clusters in a region, as a launch makes them, with made-up ids.
 
-    Left out are choices that cannot be launched there, as other checks tell, and the instance profile, which has a
-    check of its own.
+    Choices that cannot be launched there, which other checks report, are left out, and so is the instance profile,
+    which has its own check.
     """
     pretended = DryRun(ask=ec2)
     for choice in order.choices:
@@ -127,7 +127,7 @@ def _zone(ec2: Service, instance_type: str) -> str:
 
 
 def _with_ids(value: Any) -> Any:
-    """Return a request with made-up ids for what is not made yet."""
+    """Return a request with made-up ids for resources not made yet."""
     if isinstance(value, dict):
         return {key: _with_ids(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -137,7 +137,7 @@ def _with_ids(value: Any) -> Any:
 
 
 def denied_operations(ec2: Service, order: Order) -> dict[str, str]:
-    """Return the operations of an order's run that this account may not do in a region, each with what AWS says."""
+    """Return the operations of an order's run that this account may not do in a region, each with AWS's message."""
     launch = list(launch_requests(ec2, order))
     asked = {operation for operation, _ in launch}
     calls = [(name, least) for name, least in (READS | writes_of(order)).items() if name not in asked] + launch
@@ -147,14 +147,16 @@ def denied_operations(ec2: Service, order: Order) -> dict[str, str]:
 
 
 def _ending_operations(order: Order) -> set[str]:
-    """Return the operations that end something. A policy may allow them for what has a run's tag alone, so a dry run on
-    something made up is refused for all of them.
+    """Return the operations that end something. A policy may allow them only for resources with a run's tag, so dry
+    runs with made-up ids are refused for all of them.
     """
     return {name for name in writes_of(order) if name.startswith(("delete", "detach", "terminate"))}
 
 
 def permission_finding(ec2: Service, order: Order, *, decode: Callable[[str], str] = lambda _: "") -> Finding:
-    """Say whether the account may do all that a run does, and why not; `decode` reads what AWS says encoded."""
+    """Return a finding on whether the account may do all that a run does, and why not; `decode` reads AWS's encoded
+    messages.
+    """
     subject = f"permissions in {ec2.region}"
     try:
         missing = denied_operations(ec2, order)
@@ -175,14 +177,14 @@ _ENCODED: Final = "Encoded authorization failure message:"
 
 
 def _readable(reason: str, decode: Callable[[str], str]) -> str:
-    """Return what AWS says against a call beyond that it is denied: which policy, and its conditions."""
+    """Return AWS's reasons against a call beyond the denial: the policy and its conditions."""
     said, _, encoded = reason.partition(_ENCODED)
     said = said.removeprefix("You are not authorized to perform this operation").strip(" .:")
     return "; ".join(text for text in (said, decode(encoded.strip()) if encoded else "") if text)
 
 
 def denied_conditions(sts: Service, encoded: str) -> str:
-    """Return the statements that deny a call and the conditions in them, '' where AWS will not decode its message."""
+    """Return the statements that deny a call with their conditions, '' where AWS will not decode its message."""
     try:
         answer = sts.call("decode_authorization_message", EncodedMessage=encoded)
     except PlannerError:
@@ -197,10 +199,11 @@ def denied_conditions(sts: Service, encoded: str) -> str:
 
 
 def identity_finding(ec2: Service, order: Order) -> Finding:
-    """Say whether the account may launch machines with the order's instance profile, by a launch that is a dry run.
+    """Return a finding on whether the account may launch machines with the order's instance profile, by a dry-run
+    launch.
 
-    Who may launch machines, but not with the profile, lacks iam:PassRole on its role. What speaks neither for nor
-    against leaves it unknown.
+    An account that may launch machines, but not with the profile, lacks iam:PassRole on its role. Any other answer
+    leaves it unknown.
     """
     name = order.node_identity
     subject = f"instance profile {name}"
@@ -219,7 +222,7 @@ def identity_finding(ec2: Service, order: Order) -> Finding:
 
 
 def _a_launch(ec2: Service, order: Order) -> dict[str, Any]:
-    """Return a launch in which all that it names exists, so that the profile alone can be refused."""
+    """Return a launch that names only existing resources, so that only the profile can be refused."""
     instance_type = order.choices[0].instance_type
     image = image_of(ec2, order, instance_type)["ImageId"]
     launch = {"ImageId": image, "InstanceType": instance_type, "MinCount": 1, "MaxCount": 1}
@@ -227,12 +230,12 @@ def _a_launch(ec2: Service, order: Order) -> dict[str, Any]:
 
 
 def action_of(operation: str) -> str:
-    """Return the name that policies use: ec2:RunInstances."""
+    """Return the action's name in policies: ec2:RunInstances."""
     return "ec2:" + "".join(word.capitalize() for word in operation.split("_"))
 
 
 def _denial(ec2: Service, operation: str, request: dict[str, Any]) -> str | None:
-    """Return what AWS says against a call, '' where it gives no reason; None for one that is allowed."""
+    """Return AWS's reason against a call, '' where it gives none; None for an allowed call."""
     try:
         ec2.call(operation, DryRun=True, **request)
     except PermissionDeniedError as error:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from itertools import compress
-from statistics import median
 from typing import Any, Final, Self
 
 from planner.clouds.aws import scheduled_end
-from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
+from planner.clouds.aws.client import CREATE_SPOT_ROLE, Connect, Service, temporary_credentials_end
 from planner.clouds.aws.instances import (
     described_reservation,
     image_of,
@@ -26,19 +25,20 @@ from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import denied_conditions, identity_finding, permission_finding
 from planner.clouds.cloud_errors import RefusedCallError
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.preflight import AskedOnce, PreflightLog
-from planner.clouds.price_lists.aws import hourly_usd, price_filters
+from planner.clouds.preflight import AnswerCache, PreflightLog
+from planner.clouds.price_lists.aws import hourly_usd, is_in_region, price_filters, spot_usd
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
+from planner.units import count_text
 
 MOST_MACHINES: Final = 1000
-"""AWS counts each instance of RunInstances against a bucket of so many (EC2 Developer Guide, request throttling)."""
+"""Bucket against which AWS counts each instance of RunInstances (EC2 Developer Guide, request throttling)."""
 MOST_GROUPS: Final = 500
-"""Of an account in a region (EC2 User Guide, placement group rules); Service Quotas has no code for it."""
+"""Placement groups per account and region (EC2 User Guide, placement group rules); Service Quotas lacks them."""
 
 
 def preflight(order: Order, connect: Connect) -> Preflight:
-    """Look at credentials, then at permissions, quotas and every choice in every region at the same time."""
+    """Check credentials, then permissions, quotas and every choice in every region in parallel."""
     checks = _Checks(order=order, connect=_remembering(connect))
     log = checks.log
     if not log.add(credentials_finding(order, now=datetime.now(UTC))):
@@ -49,11 +49,11 @@ def preflight(order: Order, connect: Connect) -> Preflight:
     allowed, roomy, _, may_end, *_ = checks.at_once(
         [
             lambda its: its.allowed_regions(regions),
-            lambda its: its.regions_with_room(regions),
-            lambda its: its.look_at_spot_role(regions[0]),
+            lambda its: its.regions_within_quotas(regions),
+            lambda its: its.check_spot_role(regions[0]),
             lambda its: its.log.add(scheduled_end.finding(its.connect("iam", regions[0]), scheduled_end.role_named())),
             *(
-                partial(_Checks.look_at, choice=choice, region=region)
+                partial(_Checks.add_zones, choice=choice, region=region)
                 for choice in order.choices
                 for region in choice.regions
             ),
@@ -64,15 +64,15 @@ def preflight(order: Order, connect: Connect) -> Preflight:
 
 
 def _remembering(connect: Connect) -> Connect:
-    """Return services that ask each thing once: several checks need the same description of a type."""
-    once = AskedOnce()
+    """Return services that make each request once: several checks need the same description of a type."""
+    once = AnswerCache()
     return lambda name, region: _Remembering(connect(name, region), name=name, once=once)
 
 
 class _Remembering:
-    """A Service that gives the same answer to the same request, and lets one caller ask."""
+    """A Service that caches answers by request; concurrent callers wait for the first."""
 
-    def __init__(self, service: Service, *, name: str, once: AskedOnce) -> None:
+    def __init__(self, service: Service, *, name: str, once: AnswerCache) -> None:
         self.region = service.region
         self._service, self._name, self._once = service, name, once
 
@@ -94,7 +94,7 @@ class _Remembering:
 
 
 def credentials_finding(order: Order, *, now: datetime) -> Finding:
-    """Say whether the credentials, the caller's own and those that machines are lent, outlive 95 of 100 runs."""
+    """Return a finding on whether the caller's credentials, and those lent to machines, outlive 95 of 100 runs."""
     subject, until = "credentials' end", now + timedelta(seconds=max(choice.needed_s for choice in order.choices))
     is_temporary, end = temporary_credentials_end()
     if not is_temporary:
@@ -107,34 +107,46 @@ def credentials_finding(order: Order, *, now: datetime) -> Finding:
 
 
 def spot_role_finding(iam: Service) -> Finding:
-    """Say whether the account has the service-linked role without which nobody gets a spot instance."""
+    """Return a finding on whether the account has the service-linked role that spot instances require."""
     subject = f"role {_SPOT_ROLE}"
     try:
         iam.call("get_role", RoleName=_SPOT_ROLE)
     except RefusedCallError:
         text = "not there; the first spot launch makes it, with iam:CreateServiceLinkedRole, or an administrator once: "
-        command = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
-        return Finding(subject=subject, ok=None, text=text + command)
+        return Finding(subject=subject, ok=None, text=text + CREATE_SPOT_ROLE)
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     return Finding(subject=subject, ok=True, text="there")
 
 
-def in_order(zones: Iterable[str]) -> list[str]:
-    """Return zones by name, Local Zones last: us-west-2-lax-1a, whose names are longer."""
-    return sorted(zones, key=lambda zone: (len(zone), zone))
+def split_local(zones: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return a region's own zones and its Local Zones, each by name."""
+    ordered = sorted(zones)
+    return [zone for zone in ordered if is_in_region(zone)], [zone for zone in ordered if not is_in_region(zone)]
+
+
+def purchase_obstacle(shape: dict[str, Any], choice: ClusterOffer) -> str:
+    """Return why a type, as AWS describes it, is not sold as a choice needs it, '' if it is. The head is on demand."""
+    sold = shape.get("SupportedUsageClasses", ["on-demand", "spot"])
+    for pricing in dict.fromkeys(["on-demand", choice.pricing]):
+        if pricing not in sold:
+            return f"not sold {'as spot instances' if pricing == 'spot' else 'on demand'}, only as {', '.join(sold)}"
+    volumes = 1 + (choice.volumes.count if choice.volumes else 0)
+    if volumes > (most := shape.get("EbsInfo", {}).get("MaximumEbsAttachments", volumes)):
+        return f"{volumes} volumes on each machine, its root included; EC2 attaches {most}"
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out."""
+    """The checks of one preflight; `log` collects their findings."""
 
     order: Order
     connect: Connect
     log: PreflightLog = field(default_factory=PreflightLog)
 
     def at_once(self, checks: Sequence[Callable[[Self], Any]]) -> list[Any]:
-        """Run checks at the same time; what they find out is in their order."""
+        """Run checks in parallel; their findings keep their order."""
 
         def with_log(check: Callable[[Self], Any]) -> Callable[[PreflightLog], Any]:
             return lambda log: check(replace(self, log=log))
@@ -154,23 +166,25 @@ class _Checks:
         return self.log.add(permission_finding(self.connect("ec2", region), self.order, decode=decode))
 
     def may_lend_identity(self, region: str) -> bool:
-        """Check the instance profile, which is the same in all regions, in one of them."""
+        """Check the instance profile in one region, as it is the same in all."""
         return self.log.add(identity_finding(self.connect("ec2", region), self.order))
 
-    def look_at_spot_role(self, region: str) -> None:
-        """Look for the role of spot instances if there are to be any."""
+    def check_spot_role(self, region: str) -> None:
+        """Check the role of spot instances if any are ordered."""
         if any(choice.is_spot for choice in self.order.choices):
             self.log.add(spot_role_finding(self.connect("iam", region)))
 
-    def regions_with_room(self, regions: Sequence[str]) -> list[str]:
+    def regions_within_quotas(self, regions: Sequence[str]) -> list[str]:
         """Return the regions where a run's network and placement group are within their quotas."""
-        return list(compress(regions, self.at_once([partial(_Checks.has_room, region=region) for region in regions])))
+        return list(
+            compress(regions, self.at_once([partial(_Checks.is_within_quotas, region=region) for region in regions]))
+        )
 
-    def has_room(self, region: str) -> bool:
-        """Say whether what a run makes once is within its quotas; one that is not stated is unknown."""
-        return all([self._has_room_for_network(region), self._has_room_for_group(region)])
+    def is_within_quotas(self, region: str) -> bool:
+        """Return whether the resources a run makes once are within their quotas; an unstated quota is unknown."""
+        return all([self._is_within_network_quotas(region), self._is_within_group_quota(region)])
 
-    def _has_room_for_network(self, region: str) -> bool:
+    def _is_within_network_quotas(self, region: str) -> bool:
         if self.order.subnet:
             return True
         ec2, quotas = self.connect("ec2", region), self.connect("service-quotas", region)
@@ -182,15 +196,15 @@ class _Checks:
             suffices &= self.log.note(f"quota of {name} in {region}", is_enough, f"1 needed, {free}")
         return suffices
 
-    def _has_room_for_group(self, region: str) -> bool:
+    def _is_within_group_quota(self, region: str) -> bool:
         if not any(choice.placement_group and region in choice.regions for choice in self.order.choices):
             return True
         used = sum(1 for _ in self.connect("ec2", region).items("describe_placement_groups", "PlacementGroups"))
         text = f"1 needed, {MOST_GROUPS - used} of {MOST_GROUPS} free"
         return self.log.note(f"quota of placement groups in {region}", used < MOST_GROUPS, text)
 
-    def look_at(self, choice: ClusterOffer, region: str) -> None:
-        """Add the zones of a region where a choice may be tried; what AWS refuses to tell is a finding."""
+    def add_zones(self, choice: ClusterOffer, region: str) -> None:
+        """Add the zones of a region where a choice may be tried; AWS's refusals become findings."""
         with self.log.noting_refusals(f"{choice.instance_type} in {region}"):
             self._add_zones(choice, region)
 
@@ -200,18 +214,20 @@ class _Checks:
             return
         suffices = self._within_quota(choice, region)
         self.log.note_prices(choice, region, lambda pricing: self._price(name, region, pricing))
-        zones = in_order(zones_of(self.connect("ec2", region), name))
+        zones, local = split_local(zones_of(self.connect("ec2", region), name))
         if self.order.subnet:
-            zones = self._within_subnet(choice, zones, region)
+            zones = self._within_subnet(choice, zones + local, region)
         if self.order.reservation:
-            zones = self._within_reservation(choice, zones, region)
-        text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
+            zones = self._within_reservation(choice, zones + local, region)
+        text = f"offered in {', '.join(zones) or 'no zone'}"
+        if local and not zones:
+            text += f" of the region itself; Local Zones, at other prices, need --subnet: {', '.join(local)}"
         self.log.note(f"{name} in {region}", bool(zones), text)
         if suffices:
             self.log.add_places(choice, region, zones)
 
     def _within_subnet(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
-        """Return the zone of the order's subnet, if it has room and the zone is among these."""
+        """Return the zone of the order's subnet, if it has room and is among these zones."""
         subject = f"subnet {self.order.subnet} in {region}"
         try:
             subnet = described_subnet(self.connect("ec2", region), self.order.subnet)
@@ -222,13 +238,13 @@ class _Checks:
         if free < choice.machines:
             self.log.note(subject, False, f"{free} addresses left; {choice.machines} needed")
             return []
-        self.log.note(
-            subject, True, f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are"
-        )
+        local = "" if is_in_region(zone) else "; a Local Zone has other prices than those here"
+        text = f"in {zone}, with {free} addresses left; its routes and endpoints stay as they are{local}"
+        self.log.note(subject, True, text)
         return [zone] if zone in zones else []
 
     def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
-        """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
+        """Return the zone of the order's reservation, if it serves a choice and is among these zones."""
         subject = f"reservation {self.order.reservation} in {region}"
         try:
             described = described_reservation(self.connect("ec2", region), self.order.reservation)
@@ -256,13 +272,15 @@ class _Checks:
         if choice.machines > MOST_MACHINES:
             text = f"{choice.machines} machines; AWS launches {MOST_MACHINES} at once, and then two a second"
             return self.log.note(subject, False, text)
+        if obstacle := purchase_obstacle(shape, choice):
+            return self.log.note(subject, False, obstacle)
         strategies = shape.get("PlacementGroupInfo", {}).get("SupportedStrategies", [])
         if choice.placement_group and "cluster" not in strategies:
             return self.log.note(subject, False, "cannot stand in a cluster placement group")
         return True
 
     def _within_quota(self, choice: ClusterOffer, region: str) -> bool:
-        """Look at the quota of on-demand instances, and at that of spot ones for those that are: all but the head."""
+        """Check the quota of on-demand instances, and for a spot choice also that of spot ones: all but the head."""
         spot = choice.machines - 1 if choice.is_spot else 0
         suffices = self._is_free(choice, region, choice.machines - spot, spot=False)
         return suffices and (not spot or self._is_free(choice, region, spot, spot=True))
@@ -273,9 +291,11 @@ class _Checks:
         quota = quota_vcpus(self.connect("service-quotas", region), name, spot=spot)
         subject = f"{'spot quota' if spot else 'quota'} for {name} in {region}"
         if quota is None:
-            return self.log.note(subject, None, f"not known; {needed} vCPUs needed")
+            return self.log.note(subject, None, f"not known; {count_text(needed, 'vCPU')} needed")
         free = quota - used_vcpus(ec2, name, spot=spot)
-        return self.log.note(subject, needed <= free, f"{needed} vCPUs needed, {free:g} of {quota:g} free")
+        return self.log.note(
+            subject, needed <= free, f"{count_text(needed, 'vCPU')} needed, {free:g} of {quota:g} free"
+        )
 
     def _price(self, name: str, region: str, pricing: str) -> float | None:
         if pricing == "spot":
@@ -284,7 +304,7 @@ class _Checks:
 
 
 _PRICE_REGION: Final = "us-east-1"
-"""Where the price list answers, whatever region is asked about."""
+"""Region where the price list answers, whichever region is asked about."""
 
 
 def price_now(prices: Service, *, instance_type: str, region: str) -> float | None:
@@ -300,14 +320,13 @@ def price_now(prices: Service, *, instance_type: str, region: str) -> float | No
 
 
 def spot_price_now(ec2: Service, *, instance_type: str, now: datetime) -> float | None:
-    """Return US dollars per hour of a spot instance, Linux, the median of a region's zones; None when not told."""
+    """Return US dollars per hour of a spot instance, Linux, as the median of a region's zones; None when unknown."""
     asked = {"InstanceTypes": [instance_type], "ProductDescriptions": ["Linux/UNIX"], "StartTime": now, "EndTime": now}
     try:
         rows = list(ec2.items("describe_spot_price_history", "SpotPriceHistory", **asked))
     except PlannerError:
         return None
-    latest = {row["AvailabilityZone"]: row for row in sorted(rows, key=lambda row: row["Timestamp"])}
-    return median(float(row["SpotPrice"]) for row in latest.values()) if latest else None
+    return spot_usd(rows).get(instance_type)
 
 
 _SPOT_ROLE: Final = "AWSServiceRoleForEC2Spot"
@@ -315,12 +334,13 @@ _NETWORK_QUOTAS: Final = {
     "networks": ("L-F678F1CE", "describe_vpcs", "Vpcs"),
     "internet gateways": ("L-A4707A72", "describe_internet_gateways", "InternetGateways"),
 }
-"""Code of the quota of a run's own network, and how what counts towards it is listed."""
+"""Code of each quota of a run's own network, and the call that lists what counts towards it."""
 _STANDARD: Final = "L-1216C47A"
 _BY_FAMILY: Final = {
     "dl": "L-6E869C2A",
     "f": "L-74FC7D96",
     "g": "L-DB2E81BA",
+    "gr": "L-DB2E81BA",
     "hpc": "L-F7808C92",
     "inf": "L-1945791B",
     "p": "L-417A185B",
@@ -330,13 +350,13 @@ _BY_FAMILY: Final = {
     "x": "L-7295265B",
 }
 _STANDARD_SPOT: Final = "L-34B43A08"
-_SPOT_BY_FAMILY: Final = {"g": "L-3819A6DF", "p": "L-7212CCBC", "vt": "L-3819A6DF"}
+_SPOT_BY_FAMILY: Final = {"g": "L-3819A6DF", "gr": "L-3819A6DF", "p": "L-7212CCBC", "vt": "L-3819A6DF"}
 _OWN_SPOT_QUOTA: Final = frozenset({"dl", "f", "hpc", "inf", "trn", "u", "x"})
-"""Families whose spot instances do not count as standard ones, and whose quota's code is not at hand."""
+"""Families whose spot instances do not count as standard ones, and whose quota codes are not included here."""
 
 
 def quota_code(instance_type: str, *, spot: bool = False) -> str | None:
-    """Return the code under which Service Quotas keeps the limit of a type's family; None where it is not known."""
+    """Return the Service Quotas code of the limit of a type's family; None where unknown."""
     match = re.match(r"[a-z]+", instance_type)
     family = match.group() if match else ""
     if spot:
@@ -345,13 +365,13 @@ def quota_code(instance_type: str, *, spot: bool = False) -> str | None:
 
 
 def quota_vcpus(quotas: Service, instance_type: str, *, spot: bool = False) -> float | None:
-    """Return how many vCPUs of a type's family may run in a region; None when it cannot be found out."""
+    """Return how many vCPUs of a type's family may run in a region; None when unknown."""
     code = quota_code(instance_type, spot=spot)
     return None if code is None else quota_value(quotas, code)
 
 
 def quota_value(quotas: Service, code: str, *, service: str = "ec2") -> float | None:
-    """Return a quota of a service in a region; None when it cannot be found out."""
+    """Return a quota of a service in a region; None when unknown."""
     try:
         answer = quotas.call("get_service_quota", ServiceCode=service, QuotaCode=code)
     except PlannerError:
@@ -361,15 +381,15 @@ def quota_value(quotas: Service, code: str, *, service: str = "ec2") -> float | 
 
 
 def used_vcpus(ec2: Service, instance_type: str, *, spot: bool = False) -> int:
-    """Return how many vCPUs of instances that count towards the same quota run now in a region."""
+    """Return the vCPUs now running in a region that count towards the same quota."""
     live = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
     total, default = 0, cache(lambda name: int(shape_of(ec2, name)["VCpuInfo"]["DefaultVCpus"]))
     for reservation in ec2.items("describe_instances", "Reservations", Filters=live):
         for instance in reservation["Instances"]:
-            is_spot = instance.get("InstanceLifecycle") == "spot"  # which have quotas of their own
+            is_spot = instance.get("InstanceLifecycle") == "spot"  # spot instances have their own quotas
             codes = [quota_code(name, spot=spot) for name in (instance["InstanceType"], instance_type)]
             if is_spot == spot and codes[0] == codes[1]:
-                options = instance.get("CpuOptions", {})  # not of every machine: bare metal has none
+                options = instance.get("CpuOptions", {})  # bare metal has none
                 cores = options.get("CoreCount")
                 total += cores * options.get("ThreadsPerCore", 1) if cores else default(instance["InstanceType"])
     return total

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 from planner.clouds.aws import instances, network, scheduled_end
 from planner.clouds.aws.client import Connect, LiveService, Service, require_credentials
@@ -14,15 +15,25 @@ from planner.clouds.aws.resources import STAGES, delete, find, holders, look_up,
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, delete_each
+from planner.config.cloud_defaults import default_region
 from planner.errors import ProviderRefusedError
 
-_HOME_REGION = "us-east-1"
+_USUAL_REGION = "us-east-1"
+
+
+def home_region() -> str:
+    """Return where to ask what holds for the whole account: GovCloud and China do not know others' regions, and an
+    organisation may close any region but its own.
+    """
+    default = default_region("aws")
+    return default.value if default else _USUAL_REGION
 
 
 class AwsProvider:
     """EC2, reached with the credentials and the endpoint that the SDK finds in its environment."""
 
     cloud = "aws"
+    account_setting = "AWS_PROFILE"
     stages: tuple[tuple[str, ...], ...] = STAGES
     tied_to_zone = frozenset({"instance", "volume", "network-interface", "subnet"})
 
@@ -41,8 +52,16 @@ class AwsProvider:
         require_credentials()
 
     def identity(self) -> str:
-        """See Provider. A role's session is a person's or a job's own name."""
-        return str(self._connect("sts", _HOME_REGION).call("get_caller_identity")["Arn"]).partition("::")[2]
+        """See Provider. The name of a role's session is that of a person or a job."""
+        return str(self._caller["Arn"]).partition("::")[2]
+
+    def account(self) -> str:
+        """See Provider."""
+        return str(self._caller["Account"])
+
+    @cached_property
+    def _caller(self) -> dict[str, Any]:
+        return self._connect("sts", home_region()).call("get_caller_identity")
 
     def dry_run(self) -> tuple[AwsProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -72,7 +91,7 @@ class AwsProvider:
     def _schedule_end(
         self, order: Order, place: Place, made: scheduled_end.NotingMachines, *, role: str, round: int
     ) -> None:
-        """Have AWS end what a launch made; where it refuses to, the launch is undone, as it gives all or none."""
+        """Have AWS end a launch's machines; where it refuses, undo the launch, as it gives all or none."""
         try:
             scheduler = self._connect("scheduler", place.region)
             scheduled_end.schedule(scheduler, order, made.journal, made.ids, role=role, round=round)
@@ -80,9 +99,9 @@ class AwsProvider:
             terminate(self._connect("ec2", place.region), made.ids)
             raise
 
-    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+    def restrict_ssh(self, order: Order, place: Place, journal: Journal) -> None:
         """See Provider."""
-        network.open_door(self._network(order, place, journal))
+        network.restrict_ssh(self._network(order, place, journal))
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
@@ -95,12 +114,12 @@ class AwsProvider:
             terminate(self._connect("ec2", region), ids)
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """See TellsHostKeys."""
+        """See ReadsConsole."""
         return instances.host_keys(self._connect("ec2", node.region), node)
 
     def regions(self) -> tuple[str, ...]:
         """See Provider."""
-        home = self._connect("ec2", _HOME_REGION)
+        home = self._connect("ec2", home_region())
         return tuple(region["RegionName"] for region in home.items("describe_regions", "Regions"))
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
@@ -125,6 +144,8 @@ class AwsProvider:
         """See Provider."""
         if resources[0].kind == scheduled_end.KIND:
             scheduler = self._connect("scheduler", resources[0].region)
-            delete_each(resources, lambda resource: scheduled_end.delete(scheduler, resource.id))
+            delete_each(
+                resources, lambda resource: scheduled_end.delete(scheduler, resource.id), at_once=scheduled_end.AT_ONCE
+            )
         else:
             delete(self._connect("ec2", resources[0].region), resources)

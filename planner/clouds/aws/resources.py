@@ -1,6 +1,6 @@
-"""The types of resources a run may have on AWS: how to list and how to delete each.
+"""Types of resources that a run may have on AWS, with the calls that list and delete each.
 
-A run's resources are found by their tag, which is part of the call that creates each. Stages are deleted in order.
+A run's resources are found by their tag, which the creating call includes. Stages are deleted in order.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from typing import Any, Final
 
 from planner.clouds.aws import scheduled_end
 from planner.clouds.aws.client import Service
-from planner.clouds.cloud_errors import NotFoundError
+from planner.clouds.cloud_errors import NotFoundError, StillInUseError
 from planner.clouds.protocol import Resource, delete_each, require_named
 
 STAGES: Final = (
-    ("instance", scheduled_end.KIND),
-    ("volume", "network-interface", "vpc-endpoint"),
+    ("instance",),
+    ("volume", "network-interface", "vpc-endpoint", scheduled_end.KIND),
     ("placement-group", "key-pair", "subnet"),
     ("route-table", "security-group"),
     ("internet-gateway",),
     ("vpc",),
 )
 MOST_PER_CALL: Final = 1000
-"""Instances that one TerminateInstances call takes."""
+"""Most instances in one TerminateInstances call."""
 
 _MOST_VALUES: Final = 200
-"""Values that one filter takes."""
+"""Most values in one filter."""
 _LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
 _OF_SERVICES: Final = {"vpc": ("vpc-endpoint", "security-group"), "subnet": ("network-interface",)}
-"""What services of an account, such as GuardDuty, put into its networks."""
+"""Resources that an account's services, such as GuardDuty, put into its networks."""
 _ENDING: Final = frozenset({"shutting-down", "deleting"})
 _GONE: Final = frozenset({"terminated", "deleted"})
 
@@ -92,7 +92,7 @@ RESOURCE_TYPES: Final = {
 
 
 def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
-    """Yield what of a kind carries the tag of this run, or of any, each with AWS's own description."""
+    """Yield resources of a kind with the tag of this run, or of any run, each with AWS's own description."""
     require_named(run)
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
     for resource, description in _described(ec2, resource_kind, tagged):
@@ -101,7 +101,7 @@ def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple
 
 
 def look_up(ec2: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
-    """Yield those of some resources of one kind that exist, asked for by their ids."""
+    """Yield those of some resources of one kind that exist, looked up by id."""
     resource_kind = resources[0].kind
     by_id = _hyphenated(RESOURCE_TYPES[resource_kind].id)
     for start in range(0, len(resources), _MOST_VALUES):
@@ -131,7 +131,7 @@ def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iter
 
 
 def holders(ec2: Service, resources: Sequence[Resource]) -> Iterator[str]:
-    """Yield what is not a run's in the VPCs and subnets among some resources, as the command that deletes it."""
+    """Yield others' resources in the VPCs and subnets among some resources, each as the command that deletes it."""
     for resource in resources:
         for resource_kind in _OF_SERVICES.get(resource.kind, ()):
             resource_type, within = (
@@ -168,15 +168,26 @@ def _state(description: dict[str, Any], resource_type: ResourceType) -> str:
 
 
 def terminate(ec2: Service, ids: list[str]) -> None:
-    """End instances, as many per call as AWS takes. An unknown id fails its whole call, which is then halved."""
-    for start in range(0, len(ids), MOST_PER_CALL):
-        batch = ids[start : start + MOST_PER_CALL]
-        try:
-            ec2.call("terminate_instances", InstanceIds=batch)
-        except NotFoundError:
-            if len(batch) > 1:
-                terminate(ec2, batch[: len(batch) // 2])
-                terminate(ec2, batch[len(batch) // 2 :])
+    """End instances, as many per call as AWS takes. Raises StillInUseError, once all others are asked to end, when
+    some are protected from termination.
+    """
+    errors = [_terminate(ec2, ids[start : start + MOST_PER_CALL]) for start in range(0, len(ids), MOST_PER_CALL)]
+    if protected := next(filter(None, errors), None):
+        raise protected
+
+
+def _terminate(ec2: Service, ids: list[str]) -> StillInUseError | None:
+    """End instances and return why one of them may not be ended, None if all may. An unknown or protected one fails its
+    whole call, which is then split in half.
+    """
+    try:
+        ec2.call("terminate_instances", InstanceIds=ids)
+    except (NotFoundError, StillInUseError) as error:
+        if len(ids) == 1:
+            return error if isinstance(error, StillInUseError) else None
+        first, second = _terminate(ec2, ids[: len(ids) // 2]), _terminate(ec2, ids[len(ids) // 2 :])
+        return first or second
+    return None
 
 
 def _delete_one(ec2: Service, resource: Resource) -> None:

@@ -1,16 +1,19 @@
-"""An end of machines that AWS itself brings: a one-time schedule of EventBridge Scheduler for each launch.
+"""AWS-side end of machines: a one-time schedule of EventBridge Scheduler for each machine.
 
-The schedule ends the launch's machines with a role of the account, whether or not cloud-init ever ran, and then deletes
-itself. It costs nothing. Schedules have no tags: a run's are known by their names.
+The schedule ends its machine with a role of the account, whether or not cloud-init ever ran, and then deletes itself.
+One call for several machines would end none if one of them was lost an hour before: EC2 no longer knows its id.
+Schedules have no tags: a run's are identified by name.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import compress
 from typing import Any, Final
 
 from planner.clouds.aws.client import Service
@@ -23,16 +26,18 @@ from planner.errors import PlannerError
 KIND: Final = "end-schedule"
 _TARGET: Final = "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"
 _SERVICE: Final = "scheduler.amazonaws.com"
+AT_ONCE: Final = 8
+"""Most simultaneous calls."""
 
 
 def role_named() -> str:
-    """Return the ARN of the role with which the scheduler may end machines, '' where the settings name none."""
+    """Return the ARN of the role with which the scheduler may end machines, '' where the settings have none."""
     return load_settings(today=datetime.now(UTC).date()).of("aws").end_role
 
 
 @dataclass(frozen=True)
 class NotingMachines:
-    """A journal that also remembers which machines a launch made."""
+    """A journal that also remembers the machines of a launch."""
 
     journal: Journal
     ids: list[str]
@@ -46,9 +51,9 @@ class NotingMachines:
         self.journal.made(resource)
         self.ids.append(resource.id)
 
-    def not_made(self, resource_kind: str, *, name: str) -> None:
+    def creation_refused(self, resource_kind: str, *, name: str) -> None:
         """See Journal."""
-        self.journal.not_made(resource_kind, name=name)
+        self.journal.creation_refused(resource_kind, name=name)
 
     def ordered(self) -> tuple[Resource, ...]:
         """See Journal."""
@@ -56,22 +61,29 @@ class NotingMachines:
 
 
 def schedule(scheduler: Service, order: Order, journal: Journal, ids: Sequence[str], *, role: str, round: int) -> None:
-    """Have AWS end machines when the order does; done again it changes nothing."""
-    name = f"planner-{order.run}-{round}-{ids[0]}"
-    journal.intend(KIND, name=name, region=scheduler.region)
-    request: dict[str, Any] = {
-        "Name": name,
-        "Description": f"ends the machines of {order.run}, of {order.owner}",
-        "ScheduleExpression": f"at({order.expires_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S})",
-        "ScheduleExpressionTimezone": "UTC",
-        "FlexibleTimeWindow": {"Mode": "OFF"},
-        "ActionAfterCompletion": "DELETE",
-        "ClientToken": name,
-        "Target": {"Arn": _TARGET, "RoleArn": role, "Input": json.dumps({"InstanceIds": list(ids)})},
-    }
-    with suppress(DuplicateError):  # the name holds a machine's id: a call whose answer was lost had made it
-        scheduler.call("create_schedule", **request)
-    journal.made(Resource(kind=KIND, id=name, region=scheduler.region, run=order.run))
+    """Have AWS end machines when the order does; repeating the call changes nothing."""
+    names = [f"planner-{order.run}-{round}-{id_}" for id_ in ids]
+    for name in names:
+        journal.intend(KIND, name=name, region=scheduler.region)
+
+    def create(name: str, id_: str) -> None:
+        request: dict[str, Any] = {
+            "Name": name,
+            "Description": f"ends a machine of {order.run}, of {order.owner}",
+            "ScheduleExpression": f"at({order.expires_at.astimezone(UTC):%Y-%m-%dT%H:%M:%S})",
+            "ScheduleExpressionTimezone": "UTC",
+            "FlexibleTimeWindow": {"Mode": "OFF"},
+            "ActionAfterCompletion": "DELETE",
+            "ClientToken": name,
+            "Target": {"Arn": _TARGET, "RoleArn": role, "Input": json.dumps({"InstanceIds": [id_]})},
+        }
+        with suppress(DuplicateError):  # the name includes the machine's id: a call whose answer was lost had made it
+            scheduler.call("create_schedule", **request)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(create, names, ids))
+    for name in names:
+        journal.made(Resource(kind=KIND, id=name, region=scheduler.region, run=order.run))
 
 
 def find(scheduler: Service, *, run: str | None) -> Iterator[Resource]:
@@ -84,12 +96,16 @@ def find(scheduler: Service, *, run: str | None) -> Iterator[Resource]:
 
 def look_up(scheduler: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
     """Yield those of some schedules that exist."""
-    for resource in resources:
+
+    def exists(resource: Resource) -> bool:
         try:
             scheduler.call("get_schedule", Name=resource.id)
         except NotFoundError:
-            continue
-        yield resource
+            return False
+        return True
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from compress(resources, pool.map(exists, resources))
 
 
 def delete(scheduler: Service, name: str) -> None:
@@ -98,7 +114,7 @@ def delete(scheduler: Service, name: str) -> None:
 
 
 def finding(iam: Service, role: str) -> Finding:
-    """Say whether AWS itself will end the machines: whether the scheduler may assume the role."""
+    """Return a finding on whether AWS itself will end the machines: whether the scheduler may assume the role."""
     subject = "end without cloud-init"
     if not role:
         text = (

@@ -1,8 +1,8 @@
-"""Calls to Azure's Resource Manager in one subscription, with the repetitions that are safe.
+"""Client for Azure's Resource Manager in one subscription that repeats calls where that is safe.
 
-Requests and answers are what the REST reference shows. A create call is a PUT under a name of the run's own, so that
-repeating it does no harm. The SDK's own retries are switched off, and its polling: it waits half a minute at a time
-for each resource alone, where one listing tells of all machines.
+Requests and answers follow the REST reference. A create call is a PUT under a name of the run's own, so repeating it is
+safe. The SDK's own retries and polling are switched off: it waits half a minute at a time for each resource, where one
+listing covers all machines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """`arguments` are those of every client of the SDK besides credentials and subscription."""
+    """Access to a subscription. `arguments` go to every client of the SDK, besides credentials and subscription."""
 
     subscription: str
     credentials: Any = field(repr=False)
@@ -48,14 +48,14 @@ class Access:
 
 
 def subscription_named() -> str:
-    """Return the subscription that the environment or the settings name, or az's default, or ''."""
+    """Return the subscription from the environment or the settings, else az's default, else ''."""
     settings, set_for_tool = load_settings(today=datetime.now(UTC).date()).of("azure"), default_account("azure")
     named = os.environ.get(SUBSCRIPTION_VARIABLE) or settings.account
     return named or (set_for_tool.value if set_for_tool else "")
 
 
 def default_access() -> Access:
-    """Return what the SDK finds in its environment, and the settings file.
+    """Return the access that the SDK's environment and the settings file give.
 
     Raises BadInputError without the SDK or a subscription.
     """
@@ -72,10 +72,10 @@ def default_access() -> Access:
 
 
 def require_access() -> None:
-    """Raise what `default_access` does, and PermissionDeniedError where no token is to be had for it."""
+    """Raise the errors of `default_access`, and PermissionDeniedError where it gets no token."""
     access = default_access()
     if access.arguments.get("authentication_policy"):
-        return  # at an address that takes no token
+        return  # the address takes no token
     scopes = access.arguments.get("credential_scopes", [_SCOPE])
     call_translating_errors(
         lambda: access.credentials.get_token(*scopes),
@@ -88,14 +88,14 @@ def require_access() -> None:
 _SCOPE: Final = "https://management.azure.com/.default"
 
 SCHEDULES_VERSION: Final = "2018-09-15"
-"""Of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
+"""API version of Microsoft.DevTestLab/schedules, for which these SDKs have no model."""
 
 FEATURES_VERSION: Final = "2021-07-01"
-"""Of Microsoft.Features, for which they have none either."""
+"""API version of Microsoft.Features, for which they have none either."""
 POLICY_VERSION: Final = "2022-03-01"
-"""Of Microsoft.PolicyInsights/checkPolicyRestrictions, for which they have none either."""
+"""API version of Microsoft.PolicyInsights/checkPolicyRestrictions, for which they have none either."""
 _FORCED: Final = "Microsoft.Compute/virtualMachines"
-"""Machines of a group end at once with it, without a shutdown of their own."""
+"""Deleting a group ends its machines at once, without a shutdown of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,51 +136,51 @@ _CLIENTS: Final = {
 
 
 class Arm(Protocol):
-    """The Resource Manager of one subscription; requests and answers are those of its REST reference."""
+    """The Resource Manager of one subscription; requests and answers follow its REST reference."""
 
     at_once: int
-    """How many calls may be made at the same time."""
+    """Most simultaneous calls."""
 
     @property
     def subscription(self) -> str:
         """The subscription's id."""
 
     def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
-        """Create something (`names`: its group, then its own) or find it there. Does not wait for machines to be made.
+        """Create something (`names`: its group, then its own), or find the existing one. Does not wait for machines.
 
         Raises what `cloud_errors.meaning_of` returns.
         """
 
     def schedule(self, group: str, name: str, *, body: dict[str, Any]) -> None:
-        """Create a schedule of Azure's own in a group."""
+        """Create one of Azure's own schedules in a group."""
 
     def items(self, resource_kind: str, *names: str, **options: str) -> Iterator[dict[str, Any]]:
         """Yield all of a listing, page by page."""
 
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
-        """Return one thing. Raises NotFoundError when it is not there."""
+        """Return one resource. Raises NotFoundError when it does not exist."""
 
     def size(self, name: str, region: str) -> dict[str, Any] | None:
-        """Return what is said of a machine size in a region; None where it is not offered."""
+        """Return the description of a machine size in a region; None where it is not offered."""
 
     def feature(self, namespace: str, name: str) -> str:
         """Return the state of a feature of a service in this subscription: Registered, NotRegistered and others."""
 
     def restrictions(self, content: dict[str, Any], *, api_version: str) -> dict[str, Any]:
-        """Return what Azure Policy says to the creation of a `content`: type, name and body of something."""
+        """Return Azure Policy's answer to the creation of a `content`: type, name and body of a resource."""
 
     def machine_view(self, group: str, name: str) -> dict[str, Any]:
-        """Return how a machine is: its instance view."""
+        """Return a machine's instance view, which has its state."""
 
     def console(self, group: str, name: str) -> str:
-        """Return what a machine has written to its console; nothing as long as nobody can read it."""
+        """Return what a machine has written to its console; nothing until it can be read."""
 
     def delete(self, resource_kind: str, *names: str) -> None:
-        """Ask for a deletion and do not wait for it."""
+        """Request a deletion without waiting for it."""
 
 
 class LiveArm:
-    """Arm that Azure answers."""
+    """Arm backed by Azure."""
 
     at_once = 8
 
@@ -191,7 +191,7 @@ class LiveArm:
 
     @cached_property
     def access(self) -> Access:
-        """Whose credentials, which subscription."""
+        """Credentials and subscription."""
         return default_access()
 
     @property
@@ -200,7 +200,7 @@ class LiveArm:
         return self.access.subscription
 
     def create(self, resource_kind: str, *names: str, body: dict[str, Any]) -> None:
-        """See Arm. What is new may not be known everywhere yet: not found is waited out like throttling."""
+        """See Arm. Azure may not know a new resource everywhere yet: not found is retried like throttling."""
         resource_type = RESOURCE_TYPES[resource_kind]
         operations = self._operations(resource_type)
         polling = {"polling": False} if resource_type.create.startswith("begin_") else {}
@@ -228,7 +228,7 @@ class LiveArm:
         """See Arm."""
         resource_type = RESOURCE_TYPES[resource_kind]
         listed = getattr(self._operations(resource_type), resource_type.listing)(*names, **options).by_page()
-        while True:  # a page that failed is asked for again
+        while True:  # a failed page is fetched again
             page = self._call_with_retry(lambda: next(listed, None), what=f"listing {resource_kind}")
             if page is None:
                 return
@@ -282,7 +282,7 @@ class LiveArm:
         )
 
     def console(self, group: str, name: str) -> str:
-        """See Arm. The address of the log, which is proof enough to read it, holds for a minute."""
+        """See Arm. The log's address, which needs no other credentials, is valid for a minute."""
         machines, what = self._operations(RESOURCE_TYPES["machine"]), f"reading the console of machine {name}"
 
         def asked() -> dict[str, Any]:
@@ -292,7 +292,7 @@ class LiveArm:
             url = self._call_with_retry(asked, what=what).get("serialConsoleLogBlobUri")
             return get_text(url, what=what, policy=self._policy) if url else ""
         except PlannerError:
-            return ""  # the log is not there before the machine has written to it
+            return ""  # the log does not exist before the machine has written to it
 
     def delete(self, resource_kind: str, *names: str) -> None:
         """See Arm."""
@@ -304,7 +304,7 @@ class LiveArm:
         )
 
     def _wait(self, operations: Any, resource_kind: str, names: tuple[str, ...], made: dict[str, Any]) -> None:
-        """Wait until something small is made, as Azure answers before it is."""
+        """Wait until a small resource is made: Azure answers before it is."""
         what = f"creating {resource_kind} {names[-1]}"
         for _ in self._policy.polls(self._policy.join_s):
             state = made.get("properties", {}).get("provisioningState", "Succeeded")
@@ -316,8 +316,8 @@ class LiveArm:
         raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s")
 
     def _call_with_retry(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
-        """Make a call until it is answered: names make every call here safe to repeat. A `fresh` call names something
-        new, which Azure may not know yet, or not have ready.
+        """Make a call until it is answered: every call here is safe to repeat, because it names its resource. A `fresh`
+        call names something new, which Azure may not know yet, or not have ready.
         """
         passing = (PassingError, NotFoundError, StillInUseError) if fresh else (PassingError,)
 
@@ -342,8 +342,8 @@ class LiveArm:
 
 
 def _as_dict(item: Any) -> dict[str, Any]:
-    """Return an answer's fields. Several threads that use one of Azure's models for the first time make the SDK now and
-    then return the answer as it came, a dictionary of the same fields.
+    """Return an answer's fields. When several threads use one of Azure's models for the first time, the SDK sometimes
+    returns the raw answer, a dictionary of the same fields.
     """
     return dict(item if isinstance(item, dict) else item.as_dict())
 
@@ -357,6 +357,8 @@ _NO_CAPACITY: Final = frozenset(
     {"AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "SkuNotAvailable"}
     | {"OverconstrainedZonalAllocationRequest", "AllocationTimeout", "NotAvailableForSubscription"}
 )
+_CLOSED_REGION: Final = "RequestDisallowedByAzure"
+"""Code where Azure keeps a subscription to some regions; others are open."""
 _DENIED: Final = frozenset(
     {"AuthorizationFailed", "LinkedAuthorizationFailed", "InvalidAuthenticationToken", "ExpiredAuthenticationToken"}
     | {"SubscriptionNotFound", "InvalidSubscriptionId", "ReadOnlyDisabledSubscription", "RequestDisallowedByPolicy"}
@@ -371,12 +373,14 @@ _NOT_FOUND: Final = frozenset(
 
 
 def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerError:
-    """Return the error to raise for an error of Azure; `status` is that of HTTP, 0 for what came later."""
+    """Return the error to raise for an error of Azure; `status` is the HTTP status, 0 for later errors."""
     text = f"{what}: {message} ({code})"
     if code in _NO_CAPACITY:
         return errors.NoCapacityError(text)
-    if code == "QuotaExceeded" or "quota" in message.lower():
+    if code == "QuotaExceeded" or code.endswith("CountLimitReached") or "quota" in message.lower():
         return errors.QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
+    if code == _CLOSED_REGION:
+        return errors.QuotaExceededError(f"{text}; allow another region")
     if code in _PASSING or status == 429 or status >= 500:
         return errors.PassingError(text)
     if code in _DENIED or status in (401, 403):

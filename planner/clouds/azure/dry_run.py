@@ -1,4 +1,4 @@
-"""Azure as far as a dry run needs it: what would be created is remembered, so that it can be listed again."""
+"""Azure for dry runs: it remembers what would be created, so that it can be listed again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ SUBSCRIPTION: Final = "<subscription>"
 
 
 class DryRunArm:
-    """Notes requests; nothing is created. With an `ask`, sizes and subnets are what Azure says of them, else nothing is
-    asked: a launch needs nothing that the account alone knows.
+    """Arm that records requests and creates nothing. With an `ask`, sizes and subnets are Azure's; without one nothing
+    is asked, as a launch needs nothing that only the account knows.
     """
 
     at_once = 1
@@ -44,7 +44,7 @@ class DryRunArm:
         ]
 
     def get(self, resource_kind: str, *names: str) -> dict[str, Any]:
-        """See Arm. A subnet that exists is all that a launch asks for."""
+        """See Arm. A launch gets nothing but an existing subnet."""
         self._note("get", resource_kind, names, {})
         if self.ask and resource_kind == "subnet":
             return self.ask.get(resource_kind, *names)

@@ -1,8 +1,9 @@
-"""Launching the machines of a run on Azure, all or none, and saying what became of them."""
+"""Launch of a run's machines on Azure, all or none, and their states and ends."""
 
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from planner.clouds.azure.network import RunNetwork
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NoCapacityError, NotFoundError, QuotaExceededError, worst_of
 from planner.clouds.cloud_init import cloud_config
-from planner.clouds.order import ClusterOffer, VolumeOrder
+from planner.clouds.order import ClusterOffer
 from planner.clouds.protocol import Node, NodeState, Resource
 from planner.errors import BadInputError, PlannerError, ProviderRefusedError
 
@@ -25,8 +26,8 @@ _GROUP_ID: Final = re.compile(
 
 
 def reservations_in(arm: Arm, group: str) -> list[dict[str, Any]]:
-    """Return Azure's descriptions of a group's reservations. Raises BadInputError for what is no group's id, or for a
-    group that is not there.
+    """Return Azure's descriptions of a group's reservations. Raises BadInputError for an invalid id of a group, or for
+    a group that does not exist.
     """
     match = _GROUP_ID.fullmatch(group)
     if match is None:
@@ -56,7 +57,7 @@ def reserved_zones(reservations: Sequence[dict[str, Any]], choice: ClusterOffer,
 
 
 def reserved_text(reservations: Sequence[dict[str, Any]]) -> str:
-    """Return what a group has: sizes, places, and how many machines are free."""
+    """Return a description of a group: sizes, places, and how many machines are free."""
     texts = [
         f"{_free_machines(item)} x {item['sku']['name']} in {'-'.join([item['location'], *(item.get('zones') or [])])}"
         for item in reservations
@@ -74,18 +75,18 @@ def _free_machines(item: dict[str, Any]) -> int:
 
 
 _ROOT_GIB: Final = 30
-"""Of the stock image; one's own has a root of its own size."""
+"""Root of the stock image; a custom image has its own size."""
 _NETWORK_VERSION: Final = "2022-11-01"
-"""Of the interfaces that are made with a machine."""
+"""API version of the interfaces that are made with a machine."""
 _IMAGE: Final = {"publisher": "Canonical", "offer": "ubuntu-24_04-lts", "version": "latest"}
 VOLUME_SKUS: Final = {
     "premium-ssd-p30": "Premium_LRS",
     "standard-ssd": "StandardSSD_LRS",
     "standard-hdd": "Standard_LRS",
 }
-"""Volumes that are made with their machine; others have a performance of their own, which a machine cannot ask for."""
+"""Volumes made with their machine; others have their own performance settings, which a machine cannot request."""
 _SPOT: Final = {"priority": "Spot", "evictionPolicy": "Delete", "billingProfile": {"maxPrice": -1.0}}
-"""Taken back for room alone, not for its price, and then deleted with its disks."""
+"""Spot machines are taken back only for capacity, not for price, and then deleted with their disks."""
 _POWER: Final[dict[str, NodeState]] = {
     "running": "running",
     "starting": "starting",
@@ -95,13 +96,13 @@ _POWER: Final[dict[str, NodeState]] = {
 """A machine that stopped itself keeps its place, and is billed until it is deallocated or deleted."""
 _MAKING: Final = ("Creating", "Updating")
 _MOST_ASKED: Final = 20
-"""Of the machines that were not made, so many are asked why, by a call each."""
+"""Most machines whose failure is looked up, by one call each."""
 
 
 def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: bool, round: int) -> None:
-    """Launch nodes and the head, several calls at once, and wait until Azure has found room for all of them.
+    """Launch nodes and the head by parallel calls, and wait until Azure has found room for all of them.
 
-    Raises the worst of what was refused; what was made besides goes with the group.
+    Raises the worst refusal; machines already made are deleted with the group.
     """
     names = [_name("node", round, number) for number in range(machines - head)]
     names += [_name("head", round, 0)] * head
@@ -126,7 +127,7 @@ def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: boo
     with ThreadPoolExecutor(network.arm.at_once) as pool:
         list(pool.map(create, names))
     for name in refused:
-        network.journal.not_made("instance", name=name)
+        network.journal.creation_refused("instance", name=name)
     for name in set(names) - refused:
         made = Resource(
             kind="instance",
@@ -141,15 +142,21 @@ def launch(network: RunNetwork, policy: RetryPolicy, *, machines: int, head: boo
 
 
 def _name(role: str, round: int, number: int) -> str:
-    """Return a name that no other launch gives in the group, so that nothing is made twice."""
+    """Return a name that no other launch in the group uses, so that nothing is made twice."""
     return f"{role}-{round}-{number:04}"
 
 
 def _failures(network: RunNetwork, policy: RetryPolicy, names: list[str]) -> list[PlannerError]:
-    """Wait until Azure has found room for all machines, or given up on some; return why it has."""
-    expected = set(names)
+    """Wait until Azure has found room for all machines, or given up on some; return the reasons. Spot machines may be
+    taken back while they are created, and are then deleted.
+    """
+    expected, absent = set(names), set[str]()
     for _ in policy.polls(policy.join_s):
         seen = [item for item in network.arm.items("machine", network.group) if item["name"] in expected]
+        missing = sorted(expected - {item["name"] for item in seen})[:_MOST_ASKED]
+        before, absent = absent, {name for name in missing if not _exists(network, name)}
+        if gone := absent & before:
+            return [NoCapacityError(f"{', '.join(sorted(gone))}: taken back while it was created")]
         states = [item["properties"].get("provisioningState") for item in seen]
         if len(seen) < len(expected) or any(state in _MAKING for state in states):
             continue
@@ -159,13 +166,21 @@ def _failures(network: RunNetwork, policy: RetryPolicy, names: list[str]) -> lis
     return []
 
 
+def _exists(network: RunNetwork, name: str) -> bool:
+    try:
+        network.arm.get("machine", network.group, name)
+    except NotFoundError:
+        return False
+    return True
+
+
 def _failure(network: RunNetwork, name: str) -> PlannerError:
     code, message = _failed_status(network.arm.machine_view(network.group, name))
     return meaning_of(code, message, status=0, what=f"creating machine {name}")
 
 
 def _failed_status(view: dict[str, Any]) -> tuple[str, str]:
-    """Return code and message of what went wrong with a machine, from its instance view."""
+    """Return code and message of a machine's failure, from its instance view."""
     for status in view.get("statuses") or ():
         if str(status.get("code", "")).startswith("ProvisioningState/failed"):
             return str(status["code"]).rpartition("/")[2], str(status.get("message", ""))
@@ -173,12 +188,12 @@ def _failed_status(view: dict[str, Any]) -> tuple[str, str]:
 
 
 def capabilities(size: dict[str, Any]) -> dict[str, str]:
-    """Return what a size can do, from Azure's description of it: by name, each as Azure writes it."""
+    """Return a size's capabilities by name, with values as Azure writes them."""
     return {item["name"]: item.get("value", "") for item in size.get("capabilities") or ()}
 
 
 def _machine(network: RunNetwork, name: str, able: dict[str, str]) -> dict[str, Any]:
-    """Return the request for a machine of a size `able` to do this; its zone, interface and disks go with it."""
+    """Return the request for a machine of a size with capabilities `able`, including its zone, interface and disks."""
     order, place = network.order, network.place
     role = name.partition("-")[0]
     properties: dict[str, Any] = {
@@ -219,8 +234,8 @@ def _machine(network: RunNetwork, name: str, able: dict[str, str]) -> dict[str, 
 
 
 def _interface(network: RunNetwork, role: str, able: dict[str, str]) -> dict[str, Any]:
-    """The head alone has a public address, if any has. In a subnet that exists, the run's rules are the interface's.
-    Azure refuses accelerated networking for sizes that are not able to.
+    """Return the network interface. Only the head has a public address, if any machine has. In an existing subnet the
+    run's rules are on the interface. Azure refuses accelerated networking for sizes that lack it.
     """
     accelerated = able.get("AcceleratedNetworkingEnabled", "False")
     address: dict[str, Any] = {"primary": True, "subnet": {"id": network.subnet_url(role)}}
@@ -239,17 +254,26 @@ def _interface(network: RunNetwork, role: str, able: dict[str, str]) -> dict[str
     return {"name": "cluster", "properties": properties}
 
 
-def volumes_obstacle(volumes: VolumeOrder | None) -> str:
-    """Return why a machine cannot be made with its volumes, '' when it can."""
-    if volumes is None or volumes.volume_type in VOLUME_SKUS:
+def volumes_obstacle(choice: ClusterOffer, able: dict[str, str]) -> str:
+    """Return why a machine of a size with capabilities `able` cannot be made with its volumes, '' if it can."""
+    volumes = choice.volumes
+    if volumes is None:
         return ""
-    return f"volumes of type {volumes.volume_type} cannot be made with their machine"
+    if volumes.volume_type not in VOLUME_SKUS:
+        return f"volumes of type {volumes.volume_type} cannot be made with their machine"
+    if VOLUME_SKUS[volumes.volume_type].startswith("Premium") and able.get("PremiumIO", "True") != "True":
+        return f"it takes no premium disks such as {volumes.volume_type}"
+    if volumes.count > (most := float(able.get("MaxDataDiskCount") or math.inf)):
+        return f"{volumes.count} volumes on each machine; it takes {most:g}"
+    return ""
 
 
 def _storage(choice: ClusterOffer, able: dict[str, str], image: str | None) -> dict[str, Any]:
-    """The root and the plan's volumes, gone with the machine; Azure encrypts them at rest, and the host the rest."""
+    """Return the root and the plan's volumes, deleted with the machine; Azure encrypts them at rest, the host the
+    rest.
+    """
     volumes = choice.volumes
-    if obstacle := volumes_obstacle(volumes):
+    if obstacle := volumes_obstacle(choice, able):
         raise ProviderRefusedError(
             f"{choice.instance_type}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
         )
@@ -275,14 +299,14 @@ def _storage(choice: ClusterOffer, able: dict[str, str], image: str | None) -> d
 
 
 def _image_sku(size: str, able: dict[str, str]) -> str:
-    """Return which stock image boots a size: older sizes know the first generation of virtual hardware alone."""
+    """Return the stock image that boots a size: older sizes support only first-generation virtual hardware."""
     if re.fullmatch(r"Standard_[A-Z]+\d+(-\d+)?[a-z]*p[a-z]*_.*", size):
         return "server-arm64"
     return "server" if "V2" in able.get("HyperVGenerations", "V2") else "server-gen1"
 
 
 def _end(network: RunNetwork, name: str) -> dict[str, Any]:
-    """Return the request for Azure's own shutdown, which frees a machine; it knows hours and minutes only."""
+    """Return the request for Azure's own shutdown, which deallocates a machine; it has hours and minutes only."""
     end = network.order.expires_at + timedelta(seconds=59)
     properties = {
         "status": "Enabled",
@@ -298,8 +322,8 @@ def _end(network: RunNetwork, name: str) -> dict[str, Any]:
 def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:
     """Yield the machines of a resource group, with their addresses; none when it is gone.
 
-    The group's listing tells what machines are, the subscription's with `status_only` how they are: no listing tells
-    both (docs/clouds.md#documented-facts). It writes ids in another case.
+    The group's listing describes the machines, the subscription's with `status_only` their states: no listing has both
+    (docs/clouds.md#documented-facts). The latter writes ids in another case.
     """
     try:
         machines = list(arm.items("machine", group))

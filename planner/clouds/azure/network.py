@@ -1,9 +1,9 @@
-"""Resources that the machines of a run need in a zone before their launch, in one resource group.
+"""Resources that a run's machines need in a zone before launch, in one resource group.
 
-Deleting the group removes everything in it, so it alone has to be found: by its tags. One private network has two
-subnets: the caller reaches the head's by SSH, nobody the nodes'; machines of the run reach each other, and nothing else
-but, where the run stages data, Azure's object store. In a subnet that exists, the security groups guard the machines'
-interfaces instead, and whoever else is in it reaches the machines, too.
+Deleting the group removes everything in it, so only the group has to be found, by its tags. One private network has two
+subnets: the caller reaches the head's by SSH, nobody reaches the nodes'. Machines of the run reach each other and,
+where the run stages data, Azure's object store, and nothing else. In an existing subnet the security groups guard the
+machines' interfaces instead, and other machines in the subnet reach them, too.
 """
 
 from __future__ import annotations
@@ -40,11 +40,13 @@ class RunNetwork:
         return f"planner-{self.order.run}-{self.place.zone or self.place.region}"
 
     def url(self, provider: str, name: str) -> str:
-        """Return how one resource names another: `provider` is Microsoft.Network/virtualNetworks and the like."""
+        """Return the id by which other resources refer to this one: `provider` is Microsoft.Network/virtualNetworks and
+        the like.
+        """
         return f"/subscriptions/{self.arm.subscription}/resourceGroups/{self.group}/providers/{provider}/{name}"
 
     def subnet_url(self, role: str) -> str:
-        """The id of the subnet in which machines of a role, head or node, stand."""
+        """Return the id of the subnet for machines of a role, head or node."""
         own = self.url("Microsoft.Network/virtualNetworks", "network") + "/subnets"
         return self.order.subnet or f"{own}/{'head' if role == 'head' else 'nodes'}"
 
@@ -57,7 +59,7 @@ class RunNetwork:
 
 
 def prepare(network: RunNetwork) -> None:
-    """Create the group, its network and its placement group, or find them there."""
+    """Create the group, its network and its placement group, or find the existing ones."""
     network.create("resource-group", network.group, body={})
     block = _block(network)
     for name in SUBNETS:
@@ -86,13 +88,13 @@ def _secure(network: RunNetwork, name: str, *, block: str) -> None:
     network.create("network-security-group", network.group, name, body={"properties": {"securityRules": rules}})
 
 
-def open_door(network: RunNetwork) -> None:
-    """See Provider. Azure replaces all rules of a group by one call."""
+def restrict_ssh(network: RunNetwork) -> None:
+    """See Provider. One call replaces all rules of a group."""
     _secure(network, "head", block=_block(network))
 
 
 def described_subnet(arm: Arm, subnet: str) -> dict[str, Any]:
-    """Return Azure's description of a subnet that exists. Raises BadInputError when there is none such."""
+    """Return Azure's description of an existing subnet. Raises BadInputError when it does not exist."""
     try:
         return arm.get("subnet", *names_of(subnet))
     except NotFoundError as error:
@@ -100,12 +102,12 @@ def described_subnet(arm: Arm, subnet: str) -> dict[str, Any]:
 
 
 def region_of(arm: Arm, subnet: str) -> str:
-    """Return the region of the network in which a subnet is, as Azure names it."""
+    """Return the region of a subnet's network, as Azure names it."""
     return str(arm.get("virtual-network", *names_of(subnet)[:2])["location"])
 
 
 def names_of(subnet: str) -> tuple[str, str, str]:
-    """Return the group, network and name in a subnet's id. Raises BadInputError for what is none."""
+    """Return the group, network and name in a subnet's id. Raises BadInputError for an invalid id."""
     match = _SUBNET_ID.fullmatch(subnet)
     if match is None:
         raise BadInputError(
@@ -120,7 +122,7 @@ def names_of(subnet: str) -> tuple[str, str, str]:
 
 
 def blocks_of(subnet: dict[str, Any]) -> list[str]:
-    """Return a subnet's blocks of addresses, in CIDR notation; Azure has two fields for them."""
+    """Return a subnet's address blocks in CIDR notation; Azure has two fields for them."""
     properties = subnet["properties"]
     return list(properties.get("addressPrefixes") or [properties["addressPrefix"]])
 
@@ -137,8 +139,8 @@ def _subnet(network: RunNetwork, name: str) -> dict[str, Any]:
 
 
 def _rules(order: Order, block: str, *, head: str) -> list[dict[str, Any]]:
-    """Return the rules of a subnet in the order in which they count. Machines have addresses in `block`; the caller
-    reaches those in `head`, if it is not ''.
+    """Return the rules of a subnet by priority. Machines have addresses in `block`; the caller reaches those in `head`,
+    unless it is ''.
     """
     rules: dict[str, dict[str, str]] = {}
     rules["within-in"] = {"direction": "Inbound", "source": block, "destination": block}

@@ -1,4 +1,4 @@
-"""What Azure Policy has against a launch, asked with the very resources that the launch creates."""
+"""Check of a launch against Azure Policy, with the same resources that the launch creates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.clouds.azure.instances import launch
 from planner.clouds.azure.network import RunNetwork, prepare
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
-from planner.clouds.preflight import AskedOnce, Unnoted
+from planner.clouds.preflight import AnswerCache, Unnoted
 from planner.clouds.protocol import Finding, Place
 from planner.errors import PlannerError
 
@@ -25,15 +25,15 @@ _TYPES: Final = {
     "machine": ("Microsoft.Compute/virtualMachines", "2023-09-01"),
     "schedule": ("Microsoft.DevTestLab/schedules", "2018-09-15"),
 }
-"""Type and API version of what a launch creates, by the names of `Arm.create`. The version tells how the body is
-written, and these parts of it are the same in all of the last years.
+"""Type and API version of a launch's resources, by the names of `Arm.create`. The version determines the form of the
+body; these parts have not changed in recent years.
 """
 _MACHINES: Final = 2
-"""A node and the head: all nodes are alike."""
+"""One node and the head: all nodes are alike."""
 
 
 def created(arm: Arm, order: Order, place: Place) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield what a launch at a place creates, each with its type, name and API version; of the machines one of each."""
+    """Yield a launch's resources at a place, with type, name and API version; one of each kind of machine."""
     pretended = DryRunArm(subscription=arm.subscription, ask=arm)
     keyed = replace(order, ssh_public_key=order.ssh_public_key or "ssh-ed25519 AAAA")
     network = RunNetwork(order=keyed, arm=pretended, journal=Unnoted(), place=place)
@@ -47,8 +47,8 @@ def created(arm: Arm, order: Order, place: Place) -> Iterator[tuple[dict[str, An
             yield {"type": type_name, "name": name, **request.parameters["body"]}, api_version
 
 
-def policy_finding(arm: Arm, order: Order, place: Place, *, once: AskedOnce) -> Finding:
-    """Say whether a policy denies what a launch creates, and which; unknown where Azure will not tell."""
+def policy_finding(arm: Arm, order: Order, place: Place, *, once: AnswerCache) -> Finding:
+    """Return a finding on whether a policy denies a launch's resources, and which; unknown if Azure will not tell."""
     subject = f"policies on {place.choice.instance_type} in {place.region}"
 
     def denials(what: tuple[dict[str, Any], str]) -> list[str]:
@@ -66,7 +66,7 @@ def policy_finding(arm: Arm, order: Order, place: Place, *, once: AskedOnce) -> 
 
 
 def _denials(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the assignments that deny something as it is, each with the conditions that it met."""
+    """Yield the assignments that deny a resource, each with the conditions it met."""
     evaluated = (answer.get("contentEvaluationResult") or {}).get("policyEvaluations") or ()
     for evaluation in evaluated:
         if evaluation.get("evaluationResult") == "NonCompliant":

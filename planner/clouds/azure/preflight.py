@@ -21,39 +21,39 @@ from planner.clouds.azure.instances import (
 from planner.clouds.azure.network import blocks_of, described_subnet, region_of
 from planner.clouds.azure.policy import policy_finding
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.preflight import AskedOnce, PreflightLog
+from planner.clouds.preflight import AnswerCache, PreflightLog
 from planner.clouds.price_lists.azure import retail_prices
 from planner.clouds.price_lists.reading import Access
 from planner.clouds.protocol import Finding, Place, Preflight
 from planner.errors import BadInputError, PlannerError
 
 TAKEN_ADDRESSES: Final = 5
-"""Of every subnet, by Azure (Azure Virtual Network FAQ)."""
+"""Addresses that Azure keeps in every subnet (Azure Virtual Network FAQ)."""
 LONGEST: Final = timedelta(hours=23, minutes=30)
-"""Azure's own shutdown knows the time of day and not the day."""
+"""Longest run: Azure's own shutdown has a time of day, no date."""
 _COMPUTE, _HOST_FEATURE = "Microsoft.Compute", "EncryptionAtHost"
 _REGISTER_HOST: Final = f"az feature register --namespace {_COMPUTE} --name {_HOST_FEATURE}"
 Price = Callable[[str, str, str], float | None]
-"""Return US dollars per hour of a size in a region, on demand or spot; None when not known."""
+"""Function that returns US dollars per hour of a size in a region, on demand or spot; None when unknown."""
 
 NAMESPACES: Final = ("Microsoft.Compute", "Microsoft.DevTestLab", "Microsoft.Network")
-"""Services with which a subscription must be registered before it may create something there."""
+"""Services with which a subscription must be registered before it may use them."""
 
 
 def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
-    """Look at credentials, then at the subscription and every choice in every region at the same time."""
+    """Check credentials, then the subscription and every choice in every region in parallel."""
     checks = _Checks(order=order, arm=arm, price=price)
     log = checks.log
     groups = sum(1 for _ in arm.items("resource-group"))
     log.note("credentials", True, f"subscription {arm.subscription}, with {groups} resource groups")
     log.note("permissions", None, "Azure has no dry run: a missing permission shows, by its name, when it is needed")
-    looks = [(choice, region) for choice in order.choices for region in choice.regions]
+    tried_places = [(choice, region) for choice in order.choices for region in choice.regions]
     *is_able, _ = log.run_at_once(
         [
             lambda its: its.add(_registration_finding(arm)),
             lambda its: its.add(_encryption_finding(arm)),
             lambda its: its.add(_end_finding(order)),
-            lambda its: its.run_at_once([partial(checks.look_at_choice, *look) for look in looks]),
+            lambda its: its.run_at_once([partial(checks.check_choice, *tried_place) for tried_place in tried_places]),
         ]
     )
     if not all(is_able):
@@ -62,7 +62,7 @@ def preflight(order: Order, arm: Arm, *, price: Price) -> Preflight:
 
 
 def _registration_finding(arm: Arm) -> Finding:
-    """Say whether the subscription is registered with the services that a run uses; a new one is with none."""
+    """Return a finding on whether the subscription is registered with a run's services; a new one has none."""
     states = {item["namespace"]: item.get("registrationState") for item in arm.items("provider")}
     missing = [name for name in NAMESPACES if states.get(name) != "Registered"]
     commands = "; ".join(f"az provider register --namespace {name}" for name in missing)
@@ -71,7 +71,7 @@ def _registration_finding(arm: Arm) -> Finding:
 
 
 def _encryption_finding(arm: Arm) -> Finding:
-    """Say whether the subscription may encrypt at the host, a feature that has to be registered once."""
+    """Return a finding on whether the subscription may encrypt at the host, a feature that must be registered once."""
     try:
         state = arm.feature(_COMPUTE, _HOST_FEATURE)
     except PlannerError as error:
@@ -93,20 +93,20 @@ def _end_finding(order: Order) -> Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `once` what Azure says by region."""
+    """The checks of one preflight; `log` collects their findings, `once` caches Azure's answers by region."""
 
     order: Order
     arm: Arm
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
-    once: AskedOnce = field(default_factory=AskedOnce)
+    once: AnswerCache = field(default_factory=AnswerCache)
 
-    def look_at_choice(self, choice: ClusterOffer, region: str, log: PreflightLog) -> None:
-        """Look at a choice with a log of its own; what Azure refuses to tell is a finding."""
+    def check_choice(self, choice: ClusterOffer, region: str, log: PreflightLog) -> None:
+        """Check a choice with its own log; Azure's refusals become findings."""
         with log.noting_refusals(f"{choice.instance_type} in {region}"):
-            replace(self, log=log).look_at(choice, region)
+            replace(self, log=log).add_zones(choice, region)
 
-    def look_at(self, choice: ClusterOffer, region: str) -> None:
+    def add_zones(self, choice: ClusterOffer, region: str) -> None:
         """Add the zones of a region where a choice may be tried."""
         subject = f"{choice.instance_type} in {region}"
         size, *_ = self.log.run_at_once(
@@ -134,7 +134,7 @@ class _Checks:
             self.log.places += places
 
     def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
-        """Return those of the zones in which the order's reservation group has room for a choice."""
+        """Return the zones in which the order's reservation group has room for a choice."""
         subject = f"reservation {self.order.reservation}"
         try:
             reserved = reservations_in(self.arm, self.order.reservation)
@@ -148,7 +148,7 @@ class _Checks:
         return usable
 
     def _has_subnet(self, choice: ClusterOffer, region: str) -> bool:
-        """Say whether the order's subnet, if it names one, is in the region and has room."""
+        """Return whether the order's subnet, if any, is in the region and has room."""
         if not self.order.subnet:
             return True
         subject = f"subnet {self.order.subnet}"
@@ -176,7 +176,7 @@ class _Checks:
             return None
 
     def _size(self, name: str, region: str) -> dict[str, Any] | None:
-        """Return what is said of a size; the first call for a region has all of its sizes listed."""
+        """Return the description of a size; the first call for a region lists all of its sizes."""
         self.once(("size", region), lambda: self.arm.size(name, region))
         return self.arm.size(name, region)
 
@@ -192,7 +192,7 @@ class _Checks:
     def _asked_usages(self, kind: str, region: str) -> list[dict[str, Any]]:
         try:
             return list(self.arm.items(kind, region))
-        except PlannerError:  # the quotas in it are not known
+        except PlannerError:  # its quotas are unknown
             return []
 
     def _within_quota(self, choice: ClusterOffer, size: dict[str, Any], region: str) -> bool:
@@ -225,12 +225,14 @@ def _restrictions(size: dict[str, Any], restricted: str) -> list[dict[str, Any]]
 
 
 def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:
-    """Return why a region cannot give a size at all, '' when it can."""
+    """Return why a region cannot offer a size at all, '' if it can."""
     if _restrictions(size, "Location"):
         return "closed to this subscription"
     if capabilities(size).get("EncryptionAtHostSupported", "True") != "True":
         return "cannot encrypt at host"
-    return volumes_obstacle(choice.volumes)
+    if choice.is_spot and capabilities(size).get("LowPriorityCapable", "True") != "True":
+        return "not sold as spot machines"
+    return volumes_obstacle(choice, capabilities(size))
 
 
 def _zones(size: dict[str, Any]) -> Iterator[str]:
@@ -245,15 +247,15 @@ def _zones(size: dict[str, Any]) -> Iterator[str]:
 
 
 class Prices:
-    """The price lists of regions as of now, each read when it is first asked for."""
+    """Current price lists of regions, each read on first use."""
 
     def __init__(self, *, prices_url: str) -> None:
         self._access = Access(prices_url=prices_url)
-        self._once = AskedOnce()
+        self._once = AnswerCache()
 
     def of(self, size: str, region: str, pricing: str) -> float | None:
         """Return US dollars per hour, on demand or spot; None when the list has no single price. Raises as
-        `retail_prices`.
+        `retail_prices` does.
         """
         prices: dict[tuple[str, str], float] = self._once(region, lambda: self._of_region(region))
         return prices.get((size, pricing))

@@ -1,4 +1,4 @@
-"""Azure as a Provider: one resource group for each run and place, and everything in it."""
+"""Azure as a Provider: one resource group, with everything in it, for each run and place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.clouds.azure.client import Arm, LiveArm, default_access, require_ac
 from planner.clouds.azure.dry_run import SUBSCRIPTION, DryRunArm
 from planner.clouds.azure.network import RunNetwork
 from planner.clouds.azure.preflight import Prices, preflight
-from planner.clouds.calls.azure import identity_in
+from planner.clouds.calls.azure import SUBSCRIPTION_VARIABLE, identity_in
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.cloud_init import host_keys_in
@@ -32,9 +32,10 @@ _GROUP = "resource-group"
 
 
 class AzureProvider:
-    """Azure, reached with the credentials that its SDK finds and the subscription that environment or settings name."""
+    """Azure, with the credentials that its SDK finds and the subscription from the environment or settings."""
 
     cloud = "azure"
+    account_setting = SUBSCRIPTION_VARIABLE
     stages: tuple[tuple[str, ...], ...] = ((_GROUP,),)
     tied_to_zone = frozenset({_GROUP})
 
@@ -50,8 +51,12 @@ class AzureProvider:
         require_access()
 
     def identity(self) -> str:
-        """See Provider. Azure itself names the caller in tokens alone, which are not for the caller to read."""
+        """See Provider. Azure names the caller only in tokens, which the caller should not read."""
         return identity_in(subscription_named())
+
+    def account(self) -> str:
+        """See Provider."""
+        return self._arm.subscription
 
     def dry_run(self) -> tuple[AzureProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -75,9 +80,9 @@ class AzureProvider:
         """See Provider."""
         instances.launch(self._network(order, place, journal), self._policy, machines=machines, head=head, round=round)
 
-    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+    def restrict_ssh(self, order: Order, place: Place, journal: Journal) -> None:
         """See Provider."""
-        network.open_door(self._network(order, place, journal))
+        network.restrict_ssh(self._network(order, place, journal))
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
@@ -88,21 +93,21 @@ class AzureProvider:
         )
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """See TellsHostKeys. Boot diagnostics, in storage of Azure's own, keep the console."""
+        """See ReadsConsole. Boot diagnostics, in Azure's own storage, keep the console."""
         group, _, name = node.id.rpartition(".")
         return host_keys_in(self._arm.console(group, name))
 
     def terminate(self, nodes: Sequence[Node]) -> None:
         """See Provider."""
-        for node in nodes:
-            group, _, name = node.id.rpartition(".")
-            try:
-                self._arm.delete("machine", group, name)
-            except NotFoundError:
-                continue
+        machines = [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes]
+        delete_each(machines, self._delete_machine, at_once=self._arm.at_once)
+
+    def _delete_machine(self, machine: Resource) -> None:
+        group, _, name = machine.id.rpartition(".")
+        self._arm.delete("machine", group, name)
 
     def regions(self) -> tuple[str, ...]:
-        """See Provider. A listing of groups covers all regions: only those are named that have some of a run."""
+        """See Provider. A listing of groups covers all regions: only those with a run's groups are returned."""
         groups = self._arm.items(_GROUP, filter="tagName eq 'planner-run'")
         return tuple(sorted({group["location"] for group in groups}))
 
@@ -125,7 +130,7 @@ class AzureProvider:
         return replace(resource, ending=_is_ending(item))
 
     def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
-        """See Provider. Deleting a group deletes what others put into it, too."""
+        """See Provider. Deleting a group also deletes what others put into it."""
         return ()
 
     def delete(self, resources: Sequence[Resource]) -> None:

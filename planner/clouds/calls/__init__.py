@@ -1,1 +1,1 @@
-"""Calls to clouds that only read, or may be made again: retry with backoff, pages, HTTP."""
+"""Calls to clouds that are safe to repeat: retry with backoff, pages, HTTP."""

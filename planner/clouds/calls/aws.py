@@ -1,14 +1,17 @@
-"""Clients of AWS's SDK, and the meaning of its errors, for reading and for renting."""
+"""Clients of AWS's SDK and the meaning of its errors, for reading and renting."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Final
 
-from planner.clouds.calls.account import account_failure
+from planner.clouds.calls.account import account_failure, clock_failure
 from planner.clouds.calls.reading import CallFailure, sdk
+from planner.units import format_duration
 
 _THROTTLED: Final = {"RequestLimitExceeded", "TooManyRequestsException", "SlowDown"}
 DENIED: Final = frozenset({
@@ -22,7 +25,7 @@ DENIED: Final = frozenset({
 def client(
     service: str, region: str, *, profile: str = "", credentials: Mapping[str, str] | None = None, url: str = ""
 ) -> Any:
-    """Return a client that tries once. The SDK's own credentials and addresses hold where none are given.
+    """Return a client that tries once. It uses the SDK's own credentials and addresses where none are given.
 
     Its session is new: the SDK's default one keeps the credentials of its first call for the life of the process.
     """
@@ -36,12 +39,12 @@ def client(
 
 @cache
 def _models() -> Any:
-    """Return the reader of AWS's models, which keeps them: each session's own would read them anew, in 0.2 s."""
+    """Return a shared, caching reader of AWS's models: each session's own would read them again, in 0.2 s."""
     return sdk("botocore.loaders", extra="aws").create_loader()
 
 
 def failure_of(error: Exception) -> CallFailure | None:
-    """Return what an error of the SDK means; None for one that is not of the SDK."""
+    """Return what an error of the SDK means; None for other errors."""
     faults, parsers = sdk("botocore.exceptions", extra="aws"), sdk("botocore.parsers", extra="aws")
     if isinstance(error, faults.ClientError):
         return _failure_of_answer(error.response)
@@ -53,7 +56,7 @@ def failure_of(error: Exception) -> CallFailure | None:
 
 
 def _failure_of_account(error: Exception, faults: Any) -> CallFailure | None:
-    """Return what is wrong with the credentials that this machine has; None for an error that is not of them."""
+    """Return what is wrong with this machine's credentials; None for an error with another cause."""
     name = os.environ.get("AWS_PROFILE") or "default"
     if isinstance(error, faults.NoCredentialsError):
         return account_failure("AWS: no credentials found", hint=_GET)
@@ -63,11 +66,11 @@ def _failure_of_account(error: Exception, faults: Any) -> CallFailure | None:
     if isinstance(error, faults.ProfileNotFound):
         text = f"AWS: there is no profile {error.kwargs.get('profile', name)!r}"
         return account_failure(text[:100], hint="set AWS_PROFILE to one that `aws configure list-profiles` names")
-    signing_on = ("SSOError", "TokenRetrievalError", "LoginError")  # of which the SDK has more from version to version
+    signing_on = ("SSOError", "TokenRetrievalError", "LoginError")  # the SDK adds more of them from version to version
     if any(kind.__name__ in signing_on for kind in type(error).__mro__):
         hint = f"run: aws sso login --profile {name}"
         return account_failure("AWS: the single sign-on has expired, or was never done", hint=hint, error=error)
-    if isinstance(error, RuntimeError) and "expired" in str(error):  # what botocore raises for those of the environment
+    if isinstance(error, RuntimeError) and "expired" in str(error):  # botocore, for those of the environment
         return account_failure("AWS: the credentials have expired", hint=_SIGN_IN, error=error)
     if isinstance(error, faults.CredentialRetrievalError | faults.MetadataRetrievalError):
         return account_failure("AWS: the credentials cannot be fetched", hint=_SIGN_IN, error=error)
@@ -90,12 +93,29 @@ _UNKNOWN: Final = frozenset({
 
 
 def is_throttled(code: str) -> bool:
-    """Say whether an error code means that calls come too fast."""
+    """Return whether an error code means that calls come too fast."""
     return "Throttl" in code or code in _THROTTLED
+
+
+_MOST_CLOCK_S: Final = 240
+"""Difference to AWS's clock from which a refused call is blamed on this machine's; AWS takes five minutes."""
+
+
+def _clock_text(response: Mapping[str, Any]) -> str:
+    """Return how far this machine's clock is from the answer's, '' if little or unknown."""
+    try:
+        date = parsedate_to_datetime(response["ResponseMetadata"]["HTTPHeaders"]["date"])
+    except (KeyError, ValueError):
+        return ""
+    ahead_s = (datetime.now(UTC) - date.astimezone(UTC)).total_seconds()
+    far = abs(ahead_s) > _MOST_CLOCK_S
+    return f"{format_duration(abs(ahead_s))} {'ahead' if ahead_s > 0 else 'behind'}" if far else ""
 
 
 def _failure_of_answer(response: Mapping[str, Any]) -> CallFailure:
     code, text = str(response["Error"].get("Code", "")), str(response["Error"].get("Message", ""))
+    if code in _ENDED | _UNKNOWN and (off := _clock_text(response)):
+        return clock_failure("AWS", f"{text} ({code})", off=off)
     if code in _ENDED:
         return account_failure("AWS: the credentials have expired", hint=_SIGN_IN, error=f"{text} ({code})")
     if code in _UNKNOWN:

@@ -1,4 +1,4 @@
-"""Clients of Azure's SDK, and the meaning of its errors, for reading and for renting."""
+"""Clients of Azure's SDK and the meaning of its errors, for reading and renting."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from planner.clouds.calls.account import account_failure, quieten
+from planner.clouds.calls.account import account_failure, clock_failure, quieten
 from planner.clouds.calls.http import failure_of_status
 from planner.clouds.calls.reading import CallFailure, sdk
 
@@ -27,7 +27,7 @@ def client_arguments(url: str) -> dict[str, Any]:
 
 
 def failure_of(error: Exception) -> CallFailure | None:
-    """Return what an error of the SDK means; None for one that is not of the SDK."""
+    """Return what an error of the SDK means; None for other errors."""
     faults = sdk("azure.core.exceptions", extra="azure")
     if isinstance(error, faults.ClientAuthenticationError):
         return _failure_of_account(error)
@@ -54,12 +54,14 @@ _NO_SUBSCRIPTION: Final = frozenset(
     {"SubscriptionNotFound", "InvalidSubscriptionId", "InvalidAuthenticationTokenTenant", "SubscriptionNotRegistered"}
 )
 _ENDED: Final = ("expired", "AADSTS700082", "AADSTS50173", "AADSTS70043", "AADSTS50078")
-"""What Entra ID says of a token that has ended (its list of error codes)."""
+"""Entra ID's codes and words for an expired token (its list of error codes)."""
 
 
 def _failure_of_account(error: Any) -> CallFailure:
-    """Return what is wrong with the sign-in: the SDK raises the same for none at all and for one that has ended."""
+    """Return what is wrong with the sign-in: the SDK raises the same error for none and for an expired one."""
     text = str(error.message)
+    if "valid time range" in text:
+        return clock_failure("Azure", text)
     if any(word in text for word in _ENDED):
         return account_failure("Azure: the sign-in has expired", hint=_GET, error=text)
     if error.response is None:
@@ -68,9 +70,7 @@ def _failure_of_account(error: Any) -> CallFailure:
 
 
 def identity_in(subscription: str) -> str:
-    """Return who calls: the application that the environment names, or who signed in with `az`; '' where neither is
-    known.
-    """
+    """Return the caller: the application in the environment, or the user signed in with `az`; '' if unknown."""
     if application := os.environ.get("AZURE_CLIENT_ID"):
         return f"app-{application}"
     profile = Path(os.environ.get("AZURE_CONFIG_DIR") or f"{os.environ.get('HOME', '')}/.azure") / "azureProfile.json"
@@ -82,10 +82,10 @@ def identity_in(subscription: str) -> str:
 
 
 def found_credentials() -> Any:
-    """Return the credentials that the SDK looks for when a call is made."""
+    """Return the credentials that the SDK looks up when a call is made."""
     quieten("azure")
     return sdk("azure.identity", extra="azure").DefaultAzureCredential(process_timeout=_LONGEST_PROGRAM_S)
 
 
 _LONGEST_PROGRAM_S: Final = 10
-"""For `az` and its kin, which tell the token."""
+"""Timeout for `az` and similar programs that print the token."""

@@ -1,4 +1,4 @@
-"""Meaning of the errors of Google Cloud's SDK, for reading and for renting."""
+"""Meaning of the errors of Google Cloud's SDK, for reading and renting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from configparser import ConfigParser
 from pathlib import Path
 from typing import Any, Final
 
-from planner.clouds.calls.account import account_failure, quieten
+from planner.clouds.calls.account import account_failure, clock_failure, quieten
 from planner.clouds.calls.http import failure_of_status
 from planner.clouds.calls.reading import CallFailure, sdk
 
@@ -20,8 +20,8 @@ _CODES: Final = {
 
 
 def found_credentials(*, scopes: Sequence[str] = ()) -> tuple[Any, str | None]:
-    """Return the credentials that the SDK finds, and the project that goes with them. A machine outside Google's cloud
-    is not kept waiting for one's metadata server. Raises what `google.auth` raises.
+    """Return the credentials that the SDK finds, and their project. Outside Google's cloud it does not wait for a
+    metadata server. Raises what `google.auth` raises.
     """
     quieten("google.auth")
     for name, short in (("GCE_METADATA_TIMEOUT", "1"), ("GCE_METADATA_DETECT_RETRIES", "1")):
@@ -31,7 +31,7 @@ def found_credentials(*, scopes: Sequence[str] = ()) -> tuple[Any, str | None]:
 
 
 def gcloud_account() -> str:
-    """Return the account that gcloud is signed in with here, '' where it is not."""
+    """Return the account that gcloud is signed in with on this machine, '' if none."""
     if named := os.environ.get("CLOUDSDK_CORE_ACCOUNT"):
         return named
     folder = Path(os.environ.get("CLOUDSDK_CONFIG") or f"{os.environ.get('HOME', '')}/.config/gcloud")
@@ -45,21 +45,23 @@ def gcloud_account() -> str:
 
 
 def failure_of(error: Exception) -> CallFailure | None:
-    """Return what an error of the SDK means; None for one that is not of the SDK. A reading call takes every quota
-    for one of calls per minute.
+    """Return what an error of the SDK means; None for other errors. For a reading call every quota counts as one of
+    calls per minute.
     """
     faults = sdk("google.api_core.exceptions", extra="gcp")
     auth = sdk("google.auth.exceptions", extra="gcp")
+    if isinstance(error, auth.RefreshError) and "reasonable timeframe" in str(error):
+        return clock_failure("Google Cloud", error)
     if isinstance(error, auth.RefreshError):
         return account_failure("Google Cloud: the credentials have expired or were revoked", hint=_GET, error=error)
     if isinstance(error, auth.GoogleAuthError) and not isinstance(error, auth.TransportError):
         return account_failure(_unusable_text(), hint=_GET, error=error if os.environ.get(_FILE_VARIABLE) else "")
     if isinstance(error, faults.GoogleAPICallError):
         return _failure_of_answer(error)
-    if isinstance(error, auth.TransportError | OSError):  # those of requests are OSErrors
+    if isinstance(error, auth.TransportError | OSError):  # errors of requests are OSErrors
         return CallFailure(reason="lost", text=str(error))
     parsing = sdk("google.protobuf.json_format", extra="gcp")
-    if isinstance(error, parsing.ParseError | ValueError):  # what the REST transport raises for what is not JSON
+    if isinstance(error, parsing.ParseError | ValueError):  # the REST transport's errors for answers that are not JSON
         return CallFailure(reason="lost", text=f"the answer is cut off or cannot be read ({error})")
     return None
 
@@ -82,7 +84,7 @@ def _unusable_text() -> str:
 
 
 def no_project_text(project: str) -> str:
-    """Return that a project cannot be used; '' is one whose name is not known."""
+    """Return the message for a project that cannot be used; '' is one whose name is unknown."""
     named = f" {project!r}" if project else ""
     return f"Google Cloud: the project{named} is not there, or not yours"[:100]
 

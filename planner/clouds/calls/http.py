@@ -1,4 +1,4 @@
-"""JSON and text over plain HTTP, where no account is needed or the address is proof enough."""
+"""JSON and text over plain HTTP, where no account is needed or the address is sufficient proof."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def get_json(url: str, *, what: str, policy: RetryPolicy) -> Any:
 
 
 def get_text(url: str, *, what: str, policy: RetryPolicy) -> str:
-    """Return the text at `url`, whatever of it is not UTF-8 replaced. Raises as `get_json` does."""
+    """Return the text at `url`, with invalid UTF-8 replaced. Raises as `get_json` does."""
     return str(_get(url, lambda content: content.decode(errors="replace"), accept="*/*", what=what, policy=policy))
 
 
@@ -48,19 +48,19 @@ def _get(url: str, read: Callable[[bytes], Any], *, accept: str, what: str, poli
             with urlopen(request, timeout=TIMEOUT_S) as answer:
                 return read(answer.read())
         except HTTPError as error:
-            error.close()  # an error is an open connection, too
+            error.close()  # the error holds an open connection
             raise
 
     return read_cloud(call, what=what, failure_of=failure_of, policy=policy)
 
 
 def failure_of(error: Exception) -> CallFailure | None:
-    """Return what went wrong with a call over HTTP; None for what is no such failure."""
+    """Return what went wrong with a call over HTTP; None for other errors."""
     if isinstance(error, HTTPError):
         return failure_of_status(error.code, str(error.reason), wait=error.headers.get("Retry-After"))
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
         return CallFailure(reason="lost", text=f"the answer is cut off or is not JSON ({error})")
-    if isinstance(error, URLError) and isinstance(error.reason, gaierror):  # no later try finds a network
+    if isinstance(error, URLError) and isinstance(error.reason, gaierror):  # retrying does not find a network
         return CallFailure(reason="broken", text=f"{error.reason.strerror}: check the network and the proxy")
     if isinstance(error, URLError):
         return CallFailure(reason="lost", text=getattr(error.reason, "strerror", None) or str(error.reason))

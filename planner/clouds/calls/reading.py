@@ -1,19 +1,19 @@
-"""Calls to a cloud that only reads: repeated while their failure may pass, and page after page of a list."""
+"""Read-only calls to a cloud: retried while their failure may pass, and paged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, Final, Literal, TypeVar
 
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
+from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
+from planner.extras import optional
 
 T = TypeVar("T")
 
 READING: Final = RetryPolicy(most_attempts=7, longest_pause_s=30.0)
-"""How often a reading call is tried: about half a minute in all."""
+"""Retries of a reading call: about half a minute in all."""
 _CONNECTION_LOST: Final = "nothing was changed; check the network and run again"
 
 
@@ -22,11 +22,11 @@ FailureReason = Literal["throttled", "lost", "refused", "broken"]
 
 @dataclass(frozen=True, kw_only=True)
 class CallFailure:
-    """Why a call failed: `throttled` and `lost` may pass, `refused` and `broken` will not.
+    """Reason why a call failed: `throttled` and `lost` may pass, `refused` and `broken` will not.
 
-    `code` and `status` are the cloud's error code and its HTTP status. `wait_s` is how long the cloud asks to wait.
-    All three are blank where it does not say. `hints` are there where the account is what is wrong, whatever the call:
-    what to do, and what the SDK said.
+    `code` and `status` are the cloud's error code and its HTTP status. `wait_s` is how long the cloud asks to wait. All
+    three are blank where it does not state them. `hints` are present where the account is wrong, whatever the call: the
+    remedy and the SDK's message.
     """
 
     reason: FailureReason
@@ -38,12 +38,12 @@ class CallFailure:
 
     @property
     def may_pass(self) -> bool:
-        """Whether the same call may succeed later."""
+        """True if the same call may succeed later."""
         return self.reason in ("throttled", "lost")
 
 
 class CutOffError(Exception):
-    """An answer that a library took for whole and is not; the next one may be."""
+    """An incomplete answer that a library took for a whole one; a retry may succeed."""
 
 
 class _FailedCallError(Exception):
@@ -55,10 +55,10 @@ class _FailedCallError(Exception):
 def read_cloud(
     call: Callable[[], T], *, what: str, failure_of: Callable[[Exception], CallFailure | None], policy: RetryPolicy
 ) -> T:
-    """Return what `call` returns, tried again while its failure may pass.
+    """Return what `call` returns, retried while its failure may pass.
 
-    Raises ProviderRefusedError when the cloud refuses or throttles to the end, IoFailureError when it cannot be
-    reached or understood. An exception that is no failure of the cloud's (`failure_of` gives None) is not caught.
+    Raises ProviderRefusedError when the cloud refuses or throttles to the end, IoFailureError when it cannot be reached
+    or understood. Exceptions that are not the cloud's failures (`failure_of` returns None) are not caught.
     """
 
     def attempt() -> T:
@@ -101,7 +101,7 @@ def _error_of(failure: CallFailure, *, what: str, attempts: int | None) -> Plann
 def pages(fetch: Callable[[str], tuple[list[T], str]], *, what: str) -> Iterator[list[T]]:
     """Yield the pages of a list; `fetch` takes the token of a page ('' the first) and returns it with the next token.
 
-    Raises IoFailureError when a token comes back, which would go on for ever.
+    Raises IoFailureError when a token repeats, which would never end.
     """
     token, seen = "", set()
     while True:
@@ -128,10 +128,5 @@ def read_pages(
 
 
 def sdk(module: str, *, extra: str) -> Any:
-    """Import a module of a cloud's SDK. Raises BadInputError saying how to install it when it is not there."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise BadInputError(
-            f"{module} is not installed; {extra} needs it: pip install 'sortplanner[{extra}]'"
-        ) from error
+    """Import a module of a cloud's SDK. Raises PlannerError with how to install it when it is missing."""
+    return optional(module, extra=extra, purpose=f"asking {extra}")

@@ -1,4 +1,4 @@
-"""Asking a cloud again: after a failure that may pass with growing pauses, for a change of state at a steady pace."""
+"""Repeated calls to a cloud: after a passing failure with growing pauses, for a change of state at a steady pace."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """How long to wait for a cloud, in seconds, and how often to ask it.
+    """Policy of how long to wait for a cloud, in seconds, and how often to ask it.
 
     A failed call is repeated after `first_pause_s`, then after pauses that double up to `longest_pause_s`. It is given
     up after `most_attempts`, or after `give_up_s` where that is None. A listing is repeated every `poll_s`: for at most
     `join_s` until machines run, `gone_s` until resources are gone. A listing shows every accepted request `settle_s`
-    later; in that time it is asked for `looks` times, for any one may be short.
+    later; in that time it is read `listings` times, since any one may be incomplete.
     """
 
     first_pause_s: float = 0.5
@@ -34,10 +34,10 @@ class RetryPolicy:
     join_s: float = 600.0
     gone_s: float = 900.0
     settle_s: float = 5.0
-    looks: int = 3
+    listings: int = 3
 
     def polls(self, total_s: float) -> Iterator[None]:
-        """Yield at once, then every `poll_s`, until `total_s` are over."""
+        """Yield at once, then every `poll_s`, until `total_s` have passed."""
         end = time.monotonic() + total_s
         yield
         while time.monotonic() < end:
@@ -45,10 +45,10 @@ class RetryPolicy:
             yield
 
     def settling(self) -> Iterator[None]:
-        """Yield `looks` times, at once and then spread over `settle_s`: what no look shows is not there."""
+        """Yield `listings` times, at once and then spread over `settle_s`: whatever none shows does not exist."""
         yield
-        for _ in range(self.looks - 1):  # of one look, none
-            time.sleep(self.settle_s / (self.looks - 1))
+        for _ in range(self.listings - 1):  # none if `listings` is 1
+            time.sleep(self.settle_s / (self.listings - 1))
             yield
 
 
@@ -62,8 +62,8 @@ def retry(
     """Return what `call` returns, repeating it while it raises errors that `may_pass`.
 
     `asked_pause_s` returns how long the cloud asks to wait after an error. Up to half of each pause is cut at random,
-    so that many callers do not ask at the same moment. Raises the first error that may not pass. When the policy's
-    time or attempts are used up, raises the last error; an IoFailureError then says how long was tried.
+    so that many callers do not ask at the same moment. Raises the first error that may not pass. When the policy's time
+    or attempts are used up, raises the last error; an IoFailureError then states how long was tried.
     """
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential
 

@@ -1,7 +1,7 @@
-"""Transcript of the requests to a cloud and its answers, taken below the SDKs, which all use urllib3.
+"""Transcript of requests to a cloud and its answers, recorded below the SDKs, which all use urllib3.
 
-A transcript is for a bug report or a test's fixture: no header is in it, no request for a token, and what could name an
-account, a person or an address is replaced by a word that is the same wherever it stood.
+A transcript is for a bug report or a test's fixture: it has no headers and no requests for a token, and every value
+that could identify an account, a person or an address is replaced by a word, always the same one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 
 _TOKENS: Final = re.compile(r"oauth2|/token\b|login\.microsoftonline|169\.254\.169\.254|metadata\.google", re.I)
 _OWN_NETWORK: Final = ("10.", "0.", "127.", "255.", "169.254.", "199.36.153.")
-"""Addresses that name nobody: of private networks, of no machine, and of Google's private access."""
+"""Prefixes of addresses that identify nobody: private networks, unassigned ones, and Google's private access."""
 _LONGEST: Final = 4000
 _RULES: Final[tuple[tuple[str, str], ...]] = (
     ("key", r"ssh-(?:ed25519|rsa) [A-Za-z0-9+/=]+(?: [^\s\"\\]+)?|ecdsa-\S+ [A-Za-z0-9+/=]+"),
@@ -38,7 +38,7 @@ _RULES: Final[tuple[tuple[str, str], ...]] = (
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A request and its answer, as text; `status` is 0 where none came."""
+    """A request and its answer, as text; `status` is 0 without an answer."""
 
     number: int
     method: str
@@ -50,7 +50,7 @@ class Exchange:
 
 
 class Redactor:
-    """Replaces what tells who somebody is; the same value by the same word. `private` are values known beforehand."""
+    """Replaces identifying values, each by a fixed word. `private` are values known beforehand."""
 
     def __init__(self, private: dict[str, str]) -> None:
         self._words: dict[str, str] = {}
@@ -78,7 +78,7 @@ class Redactor:
 
 
 def transcript_lines(exchanges: list[Exchange], private: dict[str, str]) -> Iterator[str]:
-    """Yield each exchange as a line of JSON, without what is private."""
+    """Yield each exchange as a line of JSON, without private values."""
     redact = Redactor(private)
     for exchange in exchanges:
         document = asdict(exchange)
@@ -88,7 +88,7 @@ def transcript_lines(exchanges: list[Exchange], private: dict[str, str]) -> Iter
 
 
 def _without_base64(text: str) -> str:
-    """Return a text whose long runs of base64, which no rule could look into, are replaced by their length."""
+    """Return a text with long runs of base64, which no rule can inspect, replaced by their length."""
 
     def closed(match: re.Match[str]) -> str:
         try:
@@ -102,7 +102,7 @@ def _without_base64(text: str) -> str:
 
 @contextmanager
 def record_exchanges() -> Iterator[list[Exchange]]:
-    """Yield a list that grows by each exchange of this process with a cloud, while the body runs."""
+    """Yield a list to which each exchange of this process with a cloud is added, while the body runs."""
     from urllib3.connectionpool import HTTPConnectionPool
 
     exchanges: list[Exchange] = []
@@ -118,7 +118,7 @@ def record_exchanges() -> Iterator[list[Exchange]]:
                     number=len(exchanges) + 1,
                     method=method,
                     url=where,
-                    request=_plain(body),
+                    request=_body_text(body),
                     status=status,
                     answer=answer,
                     seconds=round(time.monotonic() - began, 3),
@@ -135,7 +135,7 @@ def record_exchanges() -> Iterator[list[Exchange]]:
 
 
 def _replayed_answer(call: Callable[[], Any], note: Callable[[int, str], None]) -> Any:
-    """Return an answer like the one that came, whose body has been read and noted."""
+    """Return a copy of an answer whose body has been read and recorded."""
     from urllib3.response import HTTPResponse
 
     try:
@@ -160,7 +160,7 @@ def _replayed_answer(call: Callable[[], Any], note: Callable[[int, str], None]) 
     return again[1]
 
 
-def _plain(body: Any) -> str:
-    """Return a request's body; forms, as EC2 takes them, as JSON."""
+def _body_text(body: Any) -> str:
+    """Return a request's body; forms, as EC2 takes them, become JSON."""
     text = body.decode(errors="replace") if isinstance(body, bytes | bytearray) else str(body or "")
     return json.dumps(dict(parse_qsl(text))) if text.startswith("Action=") or "&Action=" in text else text

@@ -1,7 +1,7 @@
-"""Calls to Compute Engine in one project, with the repetitions that are safe, and its operations awaited.
+"""Client for Compute Engine in one project that repeats calls where that is safe, and waits for operations.
 
-Requests and answers are what the REST reference shows; the SDK checks their fields and carries them. Its own retries
-are switched off, and its waiting too: `insert(...).result()` asks the public address whatever address is set.
+Requests and answers follow the REST reference; the SDK checks their fields and sends them. Its own retries are switched
+off, and its waiting too: `insert(...).result()` always asks the public address, whatever address is set.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
 from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials, gcloud_account
-from planner.clouds.calls.reading import CallFailure, sdk
+from planner.clouds.calls.reading import CallFailure, pages, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, call_translating_errors, worst_of
 from planner.config.cloud_defaults import default_account
@@ -28,7 +28,7 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 
 _SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _OVERRIDE: Final = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
-"""Environment variables by which gcloud is sent to other addresses; they hold here too."""
+"""Environment variables that send gcloud to other addresses; they apply here too."""
 _OTHER_SERVICES: Final = {
     "manager_url": "CLOUDRESOURCEMANAGER",
     "iam_url": "IAM",
@@ -38,7 +38,7 @@ _OTHER_SERVICES: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Addresses are '' where the SDK's own holds."""
+    """Access to a project. Addresses are '' for the SDK's own."""
 
     project: str
     account: str
@@ -51,7 +51,7 @@ class Access:
 
 
 def default_access() -> Access:
-    """Return what the SDK finds in its environment, and the settings file.
+    """Return the access that the SDK's environment and the settings file give.
 
     Raises BadInputError without the SDK or a project, PermissionDeniedError without credentials.
     """
@@ -81,19 +81,19 @@ def default_access() -> Access:
 
 
 def _person(credentials: Any) -> str:
-    """Return whose own credentials these are: the file rarely says so, but gcloud, which wrote it, does."""
+    """Return whose credentials these are: their file rarely states it, but gcloud, which wrote it, does."""
     return getattr(credentials, "account", "") or gcloud_account()
 
 
 def project_named() -> str:
-    """Return the project that the environment, the settings or gcloud's configuration name, or ''."""
+    """Return the project from the environment, the settings or gcloud's configuration, or ''."""
     settings, set_for_tool = load_settings(today=datetime.now(UTC).date()).of("gcp"), default_account("gcp")
     named = os.environ.get("GOOGLE_CLOUD_PROJECT") or settings.account
     return named or (set_for_tool.value if set_for_tool else "")
 
 
 _TIMEOUT_S: Final = 150
-"""More than the two minutes after which a wait answers in any case."""
+"""Longer than the two minutes after which a wait always answers."""
 _PAGE: Final = 500
 _BODIES: Final = {
     "networks.insert": "Network",
@@ -105,54 +105,54 @@ _BODIES: Final = {
 """The SDK's message for the body of each call that has one."""
 
 _PASSING_FOR_NEW: Final = (PassingError, NotFoundError, StillInUseError)
-"""What passes after something was created: Google may not know it yet, or not have it ready."""
+"""Failures that pass after a creation: Google may not know the resource yet, or not have it ready."""
 
 
 class Compute(Protocol):
-    """Compute Engine of one project; requests and answers are those of its REST reference."""
+    """Compute Engine of one project; requests and answers follow its REST reference."""
 
     at_once: int
-    """How many calls may be made at the same time."""
+    """Most simultaneous calls."""
 
     @property
     def project(self) -> str:
         """The project's id."""
 
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
-        """Create something for a run and wait until it is there.
+        """Create something for a run and wait until it exists.
 
-        Raises what `cloud_errors.meaning_of` returns, for the call and for its operation alike.
+        Raises what `cloud_errors.meaning_of` returns, for the call as for its operation.
         """
 
     def finish(self, method: str, **where: str) -> None:
-        """Make a change and wait until it is made."""
+        """Make a change and wait until it is done."""
 
     def begin(self, method: str, **where: str) -> None:
-        """Make a change and do not wait."""
+        """Make a change without waiting."""
 
     def get(self, method: str, **where: str) -> dict[str, Any]:
-        """Ask for one thing."""
+        """Return one resource."""
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
-        """Yield all of a listing, page by page; an aggregated one without the scopes."""
+        """Yield all items of a listing, page by page; of an aggregated one without the scopes."""
 
     def allowed(self, permissions: list[str]) -> set[str]:
-        """Return which of some permissions the caller has in the project."""
+        """Return the subset of `permissions` that the caller has in the project."""
 
     def allowed_on_account(self, account: str, permissions: list[str]) -> set[str]:
-        """Return which of some permissions the caller has on a service account, from whichever policy."""
+        """Return the subset of `permissions` that the caller has on a service account, from any policy."""
 
     def access_state(self, permission: str, *, resource: dict[str, str]) -> str:
-        """Return what the policy troubleshooter says of the caller's permission on something that need not exist yet:
+        """Return the policy troubleshooter's answer on the caller's permission on a resource that need not exist yet:
         CAN_ACCESS, CANNOT_ACCESS, UNKNOWN_INFO or UNKNOWN_CONDITIONAL. `resource` has its service, name and type.
         """
 
     def policy(self, constraint: str) -> dict[str, Any]:
-        """Return the organisation's policy on something, compute.requireOsLogin and the like, as it holds here."""
+        """Return the organisation's policy for a constraint, such as compute.requireOsLogin, as it applies here."""
 
 
 class LiveCompute:
-    """Compute that Google answers."""
+    """Compute backed by Google."""
 
     at_once = 8
 
@@ -162,7 +162,7 @@ class LiveCompute:
 
     @cached_property
     def access(self) -> Access:
-        """Whose credentials, which project."""
+        """Credentials and project."""
         return default_access()
 
     @property
@@ -171,8 +171,8 @@ class LiveCompute:
         return self.access.project
 
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
-        """See Compute. A failure that may pass is waited out. The call is then made under another request id of the
-        run, because Google would repeat its answer to the old one.
+        """See Compute. A failure that may pass is retried, with another request id of the run, because Google would
+        repeat its answer to the old one.
         """
 
         def attempt() -> None:
@@ -199,20 +199,20 @@ class LiveCompute:
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:
         """See Compute."""
-        token = ""
-        while True:
+
+        def fetch(token: str) -> tuple[list[dict[str, Any]], str]:
             page = self._call(method, {**where, "max_results": _PAGE, "page_token": token})
-            yield from _flat(page.get("items", ()))
-            token = page.get("nextPageToken", "")
-            if not token:
-                return
+            return list(_flat(page.get("items", ()))), page.get("nextPageToken", "")
+
+        for items in pages(fetch, what=_what(method, where)):
+            yield from items
 
     def allowed(self, permissions: list[str]) -> set[str]:
         """See Compute."""
         return set(self._manage("testIamPermissions", {"permissions": permissions}).get("permissions", ()))
 
     def allowed_on_account(self, account: str, permissions: list[str]) -> set[str]:
-        """See Compute. The account may be another project's."""
+        """See Compute. The account may belong to another project."""
         url = f"{self.access.iam_url}/v1/projects/-/serviceAccounts/{account}:testIamPermissions"
         return set(
             self._post(url, {"permissions": permissions}, what=f"permissions on {account}").get("permissions", ())
@@ -237,7 +237,7 @@ class LiveCompute:
         return self._post(f"{self.access.manager_url}/v1/projects/{self.project}:{verb}", body, what=verb)
 
     def _post(self, url: str, body: dict[str, Any], *, what: str) -> dict[str, Any]:
-        """Ask a service that this SDK does not cover."""
+        """Call a service that this SDK does not cover."""
         from google.auth.transport.requests import AuthorizedSession
 
         def ask() -> dict[str, Any]:
@@ -251,7 +251,7 @@ class LiveCompute:
         return self._call_with_retry(ask, what=what)
 
     def _wait(self, operation: dict[str, Any], *, what: str) -> None:
-        """Wait until an operation is done. Raises what it failed with."""
+        """Wait until an operation is done. Raises its error."""
         scope = _scope_of(operation)
         request = {**scope, "operation": operation["name"]}
         method = f"{next(iter(scope), 'global')}Operations.wait"
@@ -301,12 +301,12 @@ def _is_passing(error: BaseException) -> bool:
 
 
 def request_id(run: str) -> str:
-    """Return an id by which Google knows a repetition: a UUID that begins as all of the run do (`run_mark`)."""
+    """Return an id by which Google recognises a repetition: a UUID that starts like all of the run's (`run_mark`)."""
     return run_mark(run) + str(uuid.uuid4())[len(run_mark(run)) :]
 
 
 def run_mark(run: str) -> str:
-    """Return what the ids of all requests of a run begin with."""
+    """Return the common prefix of a run's request ids."""
     digest = hashlib.sha256(run.encode()).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-"
 
@@ -316,7 +316,7 @@ def _library() -> Any:
 
 
 def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of a call as the SDK takes it. Raises BadInputError for a field that Google does not know."""
+    """Return the body of a call as the SDK takes it. Raises BadInputError for a field unknown to Google."""
     message_class = getattr(_library(), _BODIES[method])
     from google.protobuf.json_format import ParseError
 
@@ -327,7 +327,7 @@ def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(items: Any) -> Iterator[dict[str, Any]]:
-    """Yield what is listed; an aggregated listing has it by scope, under the collection's name."""
+    """Yield the listed items; an aggregated listing has them by scope, under the collection's name."""
     if not isinstance(items, dict):
         yield from items
         return
@@ -363,19 +363,23 @@ _DENIED: Final = frozenset({
     "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "REQUIRED", "AUTH_ERROR", "PERMISSION_DENIED", "PERMISSIONS_ERROR",
     "ACCESS_NOT_CONFIGURED", "SERVICE_DISABLED", "BILLING_DISABLED", "CONDITION_NOT_MET", "UNAUTHENTICATED",
 })  # fmt: skip
+_CLOSED_REGION: Final = "constraints/gcp.resourceLocations"
+"""Constraint by which an organisation keeps its projects to some regions; others are open."""
 _IN_USE: Final = frozenset({"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "RESOURCE_NOT_READY", "RESOURCE_IN_USE"})
 _NOT_FOUND: Final = frozenset({"NOT_FOUND", "RESOURCE_NOT_FOUND"})
 _DUPLICATE: Final = frozenset({"ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "DUPLICATE"})
 
 
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
-    """Return the error to raise for an error of Compute Engine; `what` was asked for where."""
-    code = _snake(code).upper()  # HTTP errors say rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
+    """Return the error to raise for an error of Compute Engine; `what` names the request and its target."""
+    code = _snake(code).upper()  # HTTP errors have rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
     text = f"{what}: {message} ({code})"
     if code in THROTTLED or code in AWAY or _is_of_rate(code, message):
         return errors.PassingError(text)
     if code.startswith(_NO_CAPACITY):
         return errors.NoCapacityError(text)
+    if _CLOSED_REGION in message:
+        return errors.QuotaExceededError(f"{text}; allow another region")
     if code in _DENIED:
         return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-compute-engine")
     if "QUOTA" in code or code == "LIMIT_EXCEEDED":
@@ -390,5 +394,5 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
 
 
 def _is_of_rate(code: str, message: str) -> bool:
-    """Say whether a quota is one of calls per minute, which passes, and not one of resources."""
+    """Return whether a quota is one of calls per minute, which passes, and not one of resources."""
     return code == "QUOTA_EXCEEDED" and "per minute" in message

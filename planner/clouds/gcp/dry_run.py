@@ -1,4 +1,4 @@
-"""Compute Engine as far as a dry run needs it: what would be created is remembered, so that it can be listed again."""
+"""Compute Engine for dry runs: it remembers what would be created, so that it can be listed again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DELETIONS: Final = {f"{listed.collection}.delete": (listed.collection, listed.p
 
 
 class DryRunCompute:
-    """Notes requests; nothing is created, and nothing is asked: a launch needs nothing that the account alone knows."""
+    """Compute that records requests and asks nothing, as a launch needs nothing that only the account knows."""
 
     at_once = 1
 
@@ -52,7 +52,7 @@ class DryRunCompute:
         """See Compute."""
         self._note(method, dict(where))
         yield from list(self._made.get(method.partition(".")[0], ()))
-        if method == "subnetworks.list" and "filter" in where:  # one that exists, by its name
+        if method == "subnetworks.list" and "filter" in where:  # an existing one, by its name
             name = where["filter"].removeprefix("name=")
             yield {"network": f"<network of {name}>", "ipCidrRange": f"<addresses of {name}>"}
         if method == "reservations.aggregatedList":
@@ -84,7 +84,7 @@ class DryRunCompute:
 
 
 def _items_after(body: dict[str, Any], where: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield what would be listed after a create call."""
+    """Yield the items that a listing would have after a create call."""
     if "perInstanceProperties" not in body:
         yield {**body, **where}
         return

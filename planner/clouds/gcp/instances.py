@@ -1,7 +1,8 @@
-"""Launching the machines of a run on Compute Engine, all or none, and saying what became of them."""
+"""Launch of a run's machines on Compute Engine, all or none, and their states and ends."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ _RESERVATION_KEY: Final = "compute.googleapis.com/reservation-name"
 
 
 def described_reservation(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
-    """Return Google's description of a reservation. Raises BadInputError when the region has none such."""
+    """Return Google's description of a reservation. Raises BadInputError when the region lacks it."""
     for item in compute.items("reservations.aggregatedList", filter=f"name={name}"):
         if not zone_of(item) or zone_of(item).rpartition("-")[0] == region:
             return item
@@ -29,7 +30,7 @@ def described_reservation(compute: Compute, name: str, *, region: str) -> dict[s
 
 
 def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:
-    """Return why a reservation does not serve a choice until `expires_at`, '' when it does."""
+    """Return why a reservation cannot serve a choice until `expires_at`, '' if it can."""
     specific = described.get("specificReservation", {})
     properties = specific.get("instanceProperties", {})
     reserved, disks = properties.get("machineType", "no one type"), len(properties.get("localSsds", ()))
@@ -51,7 +52,7 @@ def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, exp
 
 
 def reservation_policies(described: dict[str, Any]) -> list[str]:
-    """Return the names of the placement policies with which capacity is reserved: machines must have the same."""
+    """Return the names of a reservation's placement policies: machines must have the same."""
     return [str(url).rpartition("/")[2] for url in described.get("resourcePolicies", {}).values()]
 
 
@@ -62,9 +63,9 @@ def reservation_request(name: str) -> dict[str, Any]:
 
 
 ROOT_GB: Final = 30
-"""Of the stock image; one's own has a root of its own size."""
+"""Root of the stock image; a custom image has its own size."""
 MOST_PER_CALL: Final = 1000
-"""Machines that one bulkInsert makes."""
+"""Most machines of one bulkInsert."""
 _IMAGE: Final = "projects/ubuntu-os-cloud/global/images/family/ubuntu-2404-lts-{arch}"
 _ARM_SERIES: Final = frozenset({"t2a", "c4a", "n4a"})
 _HYPERDISK_SERIES: Final = frozenset({"c4", "c4a", "c4d", "n4", "n4a", "n4d", "m4", "x4", "a4", "h4d"})
@@ -76,11 +77,11 @@ _STATES: Final[dict[str, NodeState]] = {
     "RUNNING": "running",
 }
 _SPOT: Final = {"provisioningModel": "SPOT"}
-"""Taken back, such a machine is deleted, as when its time is over: `instanceTerminationAction` says so."""
+"""A spot machine taken back is deleted, as when its time is over: `instanceTerminationAction` sets that."""
 _STORE_SCOPE: Final = "https://www.googleapis.com/auth/devstorage.read_write"
 _HYPERDISK_MIBPS: Final = 140
 _HYPERDISK_IOPS: Final = 3000
-"""What every balanced Hyperdisk has; one MiB/s takes four operations of 256 KiB."""
+"""IOPS included in every balanced Hyperdisk; one MiB/s takes four operations of 256 KiB."""
 _STORE_HOSTS: Final = ("storage.googleapis.com", "www.googleapis.com", "oauth2.googleapis.com")
 
 
@@ -98,7 +99,7 @@ def launch(network: RunNetwork, place: Place, *, machines: int, head: bool, roun
 
 
 def _name(network: RunNetwork, role: str, round: int, number: int) -> str:
-    """Return a name that no other launch of the run gives, so that nothing is made twice."""
+    """Return a name that no other launch of the run uses, so that nothing is made twice."""
     return f"planner-{network.order.run}-{role}-{round}-{number:04}"
 
 
@@ -110,7 +111,7 @@ def _bulk_insert(network: RunNetwork, place: Place, role: str, names: list[str])
         "instanceProperties": properties(network, place, role),
     }
     network.journal.intend("instance", name=f"{len(names)} x {role}", region=network.region)
-    with suppress(DuplicateError):  # an earlier call, whose answer was lost, has made them
+    with suppress(DuplicateError):  # an earlier call, whose answer was lost, made them
         network.compute.create("instances.bulkInsert", zone=place.zone, body=body, run=network.order.run)
     for name in names:
         made = Resource(
@@ -120,7 +121,7 @@ def _bulk_insert(network: RunNetwork, place: Place, role: str, names: list[str])
 
 
 def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
-    """Return what is asked of every machine of a role."""
+    """Return the properties requested for every machine of a role."""
     order, choice = network.order, place.choice
     labels = {**order.tags, "planner-role": role}
     request: dict[str, Any] = {
@@ -141,7 +142,7 @@ def properties(network: RunNetwork, place: Place, role: str) -> dict[str, Any]:
 
 
 def _policies(network: RunNetwork, place: Place) -> list[str]:
-    """Return the placement policies of all machines: in a reservation its own, or none."""
+    """Return the placement policies of all machines: a reservation's own, if any, when there is a reservation."""
     if name := network.order.reservation:
         described = described_reservation(network.compute, name, region=network.region)
         return reservation_policies(described)
@@ -149,7 +150,7 @@ def _policies(network: RunNetwork, place: Place) -> list[str]:
 
 
 def _scheduling(order: Order) -> dict[str, Any]:
-    """A machine is deleted when its run expires, whoever may still be there; it never moves and never starts again."""
+    """Return the scheduling: a machine is deleted when its run expires, even if in use; it never moves or restarts."""
     left_s = max(60, round((order.expires_at - datetime.now(UTC)).total_seconds()))
     return {
         "maxRunDuration": {"seconds": str(left_s)},
@@ -160,7 +161,7 @@ def _scheduling(order: Order) -> dict[str, Any]:
 
 
 def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
-    """The head alone has a public address, if any has."""
+    """Return the network interface. Only the head has a public address, if any machine has."""
     interface: dict[str, Any] = {"subnetwork": network.subnet_url, "nicType": "GVNIC"}
     if role == "head" and not network.order.is_private:
         interface["accessConfigs"] = [{"type": "ONE_TO_ONE_NAT", "name": "caller"}]
@@ -168,7 +169,7 @@ def _interface(network: RunNetwork, role: str) -> dict[str, Any]:
 
 
 def _metadata(order: Order) -> dict[str, str]:
-    """No keys of the project, no serial console: the run's own key alone opens a machine."""
+    """Return the metadata: no keys of the project and no serial console, so only the run's own key opens a machine."""
     store = {name: OBJECT_STORE.partition("/")[0] for name in _STORE_HOSTS} if order.staging else {}
     return {
         "user-data": cloud_config(expires_at=order.expires_at, hosts=store),
@@ -180,9 +181,10 @@ def _metadata(order: Order) -> dict[str, str]:
 
 
 def _disks(place: Place, labels: dict[str, str], image: str | None) -> Iterator[dict[str, Any]]:
-    """The root, local disks that the type does not bring, and the plan's volumes: all gone with the machine.
+    """Return the root, local disks that the type does not include, and the plan's volumes, all deleted with the
+    machine.
 
-    Google encrypts every disk at rest; there is nothing to ask for.
+    Google encrypts every disk at rest without being asked.
     """
     choice, series = place.choice, series_of(place.choice.instance_type)
     root = {
@@ -205,18 +207,24 @@ def _disks(place: Place, labels: dict[str, str], image: str | None) -> Iterator[
 
 
 def _volume(volumes: VolumeOrder) -> dict[str, Any]:
-    """A volume, with what its type lets one buy besides its size."""
+    """Return a volume with the performance that its type sells separately."""
     volume: dict[str, Any] = {"diskType": volumes.volume_type, "diskSizeGb": str(volumes.size_gib)}
     mibps = max(volumes.mibps_each, _HYPERDISK_MIBPS)
     if volumes.volume_type == "hyperdisk-balanced":
         volume |= {"provisionedThroughput": str(mibps), "provisionedIops": str(max(4 * mibps, _HYPERDISK_IOPS))}
     if volumes.volume_type == "hyperdisk-throughput":
-        volume |= {"provisionedThroughput": str(volumes.mibps_each)}
+        volume |= {"provisionedThroughput": str(_throughput_mibps(volumes))}
     return volume
 
 
+def _throughput_mibps(volumes: VolumeOrder) -> int:
+    """Return what to provision for a Hyperdisk Throughput: at least 20 MiB/s and 10 a TiB, at most 90 a TiB."""
+    least, most = max(20, math.ceil(10 * volumes.size_gib / 1024)), 90 * volumes.size_gib // 1024
+    return max(least, min(volumes.mibps_each, most))
+
+
 def nodes(compute: Compute, run: str, *, region: str) -> Iterator[Node]:
-    """Yield the machines of a run; deleted ones are not known any more."""
+    """Yield the machines of a run; deleted ones are no longer known."""
     for resource, item in resources.find(compute, "instance", region=region, run=run):
         yield _node(resource, item)
 

@@ -1,9 +1,9 @@
-"""Resources that the machines of a run need in a region before their launch: network, firewall, placement policy.
+"""Resources that a run's machines need in a region before launch: network, firewall, placement policy.
 
-One private network with one subnet. Its firewall lets machines of the run talk to each other and the caller to the head
+One private network has one subnet. Its firewall lets machines of the run reach each other and the caller reach the head
 by SSH, and nothing else in or out; where the run stages data, also HTTPS to the addresses behind
-private.googleapis.com, which serve the object store and lead nowhere else. Only the head gets a public address. In a
-subnet that exists, firewall rules and policy are all that is made; the rules hold for machines with the run's tags.
+private.googleapis.com, which serve only the object store. Only the head gets a public address. In an existing subnet,
+only firewall rules and policy are made; the rules apply to machines with the run's tags.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from planner.errors import BadInputError
 OBJECT_STORE: Final = "199.36.153.8/30"
 """private.googleapis.com: Google's services for machines without a public address (Private Google Access)."""
 MTU_BYTES: Final = 8896
-"""The largest packets of a network; without being asked Google takes 1,460 bytes."""
+"""Largest packets of a network; Google's default is 1,460 bytes."""
 _FIRST: Final = 1000
 _LAST: Final = 65000
-"""Firewall rules count in the order of their priority, the lowest number first; Google's own come after 65534."""
+"""Lowest priority of the run's firewall rules: lower numbers count first, and Google's own come after 65534."""
 DOORS: Final = ("door", "door-2")
 """Names of the rule that lets the caller in; both exist only while one replaces the other."""
 _KINDS: Final = ("network", "subnetwork", "firewall", "placement-policy")
@@ -44,7 +44,7 @@ class RunNetwork:
 
     @classmethod
     def of(cls, order: Order, compute: Compute, journal: Journal, *, region: str) -> RunNetwork:
-        """Look at what the run has in the region. A listing may be late for what this process has just made."""
+        """Look up the run's resources in the region. A listing may not yet show what this process has just made."""
         existing = {item.key for item in journal.ordered() if item.region == region} | {
             resource.key
             for resource_kind in _KINDS
@@ -53,11 +53,11 @@ class RunNetwork:
         return cls(order=order, compute=compute, journal=journal, region=region, existing=existing)
 
     def full_name(self, name: str) -> str:
-        """Return the name of a resource: it holds the run and the region, for some are global."""
+        """Return the name of a resource; it includes run and region, because some resources are global."""
         return f"planner-{self.order.run}-{self.region}-{name}"
 
     def target_tags(self, *, head: bool) -> list[str]:
-        """Return by which network tags the firewall knows the run's machines; with `head`, also the head."""
+        """Return the network tags of the run's machines for the firewall; with `head` also the head's."""
         return [f"planner-{self.order.run}", *([f"planner-{self.order.run}-head"] if head else [])]
 
     @property
@@ -74,7 +74,7 @@ class RunNetwork:
         return f"projects/{self.compute.project}/{scope}/{resource_type.collection}/{self.full_name(name)}"
 
     def ensure(self, resource_kind: str, name: str, body: dict[str, Any]) -> None:
-        """Create what is not there. Its name is the run's own: what has it already is what was asked for before."""
+        """Create a resource unless it exists; an existing one with the run's own name is the one requested before."""
         full, resource_type = self.full_name(name), resources.RESOURCE_TYPES[resource_kind]
         if (resource_kind, full) in self.existing:
             return
@@ -97,9 +97,9 @@ def prepare(network: RunNetwork, place: Place) -> None:
         network.ensure("placement-policy", "group", {"groupPlacementPolicy": {"collocation": "COLLOCATED"}})
 
 
-def open_door(network: RunNetwork) -> None:
-    """See Provider. A rule cannot be replaced without the right to change rules; so it and its successor have two names
-    by turns.
+def restrict_ssh(network: RunNetwork) -> None:
+    """See Provider. Replacing a rule needs the right to change rules, so the rule and its successor alternate between
+    two names.
     """
     doors = {name: rule for name in DOORS if (rule := rule_called(name, network))}
     right = [name for name, rule in doors.items() if rule["sourceRanges"] == [network.order.ssh_from]]
@@ -113,7 +113,7 @@ def open_door(network: RunNetwork) -> None:
 
 
 def rule_called(name: str, network: RunNetwork) -> dict[str, Any] | None:
-    """Return a firewall rule of a run, None where there is none of that name."""
+    """Return a firewall rule of a run by name, None if there is none."""
     try:
         return network.compute.get("firewalls.get", firewall=network.full_name(name))
     except NotFoundError:
@@ -126,7 +126,7 @@ def _remove_rule(name: str, network: RunNetwork) -> None:
 
 
 def described_subnet(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
-    """Return Google's description of a subnet that exists. Raises BadInputError when the region has none such."""
+    """Return Google's description of an existing subnet. Raises BadInputError when the region lacks it."""
     if not re.fullmatch("[a-z][a-z0-9-]*", name):
         raise BadInputError(
             f"--subnet {name}: name a subnet of this project, without a path",
@@ -156,8 +156,8 @@ def _own_network(network: RunNetwork) -> None:
 
 
 def _rules(network: RunNetwork) -> dict[str, dict[str, Any]]:
-    """Machines reach each other, the caller reaches the head by SSH, nothing else goes in or out. Their addresses lie
-    in a block that need not be theirs alone.
+    """Return the rules: machines reach each other, the caller reaches the head by SSH, nothing else goes in or out. The
+    machines' addresses lie in a block that others may share.
     """
     network_url, block = network.url("network", "net"), NETWORK
     if network.order.subnet:

@@ -1,4 +1,4 @@
-"""Permissions that a run needs on Compute Engine; docs/gcp-role.json holds the same as a role."""
+"""Permissions that a run needs on Compute Engine; docs/gcp-role.json has the same ones as a role."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ PERMISSIONS: Final = (
 )
 
 ACT_AS: Final = "iam.serviceAccounts.actAs"
-"""Needed besides where machines are launched as a service account."""
+"""Permission also needed where machines are launched as a service account."""
 
 
 _OF_A_NETWORK: Final = frozenset(
     f"compute.{scope}.{verb}" for scope in ("networks", "subnetworks") for verb in ("create", "delete")
 )
-"""Not needed where the network exists."""
+"""Permissions not needed where the network exists."""
 
 
 def needed_permissions(order: Order) -> list[str]:
@@ -80,11 +80,11 @@ _CREATED: Final = {
     "resourcePolicies": ("regions/{region}", "ResourcePolicy"),
     "subnetworks": ("regions/{region}", "Subnetwork"),
 }
-"""Where what a run creates lies in its project, and its type, by the collection in a permission's name."""
+"""Location in the project and type of a run's resources, by the collection in a permission's name."""
 
 
 def resource_of(permission: str, order: Order, *, project: str) -> dict[str, str]:
-    """Return what an order's run uses a permission on, as conditions of IAM see it: service, name and type."""
+    """Return the resource on which a run uses a permission, as IAM conditions see it: service, name and type."""
     collection, region = permission.split(".")[1], order.choices[0].regions[0]
     if collection not in _CREATED:
         resource_type = "cloudresourcemanager.googleapis.com/Project"
@@ -96,10 +96,10 @@ def resource_of(permission: str, order: Order, *, project: str) -> dict[str, str
 
 
 def permission_finding(compute: Compute, order: Order) -> Finding:
-    """Say whether the caller may do all that a run does; unknown where Google will not tell.
+    """Return a finding on whether the caller may do all that a run does; unknown where Google will not tell.
 
-    What the project as a whole does not grant may be granted for resources of some names: the policy troubleshooter is
-    asked about that, with the names that the run gives.
+    Permissions that the project as a whole does not grant may be granted for resources of some names: the policy
+    troubleshooter is asked about these, with the run's names.
     """
     subject = f"permissions in project {compute.project}"
     try:
@@ -138,11 +138,11 @@ _IS_AGAINST: Final[dict[str, tuple[Callable[[dict[str, Any]], bool], str]]] = {
         "the head may have no address of its own: --subnet and --no-public-address",
     ),
 }
-"""When an organisation's policy is against a launch, and what of it."""
+"""Test of whether an organisation's policy forbids a launch, and the reason, by constraint."""
 
 
 def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
-    """Yield what an organisation's policies have against a launch, or that they cannot be read."""
+    """Yield an organisation's policies against a launch, or that they cannot be read."""
     asked = [name for name in _IS_AGAINST if not (order.is_private and name == "compute.vmExternalIpAccess")]
     try:
         against = [name for name in asked if _IS_AGAINST[name][0](compute.policy(name))]
@@ -155,7 +155,7 @@ def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
 
 
 def identity_finding(compute: Compute, account: str) -> Finding:
-    """Say whether the caller may launch machines as a service account, by the whole project's policy or its own."""
+    """Return a finding on whether the caller may launch as a service account, by the project's policy or its own."""
     subject = f"service account {account}"
     try:
         where = "the project" if compute.allowed([ACT_AS]) else "the account itself"

@@ -22,23 +22,25 @@ from planner.clouds.gcp.network import described_subnet
 from planner.clouds.gcp.permissions import identity_finding, permission_finding, policy_findings
 from planner.clouds.gcp.resources import zone_of
 from planner.clouds.order import ClusterOffer, Order
-from planner.clouds.preflight import AskedOnce, PreflightLog
+from planner.clouds.preflight import AnswerCache, PreflightLog
 from planner.clouds.price_lists.gcp import UnitPrices, hourly_usd, price_list
 from planner.clouds.protocol import Finding, Preflight
 from planner.errors import BadInputError, PlannerError
 
 TAKEN_ADDRESSES: Final = 4
-"""Of every subnet, by Google (cloud.google.com/vpc/docs/subnets, unusable addresses)."""
+"""Addresses that Google keeps in every subnet (cloud.google.com/vpc/docs/subnets, unusable addresses)."""
 MOST_PLACED: Final = 1500
-"""Machines of one compact placement policy (cloud.google.com/compute/docs/instances/placement-policies-overview)."""
+"""Most machines of one compact placement policy
+(cloud.google.com/compute/docs/instances/placement-policies-overview).
+"""
 Price = Callable[[dict[str, Any], str, int, str], float | None]
-"""US dollars per hour of a machine type, as machineTypes describes it, in a region, with so many local disks added, on
-demand or spot.
+"""Function that returns US dollars per hour of a machine type, as machineTypes describes it, in a region, with a number
+of local disks added, on demand or spot.
 """
 
 
 def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> Preflight:
-    """Look at permissions, policies and every choice in every region, at the same time."""
+    """Check permissions, policies and every choice in every region in parallel."""
     checks = _Checks(order=order, compute=compute, price=price)
     log = checks.log
     log.note("credentials", True, f"project {compute.project} as {account}")
@@ -48,7 +50,7 @@ def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> 
             lambda its: its.add(permission_finding(compute, order)),
             lambda its: its.add_all(policy_findings(compute, order)),
             lambda its: its.add(identity_finding(compute, order.node_identity)) if order.node_identity else True,
-            *(partial(checks.look_at_choice, choice) for choice in order.choices),
+            *(partial(checks.check_choice, choice) for choice in order.choices),
         ]
     )
     if not (is_permitted and is_in_policy and is_lent):
@@ -58,22 +60,22 @@ def preflight(order: Order, compute: Compute, *, account: str, price: Price) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class _Checks:
-    """The checks of one preflight; `log` collects what they find out, `once` what Google says of regions and
-    the project.
+    """The checks of one preflight; `log` collects their findings, `once` caches Google's answers on regions and the
+    project.
     """
 
     order: Order
     compute: Compute
     price: Price
     log: PreflightLog = field(default_factory=PreflightLog)
-    once: AskedOnce = field(default_factory=AskedOnce)
+    once: AnswerCache = field(default_factory=AnswerCache)
 
-    def look_at_choice(self, choice: ClusterOffer, log: PreflightLog) -> None:
-        """Look at a choice with a log of its own; what Google refuses to tell is a finding."""
+    def check_choice(self, choice: ClusterOffer, log: PreflightLog) -> None:
+        """Check a choice with its own log; Google's refusals become findings."""
         with log.noting_refusals(choice.instance_type):
-            replace(self, log=log).look_at(choice)
+            replace(self, log=log).add_zones(choice)
 
-    def look_at(self, choice: ClusterOffer) -> None:
+    def add_zones(self, choice: ClusterOffer) -> None:
         """Add the zones where a choice may be tried: offered, small enough for a placement policy, within quota."""
         name = choice.instance_type
         if choice.placement_group and choice.machines > MOST_PLACED:
@@ -88,10 +90,10 @@ class _Checks:
                 zones = self._within_reservation(choice, zones, region)
             text = f"offered in {', '.join(zones)}" if zones else "offered in no zone"
             if self.log.note(f"{name} in {region}", bool(zones), text) and self._has_subnet(choice, region):
-                self._look_at_region(choice, region, offered[zones[0]], zones)
+                self._check_region(choice, region, offered[zones[0]], zones)
 
     def _within_reservation(self, choice: ClusterOffer, zones: list[str], region: str) -> list[str]:
-        """Return the zone of the order's reservation, if it serves a choice and the zone is among these."""
+        """Return the zone of the order's reservation, if it serves a choice and is among these zones."""
         subject = f"reservation {self.order.reservation} in {region}"
         try:
             described = described_reservation(self.compute, self.order.reservation, region=region)
@@ -104,7 +106,7 @@ class _Checks:
         return [zone] if self.log.note(subject, not against, text) and zone in zones else []
 
     def _has_subnet(self, choice: ClusterOffer, region: str) -> bool:
-        """Say whether the order's subnet, if it names one, is there and has room; who else is in it is not known."""
+        """Return whether the order's subnet, if any, exists and has room; its other users are unknown."""
         if not self.order.subnet:
             return True
         subject = f"subnet {self.order.subnet} in {region}"
@@ -121,9 +123,7 @@ class _Checks:
         text = f"{block}; its routes and firewall rules stay, and hold for the machines, too"
         return self.log.note(subject, True, text)
 
-    def _look_at_region(
-        self, choice: ClusterOffer, region: str, machine_type: dict[str, Any], zones: list[str]
-    ) -> None:
+    def _check_region(self, choice: ClusterOffer, region: str, machine_type: dict[str, Any], zones: list[str]) -> None:
         described, project = self.log.run_at_once(
             [
                 lambda _: self.once(region, lambda: self.compute.get("regions.get", region=region)),
@@ -144,15 +144,15 @@ class _Checks:
 
 
 class Prices:
-    """The price list as of now, read when the first price is asked for; without it, every price is unknown."""
+    """Current price list, read on first use; without it, every price is unknown."""
 
     def __init__(self, *, access: Access, regions: Sequence[str]) -> None:
         self._access, self._regions = access, tuple(regions)
-        self._once = AskedOnce()
+        self._once = AnswerCache()
 
     def of(self, description: dict[str, Any], region: str, added_disks: int, pricing: str) -> float | None:
-        """Return US dollars per hour of a machine type, as machineTypes tells it, with local disks added; `pricing`
-        says how it is bought.
+        """Return US dollars per hour of a machine type, as machineTypes describes it, with local disks added; `pricing`
+        is on demand or spot.
         """
         from google.cloud import compute_v1
 
@@ -173,19 +173,19 @@ class Prices:
 
 
 _OWN_SERIES: Final = frozenset({"a2", "c2", "c2d", "c3", "e2", "m1", "m2", "m3", "n2", "n2a", "n2d", "t2a", "t2d"})
-"""Series with a quota of their own in regions.get; n1 shares CPUS, newer ones are counted elsewhere."""
+"""Series with their own quota in regions.get; n1 shares CPUS, newer ones are counted elsewhere."""
 _LOCAL_GB: Final = 375
 _EVERYWHERE: Final = "CPUS_ALL_REGIONS"
 _SPOT_CPUS: Final = "PREEMPTIBLE_CPUS"
-"""For spot machines, where a project has asked for it; otherwise they count towards the quotas of the others."""
+"""Quota for spot machines in projects that requested it; otherwise they count towards the other quotas."""
 _RULES: Final = 5.0
-"""Firewall rules of a run, at most."""
+"""Most firewall rules of a run."""
 _SPOT_OF: Final = {"LOCAL_SSD_TOTAL_GB": "PREEMPTIBLE_LOCAL_SSD_GB"}
 _SOLID_STATE: Final = frozenset({"pd-balanced", "pd-ssd"})
 
 
 def quota_needs(choice: ClusterOffer, *, vcpus: int, bundled_disks: int) -> dict[str, float]:
-    """Return what a choice needs, by Google's name of the quota. `vcpus` and `bundled_disks` are of one machine."""
+    """Return a choice's needs by Google's name of the quota. `vcpus` and `bundled_disks` are of one machine."""
     series, machines = series_of(choice.instance_type), choice.machines
     metric = f"{series.upper()}_CPUS" if series in _OWN_SERIES - {"e2"} else "CPUS"
     volumes = choice.volumes
@@ -198,20 +198,20 @@ def quota_needs(choice: ClusterOffer, *, vcpus: int, bundled_disks: int) -> dict
         "SSD_TOTAL_GB": (ROOT_GB + solid_gb) * machines,
     }
     if series not in _OWN_SERIES | {"n1", "e2", "f1", "g1"}:
-        for name in (metric, "LOCAL_SSD_TOTAL_GB"):  # counted for each series by another service
+        for name in (metric, "LOCAL_SSD_TOTAL_GB"):  # another service counts these for each series
             del amounts[name]
     return {name: float(amount) for name, amount in amounts.items() if amount}
 
 
 def quota_finding_everywhere(choice: ClusterOffer, project: dict[str, Any], *, vcpus: int) -> Finding:
-    """Say whether what is free in all regions together (as projects.get tells it) will do: a quota of its own."""
+    """Return a finding on whether the quota for all regions together (as in projects.get) has enough left."""
     subject, needed = f"quota {_EVERYWHERE} for {choice.instance_type}", float(vcpus * choice.machines)
     quota = next((quota for quota in project.get("quotas", ()) if quota["metric"] == _EVERYWHERE), None)
     return _finding(subject, quota, needed)
 
 
 def network_findings(order: Order, project: dict[str, Any]) -> Iterator[Finding]:
-    """Yield whether the project, as projects.get tells of it, may have a run's network besides those it has."""
+    """Yield whether the project, as in projects.get, may have a run's network in addition to its own."""
     quotas = {quota["metric"]: quota for quota in project.get("quotas", ())}
     own = {} if order.subnet else {"NETWORKS": 1.0, "SUBNETWORKS": 1.0}
     for metric, amount in (own | {"FIREWALLS": _RULES}).items():
@@ -222,11 +222,11 @@ def network_findings(order: Order, project: dict[str, Any]) -> Iterator[Finding]
 def quota_findings(
     choice: ClusterOffer, region: dict[str, Any], *, vcpus: int, bundled_disks: int
 ) -> Iterator[Finding]:
-    """Yield, for each quota, whether what is free in a region (as regions.get tells it) will do."""
+    """Yield, for each quota, whether a region (as in regions.get) has enough left."""
     quotas = {quota["metric"]: quota for quota in region.get("quotas", ())}
     amounts = quota_needs(choice, vcpus=vcpus, bundled_disks=bundled_disks)
     if choice.is_spot and quotas.get(_SPOT_CPUS, {}).get("limit"):
-        amounts = _apart(amounts, spot=choice.machines - 1, machines=choice.machines)
+        amounts = _by_quota(amounts, spot=choice.machines - 1, machines=choice.machines)
     where = f"for {choice.instance_type} in {region['name']}"
     for metric, amount in amounts.items():
         yield _finding(f"quota {metric} {where}", quotas.get(metric), amount)
@@ -235,8 +235,8 @@ def quota_findings(
         yield Finding(subject=f"quota of vCPUs {where}", ok=None, text=text)
 
 
-def _apart(amounts: dict[str, float], *, spot: int, machines: int) -> dict[str, float]:
-    """Count spot machines' vCPUs and local disks towards the quotas that are theirs alone; others share the usual."""
+def _by_quota(amounts: dict[str, float], *, spot: int, machines: int) -> dict[str, float]:
+    """Return the amounts with spot machines' vCPUs and local disks under their own quotas where these exist."""
     own = {}
     for name, amount in amounts.items():
         spot_name = _SPOT_CPUS if name.endswith("CPUS") else _SPOT_OF.get(name)

@@ -17,9 +17,10 @@ from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Prefli
 
 
 class GcpProvider:
-    """Compute Engine, reached with the credentials, project and addresses that gcloud and the settings file name."""
+    """Compute Engine, with the credentials, project and addresses from gcloud and the settings file."""
 
     cloud = "gcp"
+    account_setting = "GOOGLE_CLOUD_PROJECT"
     stages: tuple[tuple[str, ...], ...] = STAGES
     tied_to_zone = frozenset({"operation", "instance", "disk"})
 
@@ -35,6 +36,10 @@ class GcpProvider:
         """See Provider."""
         account = default_access().account
         return account if "@" in account else ""
+
+    def account(self) -> str:
+        """See Provider."""
+        return self._compute.project
 
     def dry_run(self) -> tuple[GcpProvider, list[PlannedRequest]]:
         """See Provider."""
@@ -64,12 +69,12 @@ class GcpProvider:
         instances.launch(run_network, place, machines=machines, head=head, round=round)
 
     def _network(self, order: Order, place: Place, journal: Journal) -> RunNetwork:
-        """Return a run's network of which it does not matter what is there."""
+        """Return a run's network without looking up its resources."""
         return RunNetwork(order=order, compute=self._compute, journal=journal, region=place.region, existing=set())
 
-    def open_door(self, order: Order, place: Place, journal: Journal) -> None:
+    def restrict_ssh(self, order: Order, place: Place, journal: Journal) -> None:
         """See Provider."""
-        network.open_door(self._network(order, place, journal))
+        network.restrict_ssh(self._network(order, place, journal))
 
     def nodes(self, run: str, *, region: str) -> tuple[Node, ...]:
         """See Provider."""
@@ -81,7 +86,7 @@ class GcpProvider:
             delete(self._compute, [Resource(kind="instance", id=node.id, region=node.region, run="") for node in nodes])
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
-        """See TellsHostKeys."""
+        """See ReadsConsole."""
         zone, _, name = node.id.rpartition(".")
         console = self._compute.get("instances.getSerialPortOutput", zone=zone, instance=name)
         return host_keys_in(str(console.get("contents", "")))
@@ -103,7 +108,7 @@ class GcpProvider:
         return look_up(self._compute, resources)
 
     def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
-        """See Provider. No service of Google's puts anything into a run's network."""
+        """See Provider. Google's services put nothing into a run's network."""
         return ()
 
     def delete(self, resources: Sequence[Resource]) -> None:

@@ -1,8 +1,8 @@
-"""The types of resources a run may have on Compute Engine: how to list and how to delete each.
+"""Types of resources that a run may have on Compute Engine, with the calls that list and delete each.
 
 Machines and disks carry the run's tags as labels. Networks, subnets, firewall rules and placement policies cannot be
-labelled there: theirs are in the description, which is part of the create call as well. What is global belongs to the
-region for which it was made, and its name says so.
+labelled there: they carry the tags in the description, which the create call includes as well. A global resource
+belongs to the region it was made for, which its name includes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDING: Final = frozenset({"STOPPING", "DEPROVISIONING", "PENDING_STOP", "DELET
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceType:
-    """The collection of a type, the parameter of a call that names one, and its scope: zone, region or global."""
+    """The collection of a type, the call parameter that names a resource, and its scope: zone, region or global."""
 
     collection: str
     parameter: str
@@ -41,14 +41,14 @@ RESOURCE_TYPES: Final = {
 
 
 def description(tags: dict[str, str], *, region: str) -> str:
-    """Return tags, and the region, as a description holds them."""
+    """Return tags, and the region, in the form of a description."""
     return " ".join(f"{key}={value}" for key, value in {**tags, _REGION: region}.items())
 
 
 def find(
     compute: Compute, resource_kind: str, *, region: str, run: str | None
 ) -> Iterator[tuple[Resource, dict[str, Any]]]:
-    """Yield what of a kind carries the tag of this run, or of any, each with Google's own description."""
+    """Yield resources of a kind with the tag of this run, or of any run, each with Google's own description."""
     require_named(run)
     if resource_kind == "operation":
         yield from _unfinished_creations(compute, region=region, run=run)
@@ -70,7 +70,7 @@ def find(
 
 
 def tags_of(item: dict[str, Any], resource_kind: str) -> dict[str, str]:
-    """Return the tags of a resource, from its labels where its kind has some, or else from its description."""
+    """Return a resource's tags, from its labels where its kind has them, else from its description."""
     if RESOURCE_TYPES[resource_kind].scope == "zone":
         return dict(item.get("labels", {}))
     words = (word.partition("=") for word in item.get("description", "").split())
@@ -85,11 +85,11 @@ def zone_of(item: dict[str, Any]) -> str:
 def delete(compute: Compute, resources: Sequence[Resource]) -> None:
     """Delete resources of one kind. Raises as `delete_each` does.
 
-    Each machine and disk goes by a call of its own, several at once. Nothing waits for them: a listing shows them go.
+    Each machine and disk takes its own call, several in parallel. Nothing waits for them: listings show their end.
     """
     resource_type = RESOURCE_TYPES.get(resources[0].kind)
     if resource_type is None:
-        return  # an operation ends by itself
+        return  # an operation ends automatically
     at_once = compute.at_once if resource_type.scope == "zone" else 1
     delete_each(resources, lambda resource: _delete_one(compute, resource_type, resource), at_once=at_once)
 
@@ -145,9 +145,9 @@ def _region_of(item: dict[str, Any], scope: str) -> str:
 def _unfinished_creations(
     compute: Compute, *, region: str, run: str | None
 ) -> Iterator[tuple[Resource, dict[str, Any]]]:
-    """Yield unfinished create operations of a run: what they make may not be listed yet.
+    """Yield unfinished create operations of a run: their resources may not be listed yet.
 
-    An operation has no tags; it is known by its request id. So it is only found when the run is known.
+    An operation has no tags, only a request id, so it is found only when the run is known.
     """
     if run is None:
         return

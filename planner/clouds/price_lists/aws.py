@@ -24,19 +24,19 @@ _PLAIN: Final = {
     "capacitystatus": "Used",
     "marketoption": "OnDemand",
 }
-"""What tells an instance's plain price from those with licences, of dedicated hosts and of unused reservations."""
+"""Attributes of an instance's plain price, unlike those with licences, of dedicated hosts or of unused reservations."""
 
 
 def price_filters(**attributes: str) -> list[dict[str, str]]:
-    """Return the filters of GetProducts for plain on-demand Linux prices with these attributes besides."""
+    """Return the GetProducts filters for plain on-demand Linux prices with these additional attributes."""
     wanted = {**_PLAIN, **attributes}
     return [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
 
 
 def hourly_usd(items: Sequence[Any], *, region: str, what: str, left_out: Counter[str]) -> Iterator[tuple[str, float]]:
-    """Yield (instance type, USD per hour); what is of another unit or region is counted in `left_out`.
+    """Yield (instance type, USD per hour); items of another unit or region are counted in `left_out`.
 
-    Raises BadInputError for prices in another currency, IoFailureError for an item that is not as it should be.
+    Raises BadInputError for prices in another currency, IoFailureError for a malformed item.
     """
     for text in items:
         try:
@@ -117,7 +117,8 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: 
 def shape(described: Mapping[str, Any]) -> Row:
     """Return a row of instances.csv for one item of DescribeInstanceTypes.
 
-    A network card's rate counts where there is one card; of several, which sometimes repeat the total, the label.
+    With one network card its stated rate counts; where that is missing or there are several cards, whose rates
+    sometimes repeat the total, the label counts.
     """
     volumes = described.get("EbsInfo", {})
     limits = volumes.get("EbsOptimizedInfo", {})
@@ -135,7 +136,7 @@ def shape(described: Mapping[str, Any]) -> Row:
         "volume_bytes_per_s": _times(limits.get("BaselineThroughputInMBps"), 1e6),
         "volume_peak_bytes_per_s": _times(limits.get("MaximumThroughputInMBps"), 1e6),
         "volume_iops": limits.get("BaselineIops"),
-        "volumes_max": volumes.get("MaximumEbsAttachments"),
+        "volumes_max": _without_root(volumes.get("MaximumEbsAttachments")),
         "volume_link": "own" if limits.get("BaselineThroughputInMBps") else None,
         "placement_group": "cluster" in described.get("PlacementGroupInfo", {}).get("SupportedStrategies", []),
         "current_generation": bool(described.get("CurrentGeneration")),
@@ -145,7 +146,7 @@ def shape(described: Mapping[str, Any]) -> Row:
 def _network(network: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return baseline and peak in Gbit/s."""
     cards = network.get("NetworkCards", [])
-    if len(cards) == 1:
+    if len(cards) == 1 and "BaselineBandwidthInGbps" in cards[0]:
         return cards[0].get("BaselineBandwidthInGbps"), cards[0].get("PeakBandwidthInGbps")
     stated = re.fullmatch(r"(?:(\d+)x )?(\d+(?:\.\d+)?) Gigabit", network.get("NetworkPerformance", ""))
     total = int(stated[1] or 1) * float(stated[2]) if stated else None
@@ -153,7 +154,7 @@ def _network(network: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 
 def _disks(storage: Mapping[str, Any]) -> Row:
-    """Disks of several sizes have no one capacity: their count stands alone."""
+    """Return count, capacity and kind of the disks; disks of several sizes have no single capacity."""
     disks = storage.get("Disks", [])
     sizes, disk_kinds = {disk["SizeInGB"] for disk in disks}, {disk["Type"] for disk in disks}
     disk_kind = disk_kinds.pop() if len(disk_kinds) == 1 else None
@@ -173,6 +174,11 @@ def _arch(architectures: Sequence[str]) -> str | None:
     return supported[0] if supported else None
 
 
+def _without_root(attachments: int | None) -> int | None:
+    """Return how many volumes can be attached in addition to the root, which EC2's number includes."""
+    return None if attachments is None else attachments - 1
+
+
 def _times(amount: float | None, factor: float) -> float | None:
     return None if amount is None else round(amount * factor)
 
@@ -189,7 +195,7 @@ def _types(ec2: Any, region: str, *, access: Access, watch: Watch) -> Iterator[M
 
 
 def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[str, float]:
-    """Return the hourly price of each type; one with several different prices is left out and counted."""
+    """Return the hourly price of each type; types with several different prices are left out and counted."""
     amounts: dict[str, set[float]] = defaultdict(set)
     what = f"AWS price list of {region} (pricing:GetProducts)"
 
@@ -205,8 +211,8 @@ def _on_demand(pricing: Any, region: str, *, access: Access, watch: Watch, left_
 
 
 def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[str]) -> dict[str, float]:
-    """Return the median of the zones' latest prices of each type; that they may not be read is a note, no failure."""
-    now, latest = datetime.now(UTC), dict[tuple[str, str], tuple[datetime, float]]()
+    """Return the median of the zones' latest prices of each type; a refusal to read them is a note, not a failure."""
+    now, rows = datetime.now(UTC), list[Mapping[str, Any]]()
 
     history = partial(
         ec2.describe_spot_price_history, ProductDescriptions=["Linux/UNIX"], StartTime=now, MaxResults=1000
@@ -214,21 +220,35 @@ def _spot(ec2: Any, region: str, *, access: Access, watch: Watch, notes: list[st
     try:
         what = f"spot prices of {region} (ec2:DescribeSpotPriceHistory)"
         for page in _pages(history, "SpotPriceHistory", what=what, access=access):
-            for row in page:
-                key, seen = (row["InstanceType"], row["AvailabilityZone"]), (row["Timestamp"], float(row["SpotPrice"]))
-                latest[key] = max(latest.get(key, seen), seen)
-            watch(f"spot prices of {region}", len(latest))
+            rows += page
+            watch(f"spot prices of {region}", len(rows))
     except ProviderRefusedError as refused:
         notes.append(f"spot prices of {region} stay as they were: {refused.message}")
         return {}
-    of_type: dict[str, list[float]] = defaultdict(list)
-    for (name, _), (_, usd) in latest.items():
-        of_type[name].append(usd)
-    return {name: median(zones) for name, zones in of_type.items()}
+    return spot_usd(rows)
+
+
+_ZONE: Final = re.compile(r"[a-z]+(-[a-z]+)+-\d+[a-z]")
+
+
+def is_in_region(zone: str) -> bool:
+    """Return whether a zone is one of its region's own, us-east-1a, and no Local Zone, which has other prices:
+    us-east-1-bos-1a.
+    """
+    return _ZONE.fullmatch(zone) is not None
+
+
+def spot_usd(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return USD per hour by type: the median of the latest prices of a region's zones, without Local Zones."""
+    of_type: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in sorted(rows, key=lambda row: row["Timestamp"]):
+        if is_in_region(row["AvailabilityZone"]) and float(row["SpotPrice"]) > 0:
+            of_type[row["InstanceType"]][row["AvailabilityZone"]] = float(row["SpotPrice"])
+    return {name: median(zones.values()) for name, zones in of_type.items()}
 
 
 def _pages(listing: Callable[..., Any], name: str, *, what: str, access: Access) -> Iterator[list[Any]]:
-    """Yield the list of each page; boto3 takes a JSON text that is cut off for an empty one."""
+    """Yield the list of each page; boto3 takes a truncated JSON text for an empty one."""
 
     def fetch(token: str) -> tuple[list[Any], str]:
         answer = listing(**({"NextToken": token} if token else {}))

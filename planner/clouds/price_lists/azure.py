@@ -1,6 +1,6 @@
 """Azure: VM sizes from the resource SKUs, prices from the public retail price list.
 
-The API states no network rate, and of some sizes not how many NVMe disks they have; the shipped figures fill these.
+The API states no network rates, and for some sizes no number of NVMe disks; the shipped figures fill these.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PRICES: Final = Source(
 
 
 def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
-    """Return the sizes and prices of `regions`; `catalog_rows` are rows of the catalog so far, by size.
+    """Return the sizes and prices of `regions`; `catalog_rows` are rows of the current catalog, by size.
 
     Raises as `read_cloud` does, and BadInputError without Azure's libraries.
     """
@@ -71,7 +71,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: 
 
 
 def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
-    """Return a row of instances.csv for a resource SKU of a virtual machine; MB and GB in it mean MiB and GiB."""
+    """Return a row of instances.csv for a resource SKU of a virtual machine; its MB and GB mean MiB and GiB."""
     stated = {capability.name: capability.value for capability in sku.capabilities or ()}
     before = catalog_rows.get(sku.name, {})
     volume_bytes_per_s = _capability_value(stated, "UncachedDiskBytesPerSecond")
@@ -94,7 +94,7 @@ def shape(sku: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
 
 
 def _disks(stated: Mapping[str, str]) -> Row:
-    """NVMe disks where the size has some, else the temporary disk; blank where their number is not stated."""
+    """Return the NVMe disks if the size has any, else the temporary disk; blank where their number is not stated."""
     whole, per_disk = (_capability_value(stated, f"Nvme{name}InMiB") for name in ("DiskSize", "SizePerDisk"))
     if whole and not per_disk:
         return {"local_disks": None, "local_disk_bytes": None, "local_disk_kind": None}
@@ -115,7 +115,7 @@ def _disks(stated: Mapping[str, str]) -> Row:
 
 
 def _capability_value(stated: Mapping[str, str], name: str) -> float | None:
-    """Return a capability as a number; None when it is not stated, not a number, or zero where zero means none."""
+    """Return a capability as a number; None when not stated, not a number, or zero where that means none."""
     try:
         value = float(stated[name])
     except (KeyError, ValueError):
@@ -128,7 +128,7 @@ def _closed_to_subscription(sku: Any) -> bool:
 
 
 def _retired(sku: Any) -> bool:
-    """Whether the day on which Azure ends a size has passed; it goes on being listed."""
+    """Return whether Azure's end date of a size has passed; retired sizes stay listed."""
     day = next((of.value for of in sku.capabilities or () if of.name == "RetirementDateUtc"), None)
     try:
         return day is not None and datetime.strptime(day, "%m/%d/%Y").replace(tzinfo=UTC) < datetime.now(UTC)
@@ -144,7 +144,7 @@ def _sizes(region: str, *, access: Access, watch: Watch) -> Iterator[Any]:
     while True:
         page = read_cloud(
             lambda: next(listed, None), what=what, failure_of=failure_of, policy=access.retry_policy
-        )  # a page that failed is asked for again
+        )  # a failed page is fetched again
         if page is None:
             return
         for sku in page:
@@ -169,9 +169,9 @@ _FIELDS: Final = {"armSkuName": str, "productName": str, "skuName": str, "unitOf
 
 
 def retail_prices(region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[tuple[str, str], float]:
-    """Return USD per hour by (size, pricing); what is of another unit or has several prices is counted in `left_out`.
+    """Return USD per hour by (size, pricing); items of another unit or with several prices are counted in `left_out`.
 
-    Raises BadInputError for prices in another currency, IoFailureError for a page that is not as it should be.
+    Raises BadInputError for prices in another currency, IoFailureError for a malformed page.
     """
     start = access.prices_url or _URL
     what = f"Azure retail prices of {region}"
@@ -185,15 +185,18 @@ def retail_prices(region: str, *, access: Access, watch: Watch, left_out: Counte
         return page["Items"], _same_host(page.get("NextPageLink") or "", start, what=what)
 
     amounts: dict[tuple[str, str], set[float]] = defaultdict(set)
+    now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     for page in pages(fetch, what=what):
         for item in page:
-            _take(item, amounts, what=what, left_out=left_out)
+            _take(item, amounts, what=what, left_out=left_out, now=now)
         watch(f"prices of {region}", len(amounts))
     left_out["sizes with several prices"] += sum(len(prices) > 1 for prices in amounts.values())
     return {key: prices.pop() for key, prices in amounts.items() if len(prices) == 1}
 
 
-def _take(item: Any, amounts: dict[tuple[str, str], set[float]], *, what: str, left_out: Counter[str]) -> None:
+def _take(
+    item: Any, amounts: dict[tuple[str, str], set[float]], *, what: str, left_out: Counter[str], now: str
+) -> None:
     _check(item, what=what)
     if any(word in item["productName"] for word in _OTHER_PRODUCTS) or "Low Priority" in item["skuName"]:
         return
@@ -201,6 +204,8 @@ def _take(item: Any, amounts: dict[tuple[str, str], set[float]], *, what: str, l
         return
     if item["unitOfMeasure"] != "1 Hour":
         left_out[f"prices per {item['unitOfMeasure']}"] += 1
+    elif not (item.get("effectiveStartDate") or "") <= now < (item.get("effectiveEndDate") or "9999"):
+        left_out["prices not in effect today"] += 1
     elif item["retailPrice"] > 0 and item.get("isPrimaryMeterRegion", True):
         amounts[item["armSkuName"], "spot" if item["skuName"].endswith("Spot") else "on-demand"].add(
             item["retailPrice"]

@@ -20,9 +20,9 @@ from planner.errors import BadInputError, ProviderRefusedError
 _COMPUTE_ENGINE: Final = "services/6F81-5844-456A"
 _PARTITION_BYTES: Final = 375 * 10**9
 _LARGER_PARTITIONS: Final = ("z3",)
-"""Families whose bundled disks are larger than one partition; how large, the API does not say."""
+"""Families whose bundled disks are larger than one partition; the API does not state their size."""
 _BILLED_VCPU: Final = {"e2-micro": 0.25, "e2-small": 0.5, "e2-medium": 1.0}
-"""Types that share processors are billed for a part of them, which the API does not say."""
+"""Billed vCPUs of types that share processors, which the API does not state."""
 _REFUSED: Final = ("OBSOLETE", "DELETED")
 """States of a type in which a request for a new machine "will be rejected" (reference of Compute Engine's API,
 DeprecationStatus.state, read on 2026-11-27).
@@ -39,7 +39,7 @@ PRICES: Final = Source(
 
 
 def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]) -> Reading:
-    """Return the machine types and prices of `regions`; `catalog_rows` are rows of the catalog so far, by type.
+    """Return the machine types and prices of `regions`; `catalog_rows` are rows of the current catalog, by type.
 
     Raises as `read_cloud` does, and BadInputError without Google's libraries.
     """
@@ -69,7 +69,7 @@ def read(regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: 
 
 
 def shape(machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
-    """Return a row of instances.csv for a machine type; how much of shared processors it has is not stated."""
+    """Return a row of instances.csv for a machine type; the share of shared processors is not stated."""
     family = machine_type.name.partition("-")[0]
     before = catalog_rows.get(machine_type.name, {})
     disks = machine_type.bundled_local_ssds.partition_count if machine_type.bundled_local_ssds else 0
@@ -106,7 +106,7 @@ def hourly_usd(
 
 
 def _parts(row: Row, machine_type: Any, *, catalog_rows: Mapping[str, Row]) -> Row:
-    """Return what a machine type is billed for; None where that is not known."""
+    """Return the billed parts of a machine type; None where unknown."""
     before = catalog_rows.get(machine_type.name, {})
     disk_bytes = row["local_disk_bytes"] or before.get("local_disk_bytes")
     disk_gb = row["local_disks"] * disk_bytes / 1e9 if row["local_disks"] and disk_bytes else 0.0
@@ -172,7 +172,7 @@ def _skus(*, access: Access, watch: Watch) -> Iterator[Any]:
 
 
 def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, str]:
-    """Return a client over REST, and the project it asks for."""
+    """Return a client over REST, and its project."""
     library = sdk(f"google.cloud.{package}", extra="gcp")
 
     def make() -> tuple[Any, str]:
@@ -198,13 +198,13 @@ _PART: Final = re.compile(
 _UNNAMED: Final = {"Predefined ": "n1", "Compute optimized ": "c2", "Memory-optimized ": "m1"}
 """Families whose items do not name them."""
 _PREMIUM: Final = re.compile(r"Memory Optimized Upgrade Premium for Memory-optimized Instance (?P<part>Core|Ram) .+")
-"""What a machine of m2 costs above one of m1."""
+"""Surcharge of an m2 machine over an m1 one."""
 _DISK: Final = re.compile(
     r"(?:(?P<family>[A-Z]\d+[A-Z]?) Instance Local SSD running in .+"
     r"|SSD backed Local Storage(?P<spot> attached to Spot Preemptible VMs?)?(?: (?:running )?in .+)?)"
 )
 _ALWAYS_GENERIC_DISK: Final = ("z3",)
-"""Families that have disk items of their own, by which their machine types are not billed."""
+"""Families with their own disk items, which are not used to bill their machine types."""
 _UNITS: Final = {"core": "h", "ram": "GiBy.h", "disk": "GiBy.mo"}
 
 Key = tuple[str, str, str, str]
@@ -213,13 +213,13 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class UnitPrices:
-    """USD per hour of one core, GiB of memory or GB of disk; `left_out` counts items that could not be used."""
+    """USD per hour of one core, GiB of memory or GB of disk; `left_out` counts unusable items."""
 
     usd_per_hour: Mapping[Key, float]
     left_out: Mapping[str, int]
 
     def hourly_usd(self, parts: Row, *, region: str, pricing: str) -> float | None:
-        """Return the price of a machine type of these parts; None when the price of one is not known."""
+        """Return the price of a machine type with these parts; None when one part's price is unknown."""
         family = parts["family"]
         amounts = {"core": parts["cores"], "ram": parts["memory_gib"], "disk": parts["disk_gb"]}
         if any(amount is None for amount in amounts.values()):
@@ -241,8 +241,8 @@ class UnitPrices:
 
 
 def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
-    """Return the prices of parts in `regions`. Of several items for a region the one for the fewest regions counts;
-    where those still differ in price, none does. Raises BadInputError for prices in another currency.
+    """Return the prices of parts in `regions`. Of several items for a region the one for the fewest regions counts; if
+    those still differ in price, none counts. Raises BadInputError for prices in another currency.
     """
     candidates: dict[Key, list[tuple[int, float]]] = defaultdict(list)
     left_out: Counter[str] = Counter()
@@ -260,7 +260,7 @@ def unit_prices(skus: Iterable[Any], *, regions: Sequence[str]) -> UnitPrices:
 
 
 def _part_of_sku(sku: Any) -> tuple[str, str, str] | None:
-    """Return (pricing, family, part) that an item is the price of, None for all the rest that is on the list."""
+    """Return the (pricing, family, part) that an item prices, None for all other items."""
     text = sku.description
     spot = text.startswith(_SPOT)
     text = text.removeprefix(_SPOT)
@@ -291,6 +291,9 @@ def _usd_per_hour(sku: Any, part: str, *, left_out: Counter[str]) -> float | Non
             f"Cloud Billing catalog: {sku.description} is priced in {amount.currency_code}; prices are not converted"
         )
     usd = float(amount.units) + float(amount.nanos) / 1e9
+    if usd <= 0:  # means not set yet: the sum of the other prices would win every ranking
+        left_out["items without a price"] += 1
+        return None
     return usd / _HOURS_PER_MONTH if part == "disk" else usd
 
 

@@ -1,4 +1,4 @@
-"""Prices alone, from the lists that clouds publish for everyone: no account is needed. Shapes stay as they are."""
+"""Prices from the lists that clouds publish, without an account. Shapes stay unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.errors import BadInputError, IoFailureError
 
 _AWS_URL: Final = "https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/AmazonEC2/current"
 _SAMPLED: Final = 10_000
-"""After so many lines the watcher is told how far the file is read."""
+"""Lines between two reports of progress."""
 _PLAIN: Final = {
     "TermType": "OnDemand",
     "Tenancy": "Shared",
@@ -27,7 +27,11 @@ _PLAIN: Final = {
     "CapacityStatus": "Used",
     "Unit": "Hrs",
 }
-"""What tells an instance's plain price from those with licences, of dedicated hosts and of unused reservations."""
+"""Attributes of an instance's plain price, unlike those with licences, of dedicated hosts or of unused reservations."""
+_SOMETIMES: Final = {"MarketOption": "OnDemand"}
+"""Attributes that only newer lists have, such as that of Capacity Blocks; also `Region Code`, by which a Local Zone's
+prices differ from its region's.
+"""
 _NEEDED: Final = {*_PLAIN, "Instance Type", "PricePerUnit", "Currency"}
 
 _SHAPES: Final = Source(title="shapes as before: price lists do not have them", url="")
@@ -38,13 +42,14 @@ SOURCES: Final = {
         url="https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices",
     ),
 }
-"""The clouds whose price lists are public, and those lists."""
+"""Clouds with public price lists, and those lists."""
 
 
 def read_public(
     cloud: str, regions: Sequence[str], *, access: Access, watch: Watch, catalog_rows: Mapping[str, Row]
 ) -> Reading:
-    """Return the public prices of `regions` for the types of the catalog so far; a type without a price is not offered.
+    """Return the public prices of `regions` for the types of the current catalog; a type without a price is not
+    offered.
 
     Raises BadInputError for a cloud without a public list, and as `read_cloud` does.
     """
@@ -73,8 +78,9 @@ def read_public(
 
 
 def _bulk_prices(region: str, *, access: Access, watch: Watch, left_out: Counter[str]) -> dict[tuple[str, str], float]:
-    """Return USD per hour by (type, on-demand). The file has some hundred megabytes and is read line by line."""
+    """Return USD per hour by (type, on-demand). The file has several hundred megabytes and is read line by line."""
     what = f"AWS bulk price list of {region}"
+    sometimes = {**_SOMETIMES, "Region Code": region}
     url = f"{access.prices_url or _AWS_URL}/{region}/index.csv"
 
     def call() -> dict[str, set[float]]:
@@ -82,7 +88,8 @@ def _bulk_prices(region: str, *, access: Access, watch: Watch, left_out: Counter
         with urlopen(url, timeout=TIMEOUT_S) as answer:
             lines = TextIOWrapper(answer, encoding="utf-8", newline="")
             for number, row in enumerate(_rows(lines, what=what)):
-                if all(row[column] == value for column, value in _PLAIN.items()):
+                is_plain = all(row[column] == value for column, value in _PLAIN.items())
+                if is_plain and all(row.get(column, value) == value for column, value in sometimes.items()):
                     _take(row, amounts, what=what)
                 if number % _SAMPLED == 0:
                     watch(f"prices of {region}", len(amounts))
@@ -94,7 +101,7 @@ def _bulk_prices(region: str, *, access: Access, watch: Watch, left_out: Counter
 
 
 def _rows(lines: Iterable[str], *, what: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the file as dicts; some lines of title come before the names of the columns."""
+    """Yield the rows of the file as dicts; some title lines precede the column names."""
     reader = csv.reader(lines)
     header = next((row for row in reader if row and row[0] == "SKU"), [])
     if missing := _NEEDED - set(header):

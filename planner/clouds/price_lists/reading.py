@@ -1,4 +1,4 @@
-"""A reading of a cloud: rows of instances.csv and prices.csv, what was left out of them, and where they are from."""
+"""Reading of a cloud: rows of instances.csv and prices.csv, the items left out of them, and their sources."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from planner.clouds.calls.retry import RetryPolicy
 
 Row = dict[str, Any]
 Watch = Callable[[str, int], None]
-"""Told what is being read and how many of it there are by now."""
+"""Callback with what is being read, and how many items so far."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """`shapes` and `prices` have the columns of their files but evidence, source and date.
+    """Result of reading a cloud. `shapes` and `prices` have the columns of their files without evidence, source and
+    date.
 
-    A cell that is None was not stated. `left_out` counts what could not be used, by reason; `notes` say what else the
-    user should know.
+    A cell that is None was not stated. `left_out` counts unusable items by reason; `notes` hold other remarks for the
+    user.
     """
 
     shapes: list[Row]
     prices: list[Row]
     offered: Mapping[str, Set[str]]
-    """The types that can be had in each region."""
+    """Types available in each region."""
     specs_source: Source
     prices_source: Source
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -34,7 +35,7 @@ class Reading:
 
 
 def price_row(instance_type: str, *, region: str, pricing: str, usd_per_hour: float) -> Row:
-    """Return a row of prices.csv; beyond seven decimals a sum of parts is noise."""
+    """Return a row of prices.csv; decimals of a sum beyond the seventh are noise."""
     return {
         "instance_type": instance_type,
         "region": region,
@@ -45,10 +46,11 @@ def price_row(instance_type: str, *, region: str, pricing: str, usd_per_hour: fl
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Blank fields mean what the cloud's own tools would use: its environment variables, files and public addresses.
+    """Account and addresses of a cloud. Blank fields mean the defaults of the cloud's own tools: its environment
+    variables, files and public addresses.
 
     `account` is the project of Compute Engine, the subscription of Azure or the profile of AWS. `specs_url` and
-    `prices_url` serve clouds with addresses of their own (sovereign regions, private endpoints).
+    `prices_url` are for clouds with other addresses (sovereign regions, private endpoints).
     """
 
     account: str = ""

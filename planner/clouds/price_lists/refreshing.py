@@ -1,4 +1,4 @@
-"""Reading a cloud anew: from its answers to a catalog in use, and to what changed."""
+"""Refresh of a catalog from a cloud: reading it, putting the new version into use, and reporting the changes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from planner.errors import BadInputError, IoFailureError, nearest
 
 _READERS: Final[Mapping[str, Callable[..., Reading]]] = {"aws": aws.read, "azure": azure.read, "gcp": gcp.read}
 CLOUDS: Final = REFRESHABLE
-"""The clouds that can be read anew; Oracle's cannot yet."""
+"""Clouds whose catalogs can be refreshed; Oracle's cannot yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Refreshed:
-    """What a refresh read and changed. `path` is the version now in use, None when nothing was written.
+    """Items that a refresh read and changed. `path` is the version now in use, None when nothing was written.
 
-    `kept` counts older prices of types that are offered but were not on the price list; `left_out` counts what the
-    cloud listed and could not be used, by reason.
+    `kept` counts older prices of types that are offered but missing from the price list; `left_out` counts unusable
+    items by reason.
     """
 
     cloud: str
@@ -53,12 +53,12 @@ def refresh(
     dry_run: bool = False,
     public: bool = False,
 ) -> Refreshed:
-    """Read types and prices of `cloud` anew, of the regions its catalog prices unless others are named.
+    """Refresh types and prices of `cloud`, for the regions that its catalog prices unless others are given.
 
-    With `public` only prices are read, from a list that needs no account. All is read before anything is written, and
-    what is written counts at once or not at all; with `dry_run` it never does. Raises BadInputError for an unknown
-    cloud or region, ProviderRefusedError when the cloud refuses, IoFailureError when it cannot be reached or understood
-    or the catalog cannot be written.
+    With `public` only prices are read, from a list that needs no account. Everything is read before anything is
+    written, and a new version takes effect whole or not at all; with `dry_run` it never does. Raises BadInputError for
+    an unknown cloud or region, ProviderRefusedError when the cloud refuses, IoFailureError when it cannot be reached or
+    understood or the catalog cannot be written.
     """
     if cloud not in _READERS:
         raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
@@ -82,7 +82,7 @@ def refresh(
 
 
 def _rows_by_type(catalog: Catalog) -> Mapping[str, Row]:
-    """Return the shapes of the catalog so far by type, blank cells as None."""
+    """Return the shapes of the current catalog by type, blank cells as None."""
     table = catalog.tables["instances"]
     rows = ({name: _none_if_blank(cell) for name, cell in row.items()} for row in table.rows())
     return {str(row["instance_type"]): row for row in rows}
@@ -94,7 +94,7 @@ def _none_if_blank(cell: object) -> object:
 
 
 def _check(reading: Reading, *, cloud: str) -> None:
-    """Refuse an answer that would leave nothing to plan with."""
+    """Reject an answer that would leave nothing to plan with."""
     empty = [region for region, names in reading.offered.items() if not names]
     if empty:
         raise BadInputError(f"{cloud} offers no instance type in {', '.join(empty)}; check the name of the region")

@@ -1,4 +1,4 @@
-"""A refreshed catalog on disk: written beside the one in use, checked as a whole, and put in its place at once."""
+"""Refreshed catalogs on disk: written next to the one in use, checked as a whole, and swapped in at once."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _PARTIAL: Final = ".partial-"
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """A version that is whole and checked but not in use yet, as a catalog; `older_prices` counts those of types that
-    are offered and whose price was not on the list.
+    """A complete, checked version that is not in use yet, as a catalog; `older_prices` counts kept prices of offered
+    types missing from the price list.
     """
 
     path: Path
@@ -45,9 +45,9 @@ class Written:
 
 @contextmanager
 def version_of(before: Catalog, reading: Reading, *, today: date) -> Iterator[Written]:
-    """Yield a new version of the catalog `before`; unless `put_in_place` took it, it is gone afterwards.
+    """Yield a new version of the catalog `before`; it is deleted afterwards unless `put_in_place` took it.
 
-    Raises IoFailureError when it cannot be written, or when what was read makes no sound catalog.
+    Raises IoFailureError when it cannot be written, or when the data read make no sound catalog.
     """
     home = refreshed_directory(before.name)
     partial = home / f"{_PARTIAL}{os.getpid()}-{secrets.token_hex(4)}"
@@ -66,7 +66,7 @@ def version_of(before: Catalog, reading: Reading, *, today: date) -> Iterator[Wr
 
 
 def put_in_place(written: Written, *, today: date) -> Path:
-    """Make a version the one in use and return its directory; the one before it is kept, older ones are removed."""
+    """Put a version into use and return its directory; the previous one is kept, older ones are removed."""
     home = written.path.parent
     version = home / f"{today.isoformat()}-{secrets.token_hex(4)}"
     before = (home / CURRENT).resolve() if (home / CURRENT).exists() else None
@@ -87,7 +87,7 @@ def put_in_place(written: Written, *, today: date) -> Path:
 
 
 def _sweep(home: Path) -> None:
-    """Remove what processes that are no more, killed on the way, had begun."""
+    """Remove unfinished versions of processes that were killed."""
     for partial in home.glob(f"{_PARTIAL}*"):
         try:
             os.kill(int(partial.name.removeprefix(_PARTIAL).partition("-")[0]), 0)
@@ -95,11 +95,11 @@ def _sweep(home: Path) -> None:
             shutil.rmtree(partial, ignore_errors=True)
             partial.unlink(missing_ok=True)
         except (ValueError, PermissionError):
-            continue  # not of our making, or another's process that lives
+            continue  # not made by us, or by another process that still runs
 
 
 def forget(name: str) -> bool:
-    """Go back to the shipped catalog; return whether there was another. Raises IoFailureError when it cannot be."""
+    """Return to the shipped catalog; return whether another was in use. Raises IoFailureError on failure."""
     home = refreshed_directory(name)
     if not (home / CURRENT).is_symlink():
         return False
@@ -120,7 +120,7 @@ def _as_failure(home: Path) -> Iterator[None]:
 def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -> int:
     """Write the three files of a version; return how many older prices it keeps."""
     seen = {"evidence": "spec", "as_of": today.isoformat()}
-    shapes = [seen | {"source": _SPECS} | row for row in reading.shapes]  # known shapes keep where they are from
+    shapes = [seen | {"source": _SPECS} | row for row in reading.shapes]  # known shapes keep their source
     prices = [row | seen | {"source": _PRICES} for row in reading.prices]
     older_prices = list(_kept_prices(before, reading))
     in_use = _version_in_use(before)
@@ -137,7 +137,7 @@ def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -
 
 
 def _kept_prices(before: Catalog, reading: Reading) -> Iterator[Row]:
-    """Yield the older prices of types that a region offers and for which no new price was found."""
+    """Yield the older prices of types that a region offers without a new price."""
     priced = {(row["instance_type"], row["region"], row["pricing"]) for row in reading.prices}
     for row in before.tables["prices"].rows():
         key = (row["instance_type"], row["region"], row["pricing"])
@@ -146,7 +146,7 @@ def _kept_prices(before: Catalog, reading: Reading) -> Iterator[Row]:
 
 
 def _version_in_use(before: Catalog) -> dict[str, list[Row]]:
-    """Return the rows of the version that is refreshed again, none when there is none."""
+    """Return the rows of the version being refreshed, none when there is none."""
     version = current_version(before.path)
     if version is None:
         return {"instances": [], "prices": []}
@@ -157,7 +157,7 @@ def _version_in_use(before: Catalog) -> dict[str, list[Row]]:
 
 
 def _head(before: Catalog, sources: Mapping[str, Source], *, today: date) -> str:
-    """Return catalog.toml; a JSON text is a TOML text, too."""
+    """Return catalog.toml; JSON strings are valid TOML strings."""
     about = {"title": before.title, "cloud": before.cloud, "currency": "USD", "default_region": before.default_region}
     lines = [f"{name} = {json.dumps(text)}" for name, text in about.items()]
     lines += [f"prices_as_of = {today.isoformat()}", f"hours_per_month = {before.hours_per_month:g}"]

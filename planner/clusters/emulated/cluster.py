@@ -1,4 +1,4 @@
-"""An emulated cluster: nodes to run commands on, and links to cap and cut; it ends with its context."""
+"""An emulated cluster: nodes that run commands, and links that can be capped and cut. It ends with its context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD: Final = 0
 _MEMORY: Final = Path("/dev/shm")
 MOST_NODES: Final = 200
 _BIND: Final = 'mount --bind "$0" /tmp/ray && exec "$@"'
-"""`ip netns exec` gives each command a mount namespace of its own, so this is seen by that command alone."""
+"""`ip netns exec` gives each command its own mount namespace, so only that command sees this mount."""
 
 
 class EmulatedCluster:
@@ -40,35 +40,35 @@ class EmulatedCluster:
 
     @property
     def is_shaped(self) -> bool:
-        """Whether nodes are namespaces with links of their own."""
+        """True if nodes are namespaces with their own links."""
         return self.namespaces is not None
 
     def name(self, node: int) -> str:
-        """Return what reports call a node: `head`, `node-1`, ..."""
+        """Return a node's name in reports: `head`, `node-1`, ..."""
         return "head" if node == HEAD else f"node-{node}"
 
     def address(self, node: int) -> str:
-        """Return the address that other nodes reach a node at."""
+        """Return the address at which other nodes reach a node."""
         return self.namespaces.address(node) if self.namespaces else "127.0.0.1"
 
     def directory(self, node: int) -> Path:
-        """Return the folder that stands for a node's disks."""
+        """Return the folder used as a node's disks."""
         return Path(self.entry.directory) / self.name(node)
 
     def ray_directory(self, node: int) -> Path:
-        """Return what a node sees as /tmp/ray; without namespaces, the folder of Ray's files for all nodes.
+        """Return the folder that a node sees as /tmp/ray; without namespaces, the folder of all nodes' Ray files.
 
-        The path is short because sockets lie in it.
+        The path is short because it holds sockets.
         """
         name = self.name(node) if self.is_shaped else "all"
         return Path("/tmp") / f"planner-ray-{self.entry.cluster_id}" / name
 
     def memory(self, node: int) -> Path:
-        """Return the folder that stands for a node's memory as a file system."""
+        """Return the folder used as a node's memory file system."""
         return _MEMORY / f"planner-emu-{self.entry.cluster_id}" / self.name(node)
 
     def volume(self, node: int) -> Path:
-        """Return the folder that stands for a node's block volume."""
+        """Return the folder used as a node's block volume."""
         return self.directory(node) / "volume"
 
     def command(self, node: int, *words: str) -> list[str]:
@@ -79,7 +79,7 @@ class EmulatedCluster:
         return [*within, str(self.ray_directory(node)), *words]
 
     def cap(self, caps: Sequence[Cap | None]) -> None:
-        """Cap the workers' links, one cap each. Raises BadInputError where nothing can be capped."""
+        """Cap the workers' links, one cap each. Raises BadInputError where links cannot be capped."""
         if self.namespaces is None:
             if any(cap is not None for cap in caps):
                 raise BadInputError("caps need network namespaces: run as root, with ip and tc installed")
@@ -89,38 +89,38 @@ class EmulatedCluster:
         self.caps = list(caps)
 
     def cut(self, node: int) -> None:
-        """Take a node's link down; nobody is told."""
+        """Take a node's link down without notifying any process."""
         if self.namespaces is None:
             raise BadInputError("a link can be cut only between network namespaces: run as root")
         self.namespaces.cut(node)
 
-    def mend(self, node: int) -> None:
-        """Take a cut link up again."""
+    def restore_link(self, node: int) -> None:
+        """Bring a cut link up again."""
         if self.namespaces is not None:
-            self.namespaces.mend(node)
+            self.namespaces.restore_link(node)
 
     def pids(self, node: int) -> list[int]:
-        """Return the processes of a node; none for plain nodes, whose processes cannot be told apart."""
+        """Return a node's process ids; none for plain nodes, whose processes cannot be told apart."""
         return self.namespaces.pids(node) if self.namespaces else []
 
     def end(self, node: int) -> None:
-        """End every process of a node and mend its link; plain nodes have no processes of their own."""
+        """End every process of a node and bring its link up; plain nodes have no processes of their own."""
         if self.namespaces is not None:
-            self.namespaces.mend(node)
+            self.namespaces.restore_link(node)
             self.namespaces.end(node)
 
     def _end_plain(self) -> None:
-        """End the processes whose command line names this cluster's folder of Ray files, as no others do."""
+        """End the processes whose command line names this cluster's folder of Ray files; no others name it."""
         mark = self.ray_directory(HEAD).parent.name
         for process in psutil.process_iter(["cmdline"]):
             if any(mark in word for word in process.info["cmdline"] or ()):
-                with suppress(psutil.Error):  # it has ended, or belongs to someone else
+                with suppress(psutil.Error):  # ended already, or another user's
                     process.kill()
 
     def create(self) -> None:
         """Make the folders and the namespaces."""
         if self.namespaces is not None:
-            Path("/tmp/ray").mkdir(exist_ok=True)  # what each node hides behind its own
+            Path("/tmp/ray").mkdir(exist_ok=True)  # each node mounts its own over it
             self.namespaces.create(mark=self.entry.mark)
         for node in range(self.workers + 1):
             self.directory(node).mkdir(parents=True)
@@ -130,10 +130,10 @@ class EmulatedCluster:
 
     def remove(self) -> None:
         """End all processes, delete namespaces and folders, and forget the cluster; may be called again."""
-        self._end_plain()  # some have not entered their namespace yet
+        self._end_plain()  # some may not have entered their namespace yet
         if self.namespaces is not None:
             self.namespaces.remove()
-            self._end_plain()  # those that were begun meanwhile
+            self._end_plain()  # those started in the meantime
         for folder in (Path(self.entry.directory), self.ray_directory(HEAD).parent, self.memory(HEAD).parent):
             _remove_folder(folder)
         registry.forget(self.entry)
@@ -143,11 +143,11 @@ class EmulatedCluster:
 def emulated_cluster(
     *, workers: int, shaping: Shaping, directory: Path, say: Callable[[str], None] = lambda _: None
 ) -> Iterator[EmulatedCluster]:
-    """Yield a cluster whose nodes' files lie below `directory`; all of it is gone afterwards, whatever happens.
+    """Yield a cluster whose nodes' files lie below `directory`; everything is removed afterwards, whatever happens.
 
-    First, what killed processes left behind is removed. Without root, nodes are plain processes and links are not
-    capped; `say` is told so. Raises BadInputError for an impossible number of nodes, and IoFailureError when the system
-    refuses.
+    First removes what killed processes left behind. Without root, nodes are plain processes and links are not capped,
+    which is reported to `say`. Raises BadInputError for an impossible number of nodes, and IoFailureError when the
+    system refuses.
     """
     if not 1 <= workers <= MOST_NODES:
         raise BadInputError(f"--nodes {workers}: an emulated cluster has 1 to {MOST_NODES}")
@@ -168,10 +168,11 @@ def emulated_cluster(
 
 
 def sweep(*, by_name: bool = False) -> list[str]:
-    """Remove every emulated cluster whose owner is gone and return their ids.
+    """Remove every emulated cluster whose owner has ended and return their ids.
 
-    They are those of this state directory; `by_name`, also those whose namespaces alone are known, whatever state
-    directory recorded them. Raises LeftBehindError, after all others are removed, naming those that could not be.
+    Covers the clusters of this state directory; with `by_name`, also those known only by their namespaces, whichever
+    state directory recorded them. Raises LeftBehindError naming those that could not be removed, after removing all
+    others.
     """
     recorded = list(registry.entries())
     removed: list[str] = []
@@ -190,7 +191,7 @@ def sweep(*, by_name: bool = False) -> list[str]:
 
 
 def _find_unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
-    """Return the clusters that only their namespaces tell of; those that do not say whose they are go to `left`."""
+    """Return the clusters known only by their namespaces; those whose owner is unknown are added to `left`."""
     entries = []
     marks = namespaces.marks() if namespaces.are_usable() else {}
     for cluster_id in marks.keys() - {entry.cluster_id for entry in recorded}:
@@ -205,7 +206,7 @@ def _find_unrecorded(recorded: Sequence[Entry], left: list[str]) -> list[Entry]:
 def _redraw_caps(
     cluster: EmulatedCluster, draw: Callable[[], list[Cap | None]], *, every_s: float | None
 ) -> Iterator[None]:
-    """Give all links new caps every so often while the body runs."""
+    """Draw new caps for all links every `every_s` seconds while the body runs."""
     if every_s is None:
         yield
         return

@@ -1,7 +1,7 @@
-"""Nodes as network namespaces: each has one link to a virtual switch, which lies in a namespace of its own.
+"""Nodes as network namespaces, each with one link to a virtual switch in a separate namespace.
 
-Nothing is added to the machine's own network, so clusters never meet, and deleting the namespaces removes all of it.
-What a node sends is capped at its end of the link, what it is sent at the switch's (tc tbf).
+The machine's own network is unchanged, so clusters never meet, and deleting the namespaces removes everything. Caps (tc
+tbf) apply to outgoing traffic at the node's end of the link and to incoming traffic at the switch's.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ PREFIX: Final = "planner-emu-"
 MTU_BYTES: Final = 9000
 """Jumbo frames, as inside a cloud's network; headers then take less than 1% of a cap."""
 _CONGESTION_CONTROL: Final = "reno"
-"""Fills a link with a short queue, in every kernel; what this machine uses may pace itself below the cap."""
+"""Fills a link with a short queue, in every kernel; the machine's default may pace itself below the cap."""
 _CONGESTION_CONTROL_FILE: Final = "/proc/sys/net/ipv4/tcp_congestion_control"
 _QUEUE_S: Final = 0.02
 _LEAST_BURST_BYTES: Final = 128 * 1024
 _LONGEST_END_S: Final = 60.0
-"""A killed process ends late where the machine is busy, as with disks or with hundreds of others."""
+"""A killed process ends late on a machine with busy disks or hundreds of other processes."""
 _LONGEST_ALIAS_BYTES: Final = 255
 _LONGEST_MAKING_S: Final = 60.0
 _NAMESPACES: Final = Path("/run/netns")
 
 
 def are_usable() -> bool:
-    """Say whether this process may make namespaces: root, with ip and tc."""
+    """Return whether this process may create namespaces: it needs root, ip and tc."""
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     return os.geteuid() == 0 and all(shutil.which(tool, path=path) for tool in ("ip", "tc"))
 
@@ -62,9 +62,9 @@ class Namespaces:
         return f"10.0.{(node + 1) // 250}.{(node + 1) % 250}"
 
     def create(self, *, mark: str = "") -> None:
-        """Make all of it, links uncapped; the bridge's alias is `mark`.
+        """Create all namespaces with uncapped links; `mark` becomes the bridge's alias.
 
-        Raises IoFailureError with what the system said.
+        Raises IoFailureError with the system's message.
         """
         _run("ip", "netns", "add", self.switch)
         _run("ip", "-n", self.switch, "link", "add", "bridge", "type", "bridge")
@@ -86,32 +86,32 @@ class Namespaces:
         _run("ip", "netns", "exec", name, "sh", "-c", f"echo {_CONGESTION_CONTROL} > {_CONGESTION_CONTROL_FILE}")
 
     def cap(self, node: int, cap: Cap | None) -> None:
-        """Hold a node's link to `cap` in both directions from now on; None lifts the cap."""
+        """Cap a node's link at `cap` in both directions from now on; None lifts the cap."""
         for namespace, device in ((self.name(node), "eth0"), (self.switch, f"port{node}")):
             if cap is None:
-                with contextlib.suppress(IoFailureError):  # there was no cap to lift
+                with contextlib.suppress(IoFailureError):  # there may be no cap to lift
                     _run("tc", "-n", namespace, "qdisc", "del", "dev", device, "root")
             else:
                 _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", *token_bucket_filter(cap))
 
     def cut(self, node: int) -> None:
-        """Take a node's link down at the switch: nothing arrives any more, and nobody is told."""
+        """Take a node's link down at the switch: nothing arrives any more, and no process is notified."""
         _run("ip", "-n", self.switch, "link", "set", f"port{node}", "down")
 
-    def mend(self, node: int) -> None:
-        """Take a cut link up again."""
+    def restore_link(self, node: int) -> None:
+        """Bring a cut link up again."""
         _run("ip", "-n", self.switch, "link", "set", f"port{node}", "up")
 
     def pids(self, node: int) -> list[int]:
-        """Return the processes that live in a node."""
+        """Return the ids of the processes in a node."""
         return _pids_in(self.name(node))
 
     def end(self, node: int) -> None:
-        """End every process that lives in a node. Raises IoFailureError when some do not."""
+        """End every process in a node. Raises IoFailureError when some do not end."""
         _end_all(self.name(node))
 
     def remove(self) -> None:
-        """End every process within and delete the namespaces; what is gone already is left alone."""
+        """End every process in the namespaces and delete those that still exist."""
         existing = set(namespaces_of(self.cluster_id))
         for name in self.names():
             if name in existing:
@@ -126,7 +126,7 @@ def namespaces_of(cluster_id: str) -> list[str]:
 
 
 def marks() -> dict[str, str]:
-    """Return what marks each cluster, by its id; '' where nothing does though it is no longer being made."""
+    """Return each cluster's mark by its id; '' if it has none and is no longer being created."""
     listed = json.loads(_run("ip", "-j", "netns", "list") or "[]")
     switches = [entry["name"] for entry in listed if re.fullmatch(f"{PREFIX}[0-9a-f]+-switch", entry["name"])]
     marked = {name.removeprefix(PREFIX).removesuffix("-switch"): _mark(name) for name in switches}
@@ -137,7 +137,7 @@ def _mark(switch: str) -> str | None:
     try:
         young = time.time() - (_NAMESPACES / switch).stat().st_mtime < _LONGEST_MAKING_S
         links = json.loads(_run("ip", "-n", switch, "-j", "link") or "[]")
-    except (IoFailureError, FileNotFoundError):  # it has just been taken away
+    except (IoFailureError, FileNotFoundError):  # it has just been removed
         return None
     mark = "".join(link.get("ifalias", "") for link in links)
     return mark if mark or not young else None
@@ -156,7 +156,7 @@ def token_bucket_filter(cap: Cap) -> list[str]:
 
 
 def _end_all(namespace: str) -> None:
-    """Kill what lives in a namespace until nothing does: a dying process may have begun another."""
+    """Kill a namespace's processes until none is left: a dying process may have started another."""
     deadline = time.monotonic() + _LONGEST_END_S
     while pids := _pids_in(namespace):
         for pid in pids:

@@ -26,22 +26,22 @@ _HEADER_BYTES: Final = 14 + 20 + 32
 
 
 def payload_bytes_per_s(cap_bytes_per_s: float) -> float:
-    """Return what a capped link carries besides headers."""
+    """Return the payload rate of a capped link, without headers."""
     return cap_bytes_per_s * (_FRAME_BYTES + 14 - _HEADER_BYTES) / (_FRAME_BYTES + 14)
 
 
 def measure_links(nodes: EmulatedCluster) -> float:
-    """Return the payload in bytes/s that the slowest node sends to all others, and receives, while all do so; of a lone
-    node, what two of its processes exchange.
+    """Return the payload in bytes/s that the slowest node exchanges with all others in each direction while all do so;
+    for a lone node, the rate between two of its processes.
 
-    Raises IoFailureError with what the instrument said.
+    Raises IoFailureError with the instrument's message.
     """
     rates = [float(run["slowest_bytes_per_s"]) for run in bench_links(nodes)["runs"]]
     return sum(rates) / len(rates)
 
 
 def bench_links(nodes: EmulatedCluster) -> dict[str, Any]:
-    """Return what NetBench wrote of all nodes, in their order. Raises IoFailureError with what it said."""
+    """Return NetBench's result for all nodes, in their order. Raises IoFailureError with its message."""
     ends = [*range(1, nodes.workers + 1)] * (2 if nodes.workers == 1 else 1)
     environment = {**os.environ, _TOKEN: secrets.token_hex(32)}
     with ExitStack() as agents:
@@ -57,7 +57,7 @@ def bench_links(nodes: EmulatedCluster) -> dict[str, Any]:
 
 @contextmanager
 def _agent(nodes: EmulatedCluster, node: int, environment: dict[str, str]) -> Iterator[str]:
-    """Yield the address of a NetBench agent on a node; it has ended afterwards."""
+    """Yield the address of a NetBench agent on a node; the agent ends with the context."""
     words = nodes.command(node, *_BENCH, "--agent", "--listen", f"{nodes.address(node)}:0")
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as agent:
         try:
@@ -67,7 +67,7 @@ def _agent(nodes: EmulatedCluster, node: int, environment: dict[str, str]) -> It
 
 
 def _port(agent: subprocess.Popen[bytes], name: str) -> int:
-    """Return where an agent listens, once it says so."""
+    """Return an agent's port, once it prints it."""
     assert agent.stderr is not None
     output = []
     for line in agent.stderr:

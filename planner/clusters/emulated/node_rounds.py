@@ -1,7 +1,7 @@
-"""Measuring every node of an emulated cluster, again and again, in random order: what `planner bench fleet` does.
+"""Repeated measurement of every node of an emulated cluster in random order, for `planner bench fleet`.
 
-The order is random within each round, so that a swing of the host does not look like a slow node. Nodes of one machine
-share its disk and its processors: one node is measured at a time, and only the network is measured on all together.
+The order is random within each round, so that a swing of the host does not look like a slow node. All nodes share this
+machine's disk and processors: only the network is measured on all at once, everything else on one node at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.errors import IoFailureError
 
 _BENCH: Final = (sys.executable, "-P", "-m", "planner", "bench", "disk", "--json")
 _SMALL_RUNS_S: Final = 0.05
-"""Of the seconds of a run of DiskBench, those of each of the small-io suite's 42."""
+"""Share of a DiskBench run's seconds that each of the small-io suite's 42 runs takes."""
 
 NETWORK: Final = "network"
 DISK: Final = "disk"
@@ -38,7 +38,7 @@ class Step:
 
 
 def plan_steps(*, nodes: int, repeats: int, seed: int) -> list[Step]:
-    """Return every instrument on every node, and the network among them, in each round in a random order."""
+    """Return the steps: in each round every instrument on every node, and the network among them, in random order."""
     shuffled = random.Random(seed)
     steps = []
     for number in range(1, repeats + 1):
@@ -63,9 +63,9 @@ def measure_rounds(
     seed: int,
     say: Callable[[str], None],
 ) -> list[Path]:
-    """Measure the cluster's nodes and return the files of the instruments, written below `results` as they come.
+    """Measure the cluster's nodes and return the instruments' files, each written below `results` when its step ends.
 
-    Raises IoFailureError with what an instrument said that failed; the files before it remain.
+    Raises IoFailureError with the message of an instrument that failed; earlier files remain.
     """
     steps = plan_steps(nodes=cluster.workers, repeats=repeats, seed=seed)
     paths = []
@@ -92,12 +92,12 @@ def _measure(cluster: EmulatedCluster, step: Step, *, seconds: float, file_bytes
         raise IoFailureError(
             f"{step.instrument} of {cluster.name(step.node)} failed", done.stderr.strip().splitlines()[-4:]
         )
-    # All nodes have this machine's name.
+    # All nodes report this machine's name.
     return {**json.loads(done.stdout), "host": cluster.name(step.node)}
 
 
 def _with_names(cluster: EmulatedCluster, document: dict[str, Any]) -> dict[str, Any]:
-    """Return what NetBench wrote with the names of the nodes in place of the addresses of its agents."""
+    """Return NetBench's document with node names in place of its agents' addresses."""
     for run in document["runs"]:
         for number, node in enumerate(run["per_node"], 1):
             node["address"] = cluster.name(number)

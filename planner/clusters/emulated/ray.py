@@ -22,11 +22,11 @@ CPUS_PER_NODE: Final = 3
 HEAD_STORE_BYTES: Final = 80_000_000
 NODE_STORE_BYTES: Final = 300_000_000
 _OWN_FILES: Final = {"RAY_TMPDIR": "/tmp"}
-"""Where every node in a namespace has a /tmp/ray of its own. In a folder that all share, as TMPDIR names one, two nodes
-that start in the same moment give their sockets one name, and one of them ends.
+"""Every node in a namespace has its own /tmp/ray. In a shared folder, as one named by TMPDIR, two nodes that start at
+the same moment give their sockets the same name, and one of them ends.
 """
 _PATIENT_CHECKS: Final = {"RAY_health_check_timeout_ms": "5000"}
-"""The nodes share this machine's cores: one that waits for them answers late, and is not lost."""
+"""The nodes share this machine's cores: a node waiting for one answers late, but is not lost."""
 _LONGEST_START_S: Final = 120
 _STARTS: Final = 3
 _AT_ONCE: Final = 4
@@ -39,16 +39,16 @@ class EmulatedRay:
     nodes: EmulatedCluster
     ray: RayCluster
     disks: int = 1
-    """Directories of each node, which stand for disks of its own."""
+    """Number of directories per node, each used as a disk."""
     store: Mapping[str, str] = field(default_factory=dict)
-    """The environment in which tasks reach an object store, where it is not that of this process."""
+    """The environment with which tasks reach an object store, where it differs from this process's."""
 
     def command(self, node: int, *words: str) -> list[str]:
         """Return `words` as a command to run on a node."""
         return self.nodes.command(node, *words)
 
     def environment(self) -> dict[str, str]:
-        """Return the whole environment of a process that shall reach this cluster."""
+        """Return the complete environment of a process that uses this cluster."""
         own = _OWN_FILES if self.nodes.is_shaped else {}
         return {**os.environ, **self.store, **self.ray.environment(), **_PATIENT_CHECKS, **own}
 
@@ -59,12 +59,12 @@ class EmulatedRay:
         )
 
     def disk(self, node: int, number: int) -> Path:
-        """Return the directory that stands for a disk of a node; the first is the node's own."""
+        """Return the directory used as a disk of a node; the first is the node's own."""
         return self.nodes.directory(node) / f"disk{number}" if number else self.nodes.directory(node)
 
     def start_worker(self, node: int, *, store_bytes: int = NODE_STORE_BYTES, cpus: float = CPUS_PER_NODE) -> None:
-        """Start Ray on a node and wait until it has joined; Ray gives up after 30 s, which on a busy machine need not
-        mean anything, so it is tried again. Raises IoFailureError with what Ray said.
+        """Start Ray on a node and wait until it has joined. Retries, since Ray gives up after 30 s, which may only mean
+        that the machine is busy. Raises IoFailureError with Ray's message.
         """
         ray_node = _ray_node(self, node, cpus=cpus, store_bytes=store_bytes)
         for left in reversed(range(_STARTS if self.nodes.is_shaped else 1)):
@@ -88,9 +88,9 @@ def emulated_ray(
     disks: int = 1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[EmulatedRay]:
-    """Yield a Ray cluster of `workers` emulated nodes and a head; all of it is gone afterwards.
+    """Yield a Ray cluster of `workers` emulated nodes and a head; everything is removed afterwards.
 
-    Raises PlannerError when Ray is not installed, and what `emulated_cluster` raises.
+    Raises PlannerError when Ray is not installed, and whatever `emulated_cluster` raises.
     """
     ray_program()
     with emulated_cluster(workers=workers, shaping=shaping, directory=directory, say=say) as nodes:
@@ -105,11 +105,11 @@ def start_ray(
     disks: int = 1,
     store: Mapping[str, str] | None = None,
 ) -> EmulatedRay:
-    """Start Ray on every node, the head first, and return how to reach it. Raises IoFailureError with what Ray said."""
+    """Start Ray on every node, the head first, and return the cluster. Raises IoFailureError with Ray's message."""
     port = RAY_PORT if nodes.is_shaped else _free_port()
     address = f"{nodes.address(HEAD)}:{port}"
     cluster = EmulatedRay(nodes=nodes, ray=RayCluster(address=address), disks=disks, store=store or {})
-    # Of a head that was killed; Ray would take any other cluster with this address for it.
+    # A killed head leaves this; Ray would take any other cluster with this address for it.
     (nodes.ray_directory(HEAD) / "ray_current_cluster").unlink(missing_ok=True)
     head = _ray_node(cluster, HEAD, cpus=0, store_bytes=HEAD_STORE_BYTES)
     temp_directory = None if nodes.is_shaped else nodes.ray_directory(HEAD)
@@ -139,7 +139,7 @@ def _ray_node(cluster: EmulatedRay, node: int, *, cpus: float, store_bytes: int)
 
 
 def _start(cluster: EmulatedRay, node: int, ray_node: RayNode, command: list[str]) -> None:
-    """Run `ray start` on a node; its daemons outlive it, so what it says goes to a file rather than to a pipe."""
+    """Run `ray start` on a node; its daemons outlive it, so its output goes to a file rather than a pipe."""
     log = cluster.nodes.ray_directory(node) / f"{ray_node.name}.start.log"
     with log.open("wb") as output:
         try:

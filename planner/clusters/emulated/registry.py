@@ -1,6 +1,6 @@
 """The registry of emulated clusters: one small file each, written before the first namespace is made.
 
-The next caller removes what a killed process left: the file says what may exist and which process owns it.
+The file names what may exist and which process owns it, so the next caller can remove what a killed process left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planner.errors import IoFailureError
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One cluster: its owner (a process, by its id and the tick it began at), how many nodes, where their files lie."""
+    """One cluster: its owner (process id and start tick), its number of nodes, and the folder of their files."""
 
     cluster_id: str
     owner_pid: int
@@ -30,17 +30,17 @@ class Entry:
 
     @property
     def is_owned(self) -> bool:
-        """Whether the process that made the cluster still runs."""
+        """True while the process that made the cluster runs."""
         return start_ticks(self.owner_pid) == self.owner_start_ticks
 
     @property
     def mark(self) -> str:
-        """What its namespaces bear, so that they are known without the file."""
+        """The mark on its namespaces, which identifies them without the file."""
         return json.dumps([self.owner_pid, self.owner_start_ticks, self.nodes, self.directory])
 
     @classmethod
     def of_mark(cls, cluster_id: str, mark: str) -> Entry:
-        """Return the entry that a mark stands for. Raises ValueError for what is none."""
+        """Return the entry that a mark encodes. Raises ValueError for any other text."""
         owner_pid, owner_start_ticks, nodes, directory = json.loads(mark)
         return cls(
             cluster_id=cluster_id,
@@ -53,7 +53,7 @@ class Entry:
 
 
 def registry_directory() -> Path:
-    """Return where entries are kept: $PLANNER_STATE, else planner in $XDG_STATE_HOME or ~/.local/state."""
+    """Return the folder of the entries: $PLANNER_STATE, else planner in $XDG_STATE_HOME or ~/.local/state."""
     if chosen := os.environ.get("PLANNER_STATE"):
         return Path(chosen) / "emulated"
     return state_directory("emulated")
@@ -75,7 +75,7 @@ def register(*, nodes: int, directory: Path, shaped: bool) -> Entry:
 
 
 def save(entry: Entry) -> None:
-    """Write an entry, whole or not at all, safe from a crash when this returns."""
+    """Write an entry atomically; it is on the disk when this returns."""
     path = _path(entry)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,12 +85,12 @@ def save(entry: Entry) -> None:
 
 
 def forget(entry: Entry) -> None:
-    """Remove an entry, when nothing of its cluster is left."""
+    """Remove the entry of a cluster of which nothing is left."""
     _path(entry).unlink(missing_ok=True)
 
 
 def entries() -> Iterator[Entry]:
-    """Yield all entries; one that cannot be read is an IoFailureError that names it."""
+    """Yield all entries. Raises IoFailureError naming one that cannot be read."""
     for path in sorted(registry_directory().glob("*.json")):
         try:
             yield Entry(**json.loads(path.read_text(encoding="utf-8")))
@@ -101,7 +101,7 @@ def entries() -> Iterator[Entry]:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Return when a process began, in clock ticks since the machine did; None when there is no such process."""
+    """Return a process's start in clock ticks since the machine's boot; None if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

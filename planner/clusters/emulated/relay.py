@@ -1,7 +1,7 @@
-"""A relay, by which emulated nodes reach one server in this machine's network: an object store.
+"""A relay through which emulated nodes reach one server in this machine's network: an object store.
 
-Nodes have a network of their own, with no way out. The relay listens on the head's address, in the nodes' network, and
-connects to the server in this machine's network. That works because a socket stays in the network it was made in.
+The nodes' network has no way out. The relay listens on the head's address in the nodes' network and connects to the
+server in this machine's network. This works because a socket stays in the network in which it was created.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _CHUNK_BYTES: Final = 1 << 16
 
 @contextmanager
 def relay_url(nodes: EmulatedCluster, url: str) -> Iterator[str]:
-    """Yield a URL at which the nodes reach the HTTP server at `url` while the body runs; plain nodes need no other.
+    """Yield a URL at which the nodes reach the HTTP server at `url` while the body runs; plain nodes use `url` itself.
 
-    Raises BadInputError for what is no http:// URL, since a certificate would not fit the relay's address.
+    Raises BadInputError for any other scheme than http://, since a certificate would not fit the relay's address.
     """
     if not nodes.is_shaped:
         yield url
@@ -64,7 +64,7 @@ def _listen(nodes: EmulatedCluster) -> Iterator[socket.socket]:
 
 @contextmanager
 def _passing_on(listening: socket.socket, *, host: str, port: int) -> Iterator[None]:
-    """Serve in a thread; all connections are closed in the end."""
+    """Relay connections in a thread; all are closed at the end."""
     loop = asyncio.new_event_loop()
     over = asyncio.Event()
     thread = threading.Thread(
@@ -80,23 +80,23 @@ def _passing_on(listening: socket.socket, *, host: str, port: int) -> Iterator[N
 
 
 async def _serve(listening: socket.socket, over: asyncio.Event, *, host: str, port: int) -> None:
-    under_way: set[asyncio.Task[None]] = set()
+    in_progress: set[asyncio.Task[None]] = set()
 
     async def on_connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        under_way.add(task)
+        in_progress.add(task)
         try:
             with suppress(OSError, asyncio.CancelledError):
                 await _pass_on(reader, writer, host=host, port=port)
         finally:
-            under_way.discard(task)
+            in_progress.discard(task)
             await _close(writer)
 
     server = await asyncio.start_server(on_connection, sock=listening)
     await over.wait()
     server.close()
-    tasks = list(under_way)
+    tasks = list(in_progress)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

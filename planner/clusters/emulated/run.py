@@ -28,7 +28,7 @@ from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
-from planner.distributed_sort.dataset.compressed_input import has_plain_copy
+from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy
 from planner.distributed_sort.dataset.dataset import Dataset
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
@@ -41,15 +41,15 @@ from planner.units import format_bytes
 
 _ON_VOLUME: Final = {"local": False, "volumes": True}
 _IN_MEMORY: Final = {"local": False, "memory": True}
-"""Where a model keeps its data, and its intermediate data, in the sort's terms. Other models do not run here."""
+"""The models' storage of data, and of intermediate data, in the sort's terms. Other models do not run here."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EmulatedRun:
-    """What to run: `nodes` emulated nodes with files below `directory`, each with `memory_bytes` for sorting.
+    """The run to do: `nodes` emulated nodes with files below `directory`, each with `memory_bytes` for sorting.
 
-    The data comes from `source`, which is what lies at `input`, and goes to `output`: prefixes of an object store, or
-    absolute paths of this machine. Without them it is generated, and removed with the nodes.
+    `source` is the data at `input`, and the output goes to `output`: prefixes of an object store, or absolute paths of
+    this machine. Without them the data is generated, and removed with the nodes.
     """
 
     data_bytes: int
@@ -65,10 +65,10 @@ class EmulatedRun:
 
 
 def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEvent) -> RunReport:
-    """Do the run; nothing of the cluster is left afterwards, whatever happens.
+    """Do the run and remove the whole cluster afterwards, whatever happens.
 
     Raises BadInputError for half a record or a model that does not run here, and IoFailureError when the disk cannot
-    hold the data or something is lost. The report says if data fails validation; nothing is raised.
+    hold the data or something is lost. Failed validation is reported, not raised.
     """
     model = _model(run)
     check_space(run.directory, run.data_bytes, model, input_bytes=copied_bytes(run))
@@ -91,19 +91,19 @@ def run_emulated(run: EmulatedRun, *, say: Callable[[str], None], on_event: OnEv
 
 
 def copied_bytes(run: EmulatedRun) -> int:
-    """Return how much of the input the nodes' disks hold: all that is generated, brought in, or decompressed, but no
-    files that are sorted where they lie.
+    """Return the input bytes that the nodes' disks hold: everything generated, copied in or decompressed, but no files
+    sorted in place.
     """
     if run.source is None:
         return run.data_bytes
     is_fetched = _in_store(run.input)
-    copied = (part.records for part in run.source.partitions if is_fetched or not has_plain_copy(part))
+    copied = (part.records for part in run.source.partitions if is_fetched or not has_decompressed_copy(part))
     return sum(copied) * run.source.layout.record_size
 
 
 @contextmanager
 def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[EmulatedRay]:
-    """Yield Ray on emulated nodes, which reach the object store, if the run needs one, by a relay."""
+    """Yield Ray on emulated nodes, with a relay to the object store if the run needs one."""
     if not (_in_store(run.input) or _in_store(run.output)):
         with emulated_ray(workers=run.nodes, shaping=run.shaping, directory=run.directory, say=say) as cluster:
             yield cluster
@@ -119,7 +119,7 @@ def _emulated_ray(run: EmulatedRun, *, say: Callable[[str], None]) -> Iterator[E
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is planned for an emulated run, and with what."""
+    """The inputs of an emulated run's plan."""
 
     request: Request
     model: CostModel
@@ -127,7 +127,7 @@ class Question:
     overheads: RunOverheads
 
     def plan(self) -> Plan:
-        """Return its answer."""
+        """Return the plan."""
         return recommend(self.request, model=self.model, catalogs=[self.catalog], overheads=self.overheads)
 
 
@@ -140,13 +140,13 @@ def question_for(
     trial: Trial | None = None,
     engine: Engine = IDEAL,
 ) -> Question:
-    """Return what to plan: a run on N nodes that share this machine's disk and processors evenly, each with a link that
-    carries `network_bytes_per_s` of payload in each direction.
+    """Return the question to plan: a run on N nodes that share this machine's disk and processors evenly, each with a
+    link that carries `network_bytes_per_s` of payload in each direction.
 
-    As in a local run the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
-    `trial` tells the rates while all nodes work, what CPU Ray and the kernel need besides, and how long the sample
-    takes; text and Parquet take more CPU than its records, as the engine `ray` states. An `engine` that was measured
-    tells the same without a trial.
+    As in a local run, the disks' rates are those of the sort's own path, so they include the sort core's CPU work. A
+    `trial` gives the rates while all nodes work, the CPU that Ray and the kernel need in addition, and the duration of
+    the sample; text and Parquet take more CPU than its records, at the rates of the engine `ray`. A measured `engine`
+    gives the same without a trial.
     """
     measured = engine.sizes is not None
     share = replace(
@@ -168,7 +168,7 @@ def question_for(
         output=_in_store(run.output),
         engine=engine.name,
     )
-    model, overheads = on_a_cluster(load_model(run.model)), run_overheads.on_hand()
+    model, overheads = on_a_cluster(load_model(run.model)), run_overheads.existing_machines()
     coding_s = _coding_s_per_byte(run)
     if measured:
         engine = replace(engine, cpu_s_per_byte={w: s + coding_s[w] for w, s in engine.cpu_s_per_byte.items()})
@@ -183,14 +183,14 @@ def question_for(
 
 
 def _cap_bytes_per_s(run: EmulatedRun) -> float | None:
-    """Return what most links of a run carry at first, None without caps."""
+    """Return the initial rate of most links of a run; None without caps."""
     caps = [cap for cap in run.shaping.draws(run.nodes).draw() if cap is not None]
     rates = [cap.bucket.burst_bytes_per_s if cap.bucket else cap.bytes_per_s for cap in caps]
     return median_high(rates) if rates else None
 
 
 def _on_emulated_nodes(engine: Engine, machine: LocalMachine, *, cap_bytes_per_s: float | None) -> Engine:
-    """Return an engine as it is on emulated nodes: their memory is fixed, and all work on this machine's processors."""
+    """Return an engine adapted to emulated nodes: their memory is fixed, and all use this machine's processors."""
     seen = engine.emulated
     disks = {"partition": seen.partition_disk_share, "sort": seen.sort_disk_share}
     packets_s = seen.packets_s_per_byte(cap_bytes_per_s)
@@ -219,19 +219,19 @@ def _model(run: EmulatedRun) -> CostModel:
 
 
 def _coding_s_per_byte(run: EmulatedRun) -> dict[str, float]:
-    """Return what a byte of the source costs processors beyond a byte of records, by CPU work."""
+    """Return the additional processor seconds of a byte of the source over a byte of records, by CPU work."""
     form, engine = "records" if run.source is None else run.source.layout.form, load_engine("ray")
     stated = {"partition": engine.decode_s_per_byte, "sort": engine.encode_s_per_byte}
     return {work: seconds.get(form, 0.0) for work, seconds in stated.items()}
 
 
 def _in_store(place: str | None) -> str | None:
-    """Return a prefix of an object store, None for a path: files there are read and written like those of nodes."""
+    """Return a prefix of an object store; None for a path, whose files are read and written like the nodes' own."""
     return place if place and is_object(place) else None
 
 
 def _network_bytes_per_s(cluster: EmulatedRay) -> float:
-    """Return the payload that each link carries: that of the slowest cap, or without caps the measured one."""
+    """Return each link's payload rate: that of the slowest cap, or without caps the measured one."""
     caps = [cap.bytes_per_s for cap in cluster.nodes.caps if cap is not None]
     return payload_bytes_per_s(min(caps)) if caps else measure_links(cluster.nodes)
 

@@ -1,7 +1,7 @@
 """Shaping of the links of emulated nodes: given rates, rates drawn from a cloud's distribution, or a token bucket.
 
-The hose model of Uta and Obaseki (ICPE 2018, section 2.2): each node has one cap on what it sends and one on what it is
-sent, both at the rate drawn for it.
+The hose model of Uta and Obaseki (ICPE 2018, section 2.2): each node has one cap on outgoing and one on incoming
+traffic, both at the rate drawn for it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 
 from planner.catalog.bandwidth_distributions import distribution
 from planner.errors import BadInputError
-from planner.units import format_rate, parse_rate, parse_size
+from planner.units import count_text, format_rate, parse_rate, parse_size
 
 LEAST_BYTES_PER_S: Final = 1000.0
 LONGEST_BUCKET_S: Final = 270.0
-"""The kernel keeps a bucket as the time it takes to fill, in 32 bits of 64 ns."""
+"""The kernel stores a bucket as its fill time, in 32 bits of 64 ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Bucket:
 
 @dataclass(frozen=True, kw_only=True)
 class Cap:
-    """What a link carries in each direction, headers included."""
+    """The rate of a link in each direction, headers included."""
 
     bytes_per_s: float
     bucket: Bucket | None = None
@@ -43,8 +43,8 @@ class Cap:
 
 @dataclass(frozen=True, kw_only=True)
 class Shaping:
-    """Where caps come from: `rates_bytes_per_s` (one for all nodes, or one for each) or a `distribution` times
-    `rate_factor`; neither leaves the links uncapped. With a `seed` draws repeat.
+    """The source of caps: `rates_bytes_per_s` (one for all nodes, or one for each) or a `distribution` times
+    `rate_factor`; with neither, links are uncapped. With a `seed`, draws are repeatable.
     """
 
     rates_bytes_per_s: tuple[float, ...] = ()
@@ -56,18 +56,21 @@ class Shaping:
 
     @property
     def shapes(self) -> bool:
-        """Whether any link is capped."""
+        """True if any link is capped."""
         return bool(self.rates_bytes_per_s) or self.distribution is not None
 
     def draws(self, nodes: int) -> Draws:
-        """Return the source of caps for `nodes` nodes. Raises BadInputError when there is not one rate for each."""
+        """Return the source of caps for `nodes` nodes. Raises BadInputError for a wrong number of rates."""
         if len(self.rates_bytes_per_s) not in (0, 1, nodes):
-            raise BadInputError(f"--rate names {len(self.rates_bytes_per_s)} rates for {nodes} nodes: give one, or all")
+            raise BadInputError(
+                f"--rate names {count_text(len(self.rates_bytes_per_s), 'rate')} for {count_text(nodes, 'node')}: "
+                "give one, or all"
+            )
         return Draws(self, nodes)
 
 
 class Draws:
-    """Caps for the nodes of one cluster, drawn anew each time they are asked for."""
+    """Caps for the nodes of one cluster, drawn again at each call."""
 
     def __init__(self, shaping: Shaping, nodes: int) -> None:
         self._shaping = shaping
@@ -96,9 +99,9 @@ def parse_shaping(
     redraw_s: float | None = None,
     seed: int | None = None,
 ) -> Shaping:
-    """Return the shaping that command-line options ask for: `400Mbit`, or `400Mbit,100Mbit` with a rate for each node.
+    """Return the shaping for the command-line options: `400Mbit`, or `400Mbit,100Mbit` with a rate for each node.
 
-    Raises BadInputError for options that contradict each other and for rates that no link can be held to.
+    Raises BadInputError for contradictory options and for rates to which no link can be capped.
     """
     if rate is not None and distribution_name is not None:
         raise BadInputError("--rate and --distribution exclude each other: a link has one source of caps")
@@ -120,7 +123,7 @@ def parse_shaping(
 
 
 def _rate(text: str) -> float:
-    """Return bytes/s; `400Mbit` means 400 Mbit/s."""
+    """Return bytes/s; `400Mbit` is 400 Mbit/s."""
     text = text.strip()
     bytes_per_s = parse_rate(text if text.endswith(("/s", "ps")) else f"{text}/s")
     if bytes_per_s < LEAST_BYTES_PER_S:

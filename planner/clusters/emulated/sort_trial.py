@@ -1,8 +1,8 @@
-"""A trial sort before the plan: what emulated nodes need of this machine's processors and disk, which they share.
+"""A trial sort before the plan: the load that emulated nodes put on this machine's shared processors and disk.
 
-On real machines the network hides the copies that Ray and the kernel make. Here one machine makes those of N nodes, so
-its processors limit the rates, and a plan has to know. N nodes that read, sort and write also get less out of one disk
-than a single sort does.
+On real machines the network hides the copies that Ray and the kernel make. Here one machine makes the copies of all N
+nodes, so its processors limit the rates, which the plan must include. N nodes that read, sort and write also get less
+out of one disk than a single sort does.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _WORK_OF: Final = {"map and shuffle": "partition", "sort and reduce": "sort"}
 """The CPU work of each phase of a sort, in the models' terms."""
 _ON_DISK: Final = "sort and reduce"
 SAMPLE: Final = "sample"
-"""What the phase is called in which keys are sampled."""
+"""Name of the phase in which keys are sampled."""
 _LEAST_BYTES: Final = 64_000_000
 _MOST_BYTES: Final = 1_000_000_000
 _TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class CpuMeter:
-    """Counts, by phase of a sort, the CPU seconds of all nodes' processes, and those in which the kernel carried
-    packets between them.
+    """Counts, by phase of a sort, the CPU seconds of all nodes' processes and those the kernel spent on packets between
+    them.
     """
 
     def __init__(self, nodes: EmulatedCluster) -> None:
@@ -44,15 +44,15 @@ class CpuMeter:
         self._before: dict[int, float] = {}
         self.spent_s: defaultdict[str, float] = defaultdict(float)
         self.head_s: defaultdict[str, float] = defaultdict(float)
-        """The head's part of it: the driver's and Ray's own."""
+        """The head's part of them: the driver's and Ray's own."""
 
     def on_event(self, event: dict[str, Any]) -> None:
-        """Take note when a phase begins."""
+        """Record the start of a phase."""
         if event["event"] == "progress" and event["phase"] != self._phase:
             self.begin_phase(event["phase"])
 
     def begin_phase(self, phase: str) -> None:
-        """Count the seconds since the last call for the phase so far, and begin another."""
+        """Add the seconds since the last call to the current phase, and begin another."""
         now = self._cpu_seconds()
         spent = {pid: max(0.0, seconds - self._before.get(pid, 0.0)) for pid, seconds in now.items()}
         self.spent_s[self._phase] += sum(spent.values())
@@ -60,11 +60,11 @@ class CpuMeter:
         self._phase, self._before = phase, now
 
     def _cpu_seconds(self) -> dict[int, float]:
-        """Return CPU seconds by process; those of software interrupts, which belong to none, as process 0."""
+        """Return CPU seconds by process; software interrupts, which belong to no process, count as process 0."""
         seconds = {0: float(psutil.cpu_times().softirq)}
         for node in range(self._nodes.workers + 1):
             for pid in self._nodes.pids(node):
-                with suppress(psutil.Error):  # it has ended
+                with suppress(psutil.Error):  # ended already
                     times = psutil.Process(pid).cpu_times()
                     seconds[pid] = times.user + times.system
         return seconds
@@ -72,10 +72,10 @@ class CpuMeter:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What trial sorts measured while all nodes worked.
+    """Measurements of trial sorts on all nodes at once.
 
-    `cpu_bytes_per_s` is what one processor does of each CPU work for one node. `disk_bytes_per_s` is what a node read
-    and at the same time wrote in the second phase. `sample_s` are the seconds of the sample.
+    `cpu_bytes_per_s` is one processor's rate for each kind of CPU work, for one node. `disk_bytes_per_s` is a node's
+    rate of reading and simultaneous writing in the second phase. `sample_s` is the duration of the sample.
     """
 
     cpu_bytes_per_s: dict[str, float]
@@ -87,21 +87,21 @@ class Trial:
         return {"cpu_bytes_per_s_per_vcpu": self.cpu_bytes_per_s, "disk_bytes_per_s_per_node": self.disk_bytes_per_s}
 
     def apply_to(self, model: CostModel) -> CostModel:
-        """Return a model that begins with the sample, a phase that moves almost nothing."""
+        """Return a model that begins with the sample, a phase that moves almost no data."""
         sample = Phase(name=SAMPLE, read={}, write={}, network={}, cpu={}, startup_s=self.sample_s)
         return replace(model, phases=(sample, *model.phases))
 
 
 def trial_size(data_bytes: int) -> int:
-    """Return the size of a trial for a job: as large as the job, but no more than takes about ten seconds."""
+    """Return the size of a trial for a job: as large as the job, but at most about ten seconds' work."""
     return min(max(data_bytes, _LEAST_BYTES), _MOST_BYTES) // 400 * 400
 
 
 def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> Trial | None:
     """Sort `data_bytes` on the nodes twice and measure the second sort; the first starts processes and touches memory.
 
-    Returns None if nodes are plain processes, whose CPU time cannot be told from that of others. Raises what the sort
-    raises.
+    Returns None if nodes are plain processes, whose CPU time cannot be separated from other processes'. Raises whatever
+    the sort raises.
     """
     if not nodes.is_shaped:
         return None
@@ -117,14 +117,14 @@ def try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copie
 
 @dataclass(frozen=True, kw_only=True)
 class _Spent:
-    """Processor seconds, and seconds, of each phase."""
+    """Processor seconds and elapsed seconds of each phase."""
 
     cpu_s: Mapping[str, float]
     phases_s: Mapping[str, float]
 
 
 def _try_sort(nodes: EmulatedCluster, session: Session, *, data_bytes: int, copies: int) -> _Spent:
-    """Return what a sort took; its files are removed again."""
+    """Sort, remove the files again, and return the time spent."""
     source = session.do({"do": "generate", "records": data_bytes // 100}, lambda _: None)["dataset"]
     request = {"source": source, "output": _OUTPUT, "copies": copies}
     order = {"do": "sort", "request": request, "journal": str(nodes.directory(0) / "trial.journal")}

@@ -1,7 +1,7 @@
 """The study of Uta and Obaseki (ICPE 2018) in miniature: one sort under a homogeneous network and under clouds A-H.
 
-As in the study every node gets the same share of the work, so that a barrier waits for the slowest link. What the
-planner predicts for the same caps stands beside what was measured, and the study's own figures beside both.
+As in the study, every node gets the same share of the work, so that a barrier waits for the slowest link. The result
+lists measured times, the planner's predictions for the same caps, and the study's own figures.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ TABLE_2: Final = {
     "Bayes": (1.14, "A"),
     "Pagerank": (1.07, "A"),
 }
-"""The greatest mean slowdown of each application, and the cloud it was seen under (the study's Table 2)."""
+"""The greatest mean slowdown of each application, and the cloud under which it occurred (the study's Table 2)."""
 _MODEL: Final = "indy"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What to run: `repeats` rounds of a sort of `data_bytes` under each network, all rates times `rate_factor`."""
+    """The study to run: `repeats` rounds of a sort of `data_bytes` under each network, rates times `rate_factor`."""
 
     data_bytes: int
     nodes: int
@@ -55,7 +55,9 @@ class Study:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Sorts under one network: seconds of each round, the plan's for the same caps, and the slowest cap of each."""
+    """Sorts under one network: measured and planned seconds of each round for the same caps, and the slowest cap of
+    each.
+    """
 
     network: str
     measured_s: tuple[float, ...]
@@ -65,7 +67,9 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Slowdown:
-    """One row of the result: times the homogeneous network's mean. `study` is Terasort's where Table 2 has it."""
+    """One row of the result: times relative to the homogeneous network's mean. `study` is Terasort's figure, if in
+    Table 2.
+    """
 
     network: str
     measured: float
@@ -76,10 +80,10 @@ class Slowdown:
 
 
 def run_study(study: Study, *, say: Callable[[str], None], on_event: OnEvent = lambda _: None) -> list[Measured]:
-    """Run it on one emulated cluster, round by round through all networks, so that a drift affects all of them alike.
+    """Run the study on one emulated cluster, round by round through all networks, so that a drift affects all alike.
 
     Raises BadInputError for unknown clouds or where links cannot be capped, ValidationFailedError when a sort's output
-    is not its input in order, and what `emulated_ray` raises.
+    is not its input in order, and whatever `emulated_ray` raises.
     """
     networks = {HOMOGENEOUS: _shaping_of(study, None)} | {cloud: _shaping_of(study, cloud) for cloud in study.clouds}
     draws = {name: shaping.draws(study.nodes) for name, shaping in networks.items()}
@@ -103,7 +107,7 @@ def run_study(study: Study, *, say: Callable[[str], None], on_event: OnEvent = l
 
 
 def slowdowns(measured: list[Measured]) -> list[Slowdown]:
-    """Return each network's times over the mean of the homogeneous one, which comes first."""
+    """Return each network's times divided by the mean of the homogeneous network, which comes first."""
     base = measured[0]
     base_s, base_predicted_s = fmean(base.measured_s), fmean(base.predicted_s)
     factor, worst = TABLE_2["Terasort"]

@@ -1,1 +1,1 @@
-"""Renting a cluster and giving it back: create, record, drop, terminate, list what is left."""
+"""Renting a cluster and giving it back: create, record, drop, terminate, list leftovers."""

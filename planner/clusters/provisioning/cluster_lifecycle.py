@@ -1,4 +1,4 @@
-"""A cluster from an order, and back: whatever goes wrong on the way up, nothing stays."""
+"""Creation of a cluster from an order, and its removal: a failed launch leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderSession:
-    """A provider, how long to wait for it, and whom to tell of progress."""
+    """A provider, its retry policy, and the receiver of progress messages."""
 
     provider: Provider
     policy: RetryPolicy
@@ -34,7 +34,7 @@ class ProviderSession:
 
 
 def begin(order: Order, places: Sequence[Place] = (), *, month_usd: float | None = None) -> tuple[Order, RunDirectory]:
-    """Make the run's directory and key; nothing is asked of the cloud yet. Raises what `commit` does."""
+    """Make the run's directory and key without a request to the cloud. Raises what `commit` raises."""
     directory = commit(order, places, month_usd=month_usd)
     keyed = replace(order, ssh_public_key=make_key(directory.key, comment=f"planner-{order.run}"))
     directory.note("order", **keyed.to_dict())
@@ -42,9 +42,9 @@ def begin(order: Order, places: Sequence[Place] = (), *, month_usd: float | None
 
 
 def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: ProviderSession) -> Cluster:
-    """Return a running cluster at the first place that gives one.
+    """Return a running cluster at the first place that provides one.
 
-    Whatever is raised instead, all that was created has been removed before, or is named by a LeftBehindError.
+    Before any other error is raised, everything created is removed; a LeftBehindError names what could not be.
     """
     launch = Launch(order=order, provider=session.provider, directory=directory, policy=session.policy, say=session.say)
     try:
@@ -58,16 +58,16 @@ def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: 
 
 
 def down(directory: RunDirectory, session: ProviderSession) -> int:
-    """Remove all that a run has in the cloud and return how many resources that was. Raises LeftBehindError."""
+    """Remove all of a run's resources in the cloud and return their number. Raises LeftBehindError."""
     account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
     teardown = Teardown(account=account, say=session.say)
     if directory.unsure() or directory.order().expires_at < datetime.now(UTC):
-        try:  # the bill needs what nobody noted: machines without an answer, or that live on
+        try:  # the bill needs unrecorded machines: launched without an answer, or past their end
             account.observe(directory)
         except PlannerError as error:
-            raise teardown.left_unseen(directory.regions(), error) from error
+            raise teardown.unlisted_error(directory.regions(), error) from error
     removed = teardown.regions(directory.regions())
-    directory.note_gone(directory.ordered())
+    directory.record_gone(directory.ordered())
     directory.note("ended", nodes=[])
     directory.note("down", removed=removed)
     directory.forget_key()
@@ -76,8 +76,8 @@ def down(directory: RunDirectory, session: ProviderSession) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundRun:
-    """The resources that carry a run's tag, the machines among them, and what these cost so far at the catalog's
-    on-demand prices: None where it has none.
+    """The resources with a run's tag, its machines, and their cost so far at the catalog's on-demand prices: None where
+    it has none.
     """
 
     run: str
@@ -87,29 +87,29 @@ class FoundRun:
 
     @property
     def launched_at(self) -> datetime | None:
-        """When the first of its machines began."""
+        """Launch time of its first machine."""
         return min((node.launched_at for node in self.nodes if node.launched_at), default=None)
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """Who began it, as its tags say."""
+        """Owners of the run, by its tags."""
         return tuple(sorted({resource.owner for resource in self.resources if resource.owner}))
 
     def document(self) -> dict[str, Any]:
-        """Return what a sweep shows of it as JSON-able values."""
+        """Return a sweep's output for this run as JSON-able values."""
         launched_at = self.launched_at and self.launched_at.isoformat()
         machines = {"machines": len(self.nodes), "launched_at": launched_at, "cost_usd": self.usd}
         return {"run": self.run, "owners": self.owners, "resources": len(self.resources), **machines}
 
     def belongs_to(self, owner: str, *, known: Collection[str], origin: str) -> bool:
-        """Say whether `owner` began it on the machine of that origin, which keeps journals of `known` runs."""
+        """Return whether `owner` began it on the machine `origin`, whose journals are of the `known` runs."""
         of_owner = [resource for resource in self.resources if resource.owner == owner]
         return any(self.run in known or resource.origin == origin for resource in of_owner)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """What a sweep found: each run, and why it could not look into some regions."""
+    """Result of a sweep: each run found, and the reason for each region that could not be listed."""
 
     runs: tuple[FoundRun, ...]
     unseen: dict[str, str]
@@ -132,7 +132,7 @@ def sweep(session: ProviderSession, *, regions: Sequence[str]) -> Sweep:
 
 
 def _found_run(run: str, resources: tuple[Resource, ...], session: ProviderSession) -> FoundRun:
-    """Ask for the machines of a run and their price. Where either is unknown, the run can be swept all the same."""
+    """Return a run with its machines and cost; where either is unknown, the run can still be swept."""
     seen, regions = FoundRun(run=run, resources=resources), sorted({resource.region for resource in resources})
     with suppress(PlannerError):
         nodes = [node for region in regions for node in session.provider.nodes(run, region=region)]
@@ -142,7 +142,7 @@ def _found_run(run: str, resources: tuple[Resource, ...], session: ProviderSessi
 
 
 def _usd_so_far(nodes: Sequence[Node], cloud: str) -> float | None:
-    """Return what machines cost from their launch until now at on-demand prices; None where any is unknown."""
+    """Return the machines' cost from launch until now at on-demand prices; None if any price or launch is unknown."""
     usd, now = 0.0, datetime.now(UTC)
     for node in nodes:
         price = on_demand_usd(cloud, node.instance_type, region=node.region)
@@ -153,16 +153,16 @@ def _usd_so_far(nodes: Sequence[Node], cloud: str) -> float | None:
 
 
 def remove_swept(run: str, resources: Sequence[Resource], session: ProviderSession) -> int:
-    """Remove what a sweep has found of a run. Raises LeftBehindError."""
+    """Remove the resources that a sweep found of a run. Raises LeftBehindError."""
     regions = list(dict.fromkeys(resource.region for resource in resources))
     account = Reconciliation(provider=session.provider, run=run, policy=session.policy, ordered=lambda: resources)
     return Teardown(account=account, say=session.say).regions(regions)
 
 
 def has_expired(resources: Sequence[Resource], *, now: datetime | None = None) -> bool:
-    """Say whether the run that some resources are of has outlived its time; one without any time has.
+    """Return whether the run of these resources has expired; one without any expiry time has.
 
-    A resource that lost its time must not end a run whose others still have theirs.
+    A resource that lost its expiry time must not end a run whose other resources still have theirs.
     """
     times = [resource.expires_at for resource in resources if resource.expires_at is not None]
     return not times or max(times) < (now or datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""The cost of a run so far, from its journal alone: machines from launch to end, at the price of the launch."""
+"""Cost of a run so far, from its journal alone: machines from launch to end, at the launch price."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, kw_only=True)
 class Bill:
-    """Node-hours and US dollars, an estimate that the cloud's own bill replaces; `running` machines still add to it."""
+    """Node-hours and US dollars, an estimate until the cloud's own bill; `running` machines still add to it."""
 
     node_hours: float
     usd: float
@@ -25,7 +25,7 @@ class Bill:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCost:
-    """What one machine cost so far, at which price, and who says so."""
+    """Cost of one machine so far, its price and the price's source."""
 
     id: str
     hours: float
@@ -36,7 +36,7 @@ class MachineCost:
 
 @dataclass(kw_only=True)
 class _Life:
-    """When a machine began, what it costs, when the cloud last showed it, and when it ended, if that is noted."""
+    """Start, price, last sighting by the cloud, and recorded end, if any, of a machine."""
 
     id: str
     began: datetime
@@ -47,7 +47,9 @@ class _Life:
 
 
 def bill_of(events: Sequence[Event], *, now: datetime) -> Bill:
-    """Add up a journal. A machine ends when that was noted, and no later than it expires unless it was seen then."""
+    """Return the bill of a journal. A machine ends at its recorded end or its expiry, whichever is earlier, unless it
+    was seen after expiry.
+    """
     orders = [event.details for event in events if event.what == "order"]
     expires_at = parse_stamp(orders[-1]["expires_at"]) if orders else _NEVER
     machines = tuple(_cost_of(life, expires_at=expires_at, now=now) for life in _lives(events))
@@ -71,7 +73,7 @@ def _cost_of(life: _Life, *, expires_at: datetime, now: datetime) -> MachineCost
 
 
 def _lives(events: Sequence[Event]) -> list[_Life]:
-    """Return the life of every machine that a journal names, whoever launched it."""
+    """Return the life of every machine in a journal, whichever process launched it."""
     price, head_price, source = 0.0, 0.0, ""
     lives: dict[str, _Life] = {}
     for event in events:
@@ -82,7 +84,7 @@ def _lives(events: Sequence[Event]) -> list[_Life]:
             source = str(details.get("price_source", ""))
         elif event.what == "made" and details["kind"] == "instance":
             usd_per_hour = head_price if details.get("name") == "head" else price
-            first = lives.get(details["id"])  # a look may have come before the answer
+            first = lives.get(details["id"])  # a look may have seen it before the answer came
             began = first.began if first else event.at
             lives[details["id"]] = _Life(
                 id=details["id"], began=began, usd_per_hour=usd_per_hour, price_source=source, seen=event.at
@@ -90,7 +92,8 @@ def _lives(events: Sequence[Event]) -> list[_Life]:
         elif event.what == "seen":
             for node in details["nodes"]:
                 late = _Life(id=node, began=event.at, usd_per_hour=price, price_source=source, seen=event.at)
-                lives.setdefault(node, late).seen = event.at
+                life = lives.setdefault(node, late)
+                life.seen, life.ended = event.at, None  # it was only missing from listings, or was started again
         elif event.what == "ended":
             for node in details["nodes"] or list(lives):
                 if node in lives and lives[node].ended is None:

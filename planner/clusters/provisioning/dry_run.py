@@ -1,4 +1,4 @@
-"""A dry run: every request that up and down would make, in order, without making one."""
+"""A dry run: every request that up and down would make, in order, without making any."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from planner.clouds.protocol import Place, PlannedRequest, Provider, Resource
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.teardown import Teardown
 
-_AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, looks=1)
+_AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, listings=1)
 
 
 @dataclass(frozen=True)
 class _Tally:
-    """A journal that counts what would be made, by its kind."""
+    """A journal that counts the resources that would be made, by kind."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
     def intend(self, resource_kind: str, *, name: str, region: str) -> None:
-        """Nothing is created, so nothing is noted."""
+        """Record nothing, since nothing is created."""
 
     def made(self, resource: Resource) -> None:
         self.counts[resource.kind] += 1
 
-    def not_made(self, resource_kind: str, *, name: str) -> None:
-        """A pretended launch is never refused."""
+    def creation_refused(self, resource_kind: str, *, name: str) -> None:
+        """Do nothing: a simulated launch is never refused."""
 
     def ordered(self) -> tuple[Resource, ...]:
-        """A teardown finds what was pretended to be made."""
+        """Return nothing: the simulated provider itself lists what was made."""
         return ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsal:
-    """A launch at the first place that goes well, and its end: all requests, and how much of each kind they make."""
+    """A launch that succeeds at the first place, and its end: all requests, and the number of resources per kind."""
 
     place: Place
     requests: list[PlannedRequest]
@@ -45,7 +45,7 @@ class Rehearsal:
 
 
 def rehearse(order: Order, provider: Provider) -> Rehearsal:
-    """Return what an order would ask of its cloud, of which nothing is asked."""
+    """Return the requests of an order without sending any to its cloud."""
     pretended, requests = provider.dry_run()
     place = provider.dry_run_place(order)
     keyed, tally = replace(order, ssh_public_key="<public key of the run>"), _Tally()

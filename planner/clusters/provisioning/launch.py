@@ -1,4 +1,4 @@
-"""From an order to running machines: one place after another, all machines or none, and a clean retreat between."""
+"""From an order to running machines: one place after another, all machines or none, and cleanup in between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planner.units import format_duration
 
 Say = Callable[[str], None]
 _ROUNDS: Final = 3
-"""How often machines are launched at one place: once, and to replace those that end at boot."""
+"""Number of launches at one place: the first, and those that replace machines that end at boot."""
 
 
 class NeverJoinedError(ProviderRefusedError):
@@ -28,19 +28,19 @@ class NeverJoinedError(ProviderRefusedError):
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Machines that run, the head first."""
+    """Running machines, the head first."""
 
     place: Place
     nodes: tuple[Node, ...]
 
     @property
     def head(self) -> Node:
-        """The machine that can be reached from outside."""
+        """The machine reachable from outside."""
         return self.nodes[0]
 
 
 def note_place(directory: RunDirectory, place: Place) -> None:
-    """Note where a run's machines are, and which of its choices they are: another process finds the cluster by it."""
+    """Record the place and choice of a run's machines, so that another process can find the cluster."""
     directory.note(
         "place",
         region=place.region,
@@ -66,13 +66,13 @@ class Launch:
 
     @property
     def account(self) -> Reconciliation:
-        """What is known of the run's resources."""
+        """Known state of the run's resources."""
         return Reconciliation.of(self.directory, provider=self.provider, policy=self.policy)
 
     def at_first_of(self, places: Sequence[Place]) -> Cluster:
-        """Return the cluster at the first place that gives one. The remains of each refusal are removed.
+        """Return the cluster at the first place that provides one. The remains of each refusal are removed.
 
-        Raises ProviderRefusedError when none does, or at once for a refusal that holds everywhere.
+        Raises ProviderRefusedError when no place does, or at once for a refusal that holds everywhere.
         """
         refusals: list[str] = []
         full: set[tuple[str, str, str]] = set()
@@ -103,7 +103,7 @@ class Launch:
         raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals)
 
     def _too_late(self, place: Place) -> str:
-        """Return why a place is not tried any more, '' while the time left is enough for the run there."""
+        """Return the reason not to try a place; '' if the time left is enough for the run there."""
         left_s, needed_s = (self.order.expires_at - datetime.now(UTC)).total_seconds(), place.choice.expected_s
         if left_s >= needed_s:
             return ""
@@ -118,7 +118,7 @@ class Launch:
         return _Joining(launch=self, place=place, account=self.account).cluster()
 
     def _retreat(self, place: Place, *, following: Sequence[Place]) -> None:
-        """Remove the remains of a place; what serves in the next zone of the region stays."""
+        """Remove the remains of a place, but keep what the next zone of the same region can use."""
         teardown, kinds = Teardown(account=self.account, say=self.say), {"instance", *self.provider.tied_to_zone}
         is_last = not (following and following[0].region == place.region)
         if is_last:
@@ -126,12 +126,12 @@ class Launch:
         else:
             teardown.zone(place.region)
         there = [resource for resource in self.directory.ordered() if resource.region == place.region]
-        self.directory.note_gone(resource for resource in there if is_last or resource.kind in kinds)
+        self.directory.record_gone(resource for resource in there if is_last or resource.kind in kinds)
         self.directory.note("ended", nodes=[])
 
 
 def _of_quota(place: Place) -> tuple[str, str, str]:
-    """Return what a place has in common with those that the same quota refuses."""
+    """Return the key that a place shares with all places under the same quota."""
     return place.choice.type_with_disks, place.choice.pricing, place.region
 
 
@@ -144,7 +144,7 @@ class _Joining:
     account: Reconciliation
 
     def cluster(self) -> Cluster:
-        """Return the cluster when all machines run, or enough of them once time is up."""
+        """Return the cluster once all machines run, or enough of them when time is up."""
         policy, choice = self.launch.policy, self.place.choice
         rounds, replaced, launched = 1, frozenset[str](), choice.machines
         for _ in policy.polls(policy.join_s):
@@ -160,17 +160,17 @@ class _Joining:
                 launched += self._replace(lost, alive=[node for node in nodes if not node.is_lost], round=rounds)
                 replaced, rounds = frozenset(node.id for node in ended), rounds + 1
             elif len(nodes) == len(running) + len(ended) >= launched:
-                break  # none is starting, so none can join any more
+                break  # no machine is starting, so no more can join
         return self._accept_without_late()
 
     def _nodes(self) -> list[Node]:
-        """Return this place's machines, ended ones included, and those that are listed nowhere yet."""
+        """Return this place's machines, including ended ones and those not listed anywhere yet."""
         here = ((self.place.zone, self.place.choice.instance_type), ("", ""))
         nodes = self.account.nodes(region=self.place.region, unlisted_s=self.launch.policy.settle_s)
         return [node for node in nodes if (node.zone, node.instance_type) in here]
 
     def _replace(self, ended: list[Node], *, alive: list[Node], round: int) -> int:
-        """Launch as many machines as have ended and return how many that are; none if there is no room and no need."""
+        """Replace the ended machines and return the number launched; 0 if there is no capacity and enough are alive."""
         launch = self.launch
         launch.provider.terminate([node for node in ended if node.state == "stopped"])
         for node in ended:
@@ -188,7 +188,7 @@ class _Joining:
         return len(ended)
 
     def _accept_without_late(self) -> Cluster:
-        """Go on without those that have not joined, if enough have."""
+        """Continue without the machines that have not joined, if enough have."""
         nodes, choice = self._nodes(), self.place.choice
         running = [node for node in nodes if node.state == "running"]
         late = [node for node in nodes if node.state in ("starting", "stopped")]

@@ -1,6 +1,6 @@
-"""A cloud's capacity as earlier runs saw it: their journals say how many machines were refused, and how many given.
+"""A cloud's capacity as seen by earlier runs: their journals record the machines refused and granted.
 
-Capacity comes and goes, so a refusal older than SEEN_DAYS says nothing.
+Capacity comes and goes, so refusals older than SEEN_DAYS are ignored.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ SEEN_DAYS: Final = 7
 
 
 def observed_limits(*, now: datetime | None = None) -> list[NodeLimit]:
-    """Return a limit for each type and region that lacked capacity of late: fewer than the least that was refused, but
-    as many as were given since.
+    """Return a limit for each type and region that recently lacked capacity: one less than the smallest request
+    refused. A larger cluster granted since then removes it.
     """
     since = (now or datetime.now(UTC)) - timedelta(days=SEEN_DAYS)
     limits: dict[tuple[str, str, str], NodeLimit] = {}
@@ -41,7 +41,7 @@ def observed_limits(*, now: datetime | None = None) -> list[NodeLimit]:
 
 
 def _events(since: datetime) -> Iterator[tuple[str, Event]]:
-    """Yield refusals and clusters that came up, oldest first, with their cloud; of runs that can be read."""
+    """Yield refusals and clusters that came up, oldest first, with their cloud; unreadable runs are skipped."""
     if not user_directory("runs").is_dir():
         return iter(())
     from planner.clusters.provisioning.run_directory import RunDirectory, known_runs

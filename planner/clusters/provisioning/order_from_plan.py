@@ -1,4 +1,4 @@
-"""From a plan to an order: which of its clusters to try, until when they may live, and what they may cost."""
+"""From a plan to an order: which of its clusters to try, their expiry, and their cost limit."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_duration
 
 NEXT: Final = 2
-"""How many further clusters of a plan's ranking are tried, where nobody says."""
+"""Default number of further clusters of a plan's ranking to try."""
 LEAST_HOURS: Final = 1.0
 _SLACK: Final = 1.5
-"""A run may take so many times what 95 of 100 take before its machines end by themselves."""
+"""A run may take this multiple of its 95th percentile before its machines shut down automatically."""
 _MOST_OPEN: Final = 8
-"""The widest network that may reach the head has this many bits of prefix."""
+"""Prefix length in bits of the widest network that may be allowed to reach the head."""
 _OWN_ADDRESS_URL: Final = "https://checkip.amazonaws.com"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the user allows: the whole run's US dollars, by the option named, the hours until every machine shuts itself
-    down, and what all runs of a month may cost.
+    """The user's limits: US dollars for the whole run, with the option that set them; hours until every machine shuts
+    itself down; and dollars for all runs of a month.
     """
 
     cost_usd: float | None = None
@@ -53,7 +53,7 @@ def choices_of(
     plan: Plan, *, cloud: str, regions: Sequence[str], or_next: int = NEXT, screened: bool = True
 ) -> list[ClusterOffer]:
     """Return a plan's best cluster on one cloud and the next ones, with the spares that the plan pays for; without
-    them where nobody screens the machines and sends spares away. After all spot clusters come the same ones on demand.
+    spares if no screening sends machines away. After all spot clusters, the same ones on demand follow.
 
     Raises InfeasibleError when there is none.
     """
@@ -72,7 +72,7 @@ def choices_of(
 
 
 def on_demand_usd(cloud: str, instance_type: str, *, region: str) -> float | None:
-    """Return the hourly price of one machine on demand, None where the catalog has none."""
+    """Return the hourly on-demand price of one machine; None where the catalog has none."""
     catalog = load_catalog(cloud)
     row = catalog.instances.rows.get(instance_type)
     if row is None or region not in catalog.regions():
@@ -107,7 +107,7 @@ def order_of(
     """Return the order of a run that begins now; its SSH key is still to be made.
 
     In reserved capacity only AWS lets a run make a placement group of its own: Google wants the reservation's policy or
-    none, Azure none. The machines end by themselves at `limits.hours`, or when the dearest choice has used up
+    none, Azure none. The machines shut down automatically at `limits.hours`, or when the dearest choice has used up
     `limits.cost_usd`.
     """
     if reservation and cloud != "aws":
@@ -133,8 +133,8 @@ def order_of(
 
 
 def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
-    """Return how long machines may live: what is asked for, or half as long again as 95 of 100 whole runs take; never
-    more than is paid for.
+    """Return the machines' allowed hours: as requested, or 1.5 times the 95th percentile of whole runs; never more than
+    the cost limit pays for.
     """
     longest_s = max(choice.needed_s for choice in choices)
     hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
@@ -145,14 +145,14 @@ def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
 
 
 def most_usd_per_hour(choice: ClusterOffer) -> float:
-    """Return the most that a choice may cost; where that is unknown, such a choice is refused with a limit."""
+    """Return the highest hourly cost of a choice; where it is unknown, the choice is refused if there is a limit."""
     return choice.launched_usd_per_hour if choice.ceiling_usd_per_hour is None else choice.ceiling_usd_per_hour
 
 
 def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> list[ClusterOffer]:
-    """Return the choices whose run is expected to keep to the limits at the plan's price.
+    """Return the choices whose run is expected to stay within the limits at the plan's price.
 
-    Raises InfeasibleError with each one's reason when there is none.
+    Raises InfeasibleError with each choice's reason when there is none.
     """
     reasons = {f"{choice.machines} x {choice.instance_type}: {_exceeded_limit(choice, limits)}" for choice in choices}
     keeping = [choice for choice in choices if not _exceeded_limit(choice, limits)]
@@ -161,14 +161,15 @@ def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> list[Clust
     return keeping
 
 
-def affordable_places(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
-    """Return the places where the whole run is expected to keep to the limits at today's price, and why others do not.
+def affordable_places(preflight: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
+    """Return the places where the whole run is expected to stay within the limits at today's price, and the reasons for
+    leaving out the others.
 
-    Each place's choice is returned with today's price in it, where that is known.
+    Each place's choice has today's price, if known.
     """
     places, reasons = [], []
-    for place in seen.places:
-        priced = replace(place, choice=at_todays_price(place, seen))
+    for place in preflight.places:
+        priced = replace(place, choice=at_todays_price(place, preflight))
         if reason := _exceeded_limit(priced.choice, limits):
             reasons.append(f"{place.text}: {reason}")
         else:
@@ -177,7 +178,7 @@ def affordable_places(seen: Preflight, limits: Limits) -> tuple[tuple[Place, ...
 
 
 def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
-    """Return why a run would not keep to the limits, '' where it is expected to."""
+    """Return the reason that a run would exceed the limits; '' if it is expected to stay within them."""
     if limits.cost_usd is not None and choice.ceiling_usd_per_hour is None:
         return "the on-demand price, to which spot may rise, is unknown; --max-cost needs it, or --pricing on-demand"
     if limits.cost_usd is not None and choice.total_usd > limits.cost_usd:
@@ -203,29 +204,29 @@ def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, no
     return replace(order, expires_at=min(order.expires_at, end))
 
 
-def at_todays_price(place: Place, seen: Preflight) -> ClusterOffer:
-    """Return the choice with the machines' price as it is now; what volumes cost stays as planned."""
+def at_todays_price(place: Place, preflight: Preflight) -> ClusterOffer:
+    """Return the choice with the machines' current price; the cost of volumes stays as planned."""
     choice, where = place.choice, (place.choice.type_with_disks, place.region)
-    now, head = seen.price_usd_per_hour.get((*where, choice.pricing)), choice.head_usd_per_hour
+    now, head = preflight.price_usd_per_hour.get((*where, choice.pricing)), choice.head_usd_per_hour
     if choice.is_spot:
-        head = seen.price_usd_per_hour.get((*where, "on-demand"), head)
+        head = preflight.price_usd_per_hour.get((*where, "on-demand"), head)
     source = f"today's list of the cloud, {datetime.now(UTC):%Y-%m-%d}"
     if now is None:
         return choice.with_head(head)
     per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
     alike = replace(choice.with_head(None), price_usd_per_hour=now, price_source=source)
-    expected_usd = per_hour * choice.expected_s / 3600  # of machines that were planned as costing nothing
+    expected_usd = per_hour * choice.expected_s / 3600  # of machines planned at no cost
     total = alike.total_usd * per_hour / choice.usd_per_hour if choice.usd_per_hour else alike.total_usd + expected_usd
     return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
 
 
 def owner(identity: str = "") -> str:
-    """Return who this is, in what all clouds take as a tag: to the cloud, or else on this machine."""
+    """Return the owner as a tag valid on all clouds: the cloud's identity, or else the user of this machine."""
     return re.sub(r"[^a-z0-9_-]", "-", (identity or user_name()).lower())[-63:] or "unknown"
 
 
 def user_name() -> str:
-    """Return the name of whoever runs this, or the number where there is no name, as in a container."""
+    """Return the current user's name, or the user id where there is no name, as in a container."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -233,7 +234,7 @@ def user_name() -> str:
 
 
 def parse_network(text: str) -> str:
-    """Return an IPv4 network in CIDR notation. Raises BadInputError for what is none, and for half the world."""
+    """Return an IPv4 network in CIDR notation. Raises BadInputError for invalid text and for networks wider than /8."""
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError as error:
@@ -246,7 +247,7 @@ def parse_network(text: str) -> str:
 
 
 def own_network() -> str:
-    """Return this machine's address as the world sees it, as a network of one. Raises BadInputError when offline."""
+    """Return this machine's public address as a network of one. Raises BadInputError when offline."""
     try:
         with urllib.request.urlopen(_OWN_ADDRESS_URL, timeout=10) as answer:
             address = ipaddress.ip_address(answer.read().decode("ascii").strip())
@@ -259,16 +260,16 @@ def own_network() -> str:
 
 
 ENGINE: Final = "ray"
-"""What runs the sort on rented machines."""
+"""Engine of the sort on rented machines."""
 UNPLANNED_S: Final = 1800.0
-"""For what no plan counts: the software is copied to the head and installed, each in at most 15 minutes."""
+"""Allowance for steps outside the plan: copying the software to the head and installing it, each at most 15 minutes."""
 
 
 def late_s(candidate: Candidate, request: Request) -> float:
-    """Return within how many seconds 95 of 100 whole runs of a planned cluster end.
+    """Return the 95th percentile of the whole run's seconds on a planned cluster.
 
-    The sort is that of the cluster, by its engine, with intermediate data on disks whatever the memory. What is around
-    it is as late as the sort. The input that a run generates is read once more, for its checksum, than a plan counts.
+    The sort is planned for its engine, with intermediate data on disks whatever the memory. The steps around it are
+    assumed to be as late as the sort. A run that generates its input reads it once more than planned, for its checksum.
     """
     again = _on_a_cluster(candidate, request)
     overheads = again.overheads_s
@@ -278,7 +279,7 @@ def late_s(candidate: Candidate, request: Request) -> float:
 
 
 def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:
-    """Return the cluster as the cluster's sort uses it, or as planned where that cannot be planned again."""
+    """Return the cluster planned again for the cluster sort, or as planned where that fails."""
     alone = replace(narrowed(request, candidate, nodes=candidate.nodes), engine=ENGINE)
     try:
         model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(ENGINE))

@@ -1,9 +1,9 @@
-"""Account of what a run ordered, what the cloud lists, and what is proven gone, that launch, replacement,
-teardown, sweep and status read.
+"""The resources that a run ordered, the cloud lists, or are proven gone, for launch, replacement, teardown, sweep and
+status.
 
-A listing may be late or short, and may still show what is gone. So a listing only adds to what is known; whether a
-resource exists is asked by its id. It is proven gone when its id was unknown at two looks, `settle_s` apart, and known
-at none between.
+A listing may be late or short, and may still show resources that are gone. So a listing only adds to what is known;
+whether a resource exists is asked by its id. It is proven gone when its id was unknown at two looks, `settle_s` apart,
+and known at none between.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from itertools import groupby
 from typing import Final, Self
 
 from planner.clouds.calls.retry import RetryPolicy
+from planner.clouds.order import Order
 from planner.clouds.protocol import Node, NodeState, Provider, Resource, require_named
 from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.errors import BadInputError, PlannerError
 
 Key = tuple[str, str]
 UNSEEN: Final = "no listing shows it yet"
-"""Why a machine that was ordered counts as starting."""
+"""Reason for the state `starting` of an ordered machine."""
 _UNSURE: Final = 6
-"""So many times as long as after an answer a listing may be late after none; assumed."""
+"""Factor by which a listing may be later for a request that got no answer; assumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reconciliation:
-    """The resources of one run. `ordered` returns those that its journal names and that are not proven gone.
+    """The resources of one run. `ordered` returns those named in its journal and not proven gone.
 
     Raises BadInputError for a run without a name.
     """
@@ -46,20 +48,25 @@ class Reconciliation:
 
     @classmethod
     def of(cls, directory: RunDirectory, *, provider: Provider, policy: RetryPolicy) -> Self:
-        """Return what is known of a run that has a journal. What was ordered without an answer shows in listings alone:
-        they get longer to show it.
+        """Return the known state of a run that has a journal. Requests without an answer show up only in listings,
+        which then get more time. Raises BadInputError where the credentials are of another account, where all
+        would seem gone.
         """
+        order = directory.order()
+        _require_account(order, provider)
         if directory.unsure():
-            policy = replace(policy, settle_s=_UNSURE * policy.settle_s, looks=2 * policy.looks)
-        has_public_head = not directory.order().is_private
+            policy = replace(policy, settle_s=_UNSURE * policy.settle_s, listings=2 * policy.listings)
+        has_public_head = not order.is_private
         run, ordered = directory.path.name, directory.ordered
         return cls(provider=provider, run=run, policy=policy, ordered=ordered, has_public_head=has_public_head)
 
     def __post_init__(self) -> None:
         require_named(self.run)
 
-    def look(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
-        """Return what of some kinds exists. A listing is believed where it shows what nobody asked to end."""
+    def list_existing(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
+        """Return the existing resources of these kinds. A listing is trusted except for resources that were asked to
+        end, which are looked up by id.
+        """
         listed = {item.key: item for item in self.provider.find(sorted(kinds), region=region, run=self.run)}
         believed = {key: item for key, item in listed.items() if key not in self._ended or item.ending}
         self._gone.difference_update(believed)
@@ -69,16 +76,18 @@ class Reconciliation:
         self._shown.update(resource.key for resource in there)
         return there
 
-    def may_yet_show(self, kinds: Collection[str], *, region: str) -> bool:
-        """Say whether something that was ordered and never showed is not proven gone: it may only be late."""
+    def may_appear_later(self, kinds: Collection[str], *, region: str) -> bool:
+        """Return whether any ordered resource has neither been seen nor proven gone: it may only be late."""
         return any(item.key not in self._shown | self._gone for item in self._of(kinds, region))
 
     def unasked(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
-        """Return what is known of some kinds that nobody has asked to end."""
+        """Return the known resources of these kinds that have not been asked to end."""
         return tuple(item for item in self._of(kinds, region) if item.key not in self._ended)
 
-    def not_gone(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
-        """Return what was ordered or listed of some kinds and is not proven gone, without asking the cloud."""
+    def possibly_existing(self, kinds: Collection[str], *, region: str) -> tuple[Resource, ...]:
+        """Return the ordered or listed resources of these kinds that are not proven gone, without a request to the
+        cloud.
+        """
         self._known.update({item.key: item for item in self.ordered() if item.key not in self._known})
         return tuple(item for item in self._of(kinds, region) if item.key not in self._gone)
 
@@ -86,8 +95,8 @@ class Reconciliation:
         return [item for item in self._known.values() if item.region == region and item.kind in kinds]
 
     def confirm(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
-        """Return those of some resources that exist, each asked for by its id unless it is proven gone, and remember
-        which do not.
+        """Return those of the resources that exist, each looked up by its id unless proven gone, and remember the
+        missing.
         """
         doubtful = [resource for resource in resources if resource.key not in self._gone]
         alike = groupby(sorted(doubtful, key=_kind_and_region), _kind_and_region)
@@ -101,19 +110,19 @@ class Reconciliation:
         return found
 
     def proven_gone(self, ids: Iterable[str], *, region: str) -> set[str]:
-        """Look at some machines by id, and return those that are proven gone by now."""
+        """Look up machines by id and return those proven gone by now."""
         asked = [Resource(kind="instance", id=id_, region=region, run=self.run) for id_ in sorted(ids)]
         self.confirm(asked)
         return {item.id for item in asked if item.key in self._gone}
 
     def end(self, resources: Iterable[Resource]) -> None:
-        """Remember that some resources were asked to end: a listing that shows them on is stale."""
+        """Remember that these resources were asked to end: a listing that shows them as running is stale."""
         self._ended.update(resource.key for resource in resources)
 
     def nodes(self, *, region: str, unlisted_s: float = 0.0) -> tuple[Node, ...]:
-        """Return the run's machines in a region as one look shows them. One that was ordered and does not show is
-        starting, or ended when that is proven; one that runs without the addresses that it is to have is starting.
-        Machines are asked for by their ids, a call each on some clouds, once no listing has shown them for so long.
+        """Return the run's machines in a region from one look. An ordered machine that does not show is starting, or
+        ended once that is proven; a running one without its addresses is starting. Machines not listed for `unlisted_s`
+        are looked up by id, one call each on some clouds.
         """
         listed = {node.id: self._with_state(node) for node in self.provider.nodes(self.run, region=region)}
         ordered = {item.id for item in self.ordered() if item.kind == "instance" and item.region == region}
@@ -122,14 +131,14 @@ class Reconciliation:
         return (*listed.values(), *(_unseen(id_, region, is_gone=id_ in gone) for id_ in sorted(unseen)))
 
     def _unlisted(self, unseen: Iterable[str], listed: Iterable[str], *, for_s: float) -> list[str]:
-        """Return which machines no listing has shown for so long."""
+        """Return the machines not listed for `for_s` seconds."""
         now_s = time.monotonic()
         for id_ in listed:
             self._unlisted_since_s.pop(id_, None)
         return [id_ for id_ in unseen if self._unlisted_since_s.setdefault(id_, now_s) <= now_s - for_s]
 
     def settled_nodes(self, *, region: str) -> tuple[Node, ...]:
-        """Return the machines in a region when each shows or is proven gone, or once a listing had time to show."""
+        """Return the machines in a region once each shows or is proven gone, or a listing has had time to show them."""
         nodes: tuple[Node, ...] = ()
         for _ in self.policy.settling():
             nodes = self.nodes(region=region)
@@ -138,13 +147,13 @@ class Reconciliation:
         return nodes
 
     def observe(self, directory: RunDirectory) -> tuple[Resource, ...]:
-        """Return all that the run has now, and note in its journal which machines live and which are proven gone."""
+        """Return the run's current resources, and record in its journal the machines that live or are proven gone."""
         kinds = [resource_kind for stage in self.provider.stages for resource_kind in stage]
         there: dict[Key, Resource] = {}
         nodes: dict[str, Node] = {}
         for _ in self.policy.settling():
             for region in directory.regions():
-                there.update({item.key: item for item in self.look(kinds, region=region)})
+                there.update({item.key: item for item in self.list_existing(kinds, region=region)})
                 nodes.update({node.id: node for node in self.nodes(region=region)})
         live = [node.id for node in nodes.values() if node.state != "ended" and node.reason != UNSEEN]
         ended = [node.id for node in nodes.values() if node.state == "ended"]
@@ -159,8 +168,20 @@ class Reconciliation:
         return node if has_addresses or node.state != "running" else replace(node, state="starting")
 
 
+def _require_account(order: Order, provider: Provider) -> None:
+    try:
+        here = provider.account() if order.account else ""
+    except PlannerError:
+        return  # the calls to come say what is wrong
+    if here != order.account:
+        raise BadInputError(
+            f"run {order.run} is in {order.account}, and the credentials here are for {here}",
+            [f"set {provider.account_setting} to what the run was begun with; nothing was asked or removed"],
+        )
+
+
 def _unseen(id_: str, region: str, *, is_gone: bool) -> Node:
-    """Return a machine of which nothing is known but its id."""
+    """Return a machine known only by its id."""
     state: NodeState = "ended" if is_gone else "starting"
     reason = "it is gone" if is_gone else UNSEEN
     return Node(id=id_, region=region, zone="", head=False, state=state, instance_type="", reason=reason)

@@ -1,7 +1,7 @@
 """The directory of a run on this machine, with a journal that outlives the process that writes it.
 
-Every line of the journal is on the disk before the call it announces is made. The journal only helps: what counts is
-the cloud's own list of what carries the run's tag.
+Every line of the journal is on the disk before the call that it announces. The journal only helps; the cloud's own list
+of resources with the run's tag decides.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _ALPHABET: Final = "bcdfghjkmnpqrstvwxz23456789"
 
 
 def new_run_id(now: datetime) -> str:
-    """Return a name no other run has: the minute it began, and six random characters."""
+    """Return a unique run name: the minute of its start and six random characters."""
     return f"r{now:%Y%m%d-%H%M}-{''.join(secrets.choice(_ALPHABET) for _ in range(6))}"
 
 
 def runs_directory() -> Path:
-    """Return where runs are kept: $PLANNER_RUNS, or in the user's data directory."""
+    """Return the folder of runs: $PLANNER_RUNS, or one in the user's data directory."""
     return user_directory("runs")
 
 
 def origin() -> str:
-    """Return what tells the runs kept here from those of other machines, and of other people on this one."""
+    """Return an id that distinguishes the runs kept here from those of other machines and of this one's other users."""
     ids = [path.read_text(encoding="ascii") for path in (Path("/etc/machine-id"),) if path.exists()]
     here = [*ids, platform.node(), str(runs_directory().resolve())]
     return hashlib.sha256("\n".join(here).encode()).hexdigest()[:8]
@@ -55,7 +55,7 @@ def known_runs() -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """A line of the journal: when, what, and what goes with it."""
+    """A line of the journal: time, kind, and details."""
 
     at: datetime
     what: str
@@ -81,7 +81,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, run: str) -> Self:
-        """Return the directory of a run. Raises BadInputError when there is none."""
+        """Return the directory of an existing run. Raises BadInputError when there is none."""
         directory = cls(runs_directory() / run)
         if not (directory.path / JOURNAL).exists():
             raise BadInputError(
@@ -119,7 +119,7 @@ class RunDirectory:
         """See Journal."""
         self.note("made", kind=resource.kind, id=resource.id, region=resource.region, name=resource.name)
 
-    def not_made(self, resource_kind: str, *, name: str) -> None:
+    def creation_refused(self, resource_kind: str, *, name: str) -> None:
         """See Journal."""
         self.note("not made", kind=resource_kind, name=name)
 
@@ -136,15 +136,13 @@ class RunDirectory:
                 made = {key: resource for key, resource in made.items() if resource.id not in event.details["ids"]}
         return tuple(made.values())
 
-    def note_gone(self, resources: Iterable[Resource]) -> None:
-        """Note that resources are proven gone."""
+    def record_gone(self, resources: Iterable[Resource]) -> None:
+        """Record that resources are proven gone."""
         if ids := [resource.id for resource in resources]:
             self.note("gone", ids=ids)
 
     def events(self) -> tuple[Event, ...]:
-        """Return the journal. A line that was cut off, by a crash or a full disk, is left out: its call was never
-        made.
-        """
+        """Return the journal, without a line cut off by a crash or a full disk: its call was never made."""
         lines = (self.path / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
         return tuple(event for line in lines[:-1] if (event := _event(line)))
 
@@ -167,18 +165,18 @@ class RunDirectory:
             ) from error
 
     def regions(self) -> tuple[str, ...]:
-        """Return the regions in which anything may have been created."""
+        """Return the regions in which the run may have created resources."""
         return tuple(dict.fromkeys(event.details["region"] for event in self.events() if event.what == "intent"))
 
     def unsure(self) -> bool:
-        """Say whether a create call may have been made of which nothing more is known."""
+        """Return whether a create call without a recorded outcome may have been made."""
         of_a_kind = ("intent", "made", "not made")
         last = {event.details["kind"]: event.what for event in self.events() if event.what in of_a_kind}
         return "intent" in last.values()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes of this machine off the run. Raises BadInputError when one is at work on it."""
+        """Lock the run against this machine's other processes. Raises BadInputError when one is working on it."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(hold_lock(self.path / "lock", wait=False))

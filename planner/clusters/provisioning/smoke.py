@@ -1,4 +1,4 @@
-"""Two small machines for some minutes, to see whether a cloud answers every kind of request that renting makes."""
+"""A trial with two small machines for some minutes, to check that a cloud answers every request needed for renting."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ import numpy as np
 from planner.catalog import Catalog, load_catalog
 from planner.clouds.cloud_errors import NoCapacityError, QuotaExceededError
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder, added_disks
-from planner.clouds.protocol import Place, TellsHostKeys
+from planner.clouds.protocol import Place, ReadsConsole
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import BadInputError, InfeasibleError, LeftBehindError, PlannerError, nearest
+from planner.units import count_text
 
 
 def choice_of_type(
@@ -84,12 +85,12 @@ def small_choice(cloud: str, *, region: str | None, instance: str | None) -> Clu
     choice = choice_of_type(catalog, instance, regions=(region,), nodes=_MACHINES, seconds=60 * MINUTES)
     if not choice.total_usd <= MOST_USD:
         raise InfeasibleError(f"{_MACHINES} x {instance} cost ${choice.total_usd:.2f}, over ${MOST_USD:.2f}")
-    return replace(choice, expected_s=choice.expected_s / 2)  # the other half is for further zones
+    return replace(choice, expected_s=choice.expected_s / 2)  # the other half is for other zones
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """A kind of request: whether all went well, what came of it, and how long it took."""
+    """A kind of request: whether all went well, its result, and its duration."""
 
     name: str
     ok: bool
@@ -99,21 +100,21 @@ class Step:
 
 @dataclass(kw_only=True)
 class Smoke:
-    """One trial; `steps` grows with what has been tried, and `usd` is what its machines cost."""
+    """One trial; `steps` grows with each request tried, and `usd` is the cost of its machines."""
 
     session: ProviderSession
     steps: list[Step]
     usd: float = 0.0
 
     def run(self, order: Order, places: Sequence[Place], *, month_usd: float | None = None) -> None:
-        """Launch, look at the machines, end one, ask for a spot one, and take all down. Raises LeftBehindError."""
+        """Launch, look at the machines, end one, request a spot one, and take all down. Raises LeftBehindError."""
         keyed, directory = begin(order, places, month_usd=month_usd)
         with directory.lock():
             cluster = self.try_step("launch", lambda: up(keyed, places, directory, self.session), _launched_text)
             if cluster is None:
                 return
             try:
-                self._look(keyed, cluster, directory)
+                self._list_leftovers(keyed, cluster, directory)
             finally:
                 removed = self.try_step("take down", lambda: down(directory, self.session), "{} resources".format)
                 self.try_step(
@@ -125,18 +126,18 @@ class Smoke:
             if removed is None:
                 raise LeftBehindError(f"run {order.run}: something may be left; planner cluster down {order.run}")
 
-    def _look(self, order: Order, cluster: Cluster, directory: RunDirectory) -> None:
+    def _list_leftovers(self, order: Order, cluster: Cluster, directory: RunDirectory) -> None:
         provider, worker = self.session.provider, cluster.nodes[-1]
-        if isinstance(provider, TellsHostKeys):
+        if isinstance(provider, ReadsConsole):
             teller = provider
             self.try_step("read consoles", lambda: self._console(teller, cluster), "{} host keys".format)
         self.try_step("end a machine", lambda: provider.terminate([worker]), lambda _: worker.id)
         directory.note("ended", nodes=[worker.id])
         self.try_step("launch a spot machine", lambda: self._spot(order, cluster, directory), str)
-        self.try_step("list regions", provider.regions, lambda names: f"{len(names)} regions")
+        self.try_step("list regions", provider.regions, lambda names: count_text(len(names), "region"))
 
-    def _console(self, provider: TellsHostKeys, cluster: Cluster) -> int:
-        """Return how many host keys the head's console shows, as soon as it shows any."""
+    def _console(self, provider: ReadsConsole, cluster: Cluster) -> int:
+        """Return the number of host keys on the head's console, as soon as it shows any."""
         keys: tuple[str, ...] = ()
         for _ in self.session.policy.polls(min(120.0, self.session.policy.join_s / 10)):
             if keys := provider.host_keys(cluster.head):
@@ -144,7 +145,7 @@ class Smoke:
         return len(keys)
 
     def _spot(self, order: Order, cluster: Cluster, directory: RunDirectory) -> str:
-        """Ask for a spot machine; that there is no room for it, or no quota, is an answer, too."""
+        """Request a spot machine; a lack of capacity or quota is a valid answer, too."""
         place = replace(cluster.place, choice=replace(cluster.place.choice, pricing="spot"))
         try:
             self.session.provider.launch(order, place, directory, machines=1, head=False, round=_SPOT_ROUND)
@@ -156,11 +157,11 @@ class Smoke:
         provider = self.session.provider
         kinds = [resource_kind for stage in provider.stages for resource_kind in stage]
         account = Reconciliation(provider=provider, run=order.run, policy=self.session.policy)
-        if left := account.look(kinds, region=region):
+        if left := account.list_existing(kinds, region=region):
             raise LeftBehindError("left behind", [resource.text for resource in left])
 
     def try_step(self, name: str, call: Callable[[], Answer], text: Callable[[Answer], str]) -> Answer | None:
-        """Do a step and return what came of it, None where it failed; either way it is on record."""
+        """Do a step, record it, and return its result; None if it failed."""
         began, outcome = time.monotonic(), None
         try:
             outcome = call()
@@ -173,4 +174,4 @@ class Smoke:
 
 
 def _launched_text(cluster: Cluster) -> str:
-    return f"{len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}"
+    return f"{count_text(len(cluster.nodes), 'machine')} in {cluster.place.zone or cluster.place.region}"

@@ -23,7 +23,7 @@ _ROUNDING_USD: Final = 0.005
 
 
 def within_month(limits: Limits, usd_per_month: float | None, *, now: datetime) -> Limits:
-    """Return limits that also keep to what is left of a month's money, which the settings file may name.
+    """Return limits that also keep to the remainder of the month's budget, which the settings file may set.
 
     Raises InfeasibleError when nothing is left.
     """
@@ -38,7 +38,7 @@ def within_month(limits: Limits, usd_per_month: float | None, *, now: datetime) 
 
 
 def committed_this_month_usd(*, now: datetime) -> float:
-    """Return what all runs known here cost this month, with what those that go on may still spend."""
+    """Return this month's cost of all runs known here, including what runs that go on may still spend."""
     return committed_usd((RunDirectory.open(run).events() for run in known_runs()), now=now)
 
 
@@ -53,14 +53,14 @@ def _left_usd(limit_usd: float, *, now: datetime) -> float:
 
 
 def commit(order: Order, places: Sequence[Place], *, month_usd: float | None) -> RunDirectory:
-    """Return the new directory of a run, in which the most that the run may cost is noted.
+    """Return the new directory of a run, with the run's highest possible cost recorded.
 
-    Raises InfeasibleError, with nothing made, when runs that began meanwhile left too little of the month's money.
+    Raises InfeasibleError, with nothing made, when runs started in the meantime left too little of the month's budget.
     """
     now = datetime.now(UTC)
     hours = max(0.0, (order.expires_at - now).total_seconds()) / 3600
     usd = hours * max((most_usd_per_hour(place.choice) for place in places), default=0.0)
-    with change_store(runs_directory() / order.run, what="the run"):  # no other run begins meanwhile
+    with change_store(runs_directory() / order.run, what="the run"):  # no other run can begin now
         left_usd = math.inf if month_usd is None else _left_usd(month_usd, now=now)
         if usd > left_usd + _ROUNDING_USD:
             raise InfeasibleError(
@@ -73,7 +73,7 @@ def commit(order: Order, places: Sequence[Place], *, month_usd: float | None) ->
 
 
 def committed_usd(journals: Iterable[tuple[Event, ...]], *, now: datetime) -> float:
-    """Return what runs cost since the month began; those that go on are taken to live until they expire, and to cost
+    """Return the cost of runs since the month began; runs that go on are assumed to live until they expire, and to cost
     the most that they may.
     """
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)

@@ -1,4 +1,4 @@
-"""Taking down all that a run has in the cloud, and making sure that nothing is left."""
+"""Removal of all of a run's resources in the cloud, verified to leave nothing."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from planner.errors import IoFailureError, LeftBehindError, PlannerError
 
 Say = Callable[[str], None]
 _LISTINGS: Final = 5
-"""How often what is listed at the end may still be taken down, before it counts as left behind."""
+"""Rounds of removing what is still listed at the end, before it counts as left behind."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Teardown:
-    """Takes down what one run has, as its `account` knows it."""
+    """Takes down one run's resources, as its `account` knows them."""
 
     account: Reconciliation
     say: Say
@@ -41,20 +41,24 @@ class Teardown:
         return self.account.policy
 
     def regions(self, regions: Iterable[str]) -> int:
-        """Empty regions and return how many resources were found. Raises LeftBehindError naming what remains."""
-        return self._until_gone(list(dict.fromkeys(regions)), self._kinds)
+        """Empty regions and return the number of resources found. Raises LeftBehindError naming what remains."""
+        return self._delete_until_gone(list(dict.fromkeys(regions)), self._kinds)
 
     def zone(self, region: str) -> int:
-        """Remove what ties a run to a zone; raises LeftBehindError when some of it remains."""
-        return self._until_gone([region], self._provider.tied_to_zone)
+        """Remove the resources that tie a run to a zone. Raises LeftBehindError when some remain."""
+        return self._delete_until_gone([region], self._provider.tied_to_zone)
 
-    def left_unseen(self, regions: Iterable[str], error: PlannerError) -> LeftBehindError:
-        """Return the error that names all that may exist, where the cloud could not be asked."""
-        left = [item for region in dict.fromkeys(regions) for item in self.account.not_gone(self._kinds, region=region)]
+    def unlisted_error(self, regions: Iterable[str], error: PlannerError) -> LeftBehindError:
+        """Return the error that names all resources that may exist, when the cloud could not be asked."""
+        left = [
+            item
+            for region in dict.fromkeys(regions)
+            for item in self.account.possibly_existing(self._kinds, region=region)
+        ]
         return _left_behind_error(self.account.run, left, {"nothing was asked to end": str(error)})
 
-    def _until_gone(self, regions: list[str], kinds: Collection[str]) -> int:
-        """Empty regions until nothing shows for as long as a listing may be late."""
+    def _delete_until_gone(self, regions: list[str], kinds: Collection[str]) -> int:
+        """Empty regions until none shows any resource for as long as a listing may be late."""
         problems: dict[str, str] = {}
         deleted: dict[Key, Resource] = {}
         for _ in range(_LISTINGS):
@@ -68,18 +72,18 @@ class Teardown:
         raise _left_behind_error(self.account.run, left, problems)
 
     def _remaining(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> tuple[Resource, ...]:
-        """Return what the first look that shows anything shows; where none is answered, what is not proven gone."""
+        """Return the resources in the first look that shows any; where looks fail, those not proven gone."""
         try:
             for _ in self._policy.settling():
-                if left := self._look(kinds, region):
+                if left := self._list_deletable(kinds, region):
                     return left
         except PlannerError as error:
             problems[region] = str(error)
-            return self.account.not_gone(kinds, region=region)
+            return self.account.possibly_existing(kinds, region=region)
         return ()
 
     def _empty(self, region: str, kinds: Collection[str], problems: dict[str, str]) -> dict[Key, Resource]:
-        """Clear stage after stage. A stage that cannot be cleared is a problem, and ends the region's turn."""
+        """Clear one stage after another. A stage that cannot be cleared is a problem and ends the region's turn."""
         deleted: dict[Key, Resource] = {}
         for stage in self._provider.stages:
             types = [resource_kind for resource_kind in stage if resource_kind in kinds]
@@ -91,27 +95,27 @@ class Teardown:
         return deleted
 
     def _clear(self, region: str, kinds: list[str]) -> dict[Key, Resource]:
-        """Delete all that is known of some kinds until no look shows any. Raises what keeps it from being so."""
+        """Delete all known resources of these kinds until no look shows any. Raises the error that prevents it."""
         deleted: dict[Key, Resource] = {}
         waiting: PlannerError | None = None
         for _ in self._policy.polls(self._policy.gone_s):
-            left = self._look(kinds, region)
+            left = self._list_deletable(kinds, region)
             self._delete_unseen(kinds, region, seen={resource.key for resource in left})
-            if not left and not self.account.may_yet_show(kinds, region=region):
+            if not left and not self.account.may_appear_later(kinds, region=region):
                 return deleted
             self._announce([resource for resource in left if resource.key not in deleted], region)
             deleted |= {resource.key: resource for resource in left}
             if problem := self._delete(resource for resource in left if not resource.ending):
                 waiting = problem
-                self._leave_held(left)
+                self._report_held(left)
         raise waiting or IoFailureError(f"not gone after {self._policy.gone_s:g} s")
 
-    def _look(self, kinds: Collection[str], region: str) -> tuple[Resource, ...]:
-        """Return what there is to delete."""
-        return tuple(item for item in self.account.look(kinds, region=region) if item.key not in self._held)
+    def _list_deletable(self, kinds: Collection[str], region: str) -> tuple[Resource, ...]:
+        """Return the resources to delete."""
+        return tuple(item for item in self.account.list_existing(kinds, region=region) if item.key not in self._held)
 
-    def _leave_held(self, left: Iterable[Resource]) -> None:
-        """Leave what cannot go because of something that is somebody else's, and name both."""
+    def _report_held(self, left: Iterable[Resource]) -> None:
+        """Leave the resources that another owner's resources keep in use, and report both."""
         for resource in left:
             if holders := self._provider.holders([resource]):
                 self._held.add(resource.key)
@@ -120,14 +124,14 @@ class Teardown:
                     self.say(f"  {text}")
 
     def _delete_unseen(self, kinds: list[str], region: str, *, seen: set[Key]) -> None:
-        """Ask once for the end of what was ordered and does not show: it may only be late. A policy may deny the end of
-        what does not exist.
+        """Request the deletion of ordered resources that do not show, once: they may only be late. A policy may deny
+        deleting what does not exist.
         """
         with suppress(PlannerError):
             self._delete(item for item in self.account.unasked(kinds, region=region) if item.key not in seen)
 
     def _delete(self, resources: Iterable[Resource]) -> PlannerError | None:
-        """Ask for the end of resources, and return why some must wait."""
+        """Request the deletion of resources, and return why some must wait."""
         waiting: PlannerError | None = None
         asked = sorted(resources, key=_kind_of)
         self.account.end(asked)

@@ -1,1 +1,1 @@
-"""Ray on the nodes of a cluster: how its processes start, and the session that drives them."""
+"""Ray on the nodes of a cluster: starting its processes, and the session that drives them."""

@@ -1,4 +1,4 @@
-"""A process of its own drives cluster sorts; the session gives it orders and receives its events."""
+"""A session with a separate process that drives cluster sorts: it sends orders and receives events."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 _DRIVER: Final = "planner.distributed_sort.driver"
 _LONGEST_END_S: Final = 10.0
 _SILENT_S: Final = 9.0
-"""Longer than a driver that lives takes to its next event."""
+"""Longer than a live driver takes until its next event."""
 
 Command = Callable[..., list[str]]
-"""Turns words into a command that runs where the driver shall run."""
+"""Turns words into a command that runs on the driver's host."""
 OnEvent = Callable[[dict[str, Any]], None]
 """Receives each event of an order, a JSON object."""
 
@@ -37,7 +37,7 @@ class Session:
         self._driver = driver
         self._output = output
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        """Those of the driver; None behind the last one."""
+        """The driver's lines; None after the last one."""
         threading.Thread(target=self._take_lines, args=(events,), name="events", daemon=True).start()
 
     def _take_lines(self, events: IO[str]) -> None:
@@ -47,7 +47,7 @@ class Session:
 
     @property
     def pid(self) -> int:
-        """The driver's process."""
+        """The driver's process id."""
         return self._driver.pid
 
     @property
@@ -56,10 +56,10 @@ class Session:
         return self._driver.poll()
 
     def do(self, order: Mapping[str, Any], on_event: OnEvent) -> dict[str, Any]:
-        """Have an order carried out and return its result; `on_event` receives every event before.
+        """Have the driver carry out an order and return its result; `on_event` receives every event before.
 
-        Raises the PlannerError that the driver reports, and IoFailureError when the driver ends without a result, as
-        when the head is lost.
+        Raises the PlannerError that the driver reports, and IoFailureError when the driver ends without a result, for
+        example because the head is lost.
         """
         assert self._driver.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -68,15 +68,15 @@ class Session:
         while (line := self._next_line(on_event)) is not None:
             if (result := result_in(line, on_event)) is not None:
                 return result
-        self._lines.put(None)  # a second order finds the end, too
+        self._lines.put(None)  # a second order must find the end, too
         raise IoFailureError(
             "the cluster's head, or the process that drives the sort, is lost",
             ["what is done stays on the nodes: run the same command again to go on", *_tail(self._output)],
         )
 
     def _next_line(self, on_event: OnEvent) -> str | None:
-        """Return the driver's next line. While there is none, an event says so: it may wait for Ray's head, in calls
-        that have no deadline.
+        """Return the driver's next line. While there is none, an event reports it: the driver may wait for Ray's head
+        in calls without a deadline.
         """
         for times in itertools.count(1):
             with contextlib.suppress(queue.Empty):
@@ -102,7 +102,7 @@ def result_in(line: str, on_event: OnEvent) -> dict[str, Any] | None:
 
 @contextlib.contextmanager
 def ray_session(*, address: str, command: Command, environment: Mapping[str, str]) -> Iterator[Session]:
-    """Yield a driver of the cluster whose head has this address; its process has ended afterwards.
+    """Yield a session with the cluster whose head has this address; the driver's process ends with the context.
 
     Raises InterruptedRunError on Ctrl-C.
     """
@@ -121,7 +121,7 @@ def ray_session(*, address: str, command: Command, environment: Mapping[str, str
 
 @contextlib.contextmanager
 def _end_process(driver: subprocess.Popen[bytes]) -> Iterator[None]:
-    """End the process with the body."""
+    """End the process when the body ends."""
     try:
         yield
     except KeyboardInterrupt:

@@ -27,14 +27,14 @@ FAILURE_SETTINGS: Final = {
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_failure_threshold": str(FAILURES),
 }
-"""With Ray's defaults a vanished node is noticed after a minute, and tasks that wait for it hang even longer. A
-connection has more time to answer than a node: on a slow link its answer waits behind megabytes of blocks, which are
+"""With Ray's defaults, a vanished node is noticed after a minute, and tasks that wait for it hang even longer. A
+connection gets more time to answer than a node: on a slow link its answer waits behind megabytes of blocks, which are
 lost when the connection is given up.
 """
 
 TRANSFER_SETTINGS: Final = {"RAY_object_manager_pull_timeout_ms": "60000"}
-"""Ray asks again for a block that takes longer, and it is sent twice. With the default of 10 s, an eighth of what came
-over links of 50 Mbit/s had come before.
+"""Ray requests a block again after this time, so that it is sent twice. With the default of 10 s, an eighth of the data
+over links of 50 Mbit/s arrived twice.
 """
 
 MEMORY_SETTINGS: Final = {
@@ -49,17 +49,17 @@ the next piece. With these settings processes keep it.
 PROCESS_SETTINGS: Final = {
     "RAY_idle_worker_killing_time_threshold_ms": "3600000",
     "RAY_plasma_store_usage_trigger_gc_threshold": "1.0",
-    "PYTHONSAFEPATH": "1",  # no module comes from the directory that a process happens to run in
+    "PYTHONSAFEPATH": "1",  # keeps the working directory off sys.path
 }
 """By default Ray ends a process that was idle for a second, and the next phase waits for a new one. When a store is 70%
-full, as it often is here, all processes also look for garbage that might hold objects. There is none, and looking took
-5% of a shuffle's processor time.
+full, as it often is here, all processes also look for garbage that might hold objects. There is none, and the search
+took 5% of a shuffle's processor time.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class RayCluster:
-    """How to reach a Ray cluster of `nodes`: the head's `address` (host:port) and the token that its nodes share."""
+    """A Ray cluster of `nodes`: the head's `address` (host:port) and the token that its nodes share."""
 
     address: str
     nodes: int = 1
@@ -80,7 +80,7 @@ class RayCluster:
 
 
 def failure_settings(nodes: int) -> dict[str, str]:
-    """Return FAILURE_SETTINGS with health checks that are rarer, and wait longer, the more nodes there are."""
+    """Return FAILURE_SETTINGS with health checks that are rarer and wait longer on larger clusters."""
     factor = patience(nodes)
     return FAILURE_SETTINGS | {
         "RAY_health_check_period_ms": f"{PERIOD_MS * factor:.0f}",
@@ -92,7 +92,7 @@ def failure_settings(nodes: int) -> dict[str, str]:
 class RayNode:
     """One node to start Ray on: `cpus` it offers to tasks, the size of its object store, the directories of its disks.
 
-    Intermediate files go to the disks of `scratch`, and to all disks where there are none.
+    Intermediate files go to the disks of `scratch`, or to all disks if there are none.
     """
 
     name: str
@@ -131,7 +131,7 @@ def worker_command(node: RayNode, cluster: RayCluster, *, program: str | None = 
 
 
 def ray_program() -> str:
-    """Return the path of Ray's command line beside this interpreter. Raises PlannerError when Ray is not installed."""
+    """Return the path of Ray's command line next to this interpreter. Raises PlannerError when Ray is not installed."""
     program = Path(sys.executable).with_name("ray")
     if not os.access(program, os.X_OK):
         raise PlannerError("the cluster sort runs on Ray, which is not installed: pip install 'sortplanner[ray]'")

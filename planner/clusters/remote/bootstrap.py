@@ -1,7 +1,7 @@
-"""From bare machines to machines that run the planner: wheels to the head, from there to all, installed without a net.
+"""Installation of the planner on bare machines without Internet access, from wheels that the head serves.
 
-The head hands the wheels on over HTTP inside the cluster's own network; every machine checks them against a digest
-that it was told by SSH. Where the machines' image has the same software already, nothing is brought.
+The head serves the wheels over HTTP inside the cluster's own network; every machine checks them against a digest that
+it received by SSH. If the machines' image has the same software already, nothing is copied.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from typing import Final
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.cloud_init import DISKS_DIRECTORY
-from planner.clouds.protocol import Node, Provider, TellsHostKeys
+from planner.clouds.protocol import Node, Provider, ReadsConsole
 from planner.clusters.remote.compiling import SHARED, SOURCE, compile_on_head
 from planner.clusters.remote.ssh import HEAD, Ssh, UnreachableError, failures, of_success
 from planner.clusters.remote.wheelhouse import Wheelhouse, cloud_name
 from planner.errors import IoFailureError, PlannerError
+from planner.units import count_text
 
 PYTHON: Final = "planner/venv/bin/python"
-"""The interpreter with the planner in it, from the home directory of whoever logs in; `ray` lies beside it."""
+"""The interpreter of the planner's environment, relative to the login's home directory; `ray` is next to it."""
 PLANNER: Final = "planner/venv/bin/planner"
 SAFE_PATH: Final = {"PYTHONSAFEPATH": "1"}
-"""Keeps Python from importing what lies in the directory it happens to be started in."""
+"""Keeps Python from importing from its working directory."""
 _RELAY_PORT: Final = 8377
 _LONGEST_COPY_S: Final = 900.0
 _LONGEST_SETUP_S: Final = 900.0
@@ -40,7 +41,7 @@ echo $!
 """
 
 IMAGE_VENV: Final = "/opt/sortplanner"
-"""Where an image may have an environment with the planner and Ray in it."""
+"""Folder in which an image may have an environment with the planner and Ray."""
 
 _TELL_CODE: Final = """\
 export PYTHONSAFEPATH=1
@@ -102,7 +103,7 @@ awk '/^MemTotal/ {{ print "memory_kib", $2 }}' /proc/meminfo
 
 @dataclass(frozen=True, kw_only=True)
 class Equipped:
-    """A machine that runs the planner, with what it reports of itself; `disks` are directories."""
+    """A machine that runs the planner, with its own report of itself; `disks` are directories."""
 
     node: Node
     vcpus: int
@@ -111,23 +112,23 @@ class Equipped:
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         return self.node.id
 
 
 @dataclass(frozen=True, kw_only=True)
 class Equipment:
-    """The machines that are ready, the head first, and why others are not."""
+    """The machines that are ready, the head first, and the reasons for the others."""
 
     ready: tuple[Equipped, ...]
     failed: dict[str, PlannerError]
 
 
 def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPolicy, say: Callable[[str], None]) -> None:
-    """Return when the head lets us in, having shown the host key that it wrote to its console.
+    """Wait until the head accepts a login with the host key that it wrote to its console.
 
-    Where the console shows no key in time, or the cloud has no console, the key is pinned at the first contact, and
-    `say` is told. Raises UnreachableError when the head does not answer within the time machines may take.
+    If the console shows no key in time, or the cloud has no console, the key is pinned at the first contact, which is
+    reported to `say`. Raises UnreachableError when the head does not answer within the time that machines may take.
     """
     say("waiting for the head to answer")
     if verify_host_keys(ssh, [head], provider, policy=policy):
@@ -137,7 +138,7 @@ def wait_for_head(ssh: Ssh, head: Node, provider: Provider, *, policy: RetryPoli
 
 
 def wait_for_answer(ssh: Ssh, node: str, *, policy: RetryPolicy) -> None:
-    """Return when a machine lets us in. Raises UnreachableError when it does not within the time machines may take."""
+    """Wait until a machine accepts a login. Raises UnreachableError when it takes longer than machines may."""
     last: UnreachableError | None = None
     for _ in policy.polls(policy.join_s):
         try:
@@ -151,9 +152,9 @@ def wait_for_answer(ssh: Ssh, node: str, *, policy: RetryPolicy) -> None:
 def verify_host_keys(
     ssh: Ssh, nodes: Sequence[Node], provider: Provider, *, policy: RetryPolicy
 ) -> dict[str, PlannerError]:
-    """Learn machines' host keys from their consoles, and return those of which no console shows any in time."""
+    """Read machines' host keys from their consoles, and return an error for each console that shows none in time."""
     missing = {node.id: node for node in nodes if node.id not in ssh.verified_nodes}
-    if isinstance(provider, TellsHostKeys):
+    if isinstance(provider, ReadsConsole):
         for _ in policy.polls(min(policy.join_s, _LONGEST_CONSOLE_S)):
             keys = of_success(ssh.each(list(missing.values()), provider.host_keys))
             for name in [name for name, shown in keys.items() if shown]:
@@ -175,7 +176,7 @@ def equip(
         say(f"the image has this planner in {IMAGE_VENV}: no software is brought")
     else:
         size_mb = wheelhouse.path.stat().st_size / 1e6
-        say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {len(nodes)} machines")
+        say(f"bringing {size_mb:.0f} MB of software to the head, and from there to {count_text(len(nodes), 'machine')}")
         ssh.put(HEAD, wheelhouse.path, to=SOURCE if wheelhouse.is_source else SHARED, within_s=_LONGEST_COPY_S)
         if wheelhouse.is_source:
             say(f"compiling the sort core on the head, for {cloud_name(wheelhouse.architecture)}")
@@ -202,13 +203,13 @@ def equip_from(
 
 
 def has_software(ssh: Ssh, wheelhouse: Wheelhouse) -> bool:
-    """Say whether the head's image, which all machines have, has just the planner that would be brought."""
+    """Return whether the head's image, which all machines share, has exactly the planner that would be installed."""
     return wheelhouse.code in ssh.run(HEAD, _TELL_CODE.format(venv=IMAGE_VENV), within_s=_QUICK_S).split()
 
 
 @contextmanager
 def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
-    """Serve what lies on the head to the cluster while the body runs."""
+    """Serve the head's files to the cluster while the body runs."""
     start = _START_RELAY.format(seconds=int(_LONGEST_SETUP_S * 2), port=_RELAY_PORT, address=head.private_address)
     process = ssh.run(HEAD, start, within_s=_QUICK_S).strip()
     try:
@@ -218,8 +219,8 @@ def _relay(ssh: Ssh, head: Node) -> Iterator[str]:
 
 
 def _equip_node(ssh: Ssh, node: Node, script: str, *, policy: RetryPolicy) -> Equipped:
-    """Equip one machine; one that does not answer yet is asked again until its time is up, one where the script fails
-    twice more.
+    """Install the planner on one machine; retries one that does not answer until its time is up, and a failing script
+    twice.
     """
     last: PlannerError | None = None
     tries = _MOST_SETUPS

@@ -1,6 +1,6 @@
-"""Compiling the sort core on the head of a cluster, for all its machines: they have the same image and processor.
+"""Compilation of the sort core on a cluster's head for all its machines, which have the same image and processor.
 
-The machines have no way to the world, and the stock image has no compiler. The head's apt fetches it through the
+The machines have no access to the Internet, and the stock image has no compiler. The head's apt fetches it through the
 caller's own SSH connection, which offers a SOCKS proxy on the head for as long as the script runs.
 """
 
@@ -13,22 +13,22 @@ from planner.clusters.remote.ssh import HEAD, Ssh
 from planner.clusters.remote.wheelhouse import Wheelhouse
 
 SHARED: Final = "planner/share/wheels.tar"
-"""What the head hands to all machines."""
+"""Archive that the head serves to all machines."""
 SOURCE: Final = "planner/share/source.tar"
-"""What the head makes it of."""
+"""Archive from which the head makes it."""
 _PROXY_PORT: Final = 8378
 _LONGEST_S: Final = 1800.0
 
 _COMPILER_S: Final = 90.0
 """Seconds until apt has fetched and installed the compiler through the caller's connection; assumed."""
 _CORE_CPU_S: Final = 300.0
-"""Seconds of one processor to compile the sort core and to pack it; as measured on one of x86-64: 303 s."""
+"""Processor seconds to compile the sort core and pack it; measured on x86-64: 303 s."""
 _MOST_JOBS: Final = 8
-"""More processors help no further: so few files take most of the time; assumed."""
+"""More processors do not help: a few files take most of the time; assumed."""
 
 
 def compiling_s(vcpus: float) -> float:
-    """Return how many seconds a head with so many processors is expected to take."""
+    """Return the expected seconds on a head with `vcpus` processors."""
     return _COMPILER_S + _CORE_CPU_S / max(1.0, min(vcpus, _MOST_JOBS))
 
 
@@ -93,10 +93,9 @@ cat "compiled.{sha256}"
 
 
 def compile_on_head(ssh: Ssh, wheelhouse: Wheelhouse) -> str:
-    """Have the head make wheels for all machines of the sources that it was brought, unless it has; return the digest
-    of what it hands on.
+    """Have the head make wheels for all machines from its copy of the sources, unless it has them; return their digest.
 
-    Raises IoFailureError with what the compiler said.
+    Raises IoFailureError with the compiler's message.
     """
     tools = " ".join(f"'{requirement}'" for requirement in build_requirements())
     script = _SCRIPT.format(sha256=wheelhouse.sha256, python=wheelhouse.python, tools=tools, port=_PROXY_PORT)

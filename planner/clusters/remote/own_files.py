@@ -1,4 +1,4 @@
-"""The files of the running installation, as machines are given them, and the digests by which they are known."""
+"""The files of the running installation, as copied to machines, and the digests that identify them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BINARY: Final = (".pyc", ".so", ".pyd", ".dylib")
 
 
 def python_files() -> Iterator[tuple[str, Path]]:
-    """Yield each file of the package but the extension, with its name in a wheel."""
+    """Yield each file of the package except the extension, with its name in a wheel."""
     roots = {"planner": PACKAGE, "planner/models": paths.models_directory()}
     roots["planner/catalogs"] = paths.catalogs_directory()
     seen = set()
@@ -49,17 +49,17 @@ def extension_if_built() -> Path | None:
 
 
 def code_digest() -> str:
-    """Return the digest of the code that runs here, facts and extension included: as of the wheel it came from."""
+    """Return the digest of the running code, facts and extension included: equal to that of the wheel it came from."""
     return _digest_of((name, source.read_bytes()) for name, source in own_files())
 
 
 def python_digest() -> str:
-    """Return the digest of the code that runs here without the extension, the same on every processor."""
+    """Return the digest of the running code without the extension, the same on every processor."""
     return _digest_of((name, source.read_bytes()) for name, source in python_files())
 
 
 def code_in(wheel: Path) -> str:
-    """Return what `code_digest` returns where a wheel is installed."""
+    """Return the `code_digest` of an installation of the wheel."""
     with zipfile.ZipFile(wheel) as content:
         names = [name for name in content.namelist() if name.startswith("planner/") and not name.endswith("/")]
         return _digest_of((name, content.read(name)) for name in names)

@@ -1,7 +1,7 @@
 """The running installation as a source distribution, for machines that no wheel fits: they compile the sort core.
 
-A wheel carries the sources of the sort core and what builds it in `share/sortplanner` of its environment; a checkout
-has them beside the package. So any installation can make one, and the machines run the code that runs here.
+A wheel carries the sources of the sort core and its build files in `share/sortplanner` of its environment; in a
+checkout they are next to the package. So any installation can make one, and the machines run the same code.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CARRIED: Final = (
     "scripts/build_backend.py",
     "scripts/man_pages.py",
 )
-"""What a wheel needs beside the package to be built again."""
+"""Files that a wheel needs in addition to the package to be built again."""
 _TOOLS: Final = ("cmake>=3.22", "ninja>=1.11")
-"""The build backend takes those of the system where there are any; machines have none."""
+"""Build tools: the backend prefers the system's, but machines have none."""
 
 
 def write_source(directory: Path) -> Path:
@@ -48,7 +48,7 @@ def write_source(directory: Path) -> Path:
 
 
 def build_requirements() -> list[str]:
-    """Return what the source distribution is built with, as pip takes it."""
+    """Return the source distribution's build requirements, as pip takes them."""
     build = tomllib.loads((sources() / "pyproject.toml").read_text("utf-8"))["build-system"]
     return [*build["requires"], *_TOOLS]
 

@@ -1,8 +1,8 @@
-"""Reaching the machines of a run by OpenSSH: the head at its public address or through a jump host, others through it.
+"""Access to the machines of a run by OpenSSH: the head at its public address or through a jump host, others through it.
 
-Everything a connection needs lies in the run's directory, `ssh_config` and `known_hosts` among it, so that
-`ssh -F DIRECTORY/ssh_config head` works by hand too. Scripts, and with them secrets, travel on standard input: what is
-on a command line can be read by everybody on the machine.
+Everything a connection needs is in the run's directory, including `ssh_config` and `known_hosts`, so that the command
+`ssh -F DIRECTORY/ssh_config head` works by hand too. Scripts, and secrets in them, go through standard input: all users
+of the machine can read command lines.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from planner.config.atomic_file import replace_file
 from planner.errors import IoFailureError, PlannerError
 
 USER: Final = "ubuntu"
-"""Who logs in: the stock image's own user."""
+"""Login name: the stock image's own user."""
 HEAD: Final = "head"
 _UNREACHABLE: Final = 255
-"""What ssh ends with when it could not connect."""
+"""Exit code of ssh when it could not connect."""
 _AT_ONCE: Final = 64
 _VERIFIED: Final = "on-its-console"
 """The comment of a key in `known_hosts` that ssh did not pin at the first contact."""
@@ -54,22 +54,22 @@ Host *
 
 
 _PROXY_OPTIONS: Final = ("-o", "IgnoreUnknown=PermitRemoteOpen", "-o", "PermitRemoteOpen=*:80 *:443")
-"""Nothing but web servers; OpenSSH before 8.5 does not know the option."""
+"""Restricts the proxy to web servers; OpenSSH before 8.5 does not know the option."""
 _LONGEST_PLACE: Final = 28
-"""A socket's path has at most 103 bytes (macOS). ssh needs 58 of them for a name, and our folder has 17."""
+"""A socket's path has at most 103 bytes (macOS), of which ssh needs 58 for a name and our folder 17."""
 
 
 class UnreachableError(IoFailureError):
-    """A machine does not answer, or does not let us in."""
+    """A machine does not answer, or refuses the login."""
 
 
-class TimeIsUp(BaseException):  # no error: nobody is to take it for a machine's, and try again
-    """The machines end soon: nothing more is done on them."""
+class TimeIsUp(BaseException):  # not an Exception: no handler may take it for a machine's error and retry
+    """The machines end soon: no more work is started on them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a script ended on a machine: its exit code, what it printed, and what it said on standard error."""
+    """Result of a script on a machine: its exit code, standard output and standard error."""
 
     code: int
     output: str
@@ -77,7 +77,7 @@ class Outcome:
 
 
 class Ssh:
-    """Runs scripts on `nodes`, the head being one of them. Use it as a context: it holds a connection to the head.
+    """Runs scripts on `nodes`, which include the head. Use it as a context: it holds a connection to the head.
 
     The head is reached through `jump`, if there is one, by the caller's own ssh with its own configuration and keys.
     """
@@ -97,16 +97,16 @@ class Ssh:
         self.write(nodes)
 
     def write(self, nodes: Sequence[Node]) -> None:
-        """Write the configuration that names these machines. A machine is known by its id, not by its address."""
+        """Write the configuration of these machines. A machine is identified by its id, not its address."""
         common = _CONFIG.format(
             user=self._user, key=self._key, known_hosts=self._known_hosts.resolve(), sockets=self._sockets
         )
         hosts = [_host(node, is_strict=node.id in self._verified, jump=self._jump) for node in nodes]
         self._nodes = tuple(nodes)
-        replace_file(self._config, "".join([*hosts, common]))  # others may be reading it
+        replace_file(self._config, "".join([*hosts, common]))  # other processes may be reading it
 
     def trust(self, node: Node, keys: Sequence[str]) -> None:
-        """Note a machine's host keys, as it wrote them to its console; from now on it must have one of them."""
+        """Record a machine's host keys from its console; from now on it must present one of them."""
         with self._known_hosts.open("a", encoding="utf-8") as file:
             file.writelines(f"{node.id} {key} {_VERIFIED}\n" for key in keys)
         self._verified.add(node.id)
@@ -114,15 +114,15 @@ class Ssh:
 
     @property
     def verified_nodes(self) -> frozenset[str]:
-        """The machines, by id, whose keys were read on their consoles: they must show one of them."""
+        """Ids of the machines whose keys were read from their consoles: they must present one of these."""
         return frozenset(self._verified)
 
     def interrupt(self) -> None:
-        """End whatever runs on machines now: those who wait for it hear that it failed."""
+        """End whatever runs on machines now; calls that wait for it fail."""
         self._end_all()
 
     def give_up(self) -> None:
-        """End whatever runs on machines now: it, and whatever is asked for from now on, raises TimeIsUp."""
+        """End whatever runs on machines now; it and all later calls raise TimeIsUp."""
         self._is_over = True
         self._end_all()
 
@@ -135,7 +135,7 @@ class Ssh:
         self._stack.close()
 
     def keep_connection(self) -> None:
-        """Keep one connection to the head open, which all others then go through."""
+        """Keep one connection to the head open, which all others then share."""
         master = self.command(HEAD, options=["-N", "-o", "ControlMaster=yes"])
         holding = subprocess.Popen(master, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         self._stack.callback(_end, holding)
@@ -146,24 +146,25 @@ class Ssh:
         return ["ssh", "-F", str(self._config), *options, node, *remote]
 
     def run(self, node: str, script: str, *, within_s: float) -> str:
-        """Run a shell script on a machine and return what it printed.
+        """Run a shell script on a machine and return its output.
 
-        Raises UnreachableError when nobody answers, IoFailureError with its last words when it fails or takes too long.
+        Raises UnreachableError when the machine does not answer, IoFailureError with its last output when it fails or
+        takes too long.
         """
         return self._output_of(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
 
     def run_with_proxy(self, node: str, script: str, *, port: int, within_s: float) -> str:
-        """Run a shell script on a machine that reaches web servers through this one meanwhile: a SOCKS proxy listens
-        at its `port`, for itself alone. Return what it printed; raises as `run` does.
+        """Run a shell script on a machine that can reach web servers through this one meanwhile: a SOCKS proxy listens
+        at its `port`, for the machine alone. Return the script's output; raises as `run` does.
         """
         options = ["-o", "ControlPath=none", *_PROXY_OPTIONS, "-R", f"127.0.0.1:{port}"]
         words = self.command(node, "sh", "-s", options=options)
         return self._output_of(node, words, script.encode(), within_s=within_s)
 
     def outcome(self, node: str, script: str, *, within_s: float) -> Outcome:
-        """Run a shell script on a machine and return how it ended, well or not.
+        """Run a shell script on a machine and return its outcome, success or not.
 
-        Raises UnreachableError when nobody answers, IoFailureError when it takes too long.
+        Raises UnreachableError when the machine does not answer, IoFailureError when the script takes too long.
         """
         code, output, complaint = self._run_to_end(
             node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s
@@ -176,7 +177,7 @@ class Ssh:
     def lines(self, node: str, script: str) -> Iterator[str]:
         """Yield each whole line that a shell script on a machine prints, as it comes. The script ends with the reader.
 
-        Raises UnreachableError when nobody answers any more, IoFailureError when the script fails.
+        Raises UnreachableError when the machine stops answering, IoFailureError when the script fails.
         """
         with tempfile.TemporaryFile() as complaint:
             process = subprocess.Popen(
@@ -199,7 +200,7 @@ class Ssh:
             self._output_of(node, words, content, within_s=within_s)
 
     def get(self, node: str, source: str, *, to: Path) -> None:
-        """Copy a machine's file to a path here, whole or not at all. Raises as `run` does."""
+        """Copy a machine's file to a local path, completely or not at all. Raises as `run` does."""
         partial = to.with_name(f"{to.name}.partial")
         with tempfile.TemporaryFile() as complaint, partial.open("wb") as content:
             words = self.command(node, "cat", "--", source)
@@ -211,7 +212,7 @@ class Ssh:
         partial.replace(to)
 
     def each(self, nodes: Sequence[Node], work: Callable[[Node], Answer]) -> dict[str, Answer | PlannerError]:
-        """Do something with several machines at a time, and return for each what came of it, or the PlannerError."""
+        """Run `work` on several machines at a time, and return each one's result or PlannerError."""
 
         def try_work(node: Node) -> Answer | PlannerError:
             try:
@@ -268,12 +269,12 @@ class Ssh:
 
 
 def of_success(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, Answer]:
-    """Return what came of those machines with which all went well."""
+    """Return the results of the machines that succeeded."""
     return {name: outcome for name, outcome in outcomes.items() if not isinstance(outcome, PlannerError)}
 
 
 def failures(outcomes: Mapping[str, Answer | PlannerError]) -> dict[str, PlannerError]:
-    """Return what went wrong, by machine."""
+    """Return the errors, by machine."""
     return {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, PlannerError)}
 
 
@@ -297,7 +298,7 @@ def _require_success(node: str, code: int, complaint: bytes) -> None:
 
 
 def _read_verified(known_hosts: Path) -> set[str]:
-    """Return the machines whose keys this process or an earlier one has read on their consoles."""
+    """Return the machines whose keys were read from their consoles, by this process or an earlier one."""
     lines = known_hosts.read_text(encoding="utf-8").splitlines() if known_hosts.exists() else []
     return {line.split(" ", 1)[0] for line in lines if line.endswith(_VERIFIED)}
 
@@ -322,6 +323,6 @@ def environment_script(values: Mapping[str, str]) -> str:
 
 
 def _socket_directory() -> Path:
-    """Make a folder for sockets whose path is short enough, whatever folder is for temporary files."""
+    """Make a folder for sockets with a short enough path, whatever the system's temporary folder is."""
     is_short = len(os.fsencode(tempfile.gettempdir())) <= _LONGEST_PLACE
     return Path(tempfile.mkdtemp(prefix="planner-", dir=None if is_short else "/tmp"))

@@ -1,10 +1,10 @@
 """All that a bare machine needs to run the planner, in one file: wheels for its Python and processor, pip included.
 
-The machines of a run reach nothing but each other, so what is installed there is brought along. Third-party wheels are
-fetched by pip for the machines' platform. The planner's own is made anew from the running installation, extension and
-all, so that the machines run the very same code. Where the extension does not fit the machines, pip fetches the wheel
-of the same version if the installation came from a package index. Where there is no such wheel, the source
-distribution is brought, and the head of the cluster compiles the sort core for all.
+The machines of a run reach only each other, so all software is copied to them. pip fetches third-party wheels for the
+machines' platform. The planner's own wheel is made from the running installation, including its extension, so that the
+machines run the same code. If the extension does not fit the machines, pip fetches the wheel of the same version if the
+installation came from a package index. If there is no such wheel, the source distribution is copied, and the head of
+the cluster compiles the sort core for all.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from planner.clusters.remote.own_source import build_requirements, write_source
 from planner.errors import BadInputError, IoFailureError
 
 STOCK_PYTHON: Final = "3.12"
-"""What the stock image, Ubuntu 24.04, comes with."""
+"""Python version of the stock image, Ubuntu 24.04."""
 LOCK: Final = Path(__file__).with_name("machines.lock")
 """Versions and hashes of all wheels for the stock image's Python, on both processors."""
 _MANYLINUX: Final = ("_2_39", "_2_35", "_2_34", "_2_31", "_2_28", "_2_27", "_2_24", "_2_17", "2014")
-"""Newest first: what the stock image's C library is good for. pip takes 2014 for another platform than 2_17, which it
-is another name of, and Ray's wheels are called by it.
+"""Platforms that the stock image's C library supports, newest first. pip treats 2014 as a platform different from its
+alias 2_17, and Ray's wheels use that name.
 """
 _LINUX_NAMES: Final = {"arm64": "aarch64", "AMD64": "x86_64"}
-"""What Linux calls a processor that other systems call otherwise."""
+"""Linux's names of processors that other systems name differently."""
 _EXTRAS: Final = ('extra == "ray"', 'extra == "objects"', 'extra == "arrow"', 'extra == "zstd"')
-_NO_PIP: Final = "pip is missing beside this interpreter; install it, or name a directory of wheels with --wheelhouse"
+_NO_PIP: Final = "this interpreter has no pip; install it, or name a directory of wheels with --wheelhouse"
 
 
-Way = Literal["own wheel", "wheel of the index", "source"]
-"""How the planner itself gets to machines."""
+SoftwareForm = Literal["own wheel", "wheel of the index", "source"]
+"""Form in which the planner itself gets to machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wheelhouse:
     """A tar file of wheels, for one `python` (3.12) and `architecture` (aarch64). `code` is the digest of the planner's
-    own code in it, as `own_files` has it. Where `is_source` the planner is a source distribution, which the head
+    own code in it, as computed by `own_files`. With `is_source`, the planner is a source distribution, which the head
     compiles.
     """
 
@@ -61,12 +61,11 @@ class Wheelhouse:
     is_source: bool = False
 
 
-def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> Way:
-    """Fill a directory with wheels for Linux on `architecture` with this `python`, and return how the planner itself
-    came there. Those of other packages are the ones in the lock file; where no index may be asked (PIP_NO_INDEX), or
-    for another Python, whatever pip finds.
+def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: str = "x86_64") -> SoftwareForm:
+    """Fill a directory with wheels for Linux on `architecture` with this `python`, and return the planner's own form in
+    it. Third-party wheels are those of the lock file; with PIP_NO_INDEX, or another Python, whatever pip finds.
 
-    Raises BadInputError for a file in the directory's place; IoFailureError with what pip said.
+    Raises BadInputError if a file is in the directory's place; IoFailureError with pip's message.
     """
     if directory.is_file():
         raise BadInputError(f"{directory} is a file; name a directory that can be made")
@@ -77,35 +76,35 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made") from error
-    way = _bring_own(directory, python=python, architecture=architecture)
-    needed = ["pip", *requirements(), *(build_requirements() if way == "source" else ())]
-    if python == STOCK_PYTHON and not os.environ.get("PIP_NO_INDEX"):  # of an index the same wheels each time, or none
+    form = _add_planner(directory, python=python, architecture=architecture)
+    needed = ["pip", *requirements(), *(build_requirements() if form == "source" else ())]
+    if python == STOCK_PYTHON and not os.environ.get("PIP_NO_INDEX"):  # an index must give the locked wheels or none
         needed = ["--require-hashes", f"--requirement={LOCK}"]
     if complaint := download_wheels(directory, needed, python=python, architecture=architecture):
         raise IoFailureError(_no_wheels_text(python=python, architecture=architecture), complaint)
-    return way
+    return form
 
 
-def way_of_software(*, python: str = STOCK_PYTHON, architecture: str) -> Way:
-    """Return how the planner will get to such machines, as far as that is known without asking an index."""
+def software_form(*, python: str = STOCK_PYTHON, architecture: str) -> SoftwareForm:
+    """Return the form in which the planner will get to such machines, as far as known without asking an index."""
     if _fits(python=python, architecture=linux_name(architecture)):
         return "own wheel"
-    return "wheel of the index" if came_from_index() else "source"
+    return "wheel of the index" if is_installed_from_index() else "source"
 
 
 def linux_name(architecture: str) -> str:
-    """Return what Linux calls a processor: aarch64 for the arm64 of clouds."""
+    """Return Linux's name of a processor: aarch64 for the clouds' arm64."""
     return _LINUX_NAMES.get(architecture, architecture)
 
 
-def _bring_own(directory: Path, *, python: str, architecture: str) -> Way:
-    """Put the planner itself into a directory: as the best wheel that there is, or else as a source distribution."""
-    way = way_of_software(python=python, architecture=architecture)
-    if way == "own wheel":
+def _add_planner(directory: Path, *, python: str, architecture: str) -> SoftwareForm:
+    """Put the planner itself into a directory: as the best wheel available, or else as a source distribution."""
+    form = software_form(python=python, architecture=architecture)
+    if form == "own wheel":
         write_own_wheel(directory)
-        return way
-    if way == "wheel of the index" and fetch_own_wheel(directory, python=python, architecture=architecture):
-        return way
+        return form
+    if form == "wheel of the index" and fetch_own_wheel(directory, python=python, architecture=architecture):
+        return form
     write_source(directory)
     return "source"
 
@@ -116,25 +115,25 @@ def _no_wheels_text(*, python: str, architecture: str) -> str:
 
 
 def cloud_name(architecture: str) -> str:
-    """Return what clouds call a processor: arm64 for the aarch64 of Linux."""
+    """Return the clouds' name of a processor: arm64 for Linux's aarch64."""
     return "arm64" if architecture == "aarch64" else architecture
 
 
 def fetch_own_wheel(directory: Path, *, python: str, architecture: str) -> bool:
-    """Have pip fetch the planner's wheel of this version for the machines, and say whether there is one."""
+    """Have pip fetch the planner's wheel of this version for the machines, and return whether there is one."""
     wanted = ["--no-deps", f"{DISTRIBUTION}=={distribution(DISTRIBUTION).version}"]
     return not download_wheels(directory, wanted, python=python, architecture=architecture)
 
 
-def came_from_index() -> bool:
-    """Say whether pip installed the planner by its name alone. Of another installation, the index need not have it, and
-    what it has under that name may be somebody else's.
+def is_installed_from_index() -> bool:
+    """Return whether pip installed the planner by its name alone. For any other installation, the index may lack this
+    version, and its package of that name may be somebody else's.
     """
     return distribution(DISTRIBUTION).read_text("direct_url.json") is None
 
 
 def download_wheels(directory: Path, words: list[str], *, python: str, architecture: str) -> list[str]:
-    """Have pip download wheels for the machines, and return what it complains about: nothing when all is well."""
+    """Have pip download wheels for the machines, and return its error lines: none on success."""
     platforms = [f"--platform=manylinux{version}_{architecture}" for version in _MANYLINUX]
     target = [f"--python-version={python}", "--implementation=cp", "--only-binary=:all:", *platforms]
     command = [sys.executable, "-P", "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *target]
@@ -143,7 +142,7 @@ def download_wheels(directory: Path, words: list[str], *, python: str, architect
 
 
 def requirements() -> list[str]:
-    """Return what the planner, its cluster sort, tables and object stores need, as pip takes it."""
+    """Return the requirements of the planner, its cluster sort, tables and object stores, as pip takes them."""
     needed = []
     for line in distribution(DISTRIBUTION).requires or []:
         requirement, _, marker = line.partition(";")
@@ -153,7 +152,7 @@ def requirements() -> list[str]:
 
 
 def require_tables(directory: Path) -> None:
-    """Raise BadInputError where a directory of wheels lacks what Parquet is read with."""
+    """Raise BadInputError if a directory of wheels lacks the Parquet reader."""
     if not any(directory.glob("pyarrow-*.whl")):
         raise BadInputError(
             f"{directory}: there is no wheel of pyarrow, which reads Parquet on the machines",
@@ -188,16 +187,16 @@ def pack(directory: Path, target: Path) -> Wheelhouse:
 
 
 def architecture_in(directory: Path) -> str:
-    """Return the processor that a directory of wheels is for, as clouds call it; '' where no wheel says one."""
+    """Return the processor of a directory of wheels, by the clouds' name; '' if no wheel names one."""
     own = sorted(directory.glob(f"{DISTRIBUTION}-*.whl"))
     return cloud_name(_architecture_of(own[0] if own else _compiled_wheel(directory)))
 
 
 def _compiled_wheel(directory: Path) -> Path:
-    """Return a wheel of the version of Python and the processor that all are for. Raises BadInputError without one."""
+    """Return a wheel with the Python version and processor that all wheels share. Raises BadInputError without one."""
     for wheel in sorted(directory.glob("numpy-*.whl")):
         return wheel
-    raise BadInputError(f"{directory}: there is no wheel of numpy; make the wheels anew (`planner cluster wheelhouse`)")
+    raise BadInputError(f"{directory}: it has no wheel of numpy; make the wheels again (`planner cluster wheelhouse`)")
 
 
 def _architecture_of(wheel: Path) -> str:

@@ -1,5 +1,5 @@
 """A whole run on rented machines, as in SoCC 2015, section 5: launch, measure, drop the slow, plan again, sort,
-validate, account, and take everything down. A run that its caller has lost is found again here.
+validate, account, and take everything down. Also finds a run again that its caller has lost.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from planner.units import format_duration
 
 _SSH_PORT: Final = 22
 _QUICK_S: Final = 5.0
-"""A head that is up and may be reached takes a connection within this time."""
+"""A reachable running head accepts a connection within this time."""
 LEAST_VCPUS: Final = 2
 LEAST_MEMORY_BYTES: Final = 4 * 2**30
-"""Of a machine that Ray's own processes, its object store and the sort share; assumed."""
+"""Memory of a machine that Ray's own processes, its object store and the sort share; assumed."""
 
 
 def check_runnable(model: str, *, data_bytes: int | None, input: str | None, output: str | None) -> None:
-    """Raise BadInputError for a job that a cluster of rented machines does not do yet."""
+    """Raise BadInputError for a job not supported on rented machines."""
     if data_bytes is not None:
         record_count(data_bytes)
     storage = load_model(model).storage
@@ -62,8 +62,8 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
 
 
 def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of a cloud, among those that fit a pattern, that have local disks, on which the sort works, and
-    room for Ray beside it.
+    """Return a cloud's types that fit a pattern and have local disks, for the sort's files, and memory and processors
+    enough for Ray.
 
     Raises BadInputError when there is none, and for a pattern that no type of the cloud fits.
     """
@@ -92,8 +92,8 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
 def require_time(
     plan: Plan, *, expires_at: datetime, say: Callable[[str], None], now: datetime, booted: bool = False
 ) -> None:
-    """Raise BadInputError when the machines are expected to end before the job does; `say` when they may. Of machines
-    that have `booted`, that time is over.
+    """Raise BadInputError when the machines are expected to end before the job does; `say` warns when they may.
+    Machines that have `booted` need no more time to boot.
     """
     best, left_s = require_best(plan), (expires_at - now).total_seconds()
     over_s = best.overheads_s.get("boot", 0.0) if booted else 0.0
@@ -117,12 +117,12 @@ def run_on_cloud(
     is_detached: bool = False,
 ) -> RunReport | None:
     """Do the run and return its report, which is also written into the run's directory. `listening` is entered for the
-    sort, and hears how it goes. `is_detached` returns None when the sort has begun.
+    sort and receives its events. With `is_detached`, returns None when the sort has begun.
 
-    Nothing is left in the cloud afterwards, whatever happens, unless the task says `keep`; or the sort was done and
-    what came after it failed: then the machines, which have the result, stay until they expire; or the head does not
-    answer any more: then it goes on. Raises what `up` raises, IoFailureError when a machine fails that cannot be done
-    without, LeftBehindError. Data that fails validation is reported, not raised.
+    Everything in the cloud is removed afterwards, whatever happens, with three exceptions: the task sets `keep`; a step
+    after the sort failed, so that the machines keep the result until they expire; or the head no longer answers, so
+    that the run goes on. Raises what `up` raises, IoFailureError when an indispensable machine fails, LeftBehindError.
+    Failed validation is reported, not raised.
     """
     save_task(run.task, directory)
     stopwatch = Stopwatch()
@@ -131,7 +131,7 @@ def run_on_cloud(
     preparation = preparation_of(run, rented)
 
     def prepared(ssh: Ssh) -> Prepared:
-        """The launch may have been slow, and other places tried before."""
+        """Check the time left again, as the launch may have been slow or tried other places, and prepare."""
         require_time(run.task.plan, expires_at=order.expires_at, say=session.say, now=datetime.now(UTC), booted=True)
         return preparation.job(ssh)
 
@@ -141,9 +141,9 @@ def run_on_cloud(
 def attach(
     directory: RunDirectory, session: ProviderSession, *, run: Callable[[], CloudRun], listening: Listening
 ) -> RunReport:
-    """Follow a run that another process began to its end, and end it as that would have. A run whose sort has not begun
-    is prepared anew, for which `run` is asked for what that takes. Where the head cannot be reached, access is opened
-    from this machine's address of now.
+    """Follow another process's run to its end, and end it as that process would have. A run whose sort has not begun is
+    prepared again, with the task that `run` returns. If the head cannot be reached, it is opened to this machine's
+    current address.
 
     Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
     """
@@ -161,9 +161,9 @@ def attach(
 
 
 def open_access(directory: RunDirectory, session: ProviderSession, *, ssh_from: str | None = None) -> None:
-    """Let one network reach the head of a run by SSH, this machine's address if none is given, and no other any more.
+    """Restrict SSH to the head of a run to one network; by default, this machine's address.
 
-    Raises BadInputError for a run without a head, and where this machine's address cannot be found out.
+    Raises BadInputError for a run without a head, and where this machine's address cannot be determined.
     """
     rented = reopen_run(directory, session, stopwatch=Stopwatch())
     order, place, head = rented.order, rented.cluster.place, rented.cluster.head
@@ -171,13 +171,13 @@ def open_access(directory: RunDirectory, session: ProviderSession, *, ssh_from: 
         session.say(f"nothing to open: {order.jump} reaches the head from {order.ssh_from}, wherever this machine is")
         return
     moved = replace(order, ssh_from=parse_network(ssh_from or _network_here(order, head)))
-    session.provider.open_door(moved, place, directory)
+    session.provider.restrict_ssh(moved, place, directory)
     directory.note("order", **moved.to_dict())
     session.say(f"the head takes SSH from {moved.ssh_from} alone; before from {order.ssh_from}")
 
 
 def _open_after_move(directory: RunDirectory, session: ProviderSession) -> None:
-    """Open a head that does not answer, if this machine is elsewhere than it was; say so where that fails."""
+    """Open a head that does not answer, if this machine's address has changed; report a failure."""
     rented = reopen_run(directory, session, stopwatch=Stopwatch())
     try:
         here = ip_network(_network_here(rented.order, rented.cluster.head))
@@ -190,12 +190,14 @@ def _open_after_move(directory: RunDirectory, session: ProviderSession) -> None:
 
 
 def _network_here(order: Order, head: Node) -> str:
-    """Return the network that this machine's address is for the head of a run."""
+    """Return this machine's address, as seen by the head of a run, as a network."""
     return f"{_address_towards(head.private_address)}/32" if order.is_private else own_network()
 
 
 def _answers(head: Node, *, jump: str) -> bool:
-    """Say whether the head takes connections from here; one behind a jump machine takes them from that alone."""
+    """Return whether the head accepts connections from here; True behind a jump machine, where only that one could test
+    it.
+    """
     if jump:
         return True
     try:
@@ -206,10 +208,10 @@ def _answers(head: Node, *, jump: str) -> bool:
 
 
 def _address_towards(address: str) -> str:
-    """Return the address from which this machine would send to another, such as its own in a VPN."""
+    """Return the address from which this machine would send to another, for example its own in a VPN."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
         try:
-            way.connect((address, _SSH_PORT))  # nothing is sent
+            way.connect((address, _SSH_PORT))  # sends nothing
         except OSError as error:
             raise BadInputError(f"no network here leads to {address} ({error.strerror}); give --ssh-from") from error
         return str(way.getsockname()[0])
@@ -217,7 +219,7 @@ def _address_towards(address: str) -> str:
 
 @contextmanager
 def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJob]:
-    """Yield the job on the head of a run, to look at. Raises BadInputError when it has none."""
+    """Yield the job on the head of a run, for inspection. Raises BadInputError when it has none."""
     if load_job(directory) is None:
         raise BadInputError(
             f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
@@ -228,7 +230,7 @@ def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJo
 
 
 def preparation_of(run: CloudRun, rented: RentedRun) -> Preparation:
-    """Return what makes the machines of a run ready for its job."""
+    """Return the preparation of a run's machines for its job."""
     return Preparation(
         run=run,
         order=rented.order,
@@ -252,7 +254,7 @@ def reopen_run(directory: RunDirectory, session: ProviderSession, *, stopwatch: 
 
 
 def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
-    """Return the machines of a run that still run. Raises BadInputError when there is no head among them."""
+    """Return the running machines of a run. Raises BadInputError when there is no head among them."""
     order, events = directory.order(), directory.events()
     places = [event.details for event in events if event.what == "place" and "choice" in event.details]
     is_up = places and any(event.what == "up" for event in events) and not any(event.what == "down" for event in events)
@@ -269,7 +271,7 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
 
 
 def _after_the_end(order: Order, directory: RunDirectory) -> list[str]:
-    """Return what became of a run whose machines have ended by themselves; nothing before that."""
+    """Return lines on the fate of a run whose machines have expired; none before that."""
     if datetime.now(UTC) < order.expires_at:
         return []
     job = load_job(directory)
@@ -282,15 +284,15 @@ def _after_the_end(order: Order, directory: RunDirectory) -> list[str]:
 
 
 def rented_choice(directory: RunDirectory) -> ClusterOffer:
-    """Return which of its choices a run got, or would try first."""
+    """Return the choice that a run got, or would try first."""
     places = [event.details for event in directory.events() if event.what == "place" and "choice" in event.details]
     return ClusterOffer.from_dict(places[-1]["choice"]) if places else directory.order().choices[0]
 
 
 def remember(directory: RunDirectory) -> Path:
-    """Add what was measured in a run to the user's own measurements, which the next plan uses; return the file.
+    """Add a run's measurements to the user's own, which the next plan uses; return the file.
 
-    Raises BadInputError or IoFailureError when it cannot be kept; then nothing is changed.
+    Raises BadInputError or IoFailureError when they cannot be stored; then nothing is changed.
     """
     from planner.measurement.ingest.ingest import read_measurements
     from planner.stores.measurements import store
@@ -304,6 +306,6 @@ def remember(directory: RunDirectory) -> Path:
     if network.exists():
         measurements += read_measurements([network], user_values=zone | near, mapping={})
     report = RunReport.from_json((directory.path / REPORT).read_text(encoding="utf-8"))
-    planned = require_best(report.plan).instance_type  # the catalog's name, which may say what disks were added
+    planned = require_best(report.plan).instance_type  # the catalog's name, which may include added disks
     named = [replace(measurement, instance_type=planned) for measurement in measurements]
     return store(named, catalog=directory.order().cloud).path

@@ -1,4 +1,4 @@
-"""The task of rented machines, saved in the run's directory before they begin, so that another process can go on."""
+"""The task of rented machines, saved in the run's directory before it starts, so that any process can continue it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
 
 TASK: Final = "task.json"
-"""In the run's directory."""
+"""File name in the run's directory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudTask:
     """The job of `plan`, on `source`, a manifest, if it has an input in an object store. `memory_bytes` of each machine
-    may be used, all of it otherwise; `keep` leaves the machines there in the end. `is_lent` says that the caller's keys
-    to the store are lent to them. `asked` are the words after `planner` that do the same run again.
+    may be used, all of it otherwise; `keep` leaves the machines running at the end. `is_lent` means that the machines
+    borrow the caller's keys to the store. `asked` are the words after `planner` that repeat the run.
     """
 
     plan: Plan
@@ -41,8 +41,8 @@ class CloudTask:
 
 @dataclass(frozen=True, kw_only=True)
 class CloudRun:
-    """A task and what machines need for it: the software, and the environment in which they reach the object store. The
-    latter may be secret; it is written nowhere.
+    """A task and its prerequisites: the software, and the environment in which machines reach the object store. The
+    latter may be secret and is not written anywhere.
     """
 
     task: CloudTask
@@ -56,7 +56,7 @@ def save_task(task: CloudTask, directory: RunDirectory) -> None:
 
 
 def load_task(directory: RunDirectory) -> CloudTask:
-    """Return the task of a run. Raises BadInputError for a cluster that was rented without one."""
+    """Return the task of a run. Raises BadInputError for a cluster rented without one."""
     try:
         text = (directory.path / TASK).read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -68,20 +68,20 @@ def load_task(directory: RunDirectory) -> CloudTask:
 
 
 def is_in_place(plan: Plan) -> bool:
-    """Say whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
+    """Return whether the sort itself reads from the object store and writes to it, so that no staging is needed."""
     model = plan.request.model if plan.best is None else plan.best.model
     return load_model(model).storage["data"] == "object-store"
 
 
 JOB: Final = "job.json"
-"""In the run's directory, from before the job begins."""
+"""File name in the run's directory; written before the job begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SortJob:
-    """The driver's `order` on the Ray cluster at `address`. `first_plan` is what the machines were rented for, `plan`
-    was made with what was measured on them, `machine` is that. `steps_s` are the steps before; `keep` leaves the
-    machines there in the end; `asked` are the words after `planner` that do the same run again.
+    """The driver's `order` on the Ray cluster at `address`. The machines were rented for `first_plan`; `plan` was made
+    from `machine`, the measurements on them. `steps_s` are the durations of the steps before; `keep` leaves the
+    machines running at the end; `asked` are the words after `planner` that repeat the run.
     """
 
     plan: Plan
@@ -95,7 +95,7 @@ class SortJob:
     asked: tuple[str, ...] = ()
 
     def report(self, done: dict[str, Any]) -> RunReport:
-        """Return the report of what the driver answered."""
+        """Return the report of the driver's answer."""
         report = cluster_report(self.plan, machine=self.machine, done=done)
         return replace(report, first_plan=self.first_plan, asked=self.asked)
 
@@ -106,7 +106,7 @@ def save_job(job: SortJob, directory: RunDirectory) -> None:
 
 
 def load_job(directory: RunDirectory) -> SortJob | None:
-    """Return the job of a run; None when the run has not come so far."""
+    """Return the job of a run; None when the run has not got that far."""
     path = directory.path / JOB
     if not path.exists():
         return None

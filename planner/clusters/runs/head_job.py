@@ -1,8 +1,7 @@
-"""The driver as a job of the head's own. It goes on without whoever began it; a follower may lose it and find it again.
+"""The driver as a job of the head itself. It goes on without its caller; a follower may lose it and find it again.
 
-Its order, its events, its log and its process's number are files on the head. Whoever follows reads the events from the
-line at which it stopped. Where the output went to an object store and nobody has come for the result, the job ends the
-machines.
+Its order, its events, its log and its process id are files on the head. A follower resumes the events at the line at
+which it stopped. If the output went to an object store and no caller fetches the result, the job ends the machines.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from planner.clusters.runs.ray_on_nodes import ENVIRONMENT
 from planner.errors import IoFailureError
 
 DIRECTORY: Final = "planner/job"
-"""On the head, from the home directory of whoever logs in."""
+"""Folder on the head, relative to the login's home directory."""
 UNCLAIMED_S: Final = 900
-"""So long a result in an object store waits for its caller before the machines end."""
+"""Seconds that a result in an object store waits for its caller before the machines end."""
 _DRIVER: Final = "planner.distributed_sort.driver"
 _QUICK_S: Final = 60.0
 Answer = TypeVar("Answer")
@@ -42,7 +41,7 @@ for _ in $(seq {unclaimed_s}); do
 done
 echo '{{"do": "end"}}' | drive end.jsonl
 """
-"""What the head does by itself."""
+"""The head's script, which runs without the caller."""
 
 _BEGIN: Final = """\
 set -eu
@@ -63,7 +62,7 @@ done
 echo "the job did not begin" >&2
 exit 1
 """
-"""A second call does nothing: the first may have begun the job and lost the connection before it could say so."""
+"""A second call does nothing: the first may have begun the job and lost the connection before it could report it."""
 
 _FORGET: Final = """\
 kill -0 "$(cat {directory}/driver.pid)" 2>/dev/null || rm -f {directory}/driver.pid {directory}/claimed
@@ -81,11 +80,11 @@ kill -9 "$driver"
 """
 
 _FOLLOW: Final = 'exec tail -s 0.2 -n +{line} -f --pid="$(cat {directory}/driver.pid)" {directory}/events.jsonl'
-"""Prints the events from a line on, and ends with the driver."""
+"""Prints the events from a given line on, and ends with the driver."""
 
 
 class OutOfSightError(IoFailureError):
-    """The head does not answer. Its job may go on all the same."""
+    """The head does not answer. Its job may still be running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +98,11 @@ class HeadJob:
     def begin(
         self, order: Mapping[str, Any], *, address: str, ends_unclaimed: bool, after_another: bool = False
     ) -> None:
-        """Have the head carry out an order of the driver on the Ray cluster at `address`; one that has begun goes on,
-        and `after_another` that has ended, this one follows. `ends_unclaimed` ends the machines UNCLAIMED_S after the
-        output has come to an object store.
+        """Have the head carry out an order of the driver on the Ray cluster at `address`. A job that has begun goes on;
+        with `after_another`, a job that has ended is followed by this one. `ends_unclaimed` ends the machines
+        UNCLAIMED_S after the output has arrived in an object store.
 
-        A head that does not answer is looked for again. Raises OutOfSightError when it stays silent, IoFailureError
+        If the head does not answer, the call is retried. Raises OutOfSightError when it stays silent, IoFailureError
         when the job does not begin.
         """
         script = _SCRIPT.format(
@@ -122,8 +121,8 @@ class HeadJob:
     def result(self, on_event: OnEvent) -> dict[str, Any]:
         """Wait for the job's result and return it; `on_event` receives every event from the first on.
 
-        Raises the PlannerError that the driver reports, IoFailureError with its last words when it has ended without a
-        result, OutOfSightError when the head stays silent.
+        Raises the PlannerError that the driver reports, IoFailureError with the driver's last output when it has ended
+        without a result, OutOfSightError when the head stays silent.
         """
         line = 1
 
@@ -138,22 +137,22 @@ class HeadJob:
         return self._call_until_answered(follow)
 
     def claim(self) -> None:
-        """Tell the head that its result has been received: it ends no machine any more."""
+        """Tell the head that its result was received, so that it does not end the machines."""
         self._call_until_answered(lambda: self.ssh.run(HEAD, f": >{DIRECTORY}/claimed", within_s=_QUICK_S))
 
     def stop(self) -> None:
-        """End the job, and whatever it would do afterwards. Raises as `run` does."""
+        """End the job and its follow-up steps. Raises as `run` does."""
         self.ssh.run(HEAD, _STOP.format(directory=DIRECTORY), within_s=_QUICK_S)
 
     def log(self) -> str:
-        """Return the events so far, one JSON object a line, and what the driver printed beside them."""
+        """Return the events so far, one JSON object a line, and the driver's other output."""
         return self.ssh.run(HEAD, f"cat {DIRECTORY}/events.jsonl {DIRECTORY}/driver.log", within_s=_QUICK_S)
 
     def _last_words(self) -> list[str]:
         return self.ssh.run(HEAD, f"tail -n 6 {DIRECTORY}/driver.log", within_s=_QUICK_S).splitlines()
 
     def _call_until_answered(self, call: Callable[[], Answer]) -> Answer:
-        """Return what a call returns, repeated as often as the connection is lost and found again."""
+        """Return the call's result; the call is repeated each time the connection is lost and found again."""
         while True:
             try:
                 return call()

@@ -1,7 +1,7 @@
-"""Machines rented to be measured: every instrument on all of them, again and again, in a random order.
+"""Machines rented to be measured: repeated rounds of every instrument on all of them, in random order.
 
-Machines have disks of their own, so all are measured at once. What the instruments write is kept, a file for each
-machine and round, which `planner screen` and `planner ingest` read.
+Machines have their own disks, so all are measured at once. The instruments' results are kept, one file per machine and
+round, for `planner screen` and `planner ingest`.
 """
 
 from __future__ import annotations
@@ -33,19 +33,18 @@ from planner.clusters.runs.node_benchmarks import (
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 from planner.measurement.ingest.ingest import readings_of
 from planner.measurement.ingest.measurement import Measurement, complete_reading, merge_readings
+from planner.units import count_text
 
 READY_S: Final = 900.0
-"""How long machines take until they can be measured: launching, and installing the software; assumed."""
+"""Time until machines can be measured: launching them and installing the software; assumed."""
 _SMALL_RUNS: Final = 0.2
-"""Of the seconds of a run of DiskBench, those of each run of the small-io suite."""
+"""Share of a DiskBench run's seconds that each run of the small-io suite takes."""
 INSTRUMENTS: Final = ("disk", "small-io", "network")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetTask:
-    """`rounds` of all instruments, which begin evenly over `over_s`; each run of DiskBench and NetBench as `effort`
-    says.
-    """
+    """`rounds` of all instruments, spread evenly over `over_s`; `effort` is that of each DiskBench and NetBench run."""
 
     effort: Effort
     nodes: int
@@ -55,14 +54,14 @@ class FleetTask:
 
     @property
     def round_s(self) -> float:
-        """How long a round takes."""
+        """Duration of a round."""
         small_s = SMALL_IO_RUNS * self.effort.seconds * _SMALL_RUNS
         network_s = cluster_sizes(self.nodes) * self.effort.seconds * self.effort.repeats
         return self.effort.disk_s + small_s + network_s
 
     @property
     def expected_s(self) -> float:
-        """How long machines are needed."""
+        """Time for which machines are needed."""
         last_s = max(self.over_s, self.round_s * (self.rounds - 1))
         return READY_S + last_s + self.round_s
 
@@ -77,7 +76,7 @@ def measure_fleet(
     wheelhouse: Wheelhouse,
     results: Path,
 ) -> tuple[list[Path], Place]:
-    """Rent, measure, take everything down, and return the instruments' files and where the machines stood.
+    """Rent, measure, take everything down, and return the instruments' files and the machines' place.
 
     Whatever happens, nothing is left in the cloud; files written before a failure remain. Raises what `up` and `equip`
     raise, IoFailureError when nothing could be measured, LeftBehindError.
@@ -111,7 +110,7 @@ def _rounds(
         time.sleep(max(0.0, due - time.monotonic()))
         order = [name for name in INSTRUMENTS if name != "network" or len(machines) > 1]
         for instrument in shuffled.sample(order, len(order)):
-            say(f"round {number + 1} of {task.rounds}: {instrument} of {len(machines)} machines")
+            say(f"round {number + 1} of {task.rounds}: {instrument} of {count_text(len(machines), 'machine')}")
             for name, document in _measure(task, ssh, machines, instrument, say).items():
                 path = results / f"{number + 1}-{instrument}-{name}.json"
                 path.write_text(json.dumps(document), encoding="utf-8")
@@ -122,7 +121,7 @@ def _rounds(
 def _measure(
     task: FleetTask, ssh: Ssh, machines: Sequence[Equipped], instrument: str, say: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
-    """Return what an instrument wrote, by machine; the network's of all. One that fails is told and left out."""
+    """Return an instrument's results by machine, or the network's for all. Failures are reported and left out."""
     effort = task.effort
     if instrument == "network":
         try:
@@ -145,7 +144,7 @@ def _measure(
 
 
 def _with_machine_ids(document: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """Return what NetBench wrote with the machines' ids in place of their addresses."""
+    """Return NetBench's document with the machines' ids in place of their addresses."""
     for run in document["runs"]:
         for node in run["per_node"]:
             node["address"] = names.get(node["address"], node["address"])
@@ -155,9 +154,9 @@ def _with_machine_ids(document: dict[str, Any], names: dict[str, str]) -> dict[s
 def fleet_measurements(
     paths: Sequence[Path], place: Place, *, run: str, instance_type: str, volume_type: str | None, volumes: int | None
 ) -> list[Measurement]:
-    """Return the fleet's figures: of each machine its mean over the rounds, of these the mean over the machines.
+    """Return the fleet's figures: each machine's mean over the rounds, and the mean of these over the machines.
 
-    So the spread over time and that between machines are told apart, and both numbers are the real ones.
+    So the spread over time and the spread between machines stay separate, and both counts are the real ones.
     """
     by_machine: dict[str, list[Path]] = {}
     for path in paths:
@@ -176,7 +175,7 @@ def fleet_measurements(
     def circumstances(quantity: str) -> dict[str, Any]:
         if quantity == "network":
             return common | near
-        # The small-io suite measures one disk of a machine.
+        # The small-io suite measures only one disk of each machine.
         is_single = quantity in SMALL_IO
         if volume_type:
             return common | {"volume_type": volume_type, "volumes": 1 if is_single else volumes}

@@ -1,4 +1,4 @@
-"""A whole run on this machine: measure, plan, generate, sort, validate, and compare the plan with what happened."""
+"""A whole run on this machine: measure, plan, generate, sort, validate, and compare the result with the plan."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
 
 _HEADROOM_BYTES: Final = 10**9
-"""Free space that a run leaves on the disk for everyone else."""
+"""Free space that a run leaves on the disk for others."""
 BLOCKS_BYTES: Final = 64_000_000
-"""What the sort core's transfers take beside keys and order, with some to spare."""
+"""Memory of the sort core's transfers in addition to keys and order, with a margin."""
 _MEMORY_SHARE: Final = 0.8
-"""What the sort core takes of free memory unless it is told otherwise."""
+"""Share of free memory that the sort core takes by default."""
 _MEMORY_PER_DATA: Final = 1.5
 """Memory of a sort without temporary files, as a multiple of its data."""
 MOST_WARMED_BYTES: Final = 10**9
-"""A sort that takes more lasts long enough for the first touch not to matter."""
+"""A sort of more memory takes long enough for the first touch not to matter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocalRun:
-    """What to run: `directory` must exist; `memory_bytes` and `threads` default to what the sort core finds."""
+    """The run to do: `directory` must exist; `memory_bytes` and `threads` default to the sort core's own choice."""
 
     data_bytes: int
     model: str
@@ -59,14 +59,14 @@ class LocalRun:
 
 Say = Callable[[str], None]
 Watch = Callable[[str], Any]
-"""Return a context manager that yields a Progress, shown under the name given."""
+"""Returns a context manager that yields a Progress, shown under the given name."""
 
 
 def run_local(run: LocalRun, *, say: Say, watch: Watch) -> RunReport:
-    """Do the run in a folder of its own below `run.directory`, removed at the end whatever happens.
+    """Do the run in its own folder below `run.directory`, which is removed at the end whatever happens.
 
     Raises BadInputError for half a record, InfeasibleError when the disk cannot hold the data, IoFailureError and
-    InterruptedRunError from the sort core. Data that fails validation is reported, not raised.
+    InterruptedRunError from the sort core. Failed validation is reported, not raised.
     """
     record_count(run.data_bytes)
     model = load_model(run.model)
@@ -106,19 +106,19 @@ def _measure(run: LocalRun, model: CostModel, folder: Path) -> LocalMachine:
 
 
 def plan_for(machine: LocalMachine, run: LocalRun, model: CostModel, folder: Path) -> Plan:
-    """Plan the run for this machine as for any other: a catalog of one type, one node, no network, no rent.
+    """Plan the run for this machine like any other: a catalog of one type, one node, no network, no rent.
 
-    The rates come from the sort's own path, so its CPU work is in them and is not counted again.
+    The rates come from the sort's own path, so they include its CPU work, which is not counted again.
     """
     catalog = write_catalog(machine, folder / "catalog", today=date.today())
     request = Request(data_bytes=run.data_bytes, model=run.model, catalogs=(str(catalog),), nodes=1, engine="local")
-    overheads = replace(run_overheads.on_hand(), memory_share=0.0)
+    overheads = replace(run_overheads.existing_machines(), memory_share=0.0)
     fitting = kept_in_memory(model) if fits_in_memory(run, machine) else model
     return recommend(request, model=on_one_machine(fitting), catalogs=[load_catalog(catalog)], overheads=overheads)
 
 
 def fits_in_memory(run: LocalRun, machine: LocalMachine) -> bool:
-    """Say whether the sort core needs no temporary files: data, keys and buffers within what it may take."""
+    """Return whether the sort core needs no temporary files: data, keys and buffers fit in its allowed memory."""
     allowed_bytes = run.memory_bytes or round(machine.memory_bytes * _MEMORY_SHARE)
     return run.data_bytes * _MEMORY_PER_DATA <= allowed_bytes
 
@@ -154,8 +154,8 @@ def _workspace(directory: Path) -> Iterator[Path]:
 
 
 def check_space(directory: Path, data_bytes: int, model: CostModel, *, input_bytes: int) -> None:
-    """Raise IoFailureError when the disk of `directory` cannot hold scratch and output of a run, and so much of its
-    input: what is not sorted where it lies.
+    """Raise IoFailureError when the disk of `directory` cannot hold a run's scratch files, output and `input_bytes`:
+    the part of its input that is not sorted in place.
     """
     needed = input_bytes + data_bytes * (1 + model.output_copies) + _HEADROOM_BYTES
     free = free_bytes(directory)
@@ -167,7 +167,7 @@ def check_space(directory: Path, data_bytes: int, model: CostModel, *, input_byt
 
 
 def _generate(run: LocalRun, source: Path, watch: Watch) -> ValidationReport:
-    """Write the input and return what valsort would say of it: the checksum the output must have."""
+    """Write the input and return valsort's summary of it: the output must have the same checksum."""
     from planner.sorting.records.generate import generate_file
     from planner.sorting.records.validate import validate_files
 
@@ -180,8 +180,8 @@ def _generate(run: LocalRun, source: Path, watch: Watch) -> ValidationReport:
 def _warm_memory(run: LocalRun) -> None:
     """Touch the memory that the sort will take, as the trials did before they were counted.
 
-    The first touch of memory costs several times what is then done in it, and unforeseeably so where a hypervisor has
-    to find it first; memory just given back is the memory that is given out next.
+    The first touch of memory costs several times as much as the work then done in it, and unpredictably more where a
+    hypervisor has to find it first; memory just given back is given out next.
     """
     from planner.native import core, core_errors
 

@@ -1,7 +1,7 @@
-"""Measuring the machines that were given, before they work: every one's disks at once, and the network among all.
+"""Measurement of the launched machines before they work: each one's disks at the same time, and the network among all.
 
-SoCC 2015, section 5.1 launches, benchmarks, and decommissions the slow before the job begins. What is measured is kept
-as the instruments write it, one file a machine, so that `planner ingest` can read it.
+SoCC 2015, section 5.1 launches, benchmarks, and decommissions the slow before the job begins. The results are kept in
+the instruments' own format, one file a machine, for `planner ingest`.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from planner.clusters.remote.bootstrap import PLANNER, Equipped
 from planner.clusters.remote.ssh import HEAD, Ssh, UnreachableError, environment_script, failures, of_success
 from planner.errors import IoFailureError, PlannerError
 from planner.statistics.slow_node_screening import Screening, screen
+from planner.units import count_text
 
 _AGENT_PORT: Final = 7070
 _TOKEN: Final = "PLANNER_BENCH_TOKEN"
 _SLACK_S: Final = 120.0
-"""How much longer a benchmark may take than it measures."""
+"""Time that a benchmark may take in addition to its measuring time."""
 _LONGER: Final = 4
-"""How many times as long a network is measured where the first measurement failed."""
+"""Factor by which a network is measured for longer after a first failure."""
 _MODES: Final = 3
 SMALL_IO_RUNS: Final = 42
 _SMALL_IO_PAUSE_S: Final = 2.0
-"""What a run of the small-io suite may take beside its seconds."""
+"""Time that a run of the small-io suite may take in addition to its seconds."""
 _TRIALS_S: Final = 2.5
-"""What DiskBench spends on finding the queue depth of each mode."""
+"""DiskBench's time to find the queue depth of each mode."""
 
 _START_AGENT: Final = """\
 set -eu
@@ -50,15 +51,15 @@ done
 cat agent.log >&2
 exit 1
 """
-"""Ends the agent that a caller left who was killed: it would hold the port."""
+"""Ends an agent left by a caller that was killed: it would hold the port."""
 _END_AGENT: Final = "kill $(cat planner/agent.pid 2>/dev/null) 2>/dev/null; rm -f planner/agent.pid"
 NetworkDocument: TypeAlias = tuple[dict[str, Any], dict[str, str], dict[str, PlannerError]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How long to measure: `seconds` a run, `repeats` of each; `file_bytes` in each disk's directory (None: as
-    DiskBench chooses).
+    """Duration of measurements: `seconds` a run, `repeats` of each; `file_bytes` in each disk's directory (None:
+    DiskBench's default).
     """
 
     seconds: float = 5.0
@@ -67,7 +68,7 @@ class Effort:
 
     @property
     def disk_s(self) -> float:
-        """How long the measurement of disks takes."""
+        """Duration of the disks' measurement."""
         return _MODES * (self.repeats * self.seconds + _TRIALS_S)
 
 
@@ -82,7 +83,7 @@ class NodeRates:
     failed: dict[str, PlannerError]
 
     def screen(self) -> Screening:
-        """Return which machines to keep, by the planner's rule; one that could not be measured is not kept."""
+        """Return the machines to keep by the planner's rule; machines that could not be measured are not kept."""
         measured = {metric: dict(figures) for metric, figures in self.rates.items() if figures}
         for figures in measured.values():
             figures.update({name: math.nan for name in self.failed if name not in figures})
@@ -97,7 +98,7 @@ class NodeRates:
         return NodeRates(rates=others, failed=self.failed)
 
     def slowest(self, metric: str, nodes: Sequence[str]) -> float | None:
-        """Return the least rate among some machines; None when one of them has none."""
+        """Return the lowest rate among some machines; None when one of them has none."""
         figures = [self.rates.get(metric, {}).get(name) for name in nodes]
         rates = [rate for rate in figures if rate is not None]
         return min(rates) if rates and len(rates) == len(figures) else None
@@ -106,12 +107,12 @@ class NodeRates:
 def measure(
     ssh: Ssh, machines: Sequence[Equipped], *, effort: Effort, results_directory: Path, say: Callable[[str], None]
 ) -> NodeRates:
-    """Measure all machines and keep what the instruments wrote in the directory `results_directory`.
+    """Measure all machines and keep the instruments' results in `results_directory`.
 
-    Raises IoFailureError when the network cannot be measured at all, UnreachableError when the head is out of sight.
+    Raises IoFailureError when the network cannot be measured at all, UnreachableError when the head does not answer.
     """
     results_directory.mkdir(exist_ok=True)
-    say(f"measuring the disks of {len(machines)} machines")
+    say(f"measuring the disks of {count_text(len(machines), 'machine')}")
     disks = disk_documents(ssh, machines, effort)
     documents = of_success(disks)
     for name, document in documents.items():
@@ -124,19 +125,19 @@ def measure(
     failed = failures(disks)
     working = [machine for machine in machines if machine.name not in failed]
     if len(working) > 1:
-        say(f"measuring the network among {len(working)} machines, all to all")
+        say(f"measuring the network among {count_text(len(working), 'machine')}, all to all")
         rates["network"], silent = _network(ssh, working, effort, results_directory, say=say)
         failed |= silent
     return NodeRates(rates=rates, failed=failed)
 
 
 def cluster_sizes(nodes: int) -> int:
-    """Return how many sizes NetBench measures while doubling: 2, 4, 8, ... and all."""
+    """Return the number of cluster sizes that NetBench measures while doubling: 2, 4, 8, ... and all."""
     return max(1, math.ceil(math.log2(max(nodes, 1))))
 
 
 def disk_documents(ssh: Ssh, machines: Sequence[Equipped], effort: Effort) -> dict[str, dict[str, Any] | PlannerError]:
-    """Return what DiskBench wrote on each machine, or why it did not; all are measured at once."""
+    """Return DiskBench's result or error for each machine; all are measured at once."""
     words = ["--mode", "all", "--seconds", f"{effort.seconds:g}", "--repeats", str(effort.repeats)]
     return _on_each(ssh, machines, words, file_bytes=effort.file_bytes, within_s=effort.disk_s + _SLACK_S)
 
@@ -144,7 +145,7 @@ def disk_documents(ssh: Ssh, machines: Sequence[Equipped], effort: Effort) -> di
 def small_io_documents(
     ssh: Ssh, machines: Sequence[Equipped], *, seconds: float, file_bytes: int | None
 ) -> dict[str, dict[str, Any] | PlannerError]:
-    """Return what the small-io suite wrote on each machine, each of its runs lasting `seconds`, or why it did not.
+    """Return the small-io suite's result or error for each machine, with runs of `seconds` each.
 
     It measures one disk at a time: the first of each machine.
     """
@@ -183,12 +184,12 @@ def _network(
 def network_document(
     ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool, say: Callable[[str], None]
 ) -> NetworkDocument:
-    """Have all machines send to all, from the head, with `is_doubling` first 2, then 4, 8, ... of them. What fails is
-    measured once more, for longer: a machine that is busy for a second, or a link that carries nothing in so short a
-    time because it is slow, must not end a run.
+    """Have all machines send to all, started from the head; with `is_doubling` first 2, then 4, 8, ... of them. A
+    failed measurement is repeated once, for longer: a machine that is busy for a second, or a link too slow to carry
+    anything in the time, must not end a run.
 
-    Return what NetBench wrote, the machine at each address, and those whose agent does not start; the others do
-    without them.
+    Return NetBench's document, the machine at each address, and the machines whose agent does not start; the others are
+    measured without them.
     """
     try:
         return _measure_network(ssh, machines, effort, is_doubling=is_doubling)
@@ -201,7 +202,7 @@ def network_document(
 
 
 def _measure_network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, is_doubling: bool) -> NetworkDocument:
-    """Measure once. Agents end whatever happens, by themselves if need be."""
+    """Measure once. Agents end whatever happens, if need be at their own time limit."""
     token = secrets.token_hex(32)
     nodes = [machine.node for machine in machines]
     secret = environment_script({_TOKEN: token})
@@ -230,7 +231,7 @@ def _measure_network(ssh: Ssh, machines: Sequence[Equipped], effort: Effort, *, 
 
 
 def _require_head(outcomes: Mapping[str, object], machines: Sequence[Equipped]) -> None:
-    """Raise UnreachableError where the head is out of sight: all others are reached through it, and may be well."""
+    """Raise UnreachableError when the head does not answer: all others are reached through it, and may be well."""
     for machine in machines:
         outcome = outcomes.get(machine.name)
         if machine.node.head and isinstance(outcome, UnreachableError):
@@ -252,5 +253,5 @@ def _rate(document: dict[str, Any], mode: str, direction: str) -> float:
 
 
 def _mixed_rate(document: dict[str, Any]) -> float:
-    """The slower direction of reading and writing at once: what a shuffle would see."""
+    """Return the lower rate of simultaneous reading and writing: the rate that a shuffle would get."""
     return min(_rate(document, "mixed", direction) for direction in ("read_bytes_per_s", "write_bytes_per_s"))

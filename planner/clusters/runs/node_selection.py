@@ -1,4 +1,4 @@
-"""Selection of the nodes that work by their measurements, and the plan made again for them."""
+"""Selection of the working nodes by their measurements, and the new plan for them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from planner.schemas.plan import Candidate, Plan, Request
 from planner.statistics.slow_node_screening import Screening
 
 _HEAD_WORKS_AMONG: Final = 64
-"""The head of so many nodes works, too; assumed."""
+"""Up to this many nodes, the head works, too; assumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSelection:
-    """The machines that work, fastest first; `plan` is made for them with the rates of the slowest of them."""
+    """The working machines, fastest first; `plan` is made for them at the rates of the slowest."""
 
     working: tuple[str, ...]
     screening: Screening
@@ -31,17 +31,17 @@ class NodeSelection:
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Machines that were measured and do not work."""
+        """Machines that were measured but do not work."""
         measured = [*self.screening.kept, *(drop.node for drop in self.screening.dropped)]
         return tuple(name for name in measured if name not in self.working)
 
 
 def select_nodes(rates: NodeRates, candidate: Candidate, request: Request, *, head: str = "") -> NodeSelection:
-    """Return the nodes that work, of a cluster that was planned as `candidate`.
+    """Return the working nodes of a cluster planned as `candidate`.
 
-    These are the fastest `candidate.nodes` of those that the screening keeps. Where it keeps fewer, they work alone or
-    together with the best of the slow ones, whichever is planned to end first. Each copy of the output has a node of
-    its own. The `head` of a large cluster has enough to do without tasks: it works only where it is needed.
+    These are the fastest `candidate.nodes` that pass the screening. If fewer pass, they work alone or together with the
+    best of the slow ones, whichever is planned to finish first. Each copy of the output needs its own node. The `head`
+    of a large cluster is busy without tasks: it works only where it is needed.
 
     Raises InfeasibleError when neither choice can hold the data.
     """
@@ -79,7 +79,7 @@ def plan_for(nodes: Sequence[str], rates: NodeRates, candidate: Candidate, reque
     again = replace(
         narrowed(request, candidate, nodes=len(nodes)), assume=request.assume | measured, network_distribution=None
     )
-    overheads = replace(run_overheads.shipped(), node_sigma={})  # these are the nodes, and the slowest is known
+    overheads = replace(run_overheads.shipped(), node_sigma={})  # the slowest of these nodes is known
     model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(request.engine))
     catalogs = [load_catalog(candidate.cloud)]
     plan = recommend(again, model=model, catalogs=catalogs, overheads=overheads)

@@ -1,4 +1,4 @@
-"""The output of a run while it lies on its machines' disks: fetching it from there, or having it sent to a store."""
+"""The output of a run on its machines' disks: fetching it, or having it sent to a store."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from planner.distributed_sort.node_files.node_environment import part_name
 from planner.errors import BadInputError, IoFailureError
 
 _AT_ONCE: Final = 4
-"""Files that come at the same time, all through the head."""
+"""Files copied at the same time, all through the head."""
 
 
 def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: Path) -> Path:
     """Copy the sorted output of a run from its machines into a folder and return its manifest there. A second call
-    goes on where the first one broke off.
+    resumes an interrupted first one.
 
-    Raises BadInputError where no output lies on machines, IoFailureError for a partition that no copy gives.
+    Raises BadInputError where no output lies on machines, IoFailureError for a partition without a readable copy.
     """
     dataset, rented = _output(directory), reopen_run(directory, session, stopwatch=Stopwatch())
     try:
@@ -50,7 +50,7 @@ def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: P
 
 
 def _fetch(ssh: Ssh, partition: Partition, path: Path) -> None:
-    """Copy one partition, from the first of its copies that can be read."""
+    """Copy one partition from its first readable copy."""
     failures: list[str] = []
     for copy in partition.copies:
         if path.exists():
@@ -66,7 +66,8 @@ def _fetch(ssh: Ssh, partition: Partition, path: Path) -> None:
 def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, listening: Listening) -> str:
     """Have a run's machines send its sorted output to an object store and return the manifest's URI there.
 
-    Raises BadInputError where no output lies on machines, or where these reach no store, and what the driver reports.
+    Raises BadInputError where no output lies on machines or they reach no store, and the errors that the driver
+    reports.
     """
     _output(directory)
     rented, job = reopen_run(directory, session, stopwatch=Stopwatch()), load_job(directory)
@@ -78,7 +79,7 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
     sorted_event = json.loads((directory.path / SORTED).read_text("utf-8"))
     request = {"do": "finish", "request": {**job.order["request"], "output": to}, "sorted": sorted_event}
     with rented.ssh() as ssh:
-        manifest = rented.order_again(job, request, ssh, listening)["manifest"]
+        manifest = rented.run_another_order(job, request, ssh, listening)["manifest"]
     if not manifest.startswith(to):
         raise BadInputError(
             f"run {directory.path.name}: its job goes on; `planner cluster attach` follows it to its end"

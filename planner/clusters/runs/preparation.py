@@ -1,4 +1,4 @@
-"""From a cluster that has come up to a job that can begin: equip, measure, drop the slow, plan again, start Ray."""
+"""From a cluster that has come up to a job that is ready: equip, measure, drop the slow, plan again, start Ray."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.planning.recommendation import require_best
 from planner.schemas.plan import Candidate
-from planner.units import format_duration
+from planner.units import count_text, format_duration
 
 MEASURED: Final = "measured"
-"""In the run's directory: what the instruments wrote."""
+"""Folder of the instruments' results in the run's directory."""
 _MOST_TRIES: Final = 3
-"""How often all is done from the start, because the connection was lost: it takes minutes."""
+"""Number of tries of the whole preparation after lost connections: each takes minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A job that can begin, and what replaces its machines while it works: None where nobody prepared them just now."""
+    """A job that is ready, and the replacement of its machines while it runs (None if prepared by another process)."""
 
     job: SortJob
     replacement: Replacement | None = None
@@ -43,7 +43,7 @@ class Prepared:
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """The preparation of one run on the cluster that it got. It may be done again, by another process too."""
+    """The preparation of one run on its cluster. It can be repeated, by another process too."""
 
     run: CloudRun
     order: Order
@@ -54,11 +54,11 @@ class Preparation:
 
     @property
     def task(self) -> CloudTask:
-        """What the machines are to do."""
+        """The machines' task."""
         return self.run.task
 
     def job(self, ssh: Ssh) -> Prepared:
-        """Return the job that the head can begin now. A lost connection is awaited, and all is done again.
+        """Return the job that the head can begin now. After a lost connection, the whole preparation is repeated.
 
         Raises what `equip`, `measure` and `start_ray` raise.
         """
@@ -90,7 +90,7 @@ class Preparation:
 
     @property
     def _restart_s(self) -> float:
-        """How long a machine took until it worked."""
+        """Time that a machine took until it worked."""
         return sum(self.stopwatch.seconds.get(name, 0.0) for name in ("launch", "equip", "start Ray"))
 
     def _replacement(self, ray: RayOnNodes) -> Replacement:
@@ -112,7 +112,7 @@ class Preparation:
         return measure(ssh, machines, effort=self.task.effort, results_directory=results, say=self.session.say)
 
     def _start_ray(self, ssh: Ssh, machines: Sequence[Equipped], rates: NodeRates) -> tuple[RayOnNodes, NodeSelection]:
-        """Choose who works and start Ray there; where it does not start, the next best takes the place."""
+        """Choose the working machines and start Ray on them; the next best replaces one on which it does not start."""
         selection = self._select(rates)
         ray = self._ray(ssh, [m for m in machines if m.node.head or m.name in selection.working], selection)
         given_up: set[str] = set()
@@ -136,7 +136,7 @@ class Preparation:
         )
 
     def _equip(self, ssh: Ssh) -> tuple[Equipped, ...]:
-        """Return the machines that are ready. Raises NeverJoinedError when too few are."""
+        """Return the machines that are ready. Raises NeverJoinedError when there are too few."""
         provider, policy, say = self.session.provider, self.session.policy, self.session.say
         wait_for_head(ssh, self.cluster.head, provider, policy=policy, say=say)
         stop_ray(ssh, self.cluster.nodes)
@@ -152,11 +152,11 @@ class Preparation:
         needed = self.cluster.place.choice.nodes
         if len(equipment.ready) < needed:
             reasons = [f"{name}: {why.message}" for name, why in failed.items()]
-            raise NeverJoinedError(f"{len(equipment.ready)} machines are ready; {needed} needed", reasons)
+            raise NeverJoinedError(f"{count_text(len(equipment.ready), 'machine')} ready; {needed} needed", reasons)
         return equipment.ready
 
     def _select(self, rates: NodeRates) -> NodeSelection:
-        """Choose who works, say why, and set the new plan beside the old one."""
+        """Choose the working machines, report the reasons, and report the new plan next to the old one."""
         say, old = self.session.say, self._planned_candidate()
         selection = select_nodes(rates, old, self.task.plan.request, head=self.cluster.head.id)
         for limit in selection.screening.limits:
@@ -174,7 +174,7 @@ class Preparation:
         return selection
 
     def _planned_candidate(self) -> Candidate:
-        """Return what of the plan the machines were launched for."""
+        """Return the candidate of the plan for which the machines were launched."""
         choice = self.cluster.place.choice
         return next(
             candidate
@@ -186,12 +186,12 @@ class Preparation:
     def _end(self, names: Sequence[str]) -> None:
         gone = [node for node in self.cluster.nodes if node.id in names]
         if gone:
-            self.session.say(f"ending {len(gone)} machines: {', '.join(names)}")
+            self.session.say(f"ending {count_text(len(gone), 'machine')}: {', '.join(names)}")
             self.session.provider.terminate(gone)
             self.directory.note("ended", nodes=list(names))
 
     def _store(self) -> dict[str, str]:
-        """The object store that machines reach without a way to the world is that of their own region."""
+        """Return the environment for the object store. Without Internet access, machines reach only their region's."""
         region = {"AWS_REGION": self.cluster.place.region} if self.order.cloud == "aws" and self.order.staging else {}
         return {**region, **self.run.store}
 
@@ -210,7 +210,7 @@ class Preparation:
         }
 
     def _machine(self, selection: NodeSelection, rates: NodeRates) -> dict[str, Any]:
-        """The slowest of those that worked, in the rates that the plan was made with."""
+        """Return the slowest rates of the working machines, with which the plan was made, and the machines dropped."""
         slowest = {metric: rates.slowest(metric, selection.working) for metric in rates.rates}
         return {
             "instance_type": self.cluster.place.choice.instance_type,

@@ -1,4 +1,4 @@
-"""Ray on the machines of a run, and the sort driven from the head: everything by SSH, nothing open to the world."""
+"""Ray on the machines of a run, and the sort driven from the head: everything by SSH, nothing open to the Internet."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from planner.schemas.plan import DiskSplit
 
 _RAY: Final = "planner/venv/bin/ray"
 ENVIRONMENT: Final = "planner/ray.env"
-"""On the head, readable by its user alone: what a driver needs, the token among it. It ends with the machine."""
+"""File on the head with the driver's environment, including the token; only its user can read it. It ends with the
+machine.
+"""
 _LONGEST_START_S: Final = 180.0
 _MOST_STARTS: Final = 3
 _STORE_SHARE: Final = 0.3
 _SORT_SHARE: Final = 0.4
-"""Of a machine's memory: Ray's object store, and the sort; the rest is the system's and the page cache's."""
+"""Shares of a machine's memory for Ray's object store and the sort; the rest is for the system and the page cache."""
 
 _KEEP: Final = """\
 umask 077
@@ -42,8 +44,8 @@ _START: Final = """\
 
 @dataclass(frozen=True, kw_only=True)
 class RayOnNodes:
-    """Ray on the `machines`; those not `working` do nothing (a head that is too slow). It did not start where `failed`
-    says.
+    """Ray on the `machines`; those not `working` get no tasks (a head that is too slow). `failed` has the machines on
+    which it did not start.
     """
 
     start: _Start
@@ -53,17 +55,17 @@ class RayOnNodes:
 
     @property
     def address(self) -> str:
-        """Where a driver on the head finds the cluster."""
+        """Address of the cluster for a driver on the head."""
         return self.start.cluster.address
 
     @property
     def memory_bytes(self) -> int:
-        """What the sort may take of each machine's memory."""
+        """Memory that the sort may take of each machine."""
         return int(self.start.memory_bytes * _SORT_SHARE)
 
     def add_nodes(self, others: Sequence[Equipped]) -> RayOnNodes:
-        """Start Ray on further machines, all at once, and return the cluster with those where it does. A head that does
-        nothing gets a second Ray node of its own, which works.
+        """Start Ray on further machines, all at once, and return the cluster with those on which it starts. A head
+        without tasks gets a second Ray node, which works.
         """
         by_name = {machine.name: machine for machine in others}
         outcomes = self.start.ssh.each(
@@ -84,11 +86,11 @@ for process in $(pgrep -f 'raylet|gcs_server' || true); do
   if tr '\\0' '\\n' 2>/dev/null <"/proc/$process/environ" | grep -qxF "HOME=$HOME"; then kill -9 "$process" || true; fi
 done
 """
-"""Ends what an earlier preparation started under this login: with a node's raylet all its workers end."""
+"""Ends the processes of an earlier preparation under this login: all workers of a node end with its raylet."""
 
 
 def stop_ray(ssh: Ssh, nodes: Sequence[Node]) -> None:
-    """End Ray on all machines that answer, where it runs."""
+    """End Ray on all machines that answer."""
     ssh.each(nodes, lambda node: ssh.run(node.id, _STOP, within_s=_LONGEST_START_S))
 
 
@@ -102,11 +104,11 @@ def start_ray(
     store: Mapping[str, str] | None = None,
 ) -> RayOnNodes:
     """Start Ray on the head, then on all others at once. `memory_bytes` of each machine may be used, all otherwise.
-    Disks hold input and output, or intermediate files, as `split` says; without it all hold both. `store` is the
+    Disks hold input and output, or intermediate files, as given by `split`; without it all hold both. `store` is the
     environment in which tasks reach an object store: it may be secret, and is not written anywhere.
 
-    What fails is tried again; machines where it does not succeed are named in `failed`. Raises IoFailureError with what
-    Ray said when the head is one of them.
+    Failed starts are retried; machines on which they never succeed are in `failed`. Raises IoFailureError with Ray's
+    message when the head is one of them.
     """
     head = next(machine for machine in machines if machine.node.head)
     start = _Start(
@@ -125,7 +127,7 @@ def start_ray(
 
 @dataclass(frozen=True, kw_only=True)
 class _Start:
-    """How Ray is started on each machine of a cluster; `lent` may be secret."""
+    """Settings for starting Ray on each machine of a cluster; `lent` may be secret."""
 
     ssh: Ssh
     cluster: RayCluster
@@ -137,15 +139,15 @@ class _Start:
         return _ray_node(machine, working=is_working, memory_bytes=self.memory_bytes, split=self.split)
 
     def join(self, machine: Equipped) -> str:
-        """Start Ray on a machine that works, and join it to the head."""
+        """Start Ray on a working machine and join it to the head."""
         ray_node = self.settings(machine, is_working=True)
         script = _script(self.cluster, ray_node, worker_command(ray_node, self.cluster, program=_RAY))
-        # The head's own second Ray node must not end the first, which has the cluster.
+        # The head's second Ray node must not end the first, which runs the cluster.
         return self.run_script(machine.name, self.lent + script, undo="" if machine.node.head else _STOP)
 
     def run_script(self, name: str, script: str, *, undo: str = _STOP) -> str:
-        """Run a script that starts Ray, several times if need be: after `undo`, as Ray may have started though the
-        connection was lost before it said so.
+        """Run a script that starts Ray, several times if need be. Retries run `undo` first, since Ray may have started
+        although the connection was lost before the answer.
         """
         for number in range(_MOST_STARTS - 1):
             with suppress(IoFailureError):
@@ -172,5 +174,7 @@ def _environment(cluster: RayCluster, node: RayNode) -> str:
 
 
 def _script(cluster: RayCluster, node: RayNode, command: list[str]) -> str:
-    """Ray's daemons outlive the command that starts them; if they held its output, SSH would wait for them."""
+    """Return the script that starts Ray. Its daemons outlive the command; if they held its output, SSH would wait for
+    them.
+    """
     return _environment(cluster, node) + _START.format(command=shlex.join(command), log=_LOG)

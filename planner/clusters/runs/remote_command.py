@@ -1,4 +1,4 @@
-"""A command of the user's own on the machines of a run, whatever else they do meanwhile."""
+"""A user's command on the machines of a run, whatever else they do meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Hear = Callable[[Node, Outcome | PlannerError], None]
 
 
 def shell_line(words: Sequence[str]) -> str:
-    """Return what a shell is told: one word is a line of it, several are a command and its arguments."""
+    """Return the line for a shell: one word is a whole line, several are a command and its arguments."""
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
@@ -32,11 +32,12 @@ def run_everywhere(
     within_s: float,
     hear: Hear,
 ) -> None:
-    """Run a command on all machines of a run at once, or on the head. `hear` is told of each as it ends: how, or why
-    it did not run. A machine runs it only if it has the host key that it wrote to its console.
+    """Run a command on all machines of a run at once, or on the head. `hear` receives each machine's outcome as it
+    ends, or the reason that it did not run. A machine runs the command only if it has the host key that it wrote to its
+    console.
 
-    Machines that have just come up are waited for. Raises BadInputError for a run without machines, UnreachableError
-    when its head does not answer.
+    Waits for machines that have just come up. Raises BadInputError for a run without machines, UnreachableError when
+    its head does not answer.
     """
     rented = reopen_run(directory, session, stopwatch=Stopwatch())
     nodes = rented.cluster.nodes[:1] if only_head else rented.cluster.nodes
@@ -47,7 +48,7 @@ def run_everywhere(
 def run_on(
     ssh: Ssh, nodes: Sequence[Node], line: str, provider: Provider, *, policy: RetryPolicy, within_s: float, hear: Hear
 ) -> None:
-    """Run a line of shell on machines of which the head, through which others are reached, is the first."""
+    """Run a line of shell on machines; the first must be the head, through which the others are reached."""
     failed = verify_host_keys(ssh, nodes, provider, policy=policy)
     if nodes[0].id in failed:
         raise IoFailureError(f"{nodes[0].id}: the head's host key is not on its console, so no machine is spoken to")
@@ -59,7 +60,7 @@ def run_on(
 
     def tell(node: Node) -> None:
         try:
-            wait_for_answer(ssh, node.id, policy=policy)  # the line itself is run once
+            wait_for_answer(ssh, node.id, policy=policy)  # the line itself must run only once
             hear(node, ssh.outcome(node.id, f"{line}\n", within_s=within_s))
         except PlannerError as error:
             hear(node, error)

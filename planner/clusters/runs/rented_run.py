@@ -1,5 +1,5 @@
-"""The course of a run on a cluster that has come up: its job is begun, followed and accounted for, and all is taken
-down, unless the machines alone have the result or nobody can see how they fare.
+"""The course of a run on a cluster that has come up: begin its job, follow it, account for it, and take all down,
+unless only the machines have the result or the head cannot be reached.
 """
 
 from __future__ import annotations
@@ -33,17 +33,15 @@ REPORT: Final = "report.json"
 MANIFEST: Final = "output.json"
 SORTED: Final = "sorted.json"
 LOG: Final = "driver.log"
-"""In the run's directory: its report, where each partition of the output lies, what the sort came to, and what the
-driver said.
-"""
+"""Files in the run's directory: its report, each output partition's place, the sort's result, and the driver's log."""
 
 _ENDED_BY_POWER_OFF: Final = ("aws",)
-"""Clouds where a machine that powers itself off is gone. Elsewhere it would cost money until it expires."""
+"""Clouds where a machine that powers itself off is deleted. Elsewhere it would cost money until it expires."""
 KEEPING: Final = "--output stores it, and --keep leaves the machines for `planner cluster fetch`"
-"""How a run keeps its output."""
+"""Hint on how a run keeps its output."""
 _END_EARLY_S: Final = 120.0
 _MOST_EARLY: Final = 0.1
-"""So long before the machines' end a run ends in order, but no more than this share of the time that it has."""
+"""A run ends in order _END_EARLY_S before its machines do, or this share of its time left, if that is less."""
 Listening = Callable[[], AbstractContextManager[OnEvent]]
 
 
@@ -53,8 +51,8 @@ class OutOfTimeError(IoFailureError):
 
 @dataclass(frozen=True, kw_only=True)
 class RentedRun:
-    """A run on the cluster that it got. `is_attached` says that another process began it: an interrupt then only leaves
-    it. `follows_another` says that the machines have done another job before.
+    """A run on its cluster. `is_attached` means that another process began it: an interrupt then only leaves it.
+    `follows_another` means that the machines have done another job before.
     """
 
     order: Order
@@ -69,7 +67,7 @@ class RentedRun:
         self, prepared: Callable[[Ssh], Prepared], *, keep: bool, listening: Listening, is_detached: bool = False
     ) -> RunReport | None:
         """Begin the job that `prepared` returns, follow it to its end, take the cluster down unless `keep`, and return
-        the report. `is_detached` returns None as soon as the job has begun: the head goes on alone.
+        the report. With `is_detached`, return None as soon as the job has begun: the head goes on alone.
         """
         try:
             with self.ssh() as ssh, self._time_limit(ssh):
@@ -77,7 +75,7 @@ class RentedRun:
                 job, head = begun.job, self.head_job(ssh)
                 self._begin(job, head)
                 if is_detached:
-                    self.session.say(_goes_on_text(self.order))
+                    self.session.say(_continues_text(self.order))
                     return None
                 with begun.replacement.run_in_background(ssh) if begun.replacement else nullcontext():
                     done = self._result(job, head, listening)
@@ -91,7 +89,7 @@ class RentedRun:
 
     @contextmanager
     def _time_limit(self, ssh: Ssh) -> Iterator[None]:
-        """Raise TimeIsUp in the body shortly before the machines end by themselves."""
+        """Raise TimeIsUp in the body shortly before the machines shut down automatically."""
         left_s = (self.order.expires_at - datetime.now(UTC)).total_seconds()
         timer = threading.Timer(max(0.0, left_s - min(_END_EARLY_S, _MOST_EARLY * left_s)), ssh.give_up)
         timer.daemon = True
@@ -102,7 +100,7 @@ class RentedRun:
             timer.cancel()
 
     def _end_out_of_time(self) -> OutOfTimeError:
-        """Stop the job, take everything down, and return what to raise: what is lost, and what is not."""
+        """Stop the job, take everything down, and return the error to raise, with what is lost and what remains."""
         ends_at = f"{self.order.expires_at:%Y-%m-%d %H:%M} UTC"
         self.session.say(f"the run ends: its machines end by themselves at {ends_at}")
         job = load_job(self.directory)
@@ -123,22 +121,22 @@ class RentedRun:
         )
 
     def _losses(self, job: SortJob | None) -> list[str]:
-        """Return what goes with the machines, and what stays."""
+        """Return lines on what is lost with the machines and what stays."""
         output, log = "" if job is None else job.order["request"].get("output", ""), self.directory.path / LOG
         lost = "the sorted output, which lay on their disks" if self._has_result() else "what they had sorted"
         kept = [f"what was written below {output} so far stays there, without a manifest"] if output else []
         return [f"lost: {lost}", *kept, *([f"the driver's log: {log}"] if log.exists() else [])]
 
     def ssh(self) -> Ssh:
-        """Return the way to the machines."""
+        """Return the SSH access to the machines."""
         return Ssh(self.cluster.nodes, directory=self.directory.path, key=self.directory.key, jump=self.order.jump)
 
     def head_job(self, ssh: Ssh) -> HeadJob:
-        """Return the job on the head, whether it has begun or not."""
+        """Return the job on the head, begun or not."""
         return HeadJob(ssh=ssh, policy=self.session.policy, say=self.session.say)
 
     def _begin(self, job: SortJob, head: HeadJob) -> None:
-        """Begin the job, or see that it has begun. It is on record here before it can be there."""
+        """Begin the job unless it has begun. It is recorded here before it starts there."""
         save_job(job, self.directory)
         self._begin_on(head, job, job.order, after_another=self.follows_another)
         self.directory.note("job")
@@ -148,7 +146,7 @@ class RentedRun:
         head.begin(order, address=job.address, ends_unclaimed=ends_unclaimed, after_another=after_another)
 
     def _result(self, job: SortJob, head: HeadJob, listening: Listening) -> dict[str, Any]:
-        """Return what the job comes to. Where it failed after its sort, whoever attaches has the rest tried again."""
+        """Return the job's result. If it failed after its sort, an attached process retries the remaining steps."""
         try:
             return self._follow(head, listening)
         except OutOfSightError:
@@ -159,16 +157,18 @@ class RentedRun:
                 raise
             self.session.say(f"{error}\ntrying again what follows the sort")
         order = {"do": "finish", "request": job.order["request"], "sorted": json.loads(stored.read_text("utf-8"))}
-        return self._do_again(job, order, head, listening)
+        return self._run_another_order(job, order, head, listening)
 
-    def order_again(self, job: SortJob, order: dict[str, Any], ssh: Ssh, listening: Listening) -> dict[str, Any]:
+    def run_another_order(self, job: SortJob, order: dict[str, Any], ssh: Ssh, listening: Listening) -> dict[str, Any]:
         """Have the head carry out another order once its job has ended, and return the result."""
         head = self.head_job(ssh)
-        done = self._do_again(job, order, head, listening)
+        done = self._run_another_order(job, order, head, listening)
         head.claim()
         return done
 
-    def _do_again(self, job: SortJob, order: dict[str, Any], head: HeadJob, listening: Listening) -> dict[str, Any]:
+    def _run_another_order(
+        self, job: SortJob, order: dict[str, Any], head: HeadJob, listening: Listening
+    ) -> dict[str, Any]:
         self._begin_on(head, job, order, after_another=True)
         return self._follow(head, listening)
 
@@ -195,7 +195,7 @@ class RentedRun:
         return job.report(done)
 
     def _hear(self, event: dict[str, Any], on_event: OnEvent) -> None:
-        """Keep where the output lies as soon as that is known, and pass the event on."""
+        """Record the place of the output as soon as it is known, and pass the event on."""
         if event["event"] == "sorted":
             write_manifest(dataset_of(event["dataset"]), self.directory.path / MANIFEST)
             replace_file(self.directory.path / SORTED, json.dumps(event))
@@ -203,12 +203,12 @@ class RentedRun:
         on_event(event)
 
     def _keep_log(self, head: HeadJob) -> None:
-        """Keep what the driver said before its machine goes."""
+        """Keep the driver's log before its machine ends."""
         with suppress(IoFailureError):
             (self.directory.path / LOG).write_text(head.log(), encoding="utf-8")
 
     def _head_is_gone(self) -> bool:
-        """Say whether the cloud proves that the head works no more. A cloud that cannot be asked does not say so."""
+        """Return whether the cloud proves that the head no longer works; False if the cloud cannot be asked."""
         head, session = self.cluster.head, self.session
         account = Reconciliation.of(self.directory, provider=session.provider, policy=session.policy)
         try:
@@ -225,7 +225,7 @@ class RentedRun:
             self._end_interrupted(error)
         self.session.say(f"the run ends: {error}")
         if isinstance(error, OutOfSightError):
-            self.session.say(_goes_on_text(self.order))
+            self.session.say(_continues_text(self.order))
         elif self._has_result():
             self.session.say(self._result_text())
         elif keep:
@@ -235,7 +235,7 @@ class RentedRun:
 
     def _end_interrupted(self, error: BaseException) -> None:
         if self.is_attached:
-            raise InterruptedRunError(f"left; {_goes_on_text(self.order)}") from error
+            raise InterruptedRunError(f"left; {_continues_text(self.order)}") from error
         self.session.say("the run ends: interrupted")
         if self.follows_another:
             raise InterruptedRunError(f"interrupted; {_kept_text(self.order)}") from error
@@ -245,12 +245,12 @@ class RentedRun:
         ) from error
 
     def _has_result(self) -> bool:
-        """Say whether the machines alone have a sorted output."""
+        """Return whether a sorted output exists only on the machines."""
         job = load_job(self.directory)
         return job is not None and (self.directory.path / MANIFEST).exists() and not is_in_place(job.first_plan)
 
     def _result_text(self) -> str:
-        """Say where the output is and how to fetch it."""
+        """Return text on where the output is and how to fetch it."""
         return (
             f"the sort is done and its output lies on the machines. Try the rest again: planner cluster attach "
             f"{self.order.run}. Or {_saving_text(self.order)}\n{_kept_text(self.order)}"
@@ -270,7 +270,7 @@ class RentedRun:
         return self._add_cost(report, job)
 
     def _add_cost(self, report: RunReport, job: SortJob) -> RunReport:
-        """Return the report with all steps so far and what they cost, and write it into the run's directory."""
+        """Return the report with all steps so far and their cost, and write it into the run's directory."""
         bill = bill_of(self.directory.events(), now=datetime.now(UTC))
         cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=job.predicted_usd)
         whole = replace(report, steps_s=dict(self.stopwatch.seconds), cost=cost)
@@ -287,12 +287,12 @@ def output_on_machines(directory: RunDirectory) -> Dataset | None:
 
 
 def is_unsaved(directory: RunDirectory) -> bool:
-    """Say whether the sorted output of a run goes with its machines."""
+    """Return whether the sorted output of a run would be lost with its machines."""
     last = [event.what for event in directory.events() if event.what in ("output", "saved", "down")][-1:]
     return last == ["output"] and output_on_machines(directory) is not None
 
 
-def _goes_on_text(order: Order) -> str:
+def _continues_text(order: Order) -> str:
     return (
         f"run {order.run} goes on by itself, and its machines end at {order.expires_at:%Y-%m-%d %H:%M} UTC at the "
         f"latest. Its result: planner cluster attach {order.run}; its end: planner cluster down {order.run}"

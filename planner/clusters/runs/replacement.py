@@ -1,8 +1,8 @@
-"""Machines that are lost while a run works, and others that take their place. Spot machines are replaced by spot ones
-while there is time for another loss, and on demand when the machines' own end comes near; others are on demand.
+"""Replacement of machines lost while a run works. Spot machines are replaced by spot ones while there is time for
+another loss, and on demand when the machines' own end comes near; others are replaced on demand.
 
-Whoever follows the run does this. A machine that takes another's place is there for the next step that begins, or that
-is done again because of the loss; a sort that is under way goes on with those that it has.
+The process that follows the run does this. A replacement joins the next step that begins, or a step repeated because of
+the loss; a running sort goes on with the machines it has.
 """
 
 from __future__ import annotations
@@ -28,50 +28,53 @@ from planner.clusters.remote.bootstrap import equip_from, verify_host_keys
 from planner.clusters.remote.ssh import Ssh, TimeIsUp
 from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
-from planner.clusters.spot.availability import Seen, SpotRates
+from planner.clusters.spot.availability import SpotHistory, SpotRates
 from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
 from planner.errors import PlannerError, ProviderRefusedError
+from planner.units import count_text
 
 _POLLS_PER_LOOK: Final = 6
 _USUAL_SHARE: Final = 0.35
-"""Of the on-demand price, where that is not known; assumed."""
+"""Spot price as a share of the on-demand price, where the latter is unknown; assumed."""
 _LONGEST_PAUSE_S: Final = 600.0
-"""Between two requests for machines that a cloud does not have."""
+"""Longest pause between two requests for machines that a cloud does not have."""
 _FIRST_ROUND: Final = 1000
-"""Launches of a cluster's beginning have lower numbers."""
+"""Number of the first replacement; launches of a new cluster have lower numbers."""
 
 
 @dataclass(kw_only=True)
 class _Machines:
-    """The machines that work, how many are to be replaced, and what was seen of spot ones."""
+    """The working machines, the number to be replaced, and the history of spot machines."""
 
     ray: RayOnNodes
     members: dict[str, Node]
     missing: int = 0
     work_left_s: float
-    seen: Seen = field(default_factory=Seen)
+    seen: SpotHistory = field(default_factory=SpotHistory)
     has_spot: bool = True
     pause_s: dict[str, float] = field(default_factory=dict)
-    ask_again_s: dict[str, float] = field(default_factory=dict)
+    retry_at_s: dict[str, float] = field(default_factory=dict)
 
-    def may_ask(self, pricing: str) -> bool:
-        """Say whether machines may be asked for: not while a refusal is fresh."""
-        return time.monotonic() >= self.ask_again_s.get(pricing, 0.0)
+    def may_request(self, pricing: str) -> bool:
+        """Return whether machines may be requested: not shortly after a refusal."""
+        return time.monotonic() >= self.retry_at_s.get(pricing, 0.0)
 
-    def refused(self, pricing: str, refusal: ProviderRefusedError | None, *, look_s: float) -> None:
-        """Remember a refusal, None for none: a lack of capacity holds for a look, then twice as long each time, all
-        others for the rest of the run.
+    def refused(self, pricing: str, refusal: ProviderRefusedError | None, *, decide_every_s: float) -> None:
+        """Remember a refusal, or None for success: a lack of capacity holds for one look, then twice as long each time,
+        any other refusal for the rest of the run.
         """
         passes = isinstance(refusal, NoCapacityError)
-        self.pause_s[pricing] = min(2 * self.pause_s.get(pricing, look_s / 2), _LONGEST_PAUSE_S) if passes else 0.0
+        self.pause_s[pricing] = (
+            min(2 * self.pause_s.get(pricing, decide_every_s / 2), _LONGEST_PAUSE_S) if passes else 0.0
+        )
         pause_s = math.inf if refusal and not passes else self.pause_s[pricing]
-        self.ask_again_s[pricing] = time.monotonic() + pause_s
+        self.retry_at_s[pricing] = time.monotonic() + pause_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement:
-    """Replaces the machines of one run, but not its head. 95 of 100 such runs work for `work_s` from now on; a new
-    machine works after `restart_s`. `rates` are those of one spot machine.
+    """Replaces the machines of one run, but not its head. `work_s` is the 95th percentile of the work from now on; a
+    new machine works after `restart_s`. `rates` are those of one spot machine.
     """
 
     run: CloudRun
@@ -86,12 +89,12 @@ class Replacement:
 
     @cached_property
     def account(self) -> Reconciliation:
-        """What is known of the run's machines."""
+        """Known state of the run's machines."""
         return Reconciliation.of(self.directory, provider=self.session.provider, policy=self.session.policy)
 
     @contextmanager
     def run_in_background(self, ssh: Ssh) -> Iterator[None]:
-        """Replace machines while the body runs; nothing is under way any more when it has ended."""
+        """Replace machines while the body runs; no replacement continues afterwards."""
         over = threading.Event()
         thread = threading.Thread(target=self._keep, args=(ssh, over), daemon=True)
         thread.start()
@@ -104,22 +107,22 @@ class Replacement:
                 thread.join(0.5)
 
     @property
-    def _look_s(self) -> float:
+    def _decide_every_s(self) -> float:
         return _POLLS_PER_LOOK * self.session.policy.poll_s
 
     def _keep(self, ssh: Ssh, over: threading.Event) -> None:
         working = {machine.name: machine.node for machine in self.ray.machines if not machine.node.head}
         machines = _Machines(ray=self.ray, members=working, work_left_s=self.work_s)
-        while not over.wait(self._look_s):
+        while not over.wait(self._decide_every_s):
             try:
-                self._look(ssh, machines, over)
+                self._replace_lost_machines(ssh, machines, over)
             except TimeIsUp:
                 return
             except PlannerError as error:
                 self.session.say(f"machines cannot be looked at, or replaced, now: {error}")
 
-    def _look(self, ssh: Ssh, machines: _Machines, over: threading.Event) -> None:
-        """Notice what was taken back, and replace it if it is time to."""
+    def _replace_lost_machines(self, ssh: Ssh, machines: _Machines, over: threading.Event) -> None:
+        """Notice lost machines, and replace them if it is time to."""
         self._notice_losses(machines)
         if machines.missing:
             action = self._decide(machines)
@@ -136,14 +139,16 @@ class Replacement:
         lost = [name for name in machines.members if name in ended]
         was_up, whole = machines.has_spot, len(machines.members) + machines.missing
         machines.has_spot = was_up and not lost
-        machines.seen = machines.seen.extend(was_up=was_up, for_s=self._look_s, is_up=machines.has_spot)
+        machines.seen = machines.seen.extend(was_up=was_up, for_s=self._decide_every_s, is_up=machines.has_spot)
         if lost:
             self.session.say(f"{'taken back' if self.cluster.place.choice.is_spot else 'lost'}: {', '.join(lost)}")
             self.session.provider.terminate([node for node in nodes if node.id in lost and node.state == "stopped"])
             self.directory.note("ended", nodes=lost)
             machines.missing += len(lost)
             machines.members = {name: node for name, node in machines.members.items() if name not in ended}
-        machines.work_left_s = max(0.0, machines.work_left_s - self._look_s * len(machines.members) / max(1, whole))
+        machines.work_left_s = max(
+            0.0, machines.work_left_s - self._decide_every_s * len(machines.members) / max(1, whole)
+        )
         machines.has_spot = True  # until an attempt shows otherwise
 
     def _decide(self, machines: _Machines) -> Action:
@@ -154,10 +159,10 @@ class Replacement:
         head = choice.head_usd_per_hour
         job = SpotJob(
             work_s=max(self.work_s, machines.work_left_s),
-            deadline_s=max(left_s, self._look_s),
+            deadline_s=max(left_s, self._decide_every_s),
             restart_s=self.restart_s,
             spot_share=min(1.0, choice.price_usd_per_hour / head) if head else _USUAL_SHARE,
-            look_s=self._look_s,
+            decide_every_s=self._decide_every_s,
         )
         moment = Moment(
             on="wait", spot_available=machines.has_spot, work_left_s=machines.work_left_s, time_left_s=left_s
@@ -165,15 +170,15 @@ class Replacement:
         return decide(job, moment, self.rates.update(machines.seen))
 
     def _try(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
-        """Replace what is missing, unless the cloud has said no lately."""
-        return machines.may_ask(pricing) and self._replace(ssh, machines, over, pricing=pricing)
+        """Replace the missing machines, unless the cloud has refused lately."""
+        return machines.may_request(pricing) and self._replace(ssh, machines, over, pricing=pricing)
 
     def _replace(self, ssh: Ssh, machines: _Machines, over: threading.Event, *, pricing: str) -> bool:
-        """Launch as many machines as are missing, let those join that come, and end the others; say whether there was
-        room for all.
+        """Launch the missing machines, let those that come up join, and end the others; return whether there was
+        capacity for all.
         """
-        place, wanted = self._place(pricing), machines.missing
-        self.session.say(f"replacing {wanted} machines: {pricing}")
+        place, wanted = self._with_pricing(pricing), machines.missing
+        self.session.say(f"replacing {count_text(wanted, 'machine')}: {pricing}")
         launches = sum(event.what == "intent" for event in self.directory.events())
         before = {resource.id for resource in self.directory.ordered()}
         refusal: ProviderRefusedError | None = None
@@ -191,11 +196,11 @@ class Replacement:
                     self._join(ssh, machines, running)
             finally:
                 self._end(new - set(machines.members))
-        machines.refused(pricing, refusal, look_s=self._look_s)
+        machines.refused(pricing, refusal, decide_every_s=self._decide_every_s)
         return refusal is None
 
     def _end_strangers(self, nodes: Sequence[Node]) -> None:
-        """End machines that a call without an answer has launched: nobody waits for them."""
+        """End machines launched by a call that got no answer: no process waits for them."""
         ordered = {resource.id for resource in self.directory.ordered()}
         strangers = {node.id for node in nodes if node.state != "ended"} - ordered
         if strangers:
@@ -203,15 +208,15 @@ class Replacement:
             self._end(strangers)
 
     def _end(self, names: Collection[str]) -> None:
-        """End machines that did not join, whatever a listing shows of them: others are launched in their place."""
+        """End machines that did not join, whatever state a listing shows: others are launched in their place."""
         nodes = [node for node in self._nodes() if node.id in names]
         if gone := [node for node in nodes if node.state != "ended"]:
             self.session.provider.terminate(gone)
         if nodes:
             self.directory.note("ended", nodes=[node.id for node in nodes])
 
-    def _place(self, pricing: str) -> Place:
-        """Return the run's place for machines that are bought so, and note what one costs."""
+    def _with_pricing(self, pricing: str) -> Place:
+        """Return the run's place with this pricing, and record a machine's price."""
         place = replace(self.cluster.place, choice=replace(self.cluster.place.choice, pricing=pricing))
         choice = place.choice
         on_demand = pricing == "on-demand"
@@ -230,7 +235,7 @@ class Replacement:
         return self.account.nodes(region=self.cluster.place.region)
 
     def _running(self, new: Collection[str], over: threading.Event) -> list[Node]:
-        """Return the new machines that run, when none is starting or time is up."""
+        """Return the new machines that run, once none is starting or time is up."""
         nodes: list[Node] = []
         for _ in self.session.policy.polls(self.session.policy.join_s if new else 0.0):
             nodes = [node for node in self._nodes() if node.id in new]
@@ -239,7 +244,7 @@ class Replacement:
         return [node for node in nodes if node.state == "running"]
 
     def _join(self, ssh: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
-        """Equip machines and start Ray there; those where it fails stay missing."""
+        """Equip machines and start Ray on them; those that fail stay missing."""
         policy, provider = self.session.policy, self.session.provider
         ssh.write((self.cluster.head, *machines.members.values(), *new))
         failed = verify_host_keys(ssh, new, provider, policy=policy) if self.run.task.is_lent else {}

@@ -1,4 +1,4 @@
-"""The report of a cluster's run: measured beside planned."""
+"""The report of a cluster's run: measured next to planned."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from planner.errors import BadInputError
 from planner.planning.recommendation import require_best
 from planner.schemas.plan import Candidate, PhaseEstimate, Plan
 from planner.schemas.run_report import Check, PhaseComparison, RunReport, StagingComparison
+from planner.units import format_exact_size
 
 _VERBS: Final = {"stage in": "read", "stage out": "write"}
 
@@ -19,8 +20,8 @@ _VERBS: Final = {"stage in": "read", "stage out": "write"}
 def cluster_report(
     plan: Plan, *, machine: dict[str, Any], done: dict[str, Any], vcpus: float | None = None
 ) -> RunReport:
-    """Return the report of a run whose driver answered `done`; `machine` is what was measured beforehand, `vcpus` the
-    processors that all nodes share, where it is not each node that has those it offers.
+    """Return the report of a run whose driver answered `done`; `machine` has the measurements made before, `vcpus` the
+    processors that all nodes share, if not each node has its own.
     """
     best = require_best(plan)
     if vcpus is None:
@@ -46,8 +47,8 @@ def cluster_report(
 def staging_comparison(
     planned: Candidate, name: str, *, place: str, measured_s: float, bytes: int, requests: int
 ) -> StagingComparison:
-    """Set a step of staging beside its lines of the planned bill: machines by their seconds, requests by their number,
-    traffic by its bytes, which are those of the plan.
+    """Compare a step of staging with its lines of the planned bill: machines by their seconds, requests by their
+    number, traffic by its bytes, which are those of the plan.
     """
     lines = {line.name: line for line in planned.bill if line.name.partition(":")[0] == name}
     usd = {line_name: line.usd for line_name, line in lines.items()}
@@ -72,7 +73,7 @@ def staging_comparison(
 
 
 def _total(usd: Mapping[str, float | None]) -> float | None:
-    """Return the sum of a bill's lines; None where one of them, or all, are unknown."""
+    """Return the sum of a bill's lines; None if there are none or any is unknown."""
     amounts = [amount for amount in usd.values() if amount is not None and not math.isnan(amount)]
     return sum(amounts) if usd and len(amounts) == len(usd) else None
 
@@ -113,18 +114,18 @@ NETWORK: Final = "network"
 DISKS: Final = "disks"
 
 Samples = Mapping[str, Sequence[Mapping[str, float]]]
-"""By node, samples in order of `at_s`, each of which holds the means since the one before."""
+"""Samples by node, in order of `at_s`; each holds the means since the one before."""
 
 
 def utilisation(
     samples: Samples, stretches: Sequence[Mapping[str, Any]], *, rates_bytes_per_s: Mapping[str, float], vcpus: float
 ) -> dict[str, float]:
-    """Return the share of each resource that was in use, all nodes together, during a phase's `stretches` (`start_s`
-    and `end_s` of each): 1 is all of it.
+    """Return the used share of each resource, over all nodes, during a phase's `stretches` (`start_s` and `end_s` of
+    each): 1 is all of it.
 
-    `rates_bytes_per_s` are what a node's NETWORK and DISKS can do, `vcpus` those of all nodes together. The network
-    counts in its busier direction; disks by all that was read and written. A resource whose rate is not known is left
-    out, and nothing is known when no sample was taken. SoCC 2015, Figure 11 reads the bottleneck off such samples.
+    `rates_bytes_per_s` are a node's rates of NETWORK and DISKS, `vcpus` the number of all nodes together. The network
+    counts in its busier direction; disks by the sum of reads and writes. A resource without a known rate is left out;
+    without samples the result is empty. SoCC 2015, Figure 11 reads the bottleneck off such samples.
     """
     inside = [
         sample
@@ -147,7 +148,7 @@ def utilisation(
 
 
 def bottleneck(shares: Mapping[str, float]) -> str | None:
-    """Return the busiest resource; None when nothing is known."""
+    """Return the busiest resource; None without shares."""
     return max(shares, key=lambda name: shares[name]) if shares else None
 
 
@@ -157,5 +158,6 @@ _RECORD_BYTES: Final = Layout().record_size
 def record_count(data_bytes: int) -> int:
     """Return the records in `data_bytes` of the sort benchmark's data. Raises BadInputError for half a record."""
     if data_bytes % _RECORD_BYTES:
-        raise BadInputError(f"--data {data_bytes}B is not a whole number of {_RECORD_BYTES}-byte records")
+        size = format_exact_size(data_bytes)
+        raise BadInputError(f"--data {size} is not a whole number of {_RECORD_BYTES}-byte records")
     return data_bytes // _RECORD_BYTES

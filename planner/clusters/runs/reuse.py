@@ -1,4 +1,4 @@
-"""Another job on machines that are there: those of `planner cluster up`, or of a run that was kept."""
+"""Another job on existing machines: those of `planner cluster up`, or of a run that was kept."""
 
 from __future__ import annotations
 
@@ -20,38 +20,41 @@ from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, List
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
+from planner.units import count_text
 
 EARLIER: Final = "earlier"
-"""In the run's directory: what earlier jobs left there, by number."""
+"""Folder of earlier jobs' files in the run's directory, by number."""
 _OF_A_JOB: Final = (TASK, JOB, MANIFEST, SORTED, REPORT, LOG, MEASURED)
 
 
 def catalog_type(cloud: str, choice: ClusterOffer) -> str:
-    """Return what the catalog calls the machines of a cluster. Raises BadInputError when it has none such."""
+    """Return the catalog's name of a cluster's machine type. Raises BadInputError when it has none."""
     instances = load_catalog(cloud).instances
     for name, cloud_type in zip(instances.instance_type.tolist(), instances.cloud_type.tolist(), strict=True):
         if (cloud_type, added_disks(name)) == (choice.instance_type, choice.local_disks):
             return str(name)
-    raise BadInputError(f"the catalog {cloud} has no {choice.instance_type} with {choice.local_disks} disks added")
+    raise BadInputError(
+        f"the catalog {cloud} has no {choice.instance_type} with {count_text(choice.local_disks, 'disk')} added"
+    )
 
 
-def run_again(
+def run_another_job(
     directory: RunDirectory,
     session: ProviderSession,
     *,
-    made: Callable[[ClusterOffer, str], CloudRun],
+    prepare_run: Callable[[ClusterOffer, str], CloudRun],
     listening: Listening,
     is_detached: bool = False,
 ) -> RunReport | None:
-    """Do another job on a run's machines and return its report, None when it is detached; `made` gets the cluster and
-    the region that it was planned for. They stay unless the job says otherwise.
+    """Do another job on a run's machines and return its report, or None when detached; `prepare_run` receives the
+    cluster and the region to plan for. The machines stay unless the job states otherwise.
 
     Raises BadInputError when they do not run, or not for long enough, and what `run_on_cloud` raises.
     """
     rented = replace(reopen_run(directory, session, stopwatch=Stopwatch()), is_attached=False, follows_another=True)
     rented = replace(rented, cluster=replace(rented.cluster, place=_remaining_place(rented.cluster, session.say)))
     place = rented.cluster.place
-    run = made(place.choice, place.choice.regions[0])
+    run = prepare_run(place.choice, place.choice.regions[0])
     require_time(run.task.plan, expires_at=rented.order.expires_at, say=session.say, now=datetime.now(UTC))
     _archive_earlier_job(directory)
     note_place(directory, place)
@@ -62,7 +65,7 @@ def run_again(
 
 
 def _remaining_place(cluster: Cluster, say: Callable[[str], None]) -> Place:
-    """Return the place of a cluster with as many nodes as still run: some may have been lost since they came up."""
+    """Return the place of a cluster, reduced to its running nodes: some may have been lost since it came up."""
     place, choice = cluster.place, cluster.place.choice
     nodes = min(choice.nodes, len(cluster.nodes))
     if nodes == choice.nodes:
@@ -76,7 +79,7 @@ def _remaining_place(cluster: Cluster, say: Callable[[str], None]) -> Place:
 
 
 def _archive_earlier_job(directory: RunDirectory) -> None:
-    """Move what an earlier job left in the run's directory, so that nothing is taken for this one's."""
+    """Move an earlier job's files aside, so that none is mistaken for this job's."""
     left = [directory.path / name for name in _OF_A_JOB if (directory.path / name).exists()]
     if not left:
         return

@@ -1,8 +1,8 @@
-"""Access of rented machines to an object store: by an identity of their own, or by credentials that the caller lends.
+"""Access of rented machines to an object store: by their own identity, or by credentials that the caller lends.
 
-An identity (an instance profile, a service account, a managed identity) hands out keys that change by themselves, and
-nothing secret is sent. What is lent is taken from the caller's environment and travels on SSH's standard input into the
-environment of the processes that need it: it is in no request to the cloud, no file, no log and no command line.
+An identity (an instance profile, a service account, a managed identity) provides keys that rotate automatically, and
+nothing secret is sent. Lent credentials come from the caller's environment and travel on SSH's standard input into the
+environment of the processes that need them: they are in no request to the cloud, no file, no log and no command line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from planner.errors import BadInputError
 
 SCHEME_OF_CLOUD: Final = {"aws": "s3", "gcp": "gs", "azure": "az"}
-"""What the machines of a cloud can reach: its own store, by a way that no one else shares."""
+"""The object store that a cloud's machines can reach: the cloud's own, by a private route."""
 _SETTINGS: Final = {
     "s3": ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ALLOW_HTTP"),
     "gs": (),
@@ -30,8 +30,8 @@ _FURTHER: Final = {"s3": ("AWS_SESSION_TOKEN",), "gs": (), "az": ()}
 
 @dataclass(frozen=True, kw_only=True)
 class StoreAccess:
-    """The `identity` that machines are launched with, '' for none, and the `environment` that they are lent, which may
-    be secret.
+    """The `identity` with which machines are launched, '' for none, and the `environment` lent to them, which may be
+    secret.
     """
 
     identity: str = ""
@@ -41,9 +41,9 @@ class StoreAccess:
 def access_to(
     uris: Sequence[str], *, cloud: str, identity: str | None, is_lent: bool, environ: Mapping[str, str]
 ) -> StoreAccess:
-    """Return how machines of a cloud get at these URIs; nothing where there are none.
+    """Return the access of a cloud's machines to these URIs; empty if there are no URIs.
 
-    Raises BadInputError for another cloud's store, when nobody said how, and when there is nothing to lend.
+    Raises BadInputError for another cloud's store, when no way of access is given, and when there is nothing to lend.
     """
     if not uris:
         if identity or is_lent:

@@ -1,12 +1,12 @@
-"""Spot machines without being late: which machines a job works on next, so that it costs least and keeps its deadline.
+"""A policy for spot machines that keeps a deadline: which machines a job works on next, so that it costs least.
 
-On-demand machines can always be had, spot ones at times, and both need `restart_s` before they work. So the deadline
+On-demand machines are always available, spot ones at times, and both need `restart_s` before they work. So the deadline
 is safe as long as the time left is enough for a restart on demand and for all the work left. The policy never goes
 below that: the safety net of Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024), which keeps two restarts.
 
-Within the net it does not follow a line of even progress but what is expected to cost least. Availability is a Markov
-chain of two states with the rates that were seen; the least expected cost follows by dynamic programming over the work
-and the time that are left (Bellman), on a grid of at most `_STEPS` steps of time.
+Within the net it takes the action with the least expected cost instead of following a line of even progress.
+Availability is a Markov chain of two states with the observed rates; the least expected cost follows by dynamic
+programming over the remaining work and time (Bellman), on a grid of at most `_STEPS` steps of time.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from planner.clusters.spot.availability import SpotRates
 Action = Literal["spot", "on-demand", "wait"]
 _STEPS: Final = 300
 _RATE_STEP: Final = math.log(1.25)
-"""Rates are rounded to powers of 1.25: tables are made once for all that are alike."""
+"""Rates are rounded to powers of 1.25, so that similar rates share a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpotJob:
-    """Work for a deadline: seconds of each at the start, seconds until new machines work (boot, and what a lost machine
-    had done), the price of spot machines as a share of the others', and seconds between two decisions.
+    """Work for a deadline: seconds of each at the start, seconds until new machines work (boot, and the work of a lost
+    machine to repeat), the price of spot machines as a share of the others', and seconds between two decisions.
 
-    `work_s` is what the promise rests on: a job that is to be late once in 20 times gives its 95% quantile.
+    `work_s` is the basis of the promise: for a job that may be late once in 20 times, its 95% quantile.
     """
 
     work_s: float
     deadline_s: float
     restart_s: float
     spot_share: float
-    look_s: float
+    decide_every_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """Where a job stands: on which machines it works, whether spot ones can be had, seconds of work and time left. Of
-    machines that do not work yet, the time until they do is not counted as left.
+    """State of a job: the machines it works on, the availability of spot ones, and seconds of work and time left. The
+    time left excludes the time until starting machines work.
     """
 
     on: Action
@@ -56,10 +56,10 @@ class Moment:
 
 
 def decide(job: SpotJob, moment: Moment, rates: SpotRates) -> Action:
-    """Return what to do until the next decision: work on spot machines, on demand, or wait for spot ones."""
+    """Return the action until the next decision: work on spot machines, on demand, or wait for spot ones."""
     slack_s = moment.time_left_s - moment.work_left_s
     is_on_spot = moment.on == "spot" and moment.spot_available
-    if moment.on != "on-demand" and slack_s < job.restart_s + job.look_s * (not is_on_spot):
+    if moment.on != "on-demand" and slack_s < job.restart_s + job.decide_every_s * (not is_on_spot):
         return "on-demand"
     grid = _Grid.of(job, rates)
     work = min(max(1, round(moment.work_left_s / grid.step_s)), grid.works)
@@ -70,7 +70,9 @@ def decide(job: SpotJob, moment: Moment, rates: SpotRates) -> Action:
 
 @dataclass(frozen=True, kw_only=True)
 class _Grid:
-    """The steps of a job's table: how many of time, of work, of a restart; and the chances of a change in one step."""
+    """The steps of a job's table: numbers of steps of time, of work, of a restart; and the chances of a change in one
+    step.
+    """
 
     step_s: float
     times: int
@@ -82,7 +84,7 @@ class _Grid:
 
     @classmethod
     def of(cls, job: SpotJob, rates: SpotRates) -> _Grid:
-        step_s = max(job.look_s, job.deadline_s / _STEPS)
+        step_s = max(job.decide_every_s, job.deadline_s / _STEPS)
         return cls(
             step_s=step_s,
             times=math.ceil(job.deadline_s / step_s),
@@ -94,7 +96,7 @@ class _Grid:
         )
 
     def chances(self, steps: int) -> Floats:
-        """Return the chances of no spot machines and some after so many steps, without and with some before: (2, 2)."""
+        """Return the chances of no spot machines and some after `steps`, without and with some before: (2, 2)."""
         once = np.array([[1 - self.gain, self.gain], [self.loss, 1 - self.loss]])
         return np.asarray(np.linalg.matrix_power(once, steps))
 
@@ -105,17 +107,19 @@ def _round_rate(rate: float) -> float:
 
 _ACTIONS: Final[tuple[Action, ...]] = ("on-demand", "spot", "wait")
 _ROUNDING: Final = 1e-9
-"""Of a cost: a smaller saving counts as none, and of such actions the first is taken, so nothing waits for no gain."""
+"""Relative saving of cost that still counts as none; among equal actions the first is taken, so the job never waits for
+no gain.
+"""
 _ROWS: Final[dict[Action, int]] = {"wait": 0, "spot": 0, "on-demand": 2}
 _IDLE, _ON_DEMAND, _SPOT = slice(0, 2), slice(2, 4), 4
-"""Rows of the tables: without machines and on demand, each while no spot machine can be had and while some can; and on
-spot machines.
+"""Rows of the tables: without machines and on demand, each without and with available spot machines; and on spot
+machines.
 """
 
 
 @lru_cache(maxsize=128)
 def _choices(grid: _Grid) -> NDArray[np.int8]:
-    """Return the place in `_ACTIONS` of what is expected to cost least; shape (time left, row, work left)."""
+    """Return the index in `_ACTIONS` of the action with the least expected cost; shape (time left, row, work left)."""
     costs = np.full((grid.times + 1, 5, grid.works + 1), np.inf)
     costs[:, :, 0] = 0.0
     choices = np.zeros(costs.shape, np.int8)
@@ -128,8 +132,8 @@ def _choices(grid: _Grid) -> NDArray[np.int8]:
 
 
 def _options(grid: _Grid, costs: Floats, time: int, *, once: Floats, restart: Floats) -> Floats:
-    """Return the expected cost of each action, in steps of on-demand machines; shape (action, row, work left). What
-    cannot be done, or is not sure to be in time, costs infinitely much.
+    """Return the expected cost of each action, in steps of on-demand machines; shape (action, row, work left). An
+    action that is impossible, or not sure to be in time, costs infinity.
     """
     demand, spot, wait = np.full((3, 5, grid.works + 1), np.inf)
     before = costs[time - 1]

@@ -1,4 +1,4 @@
-"""Quotas of EC2, counted by groups of instance families."""
+"""Quotas of EC2, counted by groups of instance families, and what types are not sold for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from emulated_cloud import volumes
+from emulated_ec2 import choice, order
 
-from planner.clouds.aws.preflight import quota_code, quota_vcpus, spot_role_finding, used_vcpus
+from planner.clouds.aws.preflight import (
+    _Checks,
+    purchase_obstacle,
+    quota_code,
+    quota_vcpus,
+    spot_role_finding,
+    used_vcpus,
+)
 from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError
 
 
@@ -16,6 +25,7 @@ from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError
     [
         ("i4i.large", "L-1216C47A"),
         ("g5.xlarge", "L-DB2E81BA"),
+        ("gr6.4xlarge", "L-DB2E81BA"),
         ("p5.48xlarge", "L-417A185B"),
         ("x2idn.16xlarge", "L-7295265B"),
     ],
@@ -25,7 +35,7 @@ def test_families_count_towards_their_own_quota(instance_type: str, code: str) -
 
 
 class Region:
-    """Three machines that run: two of 4 vCPUs, one of them a spot instance, and one whose family has another quota."""
+    """Three running machines: two of 4 vCPUs, one of them a spot instance, and one whose family has another quota."""
 
     region = "us-east-1"
 
@@ -49,7 +59,7 @@ def test_spot_instances_count_towards_a_quota_of_their_own() -> None:
 
 
 class OnBareMetal(Region):
-    """One machine, of which EC2 states no CPU options, as of bare metal."""
+    """Two bare-metal machines, for which EC2 states no CPU options."""
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
         if operation == "describe_instance_types":
@@ -71,7 +81,7 @@ def test_a_quota_whose_value_is_not_stated_is_unknown() -> None:
 
 
 def test_spot_families_have_quotas_of_their_own() -> None:
-    """Of those whose code is not at hand nothing is claimed."""
+    """No claim is made for families whose code is not at hand."""
     names = ("i4i.large", "g5.xlarge", "p5.48xlarge", "x2idn.16xlarge")
     assert [quota_code(name, spot=True) for name in names] == ["L-34B43A08", "L-3819A6DF", "L-7212CCBC", None]
 
@@ -92,3 +102,67 @@ def test_the_role_without_which_nobody_gets_spot_instances() -> None:
     assert missing.ok is None and "aws iam create-service-linked-role" in missing.text
     denied = spot_role_finding(Identities(PermissionDeniedError("no")))
     assert denied.ok is None and denied.text.startswith("not known")
+
+
+@pytest.mark.parametrize(
+    ("sold", "pricing", "count", "text"),
+    [
+        (["on-demand", "spot"], "spot", 26, ""),
+        (["on-demand"], "on-demand", 0, ""),
+        (["on-demand"], "spot", 0, "not sold as spot instances, only as on-demand"),
+        (["capacity-block"], "on-demand", 0, "not sold on demand, only as capacity-block"),
+        (["capacity-block"], "spot", 0, "not sold on demand, only as capacity-block"),
+        (["on-demand"], "on-demand", 27, "28 volumes on each machine, its root included; EC2 attaches 27"),
+    ],
+)
+def test_what_a_type_is_not_sold_for_is_known_beforehand(sold: list[str], pricing: str, count: int, text: str) -> None:
+    """Of hpc7g there are no spot instances, of p5e only blocks of capacity (skypilot#4657)."""
+    shape = {"SupportedUsageClasses": sold, "EbsInfo": {"MaximumEbsAttachments": 27}}
+    wanted = choice(pricing=pricing, volumes=volumes("gp3", count=count) if count else None)
+    assert purchase_obstacle(shape, wanted) == text
+
+
+def test_what_a_description_leaves_open_is_no_obstacle() -> None:
+    assert purchase_obstacle({}, choice(pricing="spot", volumes=volumes("gp3", count=30))) == ""
+
+
+class Offering:
+    """A region that offers i4i.large in these zones, with everything else unknown."""
+
+    region = "us-east-1"
+
+    def __init__(self, *zones: str) -> None:
+        self.zones = zones
+
+    def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
+        if operation == "describe_instance_type_offerings":
+            yield from ({"Location": zone} for zone in self.zones)
+        elif operation == "describe_subnets":
+            yield {"AvailabilityZone": self.zones[-1], "AvailableIpAddressCount": 99}
+        elif operation == "describe_instance_types":
+            architectures = {"SupportedArchitectures": ["x86_64"]}
+            groups = {"SupportedStrategies": ["cluster"]}
+            yield {"VCpuInfo": {"DefaultVCpus": 2}, "ProcessorInfo": architectures, "PlacementGroupInfo": groups}
+        elif operation == "describe_images":
+            yield {"CreationDate": "2026"}
+
+    def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
+        raise RefusedCallError(operation, code="Unknown")
+
+
+@pytest.mark.parametrize(
+    ("zones", "subnet", "tried", "text"),
+    [
+        (("us-east-1-bos-1a", "us-east-1b", "us-east-1a"), "", ["us-east-1a", "us-east-1b"], ""),
+        (("us-east-1-bos-1a",), "", [], "need --subnet: us-east-1-bos-1a"),
+        (("us-east-1a", "us-east-1-bos-1a"), "subnet-1", ["us-east-1-bos-1a"], "a Local Zone has other prices"),
+    ],
+)
+def test_local_zones_are_tried_only_where_a_subnet_names_one(
+    zones: tuple[str, ...], subnet: str, tried: list[str], text: str
+) -> None:
+    """Their machines cost more than the region's, at which the run is planned and limited (skypilot#5919)."""
+    checks = _Checks(order=order("local", subnet=subnet), connect=lambda _name, _region: Offering(*zones))
+    checks.add_zones(choice(), "us-east-1")
+    assert [place.zone for place in checks.log.places] == tried
+    assert text in " ".join(finding.text for finding in checks.log.findings)

@@ -1,24 +1,28 @@
-"""Ending instances by the thousand, with some that are gone already."""
+"""Ending instances by the thousand, some of them already gone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.clouds.aws import resources
-from planner.clouds.cloud_errors import NotFoundError
+from planner.clouds.cloud_errors import NotFoundError, StillInUseError
 
 
 class Account:
-    """TerminateInstances as EC2 documents it: at most 1,000 ids, all of them known, or nothing happens."""
+    """TerminateInstances as documented by EC2: at most 1,000 ids, all of them known and none protected, or nothing
+    happens in the zone.
+    """
 
     region = "us-east-1"
 
-    def __init__(self, existing: set[str]) -> None:
+    def __init__(self, existing: set[str], *, protected: frozenset[str] = frozenset()) -> None:
         self.existing = existing
+        self.protected = protected
         self.ended: set[str] = set()
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
@@ -26,6 +30,8 @@ class Account:
         assert operation == "terminate_instances" and 1 <= len(ids) <= 1000
         if not self.existing.issuperset(ids):
             raise NotFoundError("no such instance", code="InvalidInstanceID.NotFound")
+        if held := self.protected.intersection(ids):
+            raise StillInUseError(f"the instance {min(held)} may not be terminated (OperationNotPermitted)")
         self.ended.update(ids)
         return {}
 
@@ -39,3 +45,13 @@ def test_all_that_exist_are_ended(count: int, missing: set[int]) -> None:
     account = Account({name for n, name in enumerate(names) if n not in missing})
     resources.terminate(account, names)
     assert account.ended == account.existing
+
+
+@given(count=st.integers(1, 2500), protected=st.sets(st.integers(0, 2499), min_size=1, max_size=5))
+def test_one_that_is_protected_keeps_no_other_running(count: int, protected: set[int]) -> None:
+    """EC2 then ends none of the call: jenkinsci/ec2-fleet-plugin issue 327."""
+    names = [f"i-{n}" for n in range(count)]
+    account = Account(set(names), protected=frozenset(f"i-{n % count}" for n in protected))
+    with pytest.raises(StillInUseError, match="may not be terminated"):
+        resources.terminate(account, names)
+    assert account.ended == account.existing - account.protected

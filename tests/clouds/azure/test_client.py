@@ -1,4 +1,4 @@
-"""What the client makes of the SDK's answers."""
+"""Conversion of the SDK's answers by the client."""
 
 from __future__ import annotations
 

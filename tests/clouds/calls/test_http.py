@@ -12,7 +12,7 @@ from planner.errors import IoFailureError
 
 
 def test_a_name_that_nobody_knows_is_not_asked_for_again() -> None:
-    """`.invalid` is a name that no resolver knows (RFC 2606), with a network or without."""
+    """No resolver knows a name in `.invalid` (RFC 2606), with or without a network."""
     began = time.monotonic()
     with pytest.raises(IoFailureError, match="check the network and the proxy") as raised:
         get_json("http://prices.invalid/index.json", what="prices", policy=READING)

@@ -1,10 +1,12 @@
-"""Reading calls: what is tried again, and what is said at the end."""
+"""Reading calls: the failures retried, and the final error messages."""
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from planner.clouds.calls.reading import CallFailure, CutOffError, pages, read_cloud
+from planner.clouds.calls.reading import CallFailure, CutOffError, pages, read_cloud, sdk
 from planner.clouds.calls.retry import RetryPolicy
 from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
 
@@ -65,3 +67,13 @@ def test_pages_follow_their_tokens_until_one_comes_twice() -> None:
     assert list(pages(listing.__getitem__, what="types")) == [[1, 2], [3], []]
     with pytest.raises(IoFailureError, match="page 'a' came twice"):
         list(pages((listing | {"b": ([], "a")}).__getitem__, what="types"))
+
+
+def test_an_sdk_that_is_absent_is_no_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is 1, which docs/how-to.md states for every package that is not installed."""
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(
+        PlannerError, match=r"asking aws needs the package boto3, .*: pip install 'sortplanner\[aws\]'"
+    ) as it:
+        sdk("boto3", extra="aws")
+    assert it.value.exit_code == 1

@@ -1,4 +1,4 @@
-"""Repeating calls: which failures, how often, and what is raised at the end."""
+"""Repeating calls: the failures repeated, the number of attempts, and the error raised at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AT_ONCE = RetryPolicy(first_pause_s=0.0, longest_pause_s=0.0, give_up_s=60.0, po
 
 
 class Failing:
-    """A call that raises some errors, one after another, before it answers."""
+    """A call that raises the given errors, one after another, before it answers."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)

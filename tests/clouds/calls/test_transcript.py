@@ -1,4 +1,4 @@
-"""What a transcript tells, and what it does not."""
+"""Content that a transcript keeps, and content that it removes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server() -> Iterator[str]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     made = HTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()

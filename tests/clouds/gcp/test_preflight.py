@@ -28,7 +28,7 @@ def test_what_is_free_must_suffice_and_what_is_not_stated_is_unknown() -> None:
 
 
 def test_spot_machines_count_apart_where_a_project_has_a_quota_for_them() -> None:
-    """Four machines of 32 vCPUs, of which the head alone is on demand: 32 and 96."""
+    """Four machines of 32 vCPUs, with only the head on demand: 32 and 96."""
     asked = choice(instance_type="n2-standard-32", nodes=3, spares=1, local_disks=0, volumes=None, pricing="spot")
     usual = [{"metric": "N2_CPUS", "limit": 200, "usage": 0}]
     apart = [*usual, {"metric": "PREEMPTIBLE_CPUS", "limit": 90, "usage": 0}]

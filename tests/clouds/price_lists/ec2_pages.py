@@ -1,4 +1,4 @@
-"""What a moto server says of EC2, handed out in pages, which moto does not do."""
+"""A moto server's answers about EC2, split into pages, which moto does not do."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import cache
 from urllib.parse import parse_qs, urlencode
 from urllib.request import Request, urlopen
 
-from servers import Answer, Asked
+from servers import Answer, ReceivedRequest
 
 LISTS = {"DescribeInstanceTypes": "instanceTypeSet", "DescribeSpotPriceHistory": "spotPriceHistorySet"}
 SOME = ("i3.large", "i4i.4xlarge")
-"""The types whose spot prices are listed where those of all types are: enough, and quick."""
+"""Types whose spot prices are listed when those of all types are requested: enough, and quick."""
 _AUTHORIZATION = "AWS4-HMAC-SHA256 Credential=test/20261121/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=x"
 
 
 @cache
 def said_by_moto(action: str, names: tuple[str, ...]) -> bytes:
-    """Return moto's whole answer to an action, on the types `names` (all of them, if none)."""
-    from moto.server import ThreadedMotoServer  # where it is needed: it takes half a second
+    """Return moto's complete answer to an action, for the types `names` (all types, if empty)."""
+    from moto.server import ThreadedMotoServer  # imported where needed: it takes half a second
 
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
@@ -36,7 +36,7 @@ def said_by_moto(action: str, names: tuple[str, ...]) -> bytes:
 
 @cache
 def items(action: str, names: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Return the XML name space of an answer and its items."""
+    """Return an answer's XML namespace and its items."""
     root = ET.fromstring(said_by_moto(action, names))
     space = root.tag.partition("}")[0].strip("{")
     ET.register_namespace("", space)
@@ -45,11 +45,11 @@ def items(action: str, names: tuple[str, ...]) -> tuple[str, list[str]]:
     return space, [ET.tostring(item, "unicode") for item in listed]
 
 
-def ec2(names: tuple[str, ...] = (), *, size: int = 100) -> Callable[[Asked], Answer]:
-    """Answer as EC2 with the types `names` (all of them, if none), `size` at a time."""
+def ec2(names: tuple[str, ...] = (), *, size: int = 100) -> Callable[[ReceivedRequest], Answer]:
+    """Answer as EC2 with the types `names` (all types, if empty), `size` at a time."""
 
-    def answer(asked: Asked) -> Answer:
-        form = parse_qs(asked.body)
+    def answer(received: ReceivedRequest) -> Answer:
+        form = parse_qs(received.body)
         action, at = form["Action"][0], int(form.get("NextToken", ["0"])[0])
         space, chosen = items(action, names or SOME if action == "DescribeSpotPriceHistory" else names)
         page, more = "".join(chosen[at : at + size]), at + size < len(chosen)

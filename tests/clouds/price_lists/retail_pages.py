@@ -1,11 +1,11 @@
-"""Azure's retail prices as its API has them: items of every kind, in pages that name the next one."""
+"""Azure's retail prices in the form of its API: items of every kind, in pages that link to the next one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from servers import Answer, Asked
+from servers import Answer, ReceivedRequest
 
 
 def item(name: str, usd: float, **other: Any) -> dict[str, Any]:
@@ -29,12 +29,14 @@ ITEMS = [
 ]
 
 
-def retail(items: list[dict[str, Any]] | None = None, *, per_page: int = 3) -> Callable[[Asked], Answer]:
+def retail(items: list[dict[str, Any]] | None = None, *, per_page: int = 3) -> Callable[[ReceivedRequest], Answer]:
     listed = ITEMS if items is None else items
 
-    def answer(asked: Asked) -> Answer:
-        at = int(asked.query.get("$skip", 0))
-        more = f"http://{asked.headers['Host']}/prices?$skip={at + per_page}" if at + per_page < len(listed) else None
+    def answer(received: ReceivedRequest) -> Answer:
+        at = int(received.query.get("$skip", 0))
+        more = (
+            f"http://{received.headers['Host']}/prices?$skip={at + per_page}" if at + per_page < len(listed) else None
+        )
         return Answer({"BillingCurrency": "USD", "Items": listed[at : at + per_page], "NextPageLink": more})
 
     return answer

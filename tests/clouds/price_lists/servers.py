@@ -1,4 +1,4 @@
-"""Small HTTP servers that answer as clouds do: each request is kept, each answer comes from a function of the test."""
+"""Small HTTP servers that act as clouds: requests are recorded, and answers come from a function of the test."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HASTY = RetryPolicy(most_attempts=3, first_pause_s=0.01, longest_pause_s=0.02)
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReceivedRequest:
     """One request."""
 
     path: str
@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is sent back; `cut` bytes are left off its end, after a header that promises them."""
+    """The response sent; `cut` bytes are left off its end, although the header promises them."""
 
     body: Any
     status: int = 200
@@ -39,16 +39,16 @@ class Answer:
 
 @dataclass
 class Served:
-    """A running server: its address, and what it was asked."""
+    """A running server: its address, and the requests received."""
 
     url: str
-    asked: list[Asked]
+    asked: list[ReceivedRequest]
 
 
 @contextmanager
-def served(answer: Callable[[Asked], Answer]) -> Iterator[Served]:
+def served(answer: Callable[[ReceivedRequest], Answer]) -> Iterator[Served]:
     """Serve `answer` on a port of this machine until the body ends."""
-    asked: list[Asked] = []
+    asked: list[ReceivedRequest] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -56,7 +56,7 @@ def served(answer: Callable[[Asked], Answer]) -> Iterator[Served]:
             text = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             body = json.loads(text) if text.startswith("{") else text
             query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            asked.append(Asked(path=parts.path, query=query, headers=dict(self.headers), body=body))
+            asked.append(ReceivedRequest(path=parts.path, query=query, headers=dict(self.headers), body=body))
             self._send(answer(asked[-1]))
 
         do_POST = do_GET
@@ -71,7 +71,7 @@ def served(answer: Callable[[Asked], Answer]) -> Iterator[Served]:
             self.wfile.write(data[: len(data) - given.cut])
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))

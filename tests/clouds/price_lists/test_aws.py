@@ -1,4 +1,4 @@
-"""EC2 as moto describes it, over HTTP, and prices from a server that speaks the Price List Query API."""
+"""EC2 as described by moto, over HTTP, and prices from a server that speaks the Price List Query API."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ec2_pages import ec2 as ec2_answers
-from servers import HASTY, Answer, Asked, Served, served
+from servers import HASTY, Answer, ReceivedRequest, Served, served
 
 from planner.api.recommend import recommend
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh, writing
-from planner.clouds.price_lists.aws import hourly_usd, price_filters, shape
+from planner.clouds.price_lists.aws import hourly_usd, price_filters, shape, spot_usd
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
 TODAY = date(2026, 11, 21)
@@ -42,10 +42,10 @@ def listed(prices: dict[str, float]) -> list[dict[str, Any]]:
     return [item(name, f"{usd:.10f}") for name, usd in prices.items()]
 
 
-def paged(items: list[Any], *, size: int = 100) -> Callable[[Asked], Answer]:
-    """Answer with a page of items at a time."""
+def paged(items: list[Any], *, size: int = 100) -> Callable[[ReceivedRequest], Answer]:
+    """Answer with one page of items at a time."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         at = int(asked.body.get("NextToken", 0))
         more = {"NextToken": str(at + size)} if at + size < len(items) else {}
         return Answer({"FormatVersion": "aws_v1", "PriceList": [json.dumps(i) for i in items[at : at + size]], **more})
@@ -179,39 +179,39 @@ def test_a_third_refresh_removes_the_first(ec2: str, home: Path) -> None:
     assert len(versions(home)) == 3
 
 
-def throttled(asked: Asked) -> Answer:
+def throttled(asked: ReceivedRequest) -> Answer:
     return Answer({"__type": "ThrottlingException", "message": "Rate exceeded"}, status=400)
 
 
-def denied(asked: Asked) -> Answer:
+def denied(asked: ReceivedRequest) -> Answer:
     return Answer({"__type": "AccessDeniedException", "message": "not authorized"}, status=400)
 
 
-def broken(asked: Asked) -> Answer:
+def broken(asked: ReceivedRequest) -> Answer:
     return Answer({"__type": "InternalErrorException", "message": "sorry"}, status=500)
 
 
-def cut_off(asked: Asked) -> Answer:
+def cut_off(asked: ReceivedRequest) -> Answer:
     return Answer({"PriceList": [json.dumps(item("i3.large", "1"))] * 50}, cut=100)
 
 
-def cut_connection(asked: Asked) -> Answer:
+def cut_connection(asked: ReceivedRequest) -> Answer:
     return Answer({"PriceList": []}, cut=10**6)
 
 
-def cut_item(asked: Asked) -> Answer:
+def cut_item(asked: ReceivedRequest) -> Answer:
     return Answer({"PriceList": [json.dumps(item("i3.large", "1"))[:-20]]})
 
 
-def without_end(asked: Asked) -> Answer:
+def without_end(asked: ReceivedRequest) -> Answer:
     return Answer({"PriceList": [], "NextToken": "again"})
 
 
-def yuan(asked: Asked) -> Answer:
+def yuan(asked: ReceivedRequest) -> Answer:
     return Answer({"PriceList": [json.dumps(item("i3.large", "1", currency="CNY"))]})
 
 
-def nothing(asked: Asked) -> Answer:
+def nothing(asked: ReceivedRequest) -> Answer:
     return Answer({"PriceList": []})
 
 
@@ -230,7 +230,7 @@ def nothing(asked: Asked) -> Answer:
     ],
 )
 def test_a_failing_price_list_changes_nothing(
-    ec2: str, home: Path, answer: Callable[[Asked], Answer], error: type[PlannerError], text: str, calls: int
+    ec2: str, home: Path, answer: Callable[[ReceivedRequest], Answer], error: type[PlannerError], text: str, calls: int
 ) -> None:
     with served(answer) as prices, pytest.raises(error, match=text):
         read(ec2, prices.url)
@@ -242,7 +242,7 @@ def test_a_failing_price_list_changes_nothing(
 def test_throttling_that_passes_is_sat_out(ec2: str) -> None:
     answers = paged(listed(SHIPPED))
 
-    def sometimes(asked: Asked) -> Answer:
+    def sometimes(asked: ReceivedRequest) -> Answer:
         return throttled(asked) if len(prices.asked) % 2 else answers(asked)
 
     prices: Served
@@ -274,7 +274,7 @@ def test_an_address_that_nobody_serves() -> None:
 def test_a_page_of_types_that_is_cut_off() -> None:
     whole = ec2_answers(FEW)
 
-    def cut(asked: Asked) -> Answer:
+    def cut(asked: ReceivedRequest) -> Answer:
         return Answer(whole(asked).body[:-200], headers={"Content-Type": "text/xml"})
 
     with served(cut) as ec2, pytest.raises(IoFailureError, match=r"ec2:DescribeInstanceTypes.*tried 3 times"):
@@ -285,7 +285,7 @@ def test_a_page_of_types_that_is_cut_off() -> None:
 def test_spot_prices_that_may_not_be_read_are_a_note() -> None:
     whole = ec2_answers(FEW)
 
-    def without_spot(asked: Asked) -> Answer:
+    def without_spot(asked: ReceivedRequest) -> Answer:
         if "DescribeSpotPriceHistory" not in asked.body:
             return whole(asked)
         error = "<Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error>"
@@ -333,6 +333,8 @@ def test_an_interrupt_at_the_last_moment_leaves_the_catalog_as_it_was(
         ("Up to 10 Gigabit", [{"BaselineBandwidthInGbps": 0.75, "PeakBandwidthInGbps": 10.0}], (0.75, 10.0)),
         ("4x 100 Gigabit", [{"BaselineBandwidthInGbps": 100.0}] * 4, (400.0, 400.0)),
         ("200 Gigabit", [{"BaselineBandwidthInGbps": 200.0}] * 2, (200.0, 200.0)),
+        ("100 Gigabit", [{}], (100.0, 100.0)),
+        ("Up to 25 Gigabit", [{}], (None, None)),
         ("Moderate", [], (None, None)),
     ],
 )
@@ -392,3 +394,25 @@ def test_filters_ask_for_plain_linux_besides_what_is_named() -> None:
     filters = {chosen["Field"]: chosen["Value"] for chosen in price_filters(regionCode="eu-west-1")}
     assert filters.items() >= {"regionCode": "eu-west-1", "operatingSystem": "Linux", "tenancy": "Shared"}.items()
     assert {chosen["Type"] for chosen in price_filters()} == {"TERM_MATCH"}
+
+
+def test_spot_prices_of_local_zones_are_not_those_of_the_region() -> None:
+    """Machines are rented in a region's own zones; a Local or Wavelength Zone has other prices."""
+
+    def row(zone: str, usd: str, *, day: int = 20) -> dict[str, Any]:
+        return {
+            "InstanceType": "m5.large",
+            "AvailabilityZone": zone,
+            "SpotPrice": usd,
+            "Timestamp": datetime(2026, 11, day),
+        }
+
+    zones = [row("us-west-2a", "0.04", day=21), row("us-west-2a", "0.09"), row("us-west-2b", "0.05")]
+    elsewhere = [row(zone, "0.2") for zone in ("us-west-2-lax-1a", "us-west-2-lax-1b", "us-west-2-wl1-den-wlz-1")]
+    assert spot_usd([*zones, *elsewhere]) == {"m5.large": pytest.approx(0.045)}
+    assert spot_usd(elsewhere) == {}
+
+
+def test_a_spot_price_of_nothing_is_unknown() -> None:
+    row = {"InstanceType": "m5.large", "AvailabilityZone": "us-west-2a", "Timestamp": datetime(2026, 11, 20)}
+    assert spot_usd([row | {"SpotPrice": "0.000000"}]) == {}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from retail_pages import item, retail
-from servers import HASTY, Answer, Asked, Served, served
+from servers import HASTY, Answer, ReceivedRequest, Served, served
 
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh
@@ -39,7 +39,7 @@ SIZES = {
 
 
 def size(name: str, capabilities: dict[str, str], *, closed: bool = False) -> dict[str, Any]:
-    from azure.mgmt.compute import models  # where it is needed: every process of the suite loads this file
+    from azure.mgmt.compute import models  # imported where needed: every process of the suite loads this file
 
     restrictions = [models.ResourceSkuRestrictions({"type": "Location", "reasonCode": "NotAvailableForSubscription"})]
     sku = models.ResourceSku(
@@ -55,11 +55,11 @@ def size(name: str, capabilities: dict[str, str], *, closed: bool = False) -> di
     return dict(sku.as_dict())
 
 
-def sizes(*, closed: str = "", per_page: int = 2) -> Callable[[Asked], Answer]:
+def sizes(*, closed: str = "", per_page: int = 2) -> Callable[[ReceivedRequest], Answer]:
     listed = [size(name, given, closed=name == closed) for name, given in SIZES.items()]
     listed.insert(1, {"resourceType": "disks", "name": "Premium_LRS", "locations": [REGION]})
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         at = int(asked.query.get("page", 0))
         more = f"http://{asked.headers['Host']}{asked.path}?page={at + per_page}" if at + per_page < len(listed) else ""
         return Answer({"value": listed[at : at + per_page], **({"nextLink": more} if more else {})})
@@ -69,7 +69,7 @@ def sizes(*, closed: str = "", per_page: int = 2) -> Callable[[Asked], Answer]:
 
 @contextmanager
 def azure(
-    specs: Callable[[Asked], Answer] | None = None, prices: Callable[[Asked], Answer] | None = None
+    specs: Callable[[ReceivedRequest], Answer] | None = None, prices: Callable[[ReceivedRequest], Answer] | None = None
 ) -> Iterator[tuple[Served, Served, Access]]:
     with served(specs or sizes()) as offered, served(prices or retail()) as listed:
         token = SimpleNamespace(get_token=lambda *_, **__: SimpleNamespace(token="t", expires_on=2**33))
@@ -101,6 +101,24 @@ def test_prices_of_linux_on_demand_and_spot_are_used() -> None:
     }
     assert catalog.priced_on(REGION) == TODAY
     assert catalog.priced_on("westus2") == date(2026, 6, 18)
+
+
+def test_an_announced_price_is_not_todays() -> None:
+    """The list has both, each with its dates: microsoft/ga4gh-tes pull request 481; either alone was the price, and
+    both together were none.
+    """
+    now, later = "2024-01-01T00:00:00Z", f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%dT%H:%M:%SZ}"
+    listed = [
+        item("Standard_D4ds_v5", 0.25, effectiveStartDate=now, effectiveEndDate=later),
+        item("Standard_D4ds_v5", 0.2, effectiveStartDate=later),
+        item("Standard_L8s_v3", 0.5, effectiveStartDate="2020-01-01T00:00:00Z", effectiveEndDate=now),
+    ]
+    with azure(prices=retail(listed)) as (_, _, access):
+        done = read(access)
+    catalog = load_catalog("azure")
+    row = catalog.instances.index("Standard_D4ds_v5")
+    assert catalog.prices(REGION).price_usd_per_hour[row] == 0.25
+    assert done.left_out == {"prices not in effect today": 2}
 
 
 def test_rows_as_azure_lists_them() -> None:
@@ -135,7 +153,7 @@ def test_shapes_from_capabilities() -> None:
     disk = {name: (row["local_disks"], row["local_disk_bytes"]) for name, row in rows.items()}
     assert disk == {
         "Standard_D4ds_v5": (1, 153600 * 2**20),
-        "Standard_L8s_v3": (None, None),  # how many NVMe disks it has is not stated
+        "Standard_L8s_v3": (None, None),  # the number of its NVMe disks is not stated
         "Standard_L8as_v4": (4, 457764 * 2**20),
         "Standard_D8pds_v5": (0, None),
     }
@@ -161,7 +179,7 @@ def test_a_size_closed_to_the_subscription_is_left_out_and_counted() -> None:
     assert ("Standard_L8s_v3", None) in [(p.instance_type, p.after) for p in done.changes.unpriced]
 
 
-def failing(status: int, **headers: str) -> Callable[[Asked], Answer]:
+def failing(status: int, **headers: str) -> Callable[[ReceivedRequest], Answer]:
     return lambda _: Answer({"error": {"code": "X", "message": "no"}}, status=status, headers=headers)
 
 
@@ -175,7 +193,7 @@ def failing(status: int, **headers: str) -> Callable[[Asked], Answer]:
     ],
 )
 def test_failing_sizes_change_nothing(
-    home: Path, answer: Callable[[Asked], Answer], expected: type[PlannerError], text: str, calls: int
+    home: Path, answer: Callable[[ReceivedRequest], Answer], expected: type[PlannerError], text: str, calls: int
 ) -> None:
     with azure(specs=answer) as (specs, _, access), pytest.raises(expected, match=text):
         read(access)
@@ -201,7 +219,7 @@ def test_failing_sizes_change_nothing(
     ],
 )
 def test_failing_prices_change_nothing(
-    home: Path, answer: Callable[[Asked], Answer], expected: type[PlannerError], text: str, calls: int
+    home: Path, answer: Callable[[ReceivedRequest], Answer], expected: type[PlannerError], text: str, calls: int
 ) -> None:
     with azure(prices=answer) as (_, listed, access), pytest.raises(expected, match=text):
         read(access)
@@ -210,7 +228,7 @@ def test_failing_prices_change_nothing(
 
 
 def test_a_list_without_end() -> None:
-    def again(asked: Asked) -> Answer:
+    def again(asked: ReceivedRequest) -> Answer:
         return Answer({"Items": [], "NextPageLink": f"http://{asked.headers['Host']}/prices?$skip=1"})
 
     with azure(prices=again) as (_, _, access), pytest.raises(IoFailureError, match="came twice"):

@@ -1,4 +1,4 @@
-"""Compute Engine from a server whose answers are built with Google's own message types, prices from published ones."""
+"""Compute Engine from a server whose answers are built with Google's own message types, and published prices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
-from servers import HASTY, Answer, Asked, Served, served
+from servers import HASTY, Answer, ReceivedRequest, Served, served
 
 from planner.catalog import load_catalog
 from planner.clouds.price_lists import Access, Refreshed, refresh
 from planner.clouds.price_lists.gcp import shape, unit_prices
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError
 
-if TYPE_CHECKING:  # where they are needed: every process of the suite loads this file, and they take a second
+if TYPE_CHECKING:  # imported where needed: every process of the suite loads this file, and they take a second
     from google.cloud import billing_v1, compute_v1
 
 TODAY = date(2026, 11, 21)
@@ -30,7 +30,7 @@ UNITS = {
     "C3": (0.03465, 0.003938),
     "E2": (0.02181159, 0.00292353),
 }
-"""USD per hour of a core and of a GiB, by the words of the price list: list prices of us-central1."""
+"""USD per hour of a core and of a GiB, by the wording of the price list: list prices of us-central1."""
 TYPES = {
     # vCPU, MiB, bundled disks
     "n1-standard-4": (4, 15360, 0),
@@ -92,8 +92,8 @@ def as_json(message: Any) -> bytes:
     return bytes(type(message).to_json(message, always_print_fields_with_no_presence=False).encode())
 
 
-def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4) -> Callable[[Asked], Answer]:
-    """Answer with `size` machine types a page, those of two zones of Iowa and one of Belgium."""
+def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4) -> Callable[[ReceivedRequest], Answer]:
+    """Answer with `size` machine types a page, from two zones in Iowa and one in Belgium."""
     from google.cloud import compute_v1
 
     listed = [
@@ -102,7 +102,7 @@ def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4)
         for name, given in types.items()
     ]
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         at = int(asked.query.get("pageToken", 0))
         scopes: dict[str, list[compute_v1.MachineType]] = {}
         for zone, machine_type in listed[at : at + size]:
@@ -116,12 +116,12 @@ def compute(types: Mapping[str, tuple[int, int, int]] = TYPES, *, size: int = 4)
     return answer
 
 
-def billing(skus: list[billing_v1.Sku] | None = None, *, size: int = 5) -> Callable[[Asked], Answer]:
+def billing(skus: list[billing_v1.Sku] | None = None, *, size: int = 5) -> Callable[[ReceivedRequest], Answer]:
     from google.cloud import billing_v1
 
     listed = price_list() if skus is None else skus
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         at = int(asked.query.get("pageToken", 0))
         more = str(at + size) if at + size < len(listed) else ""
         page = billing_v1.ListSkusResponse(skus=listed[at : at + size], next_page_token=more)
@@ -132,7 +132,7 @@ def billing(skus: list[billing_v1.Sku] | None = None, *, size: int = 5) -> Calla
 
 @contextmanager
 def google(
-    types: Callable[[Asked], Answer] | None = None, prices: Callable[[Asked], Answer] | None = None
+    types: Callable[[ReceivedRequest], Answer] | None = None, prices: Callable[[ReceivedRequest], Answer] | None = None
 ) -> Iterator[tuple[Served, Served, Access]]:
     with served(types or compute()) as specs, served(prices or billing()) as listed:
         access = Access(
@@ -194,8 +194,8 @@ def test_what_has_no_sum_keeps_its_price_and_is_counted() -> None:
 RECORDED = json.loads(Path(__file__).with_name("gcp_machine_types.json").read_text(encoding="utf-8"))["machineTypes"]
 
 
-def recorded(_: Asked) -> Answer:
-    """Answer with machine types as Google sent them, one zone's with the warning that a zone without any has."""
+def recorded(_: ReceivedRequest) -> Answer:
+    """Answer with machine types as sent by Google, plus the warning it sends for a zone without any."""
     scopes: dict[str, Any] = {}
     for machine_type in RECORDED:
         scopes.setdefault(f"zones/{machine_type['zone']}", {"machineTypes": []})["machineTypes"].append(machine_type)
@@ -207,7 +207,7 @@ def recorded(_: Asked) -> Answer:
 
 
 def test_recorded_types_without_architecture_or_with_shared_processors() -> None:
-    """An architecture that is not stated stays as shipped; a share of processors is unknown, and so is its price."""
+    """A type without a stated architecture keeps the shipped one; a share of processors is unknown, as is its price."""
     with google(types=recorded) as (_, _, access):
         done = read(access)
     assert done.types == 3, "the other is offered elsewhere"
@@ -221,7 +221,7 @@ def test_recorded_types_without_architecture_or_with_shared_processors() -> None
 
 @pytest.mark.parametrize("state", ["OBSOLETE", "DELETED", "DEPRECATED"])
 def test_a_type_of_which_no_new_machine_is_made_is_left_out(state: str) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         listed = json.loads(recorded(asked).body)
         for scope in listed["items"].values():
             for machine_type in scope.get("machineTypes", ()):
@@ -240,7 +240,7 @@ def test_a_type_of_which_no_new_machine_is_made_is_left_out(state: str) -> None:
     [("", True), ("ACTIVE", True), ("DEPRECATED", False), ("OBSOLETE", False), ("DELETED", False)],
 )
 def test_states_of_deprecation(state: str, *, is_current: bool) -> None:
-    """All that Google documents; a type's status may say that it is active."""
+    """Every state that Google documents; the status of a current type may be ACTIVE."""
     from google.cloud import compute_v1
 
     machine_type = compute_v1.MachineType(name="n2-standard-4", guest_cpus=4, memory_mb=16384)
@@ -300,6 +300,11 @@ def test_two_prices_for_one_part_are_no_price() -> None:
     assert prices.left_out == {"parts with several prices": 1}
 
 
+def test_a_part_for_nothing_has_no_price() -> None:
+    prices = unit_prices([sku("N2 Instance Ram running in Iowa", 0, unit="GiBy.h")], regions=[IOWA])
+    assert (prices.usd_per_hour, prices.left_out) == ({}, {"items without a price": 1})
+
+
 def test_a_price_per_another_unit_is_counted() -> None:
     assert unit_prices([sku("N2 Instance Core running in Iowa", 1, unit="mo")], regions=[IOWA]).left_out == {
         "prices per mo": 1
@@ -323,7 +328,7 @@ def error(status: int, reason: str) -> Answer:
     ],
 )
 def test_failing_machine_types_change_nothing(
-    home: Path, answer: Callable[[Asked], Answer], expected: type[PlannerError], text: str, calls: int
+    home: Path, answer: Callable[[ReceivedRequest], Answer], expected: type[PlannerError], text: str, calls: int
 ) -> None:
     with google(types=answer) as (specs, _, access), pytest.raises(expected, match=text):
         read(access)

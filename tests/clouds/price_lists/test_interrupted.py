@@ -1,4 +1,4 @@
-"""A refresh that is interrupted or killed while the cloud keeps it waiting, as a process of its own."""
+"""A refresh in a separate process, interrupted or killed while the cloud keeps it waiting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ec2_pages import ec2
-from servers import Answer, Asked, served
+from servers import Answer, ReceivedRequest, served
 from test_aws import FEW, SHIPPED, listed, paged
 
 COMMAND = [sys.executable, "-c", "from planner.cli.app import main; main()", "catalog", "refresh", "--cloud", "aws"]
@@ -27,18 +27,18 @@ def environment(tmp_path: Path, specs: str, prices: str) -> dict[str, str]:
 
 
 def run_until_asked(tmp_path: Path, stop: signal.Signals) -> tuple[int, str]:
-    """Start the command, send it a signal when it has asked for prices, and return how it ended and what it said."""
-    asked, go_on = threading.Event(), threading.Event()
+    """Start the command, send it a signal once it has requested prices, and return its exit code and stderr."""
+    received, go_on = threading.Event(), threading.Event()
 
-    def waiting(_: Asked) -> Answer:
-        asked.set()
+    def waiting(_: ReceivedRequest) -> Answer:
+        received.set()
         go_on.wait(120)
         return Answer({"PriceList": []})
 
     with served(ec2(FEW)) as specs, served(waiting) as prices:
         env: dict[str, Any] = environment(tmp_path, specs.url, prices.url)
         with subprocess.Popen(COMMAND, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            assert asked.wait(60)
+            assert received.wait(60)
             process.send_signal(stop)
             _, errors = process.communicate(timeout=60)
         go_on.set()

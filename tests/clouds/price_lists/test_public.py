@@ -13,7 +13,7 @@ from planner.cli.app import build
 from planner.clouds.price_lists import Access, Refreshed, refresh
 from planner.errors import BadInputError, IoFailureError
 from tests.clouds.price_lists.retail_pages import item, retail
-from tests.clouds.price_lists.servers import HASTY, Answer, Asked, served
+from tests.clouds.price_lists.servers import HASTY, Answer, ReceivedRequest, served
 
 REGION = "eu-central-1"
 HEADER = (
@@ -39,7 +39,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
 
-def refreshed(lines: list[str], *, cut: int = 0, url: str = "") -> tuple[Refreshed, list[Asked]]:
+def refreshed(lines: list[str], *, cut: int = 0, url: str = "") -> tuple[Refreshed, list[ReceivedRequest]]:
     with served(lambda asked: Answer("\r\n".join([*lines, ""]).encode(), cut=cut)) as prices:
         access = Access(prices_url=url or prices.url, retry_policy=HASTY)
         done = refresh("aws", regions=[REGION], access=access, today=date(2026, 11, 23), public=True)
@@ -63,12 +63,23 @@ def test_a_region_without_shipped_prices_is_priced_without_an_account() -> None:
     assert after.prices("us-east-1").price_usd_per_hour[after.instances.index("i8g.8xlarge")] == home
 
 
+def test_prices_of_local_zones_and_capacity_blocks_are_not_the_regions() -> None:
+    """They are in its list, too: Los Angeles had overwritten Oregon (vantage-sh/ec2instances.info issue 573)."""
+    columns = ',"Region Code","MarketOption"'
+    rows = [("3.28", REGION, "OnDemand"), ("3.94", f"{REGION}-ham-1", "OnDemand"), ("2.5", REGION, "CapacityBlock")]
+    priced = [PLAIN.format(type="i8g.8xlarge", usd=usd) + f',"{where}","{market}"' for usd, where, market in rows]
+    done, _ = refreshed([HEADER + columns, *priced])
+    assert (done.prices, done.left_out) == (1, {})
+    after = load_catalog("aws")
+    assert after.prices(REGION).price_usd_per_hour[after.instances.index("i8g.8xlarge")] == 3.28
+
+
 def test_it_is_read_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     with served(lambda asked: Answer("\r\n".join([*LIST, ""]).encode())) as proxy:
         for name in ("no_proxy", "NO_PROXY"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("http_proxy", proxy.url)
-        monkeypatch.setattr("urllib.request._opener", None)  # a process looks for proxies once
+        monkeypatch.setattr("urllib.request._opener", None)  # a process looks for proxies only once
         access = Access(prices_url="http://prices.example", retry_policy=HASTY)
         done = refresh("aws", regions=[REGION], access=access, today=date(2026, 11, 23), public=True)
     assert done.prices == 2 and proxy.asked[0].headers["Host"] == "prices.example"
@@ -86,7 +97,7 @@ WEST_EUROPE = [
 
 
 def test_azure_is_priced_without_an_account_from_pages_of_its_retail_api(tmp_path: Path) -> None:
-    """Seven items on pages of three: three requests, of which the first names the region."""
+    """Seven items on pages of three: three requests, the first of which names the region."""
     with served(retail(WEST_EUROPE, per_page=3)) as prices:
         (tmp_path / "settings.toml").write_text(f'[azure]\nprices_url = "{prices.url}/prices"\n')
         words = ["catalog", "refresh", "--cloud", "azure", "--region", "westeurope", "--public"]
@@ -105,7 +116,7 @@ def test_azure_is_priced_without_an_account_from_pages_of_its_retail_api(tmp_pat
 
 
 def test_a_page_of_azures_that_is_missing_changes_nothing(tmp_path: Path) -> None:
-    def second_fails(asked: Asked) -> Answer:
+    def second_fails(asked: ReceivedRequest) -> Answer:
         return Answer(b"", status=404) if "$skip" in asked.query else retail(WEST_EUROPE, per_page=3)(asked)
 
     with served(second_fails) as prices, pytest.raises(IoFailureError, match="404"):
@@ -156,4 +167,4 @@ def test_plan_reads_the_missing_prices_first_if_it_may(tmp_path: Path) -> None:
     assert f"(aws {REGION}" in done.stdout
     assert f"aws: 2 prices of {REGION}, kept for later plans" in done.stderr
     assert again.exit_code == 0
-    assert len(prices.asked) == 1  # what is there is not read again
+    assert len(prices.asked) == 1  # stored prices are not read again

@@ -1,4 +1,4 @@
-"""All tests of emulated clusters begin without what a killed test run left."""
+"""All tests of emulated clusters start without leftovers of a killed test run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Emulated clusters come up as they should and go without a trace, also when their owner is killed."""
+"""Emulated clusters come up as configured and are removed completely, even when their owner is killed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seconds_to_send(cluster: EmulatedCluster, size_bytes: int, *, source: int, target: int) -> float:
-    """From before the connection until the last byte has arrived, so that no cap can look higher than it is."""
+    """Return the seconds from before the connection until the last byte arrives, so that no cap can look too high."""
     listen = cluster.command(target, sys.executable, "-c", RECEIVE, cluster.address(target))
     with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as receiver:
         assert receiver.stdout is not None
@@ -102,7 +102,7 @@ def test_a_cut_link_carries_nothing_until_it_is_mended(tmp_path: Path) -> None:
         cluster.cut(2)
         with pytest.raises(subprocess.CalledProcessError):
             connect_or_fail(cluster)
-        cluster.mend(2)
+        cluster.restore_link(2)
         assert seconds_to_send(cluster, 65_536, source=1, target=2) > 0
 
 
@@ -134,11 +134,11 @@ with emulated_cluster(workers=2, shaping=Shaping(), directory=Path(sys.argv[1]))
     print(cluster.entry.cluster_id, flush=True)
     time.sleep(600)
 """
-"""Starts a sleeper on a node; told to `wait`, it goes on when the sleeper has arrived there."""
+"""Starts a sleeper on a node; given `wait`, it continues once the sleeper runs there."""
 
 
 def started_below(directory: Path) -> list[str]:
-    """The processes whose environment names a folder."""
+    """Return the processes whose environment names a folder."""
     return [
         " ".join(process.info["cmdline"] or ())
         for process in psutil.process_iter(["environ", "cmdline"])
@@ -148,7 +148,7 @@ def started_below(directory: Path) -> list[str]:
 
 @contextmanager
 def killed_owner(directory: Path, *how: str) -> Iterator[str]:
-    """Yield the id of a cluster whose owner is killed as the body ends."""
+    """Yield the id of a cluster whose owner is killed at the end of the body."""
     words = [sys.executable, "-c", OWNER, str(directory), *how]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
@@ -208,7 +208,7 @@ def test_a_process_on_its_way_into_a_node_is_ended_too(tmp_path: Path, attempt: 
     with killed_owner(tmp_path) as cluster_id:
         pass
     deadline = time.monotonic() + 60
-    while not started_below(tmp_path):  # a process that begins a program has no environment for a moment
+    while not started_below(tmp_path):  # a process that is starting a program has no environment for a moment
         assert time.monotonic() < deadline, "the check sees it"
     assert sweep() == [cluster_id]
     while left := started_below(tmp_path):
@@ -219,7 +219,7 @@ def test_a_process_on_its_way_into_a_node_is_ended_too(tmp_path: Path, attempt: 
 @NEEDS_ROOT
 @pytest.mark.parametrize("calls", range(1, 12, 3))
 def test_an_owner_killed_while_it_creates_is_swept_too(tmp_path: Path, calls: int) -> None:
-    """The owner dies after so many calls of ip or tc."""
+    """The owner dies after the given number of ip or tc calls."""
     code = f"""
 import os, signal
 from planner.clusters.emulated import namespaces

@@ -1,4 +1,4 @@
-"""Names, addresses and token buckets of namespaces, and what lives in one is ended."""
+"""Names, addresses and token buckets of namespaces, and the ending of all processes in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What links carry without caps is measured on the nodes themselves; what a cap leaves to payload is known."""
+"""Capacity of uncapped links is measured on the nodes themselves; the payload rate under a cap is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fleet of emulated nodes is measured in random order, and the one behind a narrow link is found."""
+"""A fleet of emulated nodes is measured in random order, and the node behind a narrow link is found."""
 
 from __future__ import annotations
 
@@ -7,19 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from command_line import call
 
-from planner.cli.app import build
 from planner.clusters.emulated.node_rounds import DISK, NETWORK, SMALL_IO, plan_steps
 from planner.errors import BadInputError
-
-
-def call(*words: str) -> str:
-    outcome = CliRunner().invoke(build(only="bench"), ["bench", "fleet", *words])
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 def test_every_round_has_every_instrument_on_every_node_in_another_order() -> None:
@@ -38,10 +29,10 @@ def test_a_lone_node_has_no_network() -> None:
 
 def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="say where: --local"):
-        call("--out", str(tmp_path / "new"))
+        call("bench", "fleet", "--out", str(tmp_path / "new"))
     (tmp_path / "old.json").write_text("{}")
     with pytest.raises(BadInputError, match="is not empty"):
-        call("--local", "--out", str(tmp_path))
+        call("bench", "fleet", "--local", "--out", str(tmp_path))
     assert not (tmp_path / "new").exists()
 
 
@@ -51,6 +42,8 @@ def test_what_cannot_be_measured_says_why(tmp_path: Path) -> None:
 def test_the_node_behind_a_narrow_link_is_found(tmp_path: Path) -> None:
     plain = json.loads(
         call(
+            "bench",
+            "fleet",
             *("--local", "--out", str(tmp_path / "out"), "--dir", str(tmp_path), "--rate", "400Mbit,400Mbit,40Mbit"),
             *("--repeats", "1", "--seconds", "0.5", "--size", "20MB", "--json"),
         )

@@ -1,4 +1,4 @@
-"""`planner run --cloud emulated` from files of this machine to a directory of it."""
+"""`planner run --cloud emulated` from files of this machine to a directory on it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.errors import BadInputError
 from planner.native import core
 from tests.clusters.emulated.test_store_to_store_journey import kinds
 
-pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, as the tests that need root
+pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, like the tests that need root
 
 
 def run(directory: Path, *options: str) -> tuple[dict[str, Any], str]:
@@ -40,7 +40,7 @@ def run(directory: Path, *options: str) -> tuple[dict[str, Any], str]:
 @pytest.mark.quick
 @pytest.mark.needs_root(why="makes network namespaces")
 def test_a_directory_of_csv_is_sorted_into_another(tmp_path: Path) -> None:
-    """Both paths are relative, and no object store is asked for."""
+    """Both paths are relative, and no object store is used."""
     options, files, read, expected = kinds()["csv"]
     (tmp_path / "in").mkdir()
     for number, content in enumerate(files):

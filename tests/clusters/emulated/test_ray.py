@@ -1,4 +1,4 @@
-"""Commands on emulated nodes, and where their processes find the cluster."""
+"""Commands on emulated nodes, and the address at which their processes find the cluster."""
 
 from __future__ import annotations
 

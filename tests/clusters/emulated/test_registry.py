@@ -1,4 +1,4 @@
-"""Entries of emulated clusters are written whole, and say whether their owner lives."""
+"""Entries of emulated clusters are written atomically, and state whether their owner is alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much room an emulated run asks for before it begins."""
+"""Space that an emulated run requires before it starts."""
 
 from __future__ import annotations
 

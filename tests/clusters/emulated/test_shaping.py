@@ -1,4 +1,4 @@
-"""Where the caps of emulated links come from."""
+"""Sources of the caps on emulated links."""
 
 from __future__ import annotations
 

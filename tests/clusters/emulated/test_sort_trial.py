@@ -1,4 +1,4 @@
-"""What trial sorts on emulated nodes tell, and what a plan makes of it."""
+"""Results of trial sorts on emulated nodes, and their use in a plan."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ TRIAL = Trial(cpu_bytes_per_s={"partition": 40e6, "sort": 500e6}, disk_bytes_per
 
 @pytest.mark.parametrize(("network", "second"), [(50e6, 15.0), (100e6, 12.5)])
 def test_a_plan_knows_what_the_nodes_share(tmp_path: Path, network: float, second: float) -> None:
-    """1 GB a node, of which 3/4 cross: 15 s at 50 MB/s, or the processors' 12.5 s at 2 x 40 MB/s; then the disk's 8 s,
-    in files although all of it would fit in memory.
+    """Of 1 GB a node, 3/4 cross: 15 s at 50 MB/s, or the processors' 12.5 s at 2 x 40 MB/s; then the disk's 8 s, in
+    files although all of it would fit in memory.
     """
     run = EmulatedRun(data_bytes=4 * 10**9, model="indy", nodes=4, shaping=Shaping(), directory=tmp_path)
     best = require_best(question_for(MACHINE, run, tmp_path, network_bytes_per_s=network, trial=TRIAL).plan())
@@ -39,7 +39,7 @@ def test_a_plan_knows_what_the_nodes_share(tmp_path: Path, network: float, secon
 
 
 def test_text_takes_the_processors_longer_than_the_records_of_a_trial(tmp_path: Path) -> None:
-    """1 GB a node on 2 processors, which all 4 nodes share."""
+    """1 GB a node on 2 processors, shared by all 4 nodes."""
     run = EmulatedRun(
         data_bytes=4 * 10**9,
         model="indy",

@@ -1,4 +1,4 @@
-"""`planner run --cloud emulated` from an object store and back: nodes reach it through a relay, and nothing stays."""
+"""`planner run --cloud emulated` from an object store and back: nodes reach it through a relay, and nothing is left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.distributed_sort.dataset import object_store
 from planner.errors import BadInputError
 from planner.native import core
 
-pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, as the tests that need root
+pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, like the tests that need root
 SERVER = Path(__file__).parents[2] / "emulators" / "s3_server.py"
 RECORDS = 60_000
 
@@ -101,7 +101,7 @@ def test_from_a_store_and_back_without_caps(store: str, tmp_path: Path) -> None:
 
 
 def kinds() -> dict[str, tuple[list[str], list[bytes], Callable[[list[bytes]], list[Any]], list[Any]]]:
-    """By format: the options, two objects, how what came out is read, and what it must be."""
+    """Return by format: the options, two objects, a reader of the output, and the expected result."""
     numbers = [n * 7919 % 20_011 for n in range(20_000)]
     ordered = sorted(numbers, reverse=True)
     lines = [b"".join(b"%05d x\n" % n for n in half) for half in (numbers[::2], numbers[1::2])]
@@ -162,7 +162,7 @@ def keys_in(objects: list[bytes]) -> list[Any]:
 @pytest.mark.needs_root(why="makes network namespaces")
 @pytest.mark.parametrize("form", ["lines", "csv", "parquet"])
 def test_what_people_have_goes_from_a_store_and_back(store: str, tmp_path: Path, form: str) -> None:
-    """Objects are staged whole; what comes out is read by other programs."""
+    """Objects are staged whole; other programs read the output."""
     options, objects, read, expected = kinds()[form]
     for number, content in enumerate(objects):
         object_store.write_object(f"s3://data/in/{number}", np.frombuffer(content, np.uint8))

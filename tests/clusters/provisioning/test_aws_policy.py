@@ -1,4 +1,4 @@
-"""The policy of docs/aws-policy.json is enough for everything that the planner does on EC2, and none of it can go."""
+"""The policy of docs/aws-policy.json permits all that the planner does on EC2, and no part of it can be removed."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NOT_ENFORCED = {
     "servicequotas:GetServiceQuota",
     "sts:DecodeAuthorizationMessage",
 }
-"""The emulator lets these pass; AWS does not. Without the latter five, prices, quota and reasons are unknown."""
+"""Not enforced by the emulator, but by AWS. Without the last five, prices, quota and reasons are unknown."""
 ROLE = "arn:aws:iam::123456789012:role/sorter"
-"""Of the instance profile that there is."""
+"""The role of the existing instance profile."""
 Enforce = Callable[[dict[str, Any]], None]
 
 
@@ -48,7 +48,7 @@ def policy() -> dict[str, Any]:
 
 @pytest.fixture
 def enforce(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> Iterator[Enforce]:
-    """Begin anew, and make every later call that of a user who has but the policy given."""
+    """Start from an empty account, and make every later call as a user with only the given policy."""
     authority = boto3.client("iam", region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{ec2.port}")
     usual = ec2.environment()
 
@@ -68,14 +68,14 @@ def enforce(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> Iterator[Enfor
 
 
 def demand(ec2: EmulatedEc2, after: str) -> None:
-    """Check permissions from so many calls on."""
+    """Check permissions after the given number of calls."""
     url = f"http://127.0.0.1:{ec2.port}/moto-api/reset-auth"
     plain = {"Content-Type": "text/plain"}
     urllib.request.urlopen(urllib.request.Request(url, data=after.encode(), headers=plain), timeout=60).close()
 
 
 def lending(policy: dict[str, Any], role: str) -> dict[str, Any]:
-    """A policy with which one role may be handed to machines besides."""
+    """Return the policy, extended so that one role may be passed to machines."""
     passing = {"Effect": "Allow", "Action": ["iam:PassRole"], "Resource": role}
     return {**policy, "Statement": [*policy["Statement"], passing]}
 
@@ -85,7 +85,7 @@ def lending(policy: dict[str, Any], role: str) -> dict[str, Any]:
 def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
     ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]
 ) -> None:
-    """Whoever may not hears so before anything is made; so does who names a profile that is not there."""
+    """Without the right, the refusal comes before anything is made, as it does for a profile that does not exist."""
     up = (*ec2.up, "--node-identity", "sorter")
     enforce(policy)
     ended = ec2.planner(*up)
@@ -102,7 +102,7 @@ def test_an_instance_profile_is_lent_by_whom_may_pass_its_role(
 
 
 def whole_life(ec2: EmulatedEc2) -> Iterator[Ended]:
-    """Go up, be opened to another network, and down, then up again and be swept from all regions."""
+    """Go up, be opened to another network, go down, then up again and be swept from all regions."""
     yield ec2.planner(*ec2.up)
     yield ec2.planner("cluster", "open", ec2.runs()[-1], "--ssh-from", "198.51.100.0/24")
     yield ec2.planner("cluster", "down", ec2.runs()[-1])
@@ -113,7 +113,7 @@ def whole_life(ec2: EmulatedEc2) -> Iterator[Ended]:
 @pytest.mark.soak
 @pytest.mark.quick
 def test_the_policy_is_enough(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any]) -> None:
-    """The emulator enforces the condition on tags, too, that moto passes over."""
+    """The emulator also enforces the condition on tags, which moto ignores."""
     ec2.world(ends_only_tagged=True)
     enforce(policy)
     for ended in whole_life(ec2):
@@ -162,7 +162,7 @@ def test_where_the_network_exists_nobody_need_be_allowed_to_make_one(
 
 
 def missed(ec2: EmulatedEc2, enforce: Enforce, policy: dict[str, Any], action: str) -> bool:
-    """Say whether something fails without an action."""
+    """Return whether something fails without an action."""
     enforce(without(policy, action))
     return any(ended.code != 0 and action.partition(":")[2] in ended.text for ended in whole_life(ec2))
 

@@ -1,4 +1,4 @@
-"""A cluster's life on Azure when nothing goes wrong: every request is safe, announced, tagged, and taken back."""
+"""A cluster's life on Azure when nothing goes wrong: every request is safe, announced, tagged, and undone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from emulated_azure import EmulatedAzure, choice, order
 from emulated_cloud import QUICK, volumes
-from fault_proxy import Seen
+from fault_proxy import ProxiedRequest
 
 from planner.clouds.azure.provider import AzureProvider
 from planner.clouds.calls.retry import RetryPolicy
@@ -85,7 +85,7 @@ def test_every_launch_is_safe(azure: EmulatedAzure) -> None:
 def test_a_size_is_asked_for_what_it_can(
     azure: EmulatedAzure, size: str, zone: str, accelerated: bool, image: str
 ) -> None:
-    """The trial of a cloud rents the cheapest size with a disk, Standard_B2ms, which has no accelerated networking."""
+    """A cloud trial rents the cheapest size with a disk, Standard_B2ms, which has no accelerated networking."""
     alike = choice(instance_type=size, spares=0)
     keyed, directory = begin(order("able", alike))
     up(keyed, [Place(choice=alike, region="eastus", zone=zone)], directory, session())
@@ -177,11 +177,11 @@ def test_only_the_caller_gets_in_and_nothing_out(azure: EmulatedAzure) -> None:
 
 
 def test_every_create_call_is_tagged_and_announced(azure: EmulatedAzure) -> None:
-    """When a create call arrives, the journal on disk has announced it already."""
+    """The journal on disk announces every create call before it arrives."""
     asked = order("told", staging=True)
     missed: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         if seen.method != "PUT":
             return
         body = json.loads(seen.body)
@@ -201,7 +201,7 @@ def test_every_create_call_is_tagged_and_announced(azure: EmulatedAzure) -> None
 def test_no_secret_in_state_requests_or_process_list(azure: EmulatedAzure) -> None:
     seen_processes: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         if seen.action == azure.launching:
             listing = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True)
             seen_processes.append(listing.stdout)
@@ -222,7 +222,7 @@ def test_no_secret_in_state_requests_or_process_list(azure: EmulatedAzure) -> No
 
 
 def test_the_dry_run_is_what_is_done(azure: EmulatedAzure) -> None:
-    """The rehearsal without an account and the real thing make the same writes."""
+    """The rehearsal without an account and the real run make the same writes."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         without.delenv("AZURE_SUBSCRIPTION_ID")

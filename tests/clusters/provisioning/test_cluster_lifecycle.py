@@ -1,4 +1,4 @@
-"""Which runs a sweep takes: by all that is tagged with them, not by one resource."""
+"""A sweep selects runs by everything tagged with them, not by one resource."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
     ],
 )
 def test_a_run_has_expired_when_nothing_of_it_may_live_on(hours: tuple[float | None, ...], is_expired: bool) -> None:
-    """A resource that lost its tag of the end, or whose tag is unreadable, ended the live run that it is of."""
+    """A resource with a lost or unreadable expiry tag used to make its live run count as expired."""
     resources = [
         Resource(kind="vpc", id="v", region="r", run="r1", expires_at=None if h is None else NOW + timedelta(hours=h))
         for h in hours

@@ -1,4 +1,4 @@
-"""A cluster's life on EC2 when nothing goes wrong: every request is safe, announced, tagged, and taken back."""
+"""A cluster's life on EC2 when nothing goes wrong: every request is safe, announced, tagged, and undone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order, volumes
-from fault_proxy import Seen
+from fault_proxy import ProxiedRequest
 
 from planner.clouds.aws.provider import AwsProvider
 from planner.clouds.calls.retry import RetryPolicy
@@ -35,7 +35,7 @@ def session(policy: RetryPolicy = QUICK) -> ProviderSession:
     return ProviderSession(provider=AwsProvider(policy=policy), policy=policy, say=lambda _: None)
 
 
-def requests(ec2: EmulatedEc2, action: str) -> list[Seen]:
+def requests(ec2: EmulatedEc2, action: str) -> list[ProxiedRequest]:
     return [seen for seen in ec2.proxy.seen if seen.action == action and "DryRun" not in seen.params]
 
 
@@ -78,11 +78,11 @@ def test_only_the_caller_gets_in_and_nothing_out(ec2: EmulatedEc2) -> None:
 
 
 def test_every_create_call_is_tagged_and_announced(ec2: EmulatedEc2) -> None:
-    """When a create call arrives, the journal on disk has announced it already."""
+    """The journal on disk announces every create call before it arrives."""
     asked = order("told", staging=True)
     announced: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         if seen.action.startswith(CREATES) and seen.action != "CreateRoute":
             events = RunDirectory.open("told").events()
             last = [event for event in events if event.what in ("intent", "made")][-1]
@@ -99,7 +99,7 @@ def test_every_create_call_is_tagged_and_announced(ec2: EmulatedEc2) -> None:
 def test_no_secret_in_state_requests_or_process_list(ec2: EmulatedEc2) -> None:
     seen_processes: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         if seen.action == "RunInstances":
             seen_processes.append(
                 subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
@@ -120,7 +120,7 @@ def test_no_secret_in_state_requests_or_process_list(ec2: EmulatedEc2) -> None:
 
 
 def test_the_dry_run_is_what_is_done(ec2: EmulatedEc2) -> None:
-    """The rehearsal without credentials and the real thing make the same writes in the same order."""
+    """The rehearsal without credentials and the real run make the same writes in the same order."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
@@ -145,7 +145,7 @@ def test_machines_are_launched_with_the_planned_bandwidth_weighting(ec2: Emulate
 
 
 def test_a_burstable_type_is_kept_to_its_credit(ec2: EmulatedEc2) -> None:
-    """As planned: unlimited, EC2's default for t3, would bill what goes beyond the credit."""
+    """As planned: unlimited, EC2's default for t3, would bill usage beyond the credit."""
     _, directory = launched(order("credit", choice(instance_type="t3.large", placement_group=False)))
     launches = [seen.params for seen in ec2.proxy.seen if seen.action == "RunInstances" and ec2.is_meant(seen)]
     assert [params["CreditSpecification.CpuCredits"] for params in launches] == ["standard"] * 2

@@ -1,4 +1,4 @@
-"""A cluster in a subnet that exists: nothing of it is changed, and nothing but the run's own goes in the end."""
+"""A cluster in an existing subnet: nothing in it is changed, and only the run's resources are removed at the end."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_subnet_without_room_is_refused_on_aws(ec2: EmulatedEc2) -> None:
 
 @pytest.fixture
 def google_subnet(gcp: EmulatedGcp) -> str:
-    """A network of somebody's own on Google, with room for 12 machines: 16 addresses less Google's 4."""
+    """Someone's own network on Google, with room for 12 machines: 16 addresses less Google's 4."""
     compute = LiveCompute(policy=QUICK)
     compute.create("networks.insert", body={"name": "theirs", "autoCreateSubnetworks": False}, run="theirs")
     network = f"projects/{compute.project}/global/networks/theirs"
@@ -84,7 +84,7 @@ def google_subnet(gcp: EmulatedGcp) -> str:
 
 @pytest.fixture
 def azure_subnet(azure: EmulatedAzure) -> str:
-    """A network of somebody's own on Azure, with room for 11 machines: 16 addresses less Azure's 5."""
+    """Someone's own network on Azure, with room for 11 machines: 16 addresses less Azure's 5."""
     arm = LiveArm(policy=QUICK)
     arm.create("resource-group", "theirs", body={"location": azure.region})
     arm.create(

@@ -1,4 +1,4 @@
-"""A cluster's life on Compute Engine when all is well: requests are safe, announced, labelled, and taken back."""
+"""A cluster's life on Compute Engine without faults: requests are safe, announced, labelled, and undone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from emulated_cloud import QUICK, volumes
 from emulated_gcp import EmulatedGcp, choice, order
-from fault_proxy import Seen
+from fault_proxy import ProxiedRequest
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.gcp import client
@@ -28,7 +28,7 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import BadInputError
 
 NOT_IN_A_LIFE = {"compute.disks.delete", "compute.instances.getSerialPortOutput"}
-"""Used where a machine left a disk behind, and by runs, for the head's host key; without it, that is pinned unseen."""
+"""Used where a machine left a disk behind, and by runs for the head's host key, which is otherwise pinned unseen."""
 ROLE = Path(__file__).resolve().parents[3] / "docs" / "gcp-role.json"
 
 
@@ -108,11 +108,11 @@ def test_only_the_caller_gets_in_and_nothing_out(gcp: EmulatedGcp) -> None:
 
 
 def test_every_create_call_is_labelled_and_announced(gcp: EmulatedGcp) -> None:
-    """When a create call arrives, the journal on disk has announced it already; a repetition could be told from it."""
+    """The journal on disk announces every create call before it arrives, so a repetition could be recognised."""
     asked = order("told", staging=True)
     announced: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         if seen.method == "POST" and "wait" not in seen.action:
             last = [event for event in RunDirectory.open("told").events() if event.what in ("intent", "made")][-1]
             announced.append(last.what if last.what == "intent" else f"{seen.action} not announced")
@@ -130,7 +130,7 @@ def test_every_create_call_is_labelled_and_announced(gcp: EmulatedGcp) -> None:
 def test_no_secret_in_state_requests_or_process_list(gcp: EmulatedGcp) -> None:
     seen_processes: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         if seen.action == gcp.launching:
             listing = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True)
             seen_processes.append(listing.stdout)
@@ -149,7 +149,7 @@ def test_no_secret_in_state_requests_or_process_list(gcp: EmulatedGcp) -> None:
 
 
 def test_the_dry_run_is_what_is_done(gcp: EmulatedGcp) -> None:
-    """The rehearsal without credentials and the real thing make the same writes in the same order."""
+    """The rehearsal without credentials and the real run make the same writes in the same order."""
     asked = order("same", staging=True)
     with pytest.MonkeyPatch.context() as without:
         without.setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
@@ -168,13 +168,13 @@ def test_the_dry_run_is_what_is_done(gcp: EmulatedGcp) -> None:
 
 
 def test_what_was_accepted_before_a_crash_is_waited_for(gcp: EmulatedGcp) -> None:
-    """Killed once a launch is accepted: its machines are not there yet, and still `down` leaves none."""
+    """Killed after a launch is accepted: its machines do not exist yet, and `down` must still leave none."""
     gcp.world(operation_polls=3)
     started = [f"POST {name}" for name in ("networks", "subnetworks", "resourcePolicies")]
     count = Counter[str]()
     number = {"kill": 0}
 
-    def find_launch(seen: Seen) -> None:
+    def find_launch(seen: ProxiedRequest) -> None:
         count[seen.action] += 1
         if seen.action == gcp.launching and not number["kill"]:
             number["kill"] = seen.number
@@ -218,8 +218,8 @@ def test_the_role_is_enough(gcp: EmulatedGcp) -> None:
 
 
 def without_a_permission(gcp: EmulatedGcp, permission: str, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Say whether something fails; preflight, which would see it first, is kept from asking, and operations take long
-    enough to be asked after.
+    """Return whether something fails. Preflight, which would notice first, cannot ask, and operations take long enough
+    to be polled.
     """
     usual = gcp.environment()
     blind = usual | {"CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": f"{gcp.proxy.url}/nowhere"}
@@ -285,7 +285,7 @@ def test_a_policy_holds_so_many_machines(gcp: EmulatedGcp) -> None:
 
 
 def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
-    """It is granted on the project, on the account itself, or not at all."""
+    """The right is granted on the project, on the account itself, or not at all."""
     asked = order("whose", node_identity="sorter@some-project.iam.gserviceaccount.com")
     worlds: list[dict[str, object]] = [
         {"permissions": None},
@@ -302,7 +302,7 @@ def test_whose_machines_may_be_whose(gcp: EmulatedGcp) -> None:
 
 
 def test_a_role_may_be_granted_for_what_has_a_runs_name(gcp: EmulatedGcp) -> None:
-    """The project as a whole lacks the right; the troubleshooter is asked with the names that a run gives."""
+    """The project as a whole lacks the right; the troubleshooter is asked about the names that a run uses."""
     creating = "compute.instances.create"
     usual = [name for name in PERMISSIONS if name != creating]
     gcp.world(permissions=usual, conditional={creating: "planner-"})

@@ -7,12 +7,12 @@ from emulated_cloud import EmulatedCloud
 from many_nodes import life_of
 
 PER_NODE = {"aws": 0.0, "gcp": 3.0, "azure": 3.0}
-"""EC2 ends a thousand machines by one call. Compute Engine deletes each, and says of each twice that it is gone. Azure
-creates each and its schedule, and is asked for each, because two listings leave their group out.
+"""EC2 ends a thousand machines in one call. Compute Engine deletes each, and reports twice for each that it is gone.
+Azure creates each machine and its schedule, and is asked about each, because two listings omit their group.
 """
 PAGES = 0.2
-"""Calls of listings per node, at most. Azure's pages have 50 machines, so each look at all of them takes 0.02 calls per
-node; it takes 3 or 4 looks, each of two or three listings, and another few when threads are slow.
+"""Listing calls per node, at most. Azure's pages have 50 machines, so each look at all of them takes 0.02 calls per
+node; there are 3 or 4 looks of two or three listings each, and a few more when threads are slow.
 """
 
 

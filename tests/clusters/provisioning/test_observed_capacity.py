@@ -1,4 +1,4 @@
-"""What the journals of earlier runs say of a cloud's capacity."""
+"""A cloud's capacity as observed in the journals of earlier runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Note = Callable[..., RunDirectory]
 
 @pytest.fixture
 def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Note:
-    """Return what begins a run's journal in a directory of its own."""
+    """Return the start of a run's journal in a separate directory."""
     monkeypatch.setenv("PLANNER_RUNS", str(tmp_path))
 
     def begin(run: str) -> RunDirectory:

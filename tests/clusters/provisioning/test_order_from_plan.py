@@ -1,4 +1,4 @@
-"""From a plan to an order: how long machines may live, what is affordable, and who may reach the head."""
+"""From a plan to an order: the machines' lifetime, affordable offers, and access to the head."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_machines_live_longer_than_95_of_100_runs_and_no_longer_than_is_paid_for
     assert hours_allowed([three_hours], Limits()) == 6.0, "4 h x 1.5"
     assert hours_allowed([choice(expected_s=60.0)], Limits()) == 1.0
     assert hours_allowed([three_hours], Limits(hours=9.0)) == 9.0
-    # Four machines for the price of three times 4/3: one dollar an hour.
+    # Four machines at the price of three times 4/3: one dollar an hour.
     assert hours_allowed([three_hours], Limits(cost_usd=2.5)) == pytest.approx(2.5)
 
 
@@ -58,7 +58,7 @@ def test_a_limit_below_the_expected_run_is_refused_by_number() -> None:
     assert places == () and len(reasons) == 1
     assert "end after 30 min 0 s, before the 1 h 0 min" in reasons[0]
     assert "--max-hours 2.00h and --max-cost 2 suffice" in reasons[0]
-    # $0.70 is what the run is expected to cost, without its spare; it pays the four machines 61 minutes.
+    # The run is expected to cost $0.70 without its spare; that pays for the four machines for 61 minutes.
     assert affordable_places(seen, Limits(cost_usd=0.70))[0]
     dearer = replace(seen, price_usd_per_hour={("i4i.large", "here", "on-demand"): 0.2})
     assert affordable_places(dearer, Limits(cost_usd=0.70))[0] == ()
@@ -73,7 +73,7 @@ def test_a_limit_between_the_expected_run_and_its_95_percent_is_warned_of() -> N
 
 
 def test_a_dearer_day_ends_machines_earlier() -> None:
-    """$2 pays four machines at $0.172 for 2.9 h, at $0.344 for 1.45 h."""
+    """$2 pays for four machines for 2.9 h at $0.172 each, for 1.45 h at $0.344."""
     planned, limits, now = choice(late_s=7200.0), Limits(cost_usd=2.0), datetime(2026, 11, 22, 12, tzinfo=UTC)
     asked = replace(order("dear", planned), expires_at=now + timedelta(hours=hours_allowed([planned], limits)))
     seen = Preflight(
@@ -88,7 +88,7 @@ def test_a_dearer_day_ends_machines_earlier() -> None:
 
 @pytest.mark.parametrize("model", ["indy", "daytona"])
 def test_178_nodes_outlive_their_whole_run(model: str) -> None:
-    """The 95% of the sort, all that is planned around it as late, the checksum of the input, and half an hour."""
+    """The 95% of the sort, all planned steps around it when late, the checksum of the input, and half an hour."""
     plan = recommend(data="100TB", model=model, instances=["i4i.8xlarge"], nodes=178).plan
     best, ordered = plan.candidates[0], choices_of(plan, cloud="aws", regions=())[0]
     overheads_s = sum(best.overheads_s.values()) + best.overheads_s["validate"]
@@ -97,9 +97,9 @@ def test_178_nodes_outlive_their_whole_run(model: str) -> None:
 
 
 def test_the_spares_ordered_are_those_that_the_plan_pays_for() -> None:
-    """178 nodes and the plan's four spares, one in fifty and a part; a plan that says 13 has 13 ordered.
+    """178 nodes and the plan's four spares, one in fifty rounded up; a plan with 13 spares has 13 ordered.
 
-    Where nobody screens the machines none are, and the total is the plan's without their line.
+    Where the machines are not screened no spares are ordered, and the total is the plan's without their line.
     """
     plan = recommend(data="100TB", model="indy", instances=["i4i.8xlarge"], nodes=178).plan
     best = plan.candidates[0]
@@ -115,7 +115,7 @@ def test_the_spares_ordered_are_those_that_the_plan_pays_for() -> None:
 
 
 def test_the_next_types_follow_and_then_all_on_demand() -> None:
-    """One more type than the best; the on-demand cluster costs what its machines cost, and no head apart."""
+    """One type more than the best; the on-demand cluster costs the price of its machines, without a separate head."""
     plan = recommend(data="1TB", model="indy", pricing="spot").plan
     spot, other, again, last = choices_of(plan, cloud="aws", regions=(), or_next=1)
     assert [choice.pricing for choice in (spot, other, again, last)] == ["spot", "spot", "on-demand", "on-demand"]
@@ -131,7 +131,7 @@ def test_the_next_types_follow_and_then_all_on_demand() -> None:
     )
     places, _ = affordable_places(seen, Limits(hours=100.0))
     assert [place.choice.price_usd_per_hour for place in places] == [0.5, 2.0]
-    # Today's spot price says nothing of what the same machines cost on demand: the plan's price stays.
+    # Today's spot price does not determine the same machines' on-demand price: the plan's price stays.
     unknown = replace(seen, price_usd_per_hour={(spot.type_with_disks, "r", "spot"): 0.01})
     _, on_demand = affordable_places(unknown, Limits(hours=100.0))[0]
     assert on_demand.choice.price_usd_per_hour == again.price_usd_per_hour
@@ -144,7 +144,7 @@ def test_a_network_is_written_by_its_first_address(text: str, network: str) -> N
 
 @pytest.mark.parametrize("text", ["0.0.0.0/0", "128.0.0.0/1", "home", "2001:db8::7/128"])
 def test_half_the_world_may_not_reach_the_head(text: str) -> None:
-    """Nor may IPv6, which the machines do not have: it was accepted, and the cloud refused the rule."""
+    """Nor may IPv6, which the machines lack: it used to be accepted, and then the cloud refused the rule."""
     with pytest.raises(BadInputError, match=f"--ssh-from {text}"):
         parse_network(text)
 

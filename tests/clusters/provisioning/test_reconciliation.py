@@ -1,4 +1,4 @@
-"""What is believed of a cloud whose listings are late, short and stale."""
+"""Beliefs about a cloud whose listings are late, short and stale."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ def test_what_no_listing_shows_is_found_by_its_id(ec2: EmulatedEc2, directory: R
     known = account(ec2, directory)
     known.provider.find = lambda *_, **__: ()  # type: ignore[method-assign]
     kinds = [resource.kind for resource in directory.ordered()]
-    assert {item.key for item in known.look(kinds, region="us-east-1")} == {item.key for item in directory.ordered()}
+    assert {item.key for item in known.list_existing(kinds, region="us-east-1")} == {
+        item.key for item in directory.ordered()
+    }
     down(directory, session(ec2))
-    assert known.look(kinds, region="us-east-1") == ()
+    assert known.list_existing(kinds, region="us-east-1") == ()
     assert ec2.left() == {}
 
 
 def test_a_stale_listing_of_what_has_ended_is_not_believed(ec2: EmulatedEc2, directory: RunDirectory) -> None:
     known = account(ec2, directory)
-    shown = known.look(["instance"], region="us-east-1")
+    shown = known.list_existing(["instance"], region="us-east-1")
     assert len(shown) == 4
     known.provider.find = lambda *_, **__: shown  # type: ignore[method-assign]
     known.end(shown)
     known.provider.delete(shown)
-    assert known.look(["instance"], region="us-east-1") == ()
+    assert known.list_existing(["instance"], region="us-east-1") == ()
     down(directory, session(ec2))
 
 

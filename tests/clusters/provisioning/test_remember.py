@@ -1,4 +1,4 @@
-"""What a run has measured reaches the next plan, under the type that it planned with."""
+"""A run's measurements reach the next plan, under the type that the run planned with."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def disk_file(cloud_type: str, *, disks: float) -> str:
 
 
 def ran(cloud: str, best: Candidate, report: RunReport) -> RunDirectory:
-    """Return the directory that a run on two machines leaves; a machine only knows what was ordered of the cloud."""
+    """Return the directory left by a run on two machines; a machine only knows the type ordered from the cloud."""
     directory = RunDirectory.create(order("r1", cloud=cloud))
     directory.note("place", zone=f"{best.region}-a", region=best.region, placement_group=True)
     (directory.path / MEASURED).mkdir()
@@ -76,7 +76,7 @@ def test_the_next_plan_reckons_with_it(cloud: str, instance_type: str) -> None:
 
 
 def rates(candidate: Candidate) -> dict[tuple[str, str], float]:
-    """Return bytes/s by phase and resource; disks are disks, whether data are kept apart on them or not."""
+    """Return bytes/s by phase and resource; all disks have one name, whether data is kept apart on them or not."""
     return {
         (phase.name, "disks" if name.endswith("disks") else name): resource.bytes_per_s
         for phase in candidate.phases

@@ -1,4 +1,4 @@
-"""A cluster in capacity that is reserved already: it is looked at beforehand, and machines stand in it or nowhere."""
+"""A cluster in reserved capacity: it is checked beforehand, and machines launch in it or nowhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def on_ec2(**changes: Any) -> dict[str, Any]:
 
 
 def on_google(*, count: int = 4, machine_type: str = "n2-standard-4", disks: int = 2, **changes: Any) -> dict[str, Any]:
-    """As for the machines of the emulator's plan: two local disks each."""
+    """Return a reservation for the machines of the emulator's plan: two local disks each."""
     properties = {"machineType": machine_type, "localSsds": [{"interface": "NVME", "diskSizeGb": "375"}] * disks}
     specific = {"count": str(count), "inUseCount": "0", "instanceProperties": properties}
     place = "https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-b"
@@ -47,7 +47,7 @@ def bodies(cloud: EmulatedCloud, action: str) -> list[dict[str, Any]]:
 
 
 def refusals(cloud: EmulatedCloud, order: Order) -> list[str]:
-    """Return why nothing can be launched; nothing when something can."""
+    """Return the reasons why nothing can be launched; none if something can."""
     looked = cloud.provider().preflight(order)
     against = [finding.text for finding in looked.findings if finding.ok is False]
     assert bool(looked.places) != bool(against), looked
@@ -55,7 +55,7 @@ def refusals(cloud: EmulatedCloud, order: Order) -> list[str]:
 
 
 def test_on_ec2_machines_stand_in_it_and_in_its_placement_group(ec2: EmulatedEc2) -> None:
-    """The reservation has the account's number of machines exactly, so all of them come from it."""
+    """The reservation has exactly the cluster's number of machines, so all of them come from it."""
     theirs = "arn:aws:ec2:us-east-1:123456789012:placement-group/theirs"
     ec2.world(reservations=[on_ec2(PlacementGroupArn=theirs)])
     client: Any = boto3.client("ec2", region_name=ec2.region, endpoint_url=f"http://127.0.0.1:{ec2.port}")

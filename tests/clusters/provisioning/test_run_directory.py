@@ -45,7 +45,7 @@ def test_a_line_that_a_crash_cut_off_is_left_out(directory: RunDirectory) -> Non
 
 
 def test_what_follows_a_line_that_was_cut_off_is_read(directory: RunDirectory) -> None:
-    """A full disk cuts a line. The teardown wrote into the same line, and no command could read the journal again."""
+    """A full disk cuts off a line. The teardown used to continue it, and no command could read the journal again."""
     with (directory.path / JOURNAL).open("a") as journal:
         journal.write('{"at": "2026-11-21T12:00:00+00:00", "what": "int')
     directory.note("down", removed=0)

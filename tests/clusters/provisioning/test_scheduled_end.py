@@ -37,7 +37,7 @@ def test_aws_ends_the_machines_and_a_teardown_the_schedule(
     asked, directory = begin(order("ends"))
     place = Place(choice=choice(), region=ec2.region, zone=ec2.zones[0])
     up(asked, [place], directory, session)
-    assert ec2.left()["end-schedule"] == 1
+    assert ec2.left()["end-schedule"] == 4
     ec2.bring(asked.expires_at - timedelta(seconds=2))
     assert ec2.machines() == 4
     ec2.bring(asked.expires_at)
@@ -50,10 +50,27 @@ def test_aws_ends_the_machines_and_a_teardown_the_schedule(
     assert ec2.left() == {}, "a schedule goes with the run"
 
 
+def test_a_machine_that_was_lost_before_keeps_no_other_running(
+    ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS ended none of a launch, because it no longer knew one of the ids (YelpArchive/clusterman, pull 249)."""
+    set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
+    session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=lambda _: None)
+    asked, directory = begin(order("loses"))
+    cluster = up(asked, [Place(choice=choice(), region=ec2.region, zone=ec2.zones[0])], directory, session)
+    session.provider.terminate(cluster.nodes[-1:])
+    while ec2.machines() == 4:
+        session.provider.nodes(asked.run, region=ec2.region)  # each look brings its end nearer
+    ec2.bring(asked.expires_at)
+    assert ec2.machines() == 0
+    down(directory, session)
+    assert ec2.left() == {}
+
+
 def test_a_sweep_takes_schedules_along(ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
     assert "end without cloud-init: EventBridge Scheduler" in ec2.planner(*ec2.up).text
-    assert ec2.left()["end-schedule"] == 1
+    assert ec2.left()["end-schedule"] == 4
     assert ec2.planner(*ec2.sweep).code == 0
     assert ec2.left() == {}
 
@@ -68,7 +85,7 @@ def test_a_role_that_does_not_serve_is_known_beforehand(
 def test_a_schedule_that_is_refused_ends_the_launch(
     ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where iam:PassRole is missing, which nothing tells beforehand."""
+    """As where iam:PassRole is missing, which cannot be checked beforehand."""
     set_role(ec2, ec2.offer_end_role(), tmp_path, monkeypatch)
     headers = {"Content-Type": "application/json", "x-amzn-ErrorType": "AccessDeniedException"}
     denial = Answer(status=403, body='{"Message": "not authorized to perform: iam:PassRole"}', headers=headers)
@@ -83,11 +100,13 @@ def test_a_dry_run_has_the_schedule_and_its_end(tmp_path: Path, monkeypatch: pyt
     path.write_text('[aws]\nend_role = "arn:aws:iam::123456789012:role/ends"\n', "utf-8")
     monkeypatch.setenv("PLANNER_SETTINGS", str(path))
     requests = rehearse(order("told"), AwsProvider(policy=QUICK)).requests
-    [made] = [request for request in requests if request.operation == "create_schedule"]
-    assert made.parameters["Target"]["Arn"] == "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"
-    assert len(json.loads(made.parameters["Target"]["Input"])["InstanceIds"]) == 4
+    made = [request.parameters for request in requests if request.operation == "create_schedule"]
+    assert {each["Target"]["Arn"] for each in made} == {"arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"}
+    assert [len(json.loads(each["Target"]["Input"])["InstanceIds"]) for each in made] == [1] * 4
     deleted = [request.parameters["Name"] for request in requests if request.operation == "delete_schedule"]
-    assert deleted == [made.parameters["Name"]]
+    assert sorted(deleted) == sorted(each["Name"] for each in made)
+    operations = [request.operation for request in requests]
+    assert operations.index("terminate_instances") < operations.index("delete_schedule"), "none is left without an end"
 
 
 @pytest.mark.parametrize(("cloud", "role"), [("gcp", "arn:aws:iam::123456789012:role/ends"), ("aws", "ends")])

@@ -1,4 +1,4 @@
-"""A smoke test of each cloud: every kind of request, nothing left, and a transcript that tells nobody's name."""
+"""A smoke test of each cloud: every kind of request, nothing left, and a transcript without names."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_sort_that_cannot_begin_is_a_step_that_failed(
 def test_a_gigabyte_is_sorted_on_machines_that_are_logged_in_to(
     ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
 ) -> None:
-    """The whole of it: two clusters, the second with SSH servers, software, measurements, Ray and the sort."""
+    """The complete test: two clusters, the second with SSH servers, software, measurements, Ray and the sort."""
     words = smoke(ec2, tmp_path / "smoke.jsonl", "--sort", "--wheelhouse", str(wheels), "--json")
     ended = ec2.planner(*words, policy=replace(QUICK, poll_s=0.2), within_s=900)
     assert ended.code == 0, ended.text

@@ -1,4 +1,4 @@
-"""What all runs of a month cost, and what that leaves for the next one."""
+"""The cost of all runs in a month, and the amount it leaves for the next one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def journal(began: datetime, *, hours: float, ended_after: float | None = None) -> tuple[Event, ...]:
-    """Return one machine at $2 per hour that expires after some hours."""
+    """Return the journal of one machine at $2 per hour that expires after the given hours."""
 
     def event(at: datetime, what: str, **details: Any) -> Event:
         return Event(at=at, what=what, details=details)
@@ -52,7 +52,7 @@ def test_a_run_that_goes_on_counts_until_it_expires_and_one_across_months_in_par
 
 
 def test_the_month_leaves_what_other_runs_do_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings file names the limit where no option does."""
+    """The settings file sets the limit where no option does."""
     monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
     settings = tmp_path / "settings.toml"
     monkeypatch.setenv("PLANNER_SETTINGS", str(settings))
@@ -71,7 +71,7 @@ def test_the_month_leaves_what_other_runs_do_not_take(tmp_path: Path, monkeypatc
 
 
 def test_a_run_without_machines_yet_counts_with_the_most_that_it_may_cost(runs: Path) -> None:
-    """It is about to launch; once it is down, its bill alone counts."""
+    """It is about to launch; once it is down, only its bill counts."""
     _, directory = begin(*ordered("first", cost_usd=40.0), month_usd=60.0)
     now = datetime.now(UTC)
     assert within_month(Limits(), 60, now=now).cost_usd == pytest.approx(20, abs=0.1)
@@ -80,7 +80,7 @@ def test_a_run_without_machines_yet_counts_with_the_most_that_it_may_cost(runs: 
 
 
 def test_of_two_processes_that_rent_at_once_one_gets_what_is_left_of_the_month(runs: Path) -> None:
-    """Both have looked before either began: $40 for each, of $60."""
+    """Both have checked before either began: $40 for each, of $60."""
     script = (
         "import json, sys\n"
         "from planner.clouds.order import Order\n"
@@ -113,7 +113,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ordered(run: str, *, cost_usd: float) -> tuple[Order, list[Place]]:
-    """Return the order of a run whose machines live as long as its money lasts, and where to rent."""
+    """Return the order of a run whose machines live as long as its money lasts, and the place to rent."""
     now, limits = datetime.now(UTC), Limits(cost_usd=cost_usd, hours=1000.0)
     asked = order_of([choice()], run=run, cloud="aws", ssh_from="203.0.113.7/32", limits=limits, now=now)
     return asked, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")]
@@ -143,7 +143,7 @@ def test_whatever_is_bought_keeps_to_the_limit_until_the_machines_end(bought: st
 
 
 def launched(at: datetime, offer: ClusterOffer, machines: list[tuple[str, str]]) -> list[Event]:
-    """Return what a launch notes: the place with its prices, and each machine."""
+    """Return the events of a launch: the place with its prices, and each machine."""
     prices = {"node_usd_per_hour": offer.node_usd_per_hour, "head_usd_per_hour": offer.head_machine_usd_per_hour}
     made = [Event(at=at, what="made", details={"kind": "instance", "id": id_, "name": role}) for id_, role in machines]
     return [Event(at=at, what="place", details=prices), *made]

@@ -38,7 +38,7 @@ def up(cloud: EmulatedCloud, plan: Path) -> tuple[str, ...]:
 
 
 def spot_machines(cloud: EmulatedCloud) -> tuple[int, int]:
-    """Count the machines that were asked for as spot ones, and as others."""
+    """Return the numbers of machines requested as spot and as others."""
     spot = other = 0
     for seen in [seen for seen in cloud.proxy.seen if seen.action == cloud.launching and cloud.is_meant(seen)]:
         if cloud.cloud == "aws":

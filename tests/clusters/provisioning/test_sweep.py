@@ -1,4 +1,4 @@
-"""Whose runs a sweep takes: the caller's own, by what the cloud calls the caller and by the machine that began them."""
+"""A sweep selects the caller's own runs, by the caller's name in the cloud and by the machine that began them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ for line in sys.stdin:
     os.write(descriptor, (json.dumps({"event": "progress", "address": sys.argv[2]}) + "\\n").encode())
     os.write(descriptor, (json.dumps(order["answer"]) + "\\n").encode())
 """
-"""Stands in for the real driver, whose journeys are in tests/distributed_sort."""
+"""Stands in for the real driver, whose full runs are in tests/distributed_sort."""
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def test_an_interrupt_ends_the_driver(tmp_path: Path) -> None:
 
 
 def test_the_driver_ignores_the_directory_that_it_runs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decoy of the package and one of a standard module lie in the directory; both would raise."""
+    """A decoy of the package and one of a standard module are in the directory; both would raise."""
     (tmp_path / "planner").mkdir()
     for decoy in (tmp_path / "planner" / "__init__.py", tmp_path / "json.py"):
         decoy.write_text("raise ImportError('decoy')")
@@ -121,7 +121,7 @@ def refusal(address: str) -> PlannerError:
 
 @pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 505 Version\r\n\r\n"])
 def test_what_listens_and_is_not_ray_is_told_within_20_seconds(greeting: bytes) -> None:
-    """Ray's own library tried for over a minute, and Ray's client for 37 s."""
+    """Ray's own library kept trying for over a minute, and Ray's client for 37 s."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken: list[socket.socket] = []
 
@@ -143,7 +143,7 @@ def test_what_is_no_address_of_a_head_is_refused(address: str) -> None:
 
 
 def test_a_driver_that_says_nothing_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The calls by which Ray asks the head for its nodes have no deadline."""
+    """Ray's calls that ask the head for its nodes have no deadline."""
     monkeypatch.setattr(driver_session, "_SILENT_S", 0.2)
     events: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""Commands that start Ray, and what its processes are told."""
+"""Commands that start Ray, and the settings passed to its processes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_without_ray_the_command_says_how_to_install_it(tmp_path: Path, monkeypa
 
 
 def test_health_checks_of_a_large_cluster_wait_longer() -> None:
-    """178 nodes: 178 / 16 is 11.1, of which ten times count: 3 checks of 10 s. Up to 16 nodes: 3 of 1 s."""
+    """178 nodes: 178 / 16 is 11.1, capped at ten: 3 checks of 10 s. Up to 16 nodes: 3 of 1 s."""
     times = ("RAY_health_check_period_ms", "RAY_health_check_timeout_ms")
     for nodes, expected in (
         (1, ("250", "1000")),

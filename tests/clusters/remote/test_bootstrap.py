@@ -1,4 +1,4 @@
-"""Commands on a node never import what lies in the directory they are started in."""
+"""Commands on a node never import modules from the directory they start in."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_wheels_are_fetched_by_the_real_pip(tmp_path: Path, monkeypatch: pytest.
 
 
 class Answers:
-    """An SSH whose machine answers what it is told, call by call."""
+    """An SSH connection with scripted answers, one per call."""
 
     def __init__(self, *answers: str | IoFailureError) -> None:
         self.answers = list(answers)
@@ -100,7 +100,7 @@ def test_a_set_up_that_fails_is_tried_twice_more() -> None:
 
 
 class Consoles:
-    """A provider whose consoles show keys from their second look on, except those of `mute` machines."""
+    """A provider whose consoles show keys from the second look on, except those of `mute` machines."""
 
     def __init__(self, mute: set[str]) -> None:
         self.mute = mute
@@ -138,7 +138,7 @@ def test_without_consoles_nobody_is_verified(tmp_path: Path) -> None:
 
 
 class Here(Ssh):
-    """Runs scripts on this machine, in a directory of their own, and notes what is copied."""
+    """Runs scripts on this machine, in a separate directory, and records copied files."""
 
     home = Path()
     copied: tuple[str, ...] = ()
@@ -179,7 +179,7 @@ def test_an_image_that_has_this_very_planner_is_brought_nothing(
 
 
 def test_an_image_with_an_older_planner_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that cannot even tell its code."""
+    """An image whose planner cannot even report its code."""
     monkeypatch.setattr(bootstrap, "IMAGE_VENV", shlex.quote(str(tmp_path / "opt")))
     image_with(tmp_path / "opt", "false")
     local = Here([], directory=tmp_path, key=tmp_path / "key")

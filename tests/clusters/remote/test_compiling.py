@@ -1,4 +1,4 @@
-"""The sort core compiled on the head of a cluster, by the scripts that machines run, from the code that runs here."""
+"""The sort core compiled on a cluster's head, by the scripts that machines run, from the code that runs here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NODE = Node(id="h", region="r", zone="z", head=True, state="running", instance_t
 
 
 class Here(Ssh):
-    """Runs scripts on this machine, in a home of their own."""
+    """Runs scripts on this machine, in a separate home."""
 
     home = Path()
 
@@ -43,7 +43,7 @@ class Here(Ssh):
 
 @pytest.fixture
 def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
-    """A head whose Python is the one beneath this environment."""
+    """A head whose Python is the base interpreter of this environment."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/local/bin:/usr/bin:/bin")
@@ -57,7 +57,7 @@ def head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
 
 
 def wheelhouse_of_source(directory: Path) -> Wheelhouse:
-    """Return the source of the planner with stand-ins for all else, which point at this environment's packages."""
+    """Return the planner's source with stand-ins for all else, which point at this environment's packages."""
     import ensurepip
 
     import cmake
@@ -87,7 +87,7 @@ def wheelhouse_of_source(directory: Path) -> Wheelhouse:
 def test_a_bare_machine_compiles_installs_and_sorts(
     head: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the scripts of bootstrap, without a network, in an environment of its own; not optimised, to be quick."""
+    """With bootstrap's scripts, without a network, in a separate environment; without optimisation, for speed."""
     monkeypatch.setenv("SKBUILD_CMAKE_BUILD_TYPE", "Debug")
     monkeypatch.setenv("SKBUILD_CMAKE_DEFINE", "CMAKE_UNITY_BUILD=ON")
     lines: list[str] = []
@@ -152,7 +152,7 @@ def test_a_machine_without_a_compiler_asks_apt_through_the_proxy_for_it(
 
 
 def test_the_proxy_serves_web_servers_alone(tmp_path: Path) -> None:
-    """As OpenSSH reads the command line; -G prints what it would do."""
+    """As parsed from the command line by OpenSSH; -G prints the settings it would use."""
     asked: list[list[str]] = []
 
     class Noting(Ssh):

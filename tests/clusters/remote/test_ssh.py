@@ -1,4 +1,4 @@
-"""How the machines of a run are reached: what OpenSSH itself reads in the configuration of a run."""
+"""Connections to a run's machines: OpenSSH's own reading of the run's configuration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_head_is_reached_at_its_public_address_and_others_through_it(tmp_pat
 
 
 def test_a_head_without_a_public_address_is_reached_through_the_jump_host(tmp_path: Path) -> None:
-    """By the caller's own ssh, so with the caller's own configuration: `-F` of the run is not passed on."""
+    """With the caller's own ssh, hence the caller's own configuration: the run's `-F` is not passed on."""
     with Ssh([node("h", head=True), node("n")], directory=tmp_path, key=tmp_path / "key", jump="me@bastion"):
         head, other = as_read(tmp_path, "head"), as_read(tmp_path, "n")
     assert head["hostname"] == "10.1.0.4"
@@ -52,7 +52,7 @@ def test_a_head_without_a_public_address_is_reached_through_the_jump_host(tmp_pa
 def test_sockets_have_short_paths_whatever_the_folder_for_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int
 ) -> None:
-    """ssh adds 17 characters while it makes a socket, and a path of 104 is too long for some systems."""
+    """ssh adds 17 characters while it creates a socket, and a path of 104 is too long for some systems."""
     place = tmp_path / ("x" * length)
     place.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(place))

@@ -1,4 +1,4 @@
-"""The software that bare machines are given: the running planner as a wheel that pip installs, and what it needs."""
+"""Software for bare machines: the running planner as a wheel that pip installs, and its dependencies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @quick_soak
 def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path) -> None:
-    """Installed where nothing else is, it plans, sorts and has its facts; pip checks the digests on the way."""
+    """Installed alone, it plans, sorts and has its data; pip checks the digests during installation."""
     target = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(target)]
     subprocess.run([*pip, str(own)], check=True)
@@ -57,7 +57,7 @@ def test_the_planners_own_wheel_is_whole_and_installs(own: Path, tmp_path: Path)
 
 
 def test_the_wheels_code_is_the_code_that_runs_here(own: Path) -> None:
-    """So a machine with this wheel installed is known to have it."""
+    """This identifies a machine that has this wheel installed."""
     assert code_in(own) == code_digest()
 
 
@@ -93,7 +93,7 @@ def test_half_a_wheelhouse_is_refused(own: Path, tmp_path: Path, missing: str) -
 
 
 def local_index(directory: Path, names: list[str], tag: str, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have pip find nothing but empty wheels of these names."""
+    """Let pip find only empty wheels of these names."""
     for name in names:
         write_empty_wheel(directory, name.split(">")[0].replace("-", "_"), tag)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -104,10 +104,10 @@ def local_index(directory: Path, names: list[str], tag: str, monkeypatch: pytest
 def test_for_another_processor_the_source_is_brought_and_what_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As from a checkout on x86-64 for arm64: there is no index that has this very code."""
+    """As from a checkout on x86-64 for arm64: no index has this exact code."""
     tag = "cp312-cp312-manylinux_2_28_aarch64"
     local_index(tmp_path / "index", ["pip", *wheelhouse.requirements(), *build_requirements()], tag, monkeypatch)
-    assert wheelhouse.way_of_software(architecture="arm64") == "source"
+    assert wheelhouse.software_form(architecture="arm64") == "source"
     assert wheelhouse.make_wheels(tmp_path / "wheels", architecture="arm64") == "source"
     packed = wheelhouse.pack(tmp_path / "wheels", tmp_path / "wheels.tar")
     assert (packed.is_source, packed.python, packed.architecture) == (True, "3.12", "aarch64")
@@ -118,7 +118,7 @@ def test_for_another_processor_the_source_is_brought_and_what_builds_it(
 
 
 def test_the_lock_has_all_that_machines_need_for_both_processors() -> None:
-    """One hash of what runs everywhere, and two of what is compiled."""
+    """One hash for packages that run everywhere, and two for compiled ones."""
     blocks = re.findall(r"^([a-z0-9-]+)==(\S+)((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$", LOCK_TEXT, re.MULTILINE)
     versions = {name: version for name, version, _ in blocks}
     needed = [Requirement(line) for line in ("pip", *wheelhouse.requirements(), *build_requirements())]
@@ -153,7 +153,7 @@ def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_in
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From macOS on arm64 for Linux on aarch64, as from an index with this version; then from one without."""
-    monkeypatch.setattr(wheelhouse, "came_from_index", lambda: True)
+    monkeypatch.setattr(wheelhouse, "is_installed_from_index", lambda: True)
     monkeypatch.setattr(wheelhouse.sys, "platform", "darwin")
     version = metadata_version("sortplanner")
     tag = "cp312-cp312-manylinux_2_28_aarch64"
@@ -175,7 +175,7 @@ def test_a_wheel_for_another_processor_is_fetched_where_this_one_came_from_an_in
 def test_wheels_are_found_by_any_name_of_their_platform(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str
 ) -> None:
-    """Ray's wheels are called manylinux2014, which pip does not take for the manylinux_2_17 that it is."""
+    """Ray's wheels are tagged manylinux2014, an alias of manylinux_2_17 that pip does not recognise."""
     tag = f"{cpython()}-{cpython()}-{platform}_{machine()}"
     for name in ("pip", *(line.split(">")[0] for line in wheelhouse.requirements())):
         write_empty_wheel(tmp_path / "index", name, tag)
@@ -205,7 +205,7 @@ def cpython() -> str:
 
 
 def write_empty_wheel(directory: Path, name: str, tag: str, *, version: str = "99") -> None:
-    """Write a wheel with nothing in it."""
+    """Write an empty wheel."""
     directory.mkdir(exist_ok=True)
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(directory / f"{name}-{version}-{tag}.whl", "w") as wheel:
@@ -228,7 +228,7 @@ def test_tables_need_a_wheel_more(tmp_path: Path) -> None:
 
 
 def needs_of(extension: Path) -> dict[str, int]:
-    """Return what the dynamic linker would ask for, by binutils' own reading."""
+    """Return the dynamic linker's requirements, as read by binutils."""
     shown = subprocess.run(["objdump", "-p", str(extension)], check=True, capture_output=True, text=True).stdout
     words = [word for word in shown.split() if word.startswith(tuple(wheelhouse.STOCK))]
     return {
@@ -250,9 +250,9 @@ def test_what_the_extension_needs_is_what_binutils_reads(monkeypatch: pytest.Mon
 def test_an_extension_that_the_machines_cannot_load_is_compiled_there(monkeypatch: pytest.MonkeyPatch) -> None:
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     monkeypatch.setattr(wheelhouse, "STOCK", needs_of(Path(core.__file__)))
-    assert wheelhouse.way_of_software(python=running, architecture=machine()) == "own wheel"
+    assert wheelhouse.software_form(python=running, architecture=machine()) == "own wheel"
     monkeypatch.setattr(wheelhouse, "STOCK", {"GLIBC_2.": 1})
-    assert wheelhouse.way_of_software(python=running, architecture=machine()) == "source"
+    assert wheelhouse.software_form(python=running, architecture=machine()) == "source"
 
 
 def test_an_extension_for_musl_is_not_sent_to_machines_with_glibc(
@@ -262,7 +262,7 @@ def test_an_extension_for_musl_is_not_sent_to_machines_with_glibc(
     extension = tmp_path / f"_sortcore.cpython-{running.replace('.', '')}-{machine()}-linux-musl.so"
     extension.write_bytes(b"libc.so")
     monkeypatch.setattr(wheelhouse, "extension_if_built", lambda: extension)
-    assert wheelhouse.way_of_software(python=running, architecture=machine()) == "source"
+    assert wheelhouse.software_form(python=running, architecture=machine()) == "source"
 
 
 def test_the_source_has_all_of_the_installation_but_what_was_compiled(tmp_path: Path) -> None:

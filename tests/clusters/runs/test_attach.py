@@ -1,4 +1,4 @@
-"""A run that outlives its caller: killed, cut off or detached, it goes on and is attached to."""
+"""A run that outlives its caller: killed, cut off or detached, it goes on and can be attached to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
 
 
 def attached(ec2: EmulatedEc2, wheels: Path) -> RunReport:
-    """Attach to the only run, and return its report when all is gone."""
+    """Attach to the only run, and return its report once nothing is left."""
     (run,) = ec2.runs()
     ended = ec2.planner("cluster", "attach", run, "--wheelhouse", str(wheels), policy=PACE, within_s=300)
     assert ended.code == 0, ended.text
@@ -33,7 +33,7 @@ def assert_passed(report: RunReport) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("word", ["bringing", "measuring the disks", "ending 1 machines", "generate", "sort"])
+@pytest.mark.parametrize("word", ["bringing", "measuring the disks", "ending 1 machine", "generate", "sort"])
 def test_killed_and_attached(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, word: str) -> None:
     machines.caps = {0: 10}
     ended = ec2.planner(*run_words(wheels), policy=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
@@ -59,7 +59,7 @@ def test_detached_looked_at_and_attached(ec2: EmulatedEc2, machines: EmulatedMac
 
 @pytest.mark.soak
 def test_cut_off_for_forty_seconds(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path) -> None:
-    """The head's link to its caller is down for longer than a connection may be silent, from the sort's begin on."""
+    """From the start of the sort, the head's link to its caller is down for longer than a connection may be silent."""
     restored: list[float] = []
 
     def cutting(_: int, output: str) -> bool:
@@ -81,7 +81,7 @@ def test_cut_off_for_forty_seconds(ec2: EmulatedEc2, machines: EmulatedMachines,
 
 @pytest.mark.soak
 def test_attached_to_nothing(ec2: EmulatedEc2, machines: EmulatedMachines) -> None:
-    """A cluster without a job, and a job that no command knows."""
+    """A cluster without a job, and a job unknown to all commands."""
     assert ec2.planner(*ec2.up, policy=PACE).code == 0
     (run,) = ec2.runs()
     ended = ec2.planner("cluster", "attach", run, policy=PACE)

@@ -35,7 +35,7 @@ SWEEP = ("cluster", "sweep", "--region", "us-east-1", "--all", "--yes")
 
 @pytest.fixture
 def store(ec2: EmulatedEc2, machines: EmulatedMachines, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An object store with two buckets, in one of which are 20 MB of input in objects of different sizes."""
+    """An object store with three buckets, one of which holds 20 MB of input in objects of different sizes."""
     with machines.object_store("10.77.200.1") as url:
         for name in ("data", "sorted", "refusing"):
             request = urllib.request.Request(f"{url}/{name}", method="PUT")
@@ -62,8 +62,8 @@ def test_rented_measured_sorted_validated_and_gone(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One of three machines has a slow link: it is sent away, the job is planned anew, done and accounted for. Input
-    comes from an object store, and output goes there.
+    """One of three machines has a slow link: it is ended, the job is replanned, done and accounted for. Input comes
+    from an object store, and output goes there.
     """
     machines.caps = {0: SLOW_MBIT}
     out = tmp_path / "report.json"
@@ -90,7 +90,7 @@ def test_rented_measured_sorted_validated_and_gone(
 def test_sorted_in_place_from_store_to_store(
     ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
 ) -> None:
-    """Machines read the input from the object store as they sort, and write the output there; nothing is staged."""
+    """Machines read the input from the object store while they sort, and write the output there; nothing is staged."""
     out = tmp_path / "report.json"
     places = ("--input", "s3://data/job", "--output", "s3://sorted/job", "--lend-credentials")
     with watch_for_secrets(ec2, machines, account=[LENT]) as watcher:
@@ -130,7 +130,7 @@ def test_output_on_the_machines_is_fetched_and_sent_before_they_go(
 def test_rows_of_csv_from_a_store_and_back(
     ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
 ) -> None:
-    """Objects are staged whole; bytes of a job that is not of records need not be whole records."""
+    """Objects are staged whole; the bytes of a job without records need not be whole records."""
     numbers = [number * 7919 % 20_011 for number in range(20_000)]
     parts = [b"k,t\n" + b"".join(b'%d,"two\nlines"\n' % number for number in numbers[first::3]) for first in range(3)]
     for number, part in enumerate(parts):
@@ -160,7 +160,7 @@ def test_rows_of_csv_from_a_store_and_back(
 def test_tables_are_sorted_in_place(
     ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path, tmp_path: Path
 ) -> None:
-    """Machines read Parquet from the object store as they sort, by what they were brought, and write it there."""
+    """Machines read Parquet from the object store while they sort, with the software they got, and write it there."""
     numbers = [number * 7919 % 20_011 for number in range(20_000)]
     for first in range(3):
         sink = pa.BufferOutputStream()
@@ -183,7 +183,7 @@ def test_tables_are_sorted_in_place(
 
 
 def assert_the_output_is_in_the_store(report: RunReport, directory: RunDirectory) -> None:
-    """The manifest, here and there, names objects that hold the input's records in order."""
+    """Check that the manifest, both copies, lists objects that hold the input's records in order."""
     there = object_store.list_files("s3://sorted/job")
     manifest = read_manifest(directory.path / "output.json")
     assert report.manifest == "s3://sorted/job/manifest.json" and report.manifest in there
@@ -236,8 +236,8 @@ def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) 
 def test_a_result_that_the_store_refuses_stays_on_the_machines_until_it_takes_it(
     ec2: EmulatedEc2, machines: EmulatedMachines, store: str, wheels: Path
 ) -> None:
-    """The machines stay until they expire; what is said suffices to fetch the whole output from them. When the store
-    takes it after all, `attach` sends it there, and the run is over.
+    """The machines stay until they expire; the messages suffice to fetch the whole output from them. Once the store
+    accepts it, `attach` sends it there, and the run is over.
     """
     places = ("--input", "s3://data/job", "--output", "s3://refusing/job", "--lend-credentials")
     ended = ec2.planner(*run_words(wheels, source=places), policy=PACE, within_s=400)
@@ -266,11 +266,11 @@ def test_a_result_that_the_store_refuses_stays_on_the_machines_until_it_takes_it
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    "word", ["waiting for the head", "bringing", "measuring the disks", "ending 1 machines", "sort"]
+    "word", ["waiting for the head", "bringing", "measuring the disks", "ending 1 machine", "sort"]
 )
 @pytest.mark.parametrize("way", ["down", "sweep"])
 def test_killed_while_it_runs(ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, word: str, way: str) -> None:
-    """Killed as it says something, a run leaves what `down`, or `sweep` without its state, finds and removes."""
+    """Killed at a given message, a run leaves only what `down`, or `sweep` without its state, finds and removes."""
     machines.caps = {0: SLOW_MBIT}
     ended = ec2.planner(*run_words(wheels), policy=PACE, within_s=300, meanwhile=signalling(signal.SIGKILL, word))
     assert ended.code == -signal.SIGKILL, ended.text
@@ -303,7 +303,7 @@ def test_a_machine_that_never_answers_is_given_up(ec2: EmulatedEc2, machines: Em
 def test_a_machine_where_ray_does_not_start_is_replaced_by_the_spare(
     ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
 ) -> None:
-    """One of the first two to come, which are no head: the other and the head do the work, as many as planned."""
+    """It is one of the first two, but not the head: the other and the head do the work, as many as planned."""
     machines.without_ray = {0}
     out = tmp_path / "report.json"
     ended = ec2.planner(*run_words(wheels, "--out", str(out)), policy=PACE, within_s=400)
@@ -320,7 +320,7 @@ def test_too_few_that_answer_is_a_clean_retreat(ec2: EmulatedEc2, machines: Emul
     machines.mute = {0, 1}
     ended = ec2.planner(*run_words(wheels), policy=replace(PACE, join_s=15.0), within_s=300)
     assert ended.code == 4, ended.text
-    assert "1 machines are ready; 2 needed" in ended.text and ec2.left() == {}
+    assert "1 machine ready; 2 needed" in ended.text and ec2.left() == {}
 
 
 @pytest.mark.soak

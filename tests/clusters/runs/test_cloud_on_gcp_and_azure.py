@@ -21,7 +21,7 @@ from planner.schemas.run_report import RunReport
 PACE = replace(QUICK, poll_s=0.2)
 RECORDS = 200_000
 TOKEN = "the-token-of-the-account"
-"""Which the emulated Google gives for the account's key."""
+"""The token that the emulated Google returns for the account's key."""
 
 pytestmark = [pytest.mark.needs_root(why="machines are network namespaces"), pytest.mark.soak]
 
@@ -40,7 +40,7 @@ def machines(cloud: EmulatedCloud, tmp_path: Path) -> Iterator[EmulatedMachines]
 
 
 def ran(cloud: EmulatedCloud, wheels: Path, *more: str, kill_at: str | None = None) -> Ended:
-    """Return how a run on two nodes and a spare has ended."""
+    """Return the end of a run on two nodes and a spare."""
     sizes = {"gcp": "n2-standard-32+4x*", "azure": "Standard_L8s_v3"}
     return cloud.planner(
         *("run", "--cloud", cloud.cloud, "--data", f"{RECORDS * 100}B", "--model", "daytona"),
@@ -62,7 +62,7 @@ def ran(cloud: EmulatedCloud, wheels: Path, *more: str, kill_at: str | None = No
 
 
 def secrets_of(cloud: EmulatedCloud) -> list[str]:
-    """Return what the caller's account is proved with; the emulated Azure asks for nothing."""
+    """Return the secrets that prove the caller's account; the emulated Azure asks for none."""
     if not isinstance(cloud, EmulatedGcp):
         return []
     account = json.loads(cloud.account_file.read_text("utf-8"))
@@ -105,7 +105,7 @@ def test_killed_as_it_ends_a_slow_machine(
     machines.caps = {0: 10}
     ended = ran(cloud, wheels, kill_at=cloud.ending)
     assert ended.code == -signal.SIGKILL, ended.text
-    assert "ending 1 machines" in ended.text and cloud.machines() >= 2
+    assert "ending 1 machine" in ended.text and cloud.machines() >= 2
     run = cloud.runs()[0]
     if way == "sweep":
         shutil.rmtree(cloud.home)

@@ -1,4 +1,4 @@
-"""What rented machines are to do comes back from the run's directory as it was: text and tables with their keys."""
+"""The task of rented machines survives a round trip through the run's directory: text and tables with their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job on the head: its scripts run in a real shell, in a directory that stands for the head's home."""
+"""The job on the head: its scripts run in a real shell, in a directory that stands in for the head's home."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEP = {"event": "step", "name": "sort"}
 
 
 class LocalShell(Ssh):
-    """Runs what is meant for the head here. While `is_cut`, nobody answers; each of `cuts` ends a command so."""
+    """Runs the head's commands here. While `is_cut`, none is answered; each of `cuts` ends one command that way."""
 
     def __init__(self, home: Path) -> None:
         super().__init__([HEAD], directory=home, key=home / "key")
@@ -64,7 +64,7 @@ def shell(tmp_path: Path) -> Iterator[LocalShell]:
 
 
 def drives(shell: LocalShell, *events: dict[str, Any], then: str = "") -> None:
-    """Put a driver there that notes its order, its address and its environment, and reports events."""
+    """Install a driver that records its order, its address and its environment, and reports events."""
     lines = "".join(f"echo '{json.dumps(event)}' >&3\n" for event in events)
     program = shell.home / "planner" / "venv" / "bin" / "python"
     program.write_text(f'#!/bin/sh\ncat >>orders\necho "$5 $TOKEN" >>started\necho spoken\n{lines}{then}\n', "utf-8")
@@ -121,7 +121,7 @@ def test_a_second_follower_hears_all_from_the_beginning(shell: LocalShell) -> No
 
 
 def test_a_lost_connection_is_taken_up_where_it_broke(shell: LocalShell) -> None:
-    """The first connection passes one event on and half of the next, the second nothing; each event is heard once."""
+    """The first connection passes on one event and half of the next, the second none; each event is reported once."""
     drives(shell, STEP, STEP | {"name": "validate"}, RESULT)
     begun(shell).result(lambda _: None)
     half = f"echo '{json.dumps(STEP)}'; printf '{{\"event\": \"st'; exit 255"
@@ -175,7 +175,7 @@ def test_machines_end_when_nobody_comes_for_a_result_in_a_store(
 
 
 def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
-    """The driver is stopped, all is taken down, and what is lost is said."""
+    """The driver is stopped, everything is taken down, and the losses are reported."""
     plan = Plan.from_json(ec2.plan.read_text("utf-8"))
     sort_job = SortJob(
         plan=plan,
@@ -201,7 +201,7 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
 
 
 def wait(ssh: Ssh) -> Prepared:
-    """Wait for machines, for ever."""
+    """Wait for machines without end."""
     while True:
         with suppress(PlannerError):
             ssh.run("head", "exec sleep 60", within_s=600)
@@ -243,7 +243,7 @@ def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec
 
 
 def short_lived(shell: LocalShell, ec2: EmulatedEc2) -> RentedRun:
-    """Return a run on machines that end in four seconds, with a shell here for its head."""
+    """Return a run on machines that end in four seconds, with a local shell as its head."""
 
     class Here(RentedRun):
         def ssh(self) -> Ssh:

@@ -1,4 +1,4 @@
-"""Machines rented to be measured: end to end on an emulated EC2, and what becomes of their files."""
+"""Machines rented for measurements: end to end on an emulated EC2, and the use of their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMON = {"version": "1", "method": "as it does", "machine_type": "i4i.large"}
 
 
 def test_the_length_of_a_fleet_by_hand() -> None:
-    """A round: three modes of (1 x 5 + 2.5) s, 42 runs of 1 s, 5 s of network at 2, 4 and 5 nodes: 79.5 s. Six begin
+    """A round: three modes of (1 x 5 + 2.5) s, 42 runs of 1 s, 5 s of network at 2, 4 and 5 nodes: 79.5 s. Six start
     over a day.
     """
     task = FleetTask(effort=Effort(seconds=5.0, repeats=1), nodes=5, rounds=6)
@@ -88,7 +88,7 @@ def test_a_fleet_is_rented_measured_screened_remembered_and_gone(
     ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One of four machines has a slow link: it is the one to drop."""
-    machines.caps = {0: 10, 1: 400, 2: 400, 3: 400}  # faster than the type's own link is not believed
+    machines.caps = {0: 10, 1: 400, 2: 400, 3: 400}  # a rate above the type's own link is not believed
     monkeypatch.setattr(ec2, "extra", ec2.extra | {"PLANNER_MEASUREMENTS": str(tmp_path / "mine")})
     out = tmp_path / "fleet"
     ended = ec2.planner(
@@ -132,7 +132,7 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_rented(words: tup
 
 @pytest.fixture
 def no_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither the environment nor this machine has credentials: a dry run asks no cloud."""
+    """Remove credentials from the environment and this machine, so that a dry run asks no cloud."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))

@@ -1,4 +1,4 @@
-"""A run in a network of somebody's own, whose head has no public address: all goes through a jump machine."""
+"""A run in someone's own network, whose head has no public address: all connections go through a jump machine."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_a_machine_that_is_not_reached_is_told_and_left_out(tmp_path: Path) -> N
 
 
 def test_without_the_head_no_machine_is_called_slow_or_failed(tmp_path: Path) -> None:
-    """All others are reached through the head: the connection is lost, and the preparation begins again."""
+    """All others are reached through the head: the connection is lost, and the preparation starts again."""
     with pytest.raises(UnreachableError, match="head cannot be reached"):
         disk_documents(ssh(tmp_path, "head", "worker"), MACHINES, Effort())
     with pytest.raises(UnreachableError, match="head cannot be reached"):
@@ -59,7 +59,7 @@ def test_without_the_head_no_machine_is_called_slow_or_failed(tmp_path: Path) ->
 
 
 class BusyForAWhile(Ssh):
-    """Machines that do not reach each other the first `failures` times that their network is measured."""
+    """Machines that cannot reach each other in the first `failures` measurements of their network."""
 
     failures = 0
     lengths: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ def test_a_network_that_could_not_be_measured_is_measured_once_more_for_longer(t
 
 
 def test_a_round_of_instruments_measures_the_network_once_more_too(tmp_path: Path) -> None:
-    """Seen: a link of 10 Mbit/s carried nothing to one of three peers in 2.5 s, and the slow machine was kept."""
+    """Observed: a link of 10 Mbit/s carried nothing to one of three peers in 2.5 s, and the slow machine was kept."""
     ways, lines = BusyForAWhile([machine.node for machine in MACHINES], directory=tmp_path, key=tmp_path / "key"), []
     ways.failures = 1
     document, names, _ = network_document(ways, addressed(), Effort(seconds=0.5), is_doubling=True, say=lines.append)
@@ -117,7 +117,7 @@ with socket.create_server((address, int(port))):
 
 
 def test_an_agent_that_a_killed_caller_left_makes_way_for_a_new_one(tmp_path: Path) -> None:
-    """Seen as a caller was killed while the network was measured: `attach` found the agents' port taken."""
+    """Observed when a caller was killed while the network was measured: `attach` found the agents' port in use."""
     program = tmp_path / "planner" / "venv" / "bin" / "planner"
     program.parent.mkdir(parents=True)
     program.write_text(AGENT.format(python=sys.executable))

@@ -1,4 +1,4 @@
-"""Who works: the fast ones, and with how much faster they are than what was planned; slow ones only where they help."""
+"""Selection of the working machines: the fast ones, planned at their own rates; slow ones only where they help."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.errors import InfeasibleError, IoFailureError, PlannerError
 from planner.schemas.plan import Candidate, Plan
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""These sums use the equations alone."""
 
 METRICS = ("disk_read", "disk_write", "disk_both", "network")
 
@@ -44,8 +44,8 @@ def test_the_fastest_of_those_that_are_not_slow(plan: Plan) -> None:
 
 
 def test_the_new_plan_has_the_rates_of_the_slowest_that_works(plan: Plan) -> None:
-    """100 GB on 4 nodes, read and written twice at 0.5 GB/s each: 2 x (50 + 50) s; the network, at 3/4 of 25 GB a node
-    and 0.5 GB/s, is faster.
+    """100 GB on 4 nodes, read and written twice at 0.5 GB/s each: 2 x (50 + 50) s; the network is faster, with 3/4 of
+    25 GB a node at 0.5 GB/s.
     """
     crew = chosen(plan, trials(a=5e8, b=6e8, c=6e8, d=6e8))
     best = planned(crew.plan)
@@ -55,7 +55,7 @@ def test_the_new_plan_has_the_rates_of_the_slowest_that_works(plan: Plan) -> Non
 
 
 def test_data_that_would_fit_in_memory_goes_to_files_on_a_cluster_all_the_same() -> None:
-    """The plan before the launch counts on memory; the sort on a cluster does not use it so."""
+    """The plan before the launch uses memory; the sort on a cluster does not."""
     small = recommend(data="4GB", model="indy", instances=["i4i.large"], nodes=4).plan
     best = planned(chosen(small, trials(a=5e8, b=5e8, c=5e8, d=5e8)).plan)
     assert "memory" in planned(small).storage and "memory" not in best.storage
@@ -63,7 +63,9 @@ def test_data_that_would_fit_in_memory_goes_to_files_on_a_cluster_all_the_same()
 
 
 def test_a_slow_machine_helps_where_too_few_are_fast(plan: Plan) -> None:
-    """At 45% of the others a fifth machine would hold the four back; at 80% it would not."""
+    """A fourth machine at 30% of the others' rate would hold the three back, 4 x 0.3 being less than 3; one at 89%
+    would not.
+    """
     alone = chosen(plan, trials(a=1e9, b=1e9, c=1e9, d=3e8))
     assert alone.working == ("a", "b", "c")
     helped = chosen(plan, trials(a=1e9, b=1e9, c=1e9, d=8.9e8))
@@ -72,7 +74,7 @@ def test_a_slow_machine_helps_where_too_few_are_fast(plan: Plan) -> None:
 
 
 def test_a_slow_machine_keeps_the_other_copy() -> None:
-    """One fast machine alone would be done first, but has nowhere to put the replica."""
+    """One fast machine alone would finish first, but has nowhere to put the replica."""
     two = recommend(data="10GB", model="daytona", instances=["i4i.large"], nodes=2).plan
     crew = chosen(two, trials(a=1e9, b=1e8, c=1e7))
     assert crew.working == ("a", "b")
@@ -93,7 +95,7 @@ def test_too_few_to_hold_the_data(plan: Plan) -> None:
 
 @pytest.mark.parametrize(("nodes", "spares", "works"), [(64, 2, True), (65, 2, False), (65, 0, True)])
 def test_the_head_of_a_large_cluster_works_only_where_it_is_needed(nodes: int, spares: int, works: bool) -> None:
-    """It would be the fastest."""
+    """Its rate is the highest."""
     large = recommend(data="10TB", model="indy", instances=["i4i.8xlarge"], nodes=nodes).plan
     rates = {"head": 2e9} | {f"node-{number}": 1.99e9 for number in range(nodes + spares - 1)}
     selection = select_nodes(trials(**rates), planned(large), large.request, head="head")

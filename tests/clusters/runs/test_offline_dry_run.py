@@ -1,4 +1,4 @@
-"""`--dry-run` asks nobody: no account, no SDK, no connection, and yet it says what would be done and what it costs."""
+"""`--dry-run` contacts no one: no account, no SDK, no connection, but it prints the actions and their cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JOB = ("--data", "1TB", "--model", "indy", "--dry-run")
 
 
 def guarded(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command without an account, in a process that ends at the first attempt to reach anything."""
+    """Run a command without an account, in a process that ends at its first attempt to connect."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "COLUMNS": "200"}
     command = [sys.executable, "-c", GUARDED, *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)

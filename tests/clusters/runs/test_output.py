@@ -1,4 +1,4 @@
-"""Output that lies on a run's machines: who has it, and that it is not lost in silence."""
+"""Output on a run's machines: where it is, and that it is not lost unnoticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run whose caller is killed, asleep or cut off at any moment, once its machines are up, ends right all the same."""
+"""A run whose caller is killed, asleep or cut off at any moment once its machines are up still ends correctly."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from planner.schemas.run_report import RunReport
 CASES = int(os.environ.get("PLANNER_TEST_CASES", "20"))
 SEED = int(os.environ.get("PLANNER_TEST_SEED", "20261123"))
 MOMENTS = {int(number) for number in os.environ.get("PLANNER_TEST_MOMENTS", "").split()}
-"""Only these of the cases, from 1 on: `PLANNER_TEST_MOMENTS="19 20"`. All when it is not set."""
+"""Numbers of the cases to run, from 1: `PLANNER_TEST_MOMENTS="19 20"`. All cases if it is not set."""
 ABSENT_S = 40
 FIRST_WORD = "bringing"
-"""What a run says when its machines are up."""
+"""The first word a run prints once its machines are up."""
 
 Lose = Callable[[int], None]
 
@@ -51,7 +51,7 @@ def cut_off(ec2: EmulatedEc2, machines: EmulatedMachines) -> Lose:
 
 
 class Moment:
-    """Loses the caller so many seconds after the machines are up; `began` is when they were."""
+    """Loses the caller after a given number of seconds with the machines up; `began` is when they came up."""
 
     def __init__(self, lose: Lose, after_s: float) -> None:
         self._lose, self._after_s = lose, after_s
@@ -69,7 +69,7 @@ class Moment:
 
 
 def drawn(seed: int) -> Iterator[tuple[str, float]]:
-    """Yield how the caller is lost, in turn, and at which share of an undisturbed run."""
+    """Yield the ways to lose the caller, in turn, with a share of an undisturbed run's time."""
     rng = random.Random(seed)
     for number in range(CASES):
         case = ("killed", "asleep", "cut off")[number % 3], rng.uniform(0, 0.9)

@@ -1,4 +1,4 @@
-"""Starting Ray by a script: what its processes are allowed."""
+"""Starting Ray by a script: the limits of its processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE = RayNode(name="n", address="10.0.0.2", cpus=1.0, object_store_bytes=1, dis
 
 
 def test_ray_gets_all_the_files_that_a_login_may_have(tmp_path: Path) -> None:
-    """A shell with a soft limit of 256 runs the script; what it starts in Ray's place tells its own limit."""
+    """A shell with a soft limit of 256 runs the script; the command started in Ray's place records its own limit."""
     limit = tmp_path / "limit"
     script = _script(RayCluster(address="a:1"), NODE, ["sh", "-c", f"ulimit -S -n > '{limit}'"])
     subprocess.run(
@@ -27,7 +27,7 @@ def test_ray_gets_all_the_files_that_a_login_may_have(tmp_path: Path) -> None:
 
 
 class LosingSsh(Ssh):
-    """Fails as often as it is told; Ray may have started all the same."""
+    """Fails the given number of times; Ray may have started all the same."""
 
     def __init__(self, failures: list[IoFailureError]) -> None:
         self.failures, self.scripts = failures, list[str]()

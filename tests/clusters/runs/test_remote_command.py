@@ -1,4 +1,4 @@
-"""A command of the user's own on rented machines: on all, on the head, and where one does not answer as it should."""
+"""A user's command on rented machines: on all, on the head, and where machines do not answer properly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAD_FIRST = ("h", "a", "b")
 
 
 class Consoles:
-    """Shows the host keys of all machines but the `mute` ones."""
+    """Shows the host keys of all machines except the `mute` ones."""
 
     def __init__(self, *mute: str) -> None:
         self.mute = mute
@@ -33,7 +33,7 @@ class Consoles:
 
 
 class Shells(Ssh):
-    """Machines are shells of this one that know their name; those `away` do not answer."""
+    """Machines that are local shells and know their name; those in `away` do not answer."""
 
     away: tuple[str, ...] = ()
 
@@ -41,7 +41,7 @@ class Shells(Ssh):
         return ["sh", "-c", "exit 255"] if node in self.away else ["env", f"NODE={node}", "sh", "-s"]
 
     def keep_connection(self) -> None:
-        """There is no connection."""
+        """Do nothing: there is no connection."""
 
 
 def answers(
@@ -93,7 +93,7 @@ def test_one_word_is_a_line_of_shell_and_several_are_a_command() -> None:
 @quick_soak
 @pytest.mark.needs_root(why="machines are network namespaces")
 def test_on_the_machines_of_a_cluster(ec2: EmulatedEc2, machines: EmulatedMachines) -> None:
-    """On all, on the head alone, and with the exit code of the command; nothing is left."""
+    """On all machines, on the head alone, and with the exit code of the command; nothing is left."""
     up = ec2.planner(*ec2.up, policy=PACE, within_s=200)
     assert up.code == 0, up.text
     (run,) = ec2.runs()

@@ -1,4 +1,4 @@
-"""The notebook that rents what it planned: on an emulated EC2 whose machines really sort."""
+"""The notebook that rents the cluster it planned: on an emulated EC2 whose machines really sort."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines that are lost, spot ones or others, and what is launched in their place: on every cloud, without a sort."""
+"""Lost machines, spot or not, and the replacements launched for them: on every cloud, without a sort."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud
-from fault_proxy import Fault, Seen
+from fault_proxy import Fault, ProxiedRequest
 
 from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
@@ -31,7 +31,7 @@ NEVER = threading.Event()
 
 @dataclass
 class Trial:
-    """A cluster of spot machines without software; `joined` are the machines that were to be equipped."""
+    """A cluster of spot machines without software; `joined` lists the machines to be equipped."""
 
     replacement: Replacement
     machines: _Machines
@@ -40,7 +40,7 @@ class Trial:
     joined: list[Node] = field(default_factory=list)
 
     def look(self) -> None:
-        self.replacement._look(_NO_SSH, self.machines, NEVER)
+        self.replacement._replace_lost_machines(_NO_SSH, self.machines, NEVER)
 
 
 _NO_SSH: Ssh = None  # type: ignore[assignment]
@@ -49,7 +49,7 @@ _NO_RUN: CloudRun = None  # type: ignore[assignment]
 
 @pytest.fixture
 def trial(cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPatch) -> Trial:
-    """Three spot machines and a head on demand, of which nobody knows yet that they are gone."""
+    """Three spot machines and a head on demand; losses have not been noticed yet."""
     emulated = importlib.import_module(MODULES[cloud.cloud])
     price = emulated.choice().price_usd_per_hour
     asked = emulated.choice(pricing="spot", head_usd_per_hour=3 * price)
@@ -92,7 +92,7 @@ def _ray(cluster: Cluster) -> RayOnNodes:
 
 
 def ended(cloud: EmulatedCloud, trial: Trial, count: int) -> None:
-    """Have the cloud take machines back."""
+    """Make the cloud take machines back."""
     cloud.provider().terminate(list(trial.machines.members.values())[:count])
 
 
@@ -111,7 +111,7 @@ def test_what_is_taken_back_is_replaced_from_spot_while_there_is_time(cloud: Emu
 
 
 def test_a_machine_that_dies_on_demand_is_replaced_too(cloud: EmulatedCloud, trial: Trial) -> None:
-    """Unless its like would end before it works: a new machine takes 120 s to work, and 100 s are left."""
+    """Unless a new one would end before it works: it takes 120 s to start work, and 100 s are left."""
     usual = trial.replacement
     place = replace(usual.cluster.place, choice=replace(usual.cluster.place.choice, pricing="on-demand"))
     late = replace(usual.order, expires_at=datetime.now(UTC) + timedelta(seconds=100))
@@ -122,7 +122,7 @@ def test_a_machine_that_dies_on_demand_is_replaced_too(cloud: EmulatedCloud, tri
     trial.replacement = replace(trial.replacement, order=usual.order)
     trial.look()
     assert len(trial.joined) == 1 and trial.machines.missing == 0
-    assert "replacing 1 machines: on-demand" in trial.told
+    assert "replacing 1 machine: on-demand" in trial.told
     down(trial.directory, usual.session)
     assert cloud.left() == {}
 
@@ -153,7 +153,7 @@ def test_machines_that_do_not_join_are_ended_and_others_launched(
 @pytest.mark.soak
 @pytest.mark.quick
 def test_without_room_it_waits_and_near_the_end_takes_others(cloud: EmulatedCloud, trial: Trial) -> None:
-    """With two hours left one waits for spot machines; with 13 minutes, ten of them work and two a restart, one does
+    """With two hours left the run waits for spot machines; with 13 minutes (ten of work and two for a restart) it does
     not.
     """
     ended(cloud, trial, 1)
@@ -188,7 +188,7 @@ FULL = {
 
 
 def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud: EmulatedCloud, trial: Trial) -> None:
-    """Two machines are missing; Azure, where each is asked for alone, has room for one, the others for none."""
+    """Two machines are missing; Azure, where each is requested alone, has room for one, the others for none."""
     ended(cloud, trial, 2)
     place = trial.replacement.cluster.place
     on_demand = replace(place, choice=replace(place.choice, pricing="on-demand"))
@@ -196,7 +196,7 @@ def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud
     code, status = FULL[cloud.cloud]
     asked: list[int] = []
 
-    def judge(seen: Seen) -> Fault:
+    def judge(seen: ProxiedRequest) -> Fault:
         if seen.action != cloud.launching or not cloud.is_meant(seen):
             return None
         asked.append(seen.number)
@@ -206,9 +206,7 @@ def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud
     trial.look()
     first = len(asked)
     assert trial.machines.pause_s["on-demand"] > 0
-    trial.machines.ask_again_s = dict.fromkeys(
-        trial.machines.ask_again_s, float("inf")
-    )  # a pause that outlasts the test
+    trial.machines.retry_at_s = dict.fromkeys(trial.machines.retry_at_s, float("inf"))  # a pause that outlasts the test
     trial.look()
     assert len(asked) == first, "the cloud has said no"
     assert len(trial.joined) == (cloud.cloud == "azure"), "what came works"

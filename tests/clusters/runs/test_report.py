@@ -1,4 +1,4 @@
-"""How busy resources were: shares of what they can do, over a phase's own seconds."""
+"""Utilisation of resources: shares of their capacity, over a phase's own seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Another job on machines that an earlier one was done on."""
+"""Another job on the machines of an earlier one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, beg
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import require_time
 from planner.clusters.runs.cloud_task import CloudRun
-from planner.clusters.runs.reuse import EARLIER, catalog_type, run_again
+from planner.clusters.runs.reuse import EARLIER, catalog_type, run_another_job
 from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
 
@@ -85,14 +85,14 @@ def test_what_says_nothing_about_machines_that_are_there_is_refused(words: str) 
     "words", ["--subnet s", "--pricing spot", "--no-public-address", "--jump b", "--reservation r"]
 )
 def test_options_of_rented_machines_are_not_ignored_here(words: str) -> None:
-    """They were, so that a run on this machine looked like one that had heard them."""
+    """They used to be ignored, so that a run on this machine looked as if it had used them."""
     ended = CliRunner().invoke(build(), ["run", "--data", "1GB", *words.split()])
     assert isinstance(ended.exception, BadInputError)
     assert f"{words.split(maxsplit=1)[0]} says nothing about this machine" in str(ended.exception)
 
 
 def test_a_cluster_that_lost_a_node_is_planned_for_those_that_are_left(ec2: EmulatedEc2) -> None:
-    """It was refused for ever. Nor could a cluster be planned for that came up in a region without shipped prices."""
+    """It used to be refused permanently, and a cluster in a region without shipped prices could not be planned for."""
     told: list[str] = []
     session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=told.append)
     asked = choice(nodes=3, spares=0, regions=("us-east-1", "us-west-2"))
@@ -101,12 +101,12 @@ def test_a_cluster_that_lost_a_node_is_planned_for_those_that_are_left(ec2: Emul
     session.provider.terminate(cluster.nodes[-1:])
     seen: list[tuple[ClusterOffer, str]] = []
 
-    def made(of: ClusterOffer, region: str) -> CloudRun:
+    def prepare_run(of: ClusterOffer, region: str) -> CloudRun:
         seen.append((of, region))
         raise BadInputError("that is enough")
 
     with pytest.raises(BadInputError, match="that is enough"):
-        run_again(directory, session, made=made, listening=lambda: nullcontext(lambda _: None))
+        run_another_job(directory, session, prepare_run=prepare_run, listening=lambda: nullcontext(lambda _: None))
     (left, region) = seen[0]
     assert (left.nodes, left.machines, region) == (2, 2, "us-east-1")
     assert left.usd_per_hour == pytest.approx(asked.usd_per_hour * 2 / 3)

@@ -1,4 +1,4 @@
-"""A run of whose machines some are lost, as spot ones are: it ends right, and others take their place."""
+"""A run that loses some machines, such as spot ones: it ends correctly, and others replace them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.needs_root(why="machines are network namespaces"), pyt
 
 
 def taking_back(ec2: EmulatedEc2, word: str, *, machines: int = 1) -> Callable[[int, str], bool]:
-    """End some machines other than the head, as the cloud would, once a line with a word has come."""
+    """End some machines other than the head, as the cloud would, once a line that begins with a word is printed."""
 
     def look(_: int, output: str) -> bool:
         if not any(line.startswith(word) for line in output.splitlines()):
@@ -69,7 +69,7 @@ def test_machines_are_taken_back_and_the_run_ends_right(
 def test_machines_on_demand_that_die_are_replaced_too(
     ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
 ) -> None:
-    """Two of three: the one that is left cannot keep two copies, and the run ended."""
+    """Two of three die: the remaining one cannot keep two copies, and the run used to end."""
     out = tmp_path / "report.json"
     words = run_words(wheels, "--nodes", "3", "--model", "daytona", "--out", str(out))
     ended = ec2.planner(*words, policy=PACE, within_s=400, meanwhile=taking_back(ec2, "generate", machines=2))
@@ -82,12 +82,12 @@ def test_machines_on_demand_that_die_are_replaced_too(
 def test_without_room_for_another_spot_machine_one_on_demand_takes_the_place(
     ec2: EmulatedEc2, machines: EmulatedMachines, wheels: Path, tmp_path: Path
 ) -> None:
-    """There is room for the three spot machines of the launch alone, and the machines end before 95 of 100 runs."""
+    """There is only room for the launch's three spot machines, and the machines end before 95 of 100 runs."""
     ec2.world(spot_capacity=dict.fromkeys(ec2.zones, 3))
     out = tmp_path / "report.json"
     words = run_words(wheels, "--pricing", "spot", "--nodes", "3", "--model", "indy", "--out", str(out))
     ended = ec2.planner(*words, "--max-hours", "30m", policy=PACE, within_s=400, meanwhile=taking_back(ec2, "generate"))
     assert ended.code == 0, ended.text
-    assert "replacing 1 machines: on-demand" in ended.text, ended.text
+    assert "replacing 1 machine: on-demand" in ended.text, ended.text
     assert RunReport.from_json(out.read_text("utf-8")).passed
     assert ec2.left() == {}

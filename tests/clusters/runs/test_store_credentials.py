@@ -1,4 +1,4 @@
-"""How rented machines get at an object store: by one of two ways, each said out loud, and never by another."""
+"""Access of rented machines to an object store: by one of two ways, each stated explicitly, and never by another."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_would_not_work_is_refused(
 
 
 def test_machines_are_launched_with_the_identity_that_was_named(cloud: EmulatedCloud) -> None:
-    """The emulators check every request; without the option no machine is anybody."""
+    """The emulators check every request; without the option no machine has an identity."""
     identity = IDENTITIES[cloud.cloud]
     without = cloud.planner(*cloud.up, "--dry-run", "--json")
     assert without.code == 0 and identity not in without.text, without.text

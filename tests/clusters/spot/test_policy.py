@@ -1,4 +1,4 @@
-"""When a job works on spot machines, on demand, or waits."""
+"""A job's decisions: work on spot machines, work on demand, or wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from planner.clusters.spot.availability import SpotRates
 from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
 
-JOB = SpotJob(work_s=3600, deadline_s=7200, restart_s=180, spot_share=0.3, look_s=60)
+JOB = SpotJob(work_s=3600, deadline_s=7200, restart_s=180, spot_share=0.3, decide_every_s=60)
 STEADY = SpotRates(losses_per_s=1 / 36000, returns_per_s=1 / 36000)
 FLEETING = SpotRates(losses_per_s=1 / 60, returns_per_s=1 / 36000)
 
@@ -26,7 +26,7 @@ def test_spot_machines_that_last_are_taken_whenever_there_are_any() -> None:
 
 
 def test_spot_machines_that_are_lost_before_they_work_are_not_taken() -> None:
-    """They live for a minute and need three to begin: what they cost is lost."""
+    """They live for a minute and need three to start: their cost is lost."""
     assert decide(JOB, moment("on-demand"), FLEETING) == "on-demand"
 
 
@@ -38,8 +38,8 @@ def test_without_spot_machines_it_waits_only_where_they_are_likely_to_come_back_
 
 
 def test_it_does_not_wait_where_no_restart_on_spot_machines_would_be_in_time() -> None:
-    """Seen: of 20 lengths of time one made it wait for nothing, as the rounded cost of waiting was less by a bit."""
-    job = SpotJob(work_s=600, deadline_s=750, restart_s=120, spot_share=1 / 3, look_s=0.3)
+    """Observed: one of 20 durations made it wait for nothing, because rounding lowered the cost of waiting by a bit."""
+    job = SpotJob(work_s=600, deadline_s=750, restart_s=120, spot_share=1 / 3, decide_every_s=0.3)
     for hundredths in range(73_500, 75_000, 37):
         left_s = hundredths / 100
         now = moment(available=False, work_s=599.8, time_s=left_s)
@@ -47,7 +47,7 @@ def test_it_does_not_wait_where_no_restart_on_spot_machines_would_be_in_time() -
 
 
 def test_the_net() -> None:
-    """3,600 s of work and a restart of 180 s need 3,780 s, and a look of 60 s may pass before the loss is seen."""
+    """3,600 s of work and a restart of 180 s need 3,780 s, and a look of 60 s may pass before the loss is noticed."""
     assert decide(JOB, moment(available=False, time_s=3839), STEADY) == "on-demand"
     assert decide(JOB, moment(available=True, time_s=3839), STEADY) == "on-demand"
     assert decide(JOB, moment("spot", time_s=3779), STEADY) == "on-demand"
@@ -67,7 +67,7 @@ def test_at_the_net_it_stays_on_demand_whatever_there_is() -> None:
 )
 def test_it_is_never_late_whatever_happens(up: list[bool], slack: float, losses: float, returns: float) -> None:
     """20 minutes of work, a restart of 120 s and two looks fit; machines come and go at any step of 60 s."""
-    job = SpotJob(work_s=1200, deadline_s=1200 + 120 + 60 + slack, restart_s=120, spot_share=0.3, look_s=60)
+    job = SpotJob(work_s=1200, deadline_s=1200 + 120 + 60 + slack, restart_s=120, spot_share=0.3, decide_every_s=60)
     on: Action = "wait"
     done_s = restart_s = at_s = 0.0
     for available in up:

@@ -1,4 +1,4 @@
-"""The benchmark that replays traces, on traces whose answers can be worked out by hand."""
+"""The benchmark that replays traces, on traces with answers worked out by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.clusters.spot.availability import SpotRates
 from planner.clusters.spot.policy import SpotJob
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "spot"
-JOB = SpotJob(work_s=600, deadline_s=1200, restart_s=60, spot_share=0.25, look_s=60)
+JOB = SpotJob(work_s=600, deadline_s=1200, restart_s=60, spot_share=0.25, decide_every_s=60)
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def test_a_trace_is_read_as_all_machines_or_none(replaying: ModuleType, tmp_path
 
 
 def test_what_each_policy_pays(replaying: ModuleType) -> None:
-    """Spot machines for five minutes of twenty, then none. On demand: a minute to begin and ten of work, 660 s. Who
-    knows the future takes four minutes of work from the spot machines, 300 s at a quarter, and six on demand after a
-    minute to begin: 75 + 420 s.
+    """Spot machines for five minutes of twenty, then none. On demand: a minute to start and ten of work, 660 s. A
+    policy that knows the future takes four minutes of work from the spot machines, 300 s at a quarter, and six on
+    demand after a minute to start: 75 + 420 s.
     """
     available = np.array([True] * 5 + [False] * 25)
     paid = {name: replaying.replay(JOB, made(JOB), available, work_s=600) for name, made in replaying.POLICIES.items()}

@@ -1,4 +1,4 @@
-"""What can go wrong on Azure alone; see test_faults for what can go wrong everywhere."""
+"""Faults specific to Azure; test_faults has those common to all clouds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from cluster_outcomes import always, refused, went_down, went_up
 from emulated_azure import EmulatedAzure
 from emulated_cloud import QUICK
-from fault_proxy import Answer, Seen
+from fault_proxy import Answer, ProxiedRequest
 from host_keys import ED25519
 
 from planner.clouds.azure.provider import AzureProvider
@@ -18,7 +18,7 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 
 
 def test_no_capacity_said_at_once(azure: EmulatedAzure) -> None:
-    """In the answer to the call, and not later in machines that have failed."""
+    """In the answer to the call, and not later in failed machines."""
     azure.world(capacity={"eastus-1": 2}, starting_polls=1, refuse_at_once=True)
     went_up(azure)
     assert list(dict.fromkeys(azure.launches())) == ["eastus-1", "eastus-2"]
@@ -34,7 +34,7 @@ def test_a_quota_that_is_called_an_operation_not_allowed(azure: EmulatedAzure) -
 
 
 def test_a_deletion_that_comes_to_nothing_is_repeated(azure: EmulatedAzure) -> None:
-    """Azure accepts the deletion of a group and gives up, because something in it was still in use."""
+    """Azure accepts the deletion of a group, then gives up because something in it was still in use."""
     azure.world(reject_deletions=2, ending_polls=3)
     went_up(azure)
     went_down(azure)
@@ -55,7 +55,7 @@ def test_machines_end_at_once_with_their_group(azure: EmulatedAzure) -> None:
 
 
 def test_machines_tell_their_host_keys_by_boot_diagnostics(azure: EmulatedAzure) -> None:
-    """As soon as their log is there; a machine that has written nothing yet has no keys, and is no error."""
+    """Available as soon as the log exists; a machine that has written nothing yet has no keys, and is not an error."""
     went_up(azure)
     (run,) = azure.runs()
     provider = AzureProvider(policy=QUICK)
@@ -67,7 +67,7 @@ def test_machines_tell_their_host_keys_by_boot_diagnostics(azure: EmulatedAzure)
 
 
 def test_a_stopped_machine_is_billed_and_a_deallocated_one_is_not(azure: EmulatedAzure) -> None:
-    """As one that powered itself off, until Azure's shutdown schedule comes."""
+    """As for a machine that powered itself off, until Azure's shutdown schedule runs."""
     assert azure.planner(*azure.up).code == 0
     run = azure.runs()[0]
     (group, name) = RunDirectory.open(run).ordered()[-1].id.rsplit(".", 1)
@@ -79,14 +79,14 @@ def test_a_stopped_machine_is_billed_and_a_deallocated_one_is_not(azure: Emulate
 
 
 def test_machines_that_stop_at_boot_are_ended_and_replaced(azure: EmulatedAzure) -> None:
-    """They would be billed beside those that take their places."""
+    """They would be billed together with their replacements."""
     looks: list[str] = []
 
-    def judge(seen: Seen) -> None:
+    def judge(seen: ProxiedRequest) -> None:
         match = re.search("/resourceGroups/([^/]+)/", seen.path, re.IGNORECASE)
         if match and seen.action == "GET virtualMachines" and azure.machines() == 4:
             looks.append(match[1])
-            if len(looks) == 3:  # all are made by the first
+            if len(looks) == 3:  # all have been created by the first
                 does(azure, match[1], "node-0-0000", "powerOff")
 
     azure.proxy.judge = judge
@@ -96,14 +96,14 @@ def test_machines_that_stop_at_boot_are_ended_and_replaced(azure: EmulatedAzure)
 
 
 def does(azure: EmulatedAzure, group: str, name: str, call: str) -> None:
-    """Have a machine stop, as a call or the machine itself would."""
+    """Stop a machine, as a call or the machine itself would."""
     machine = f"subscriptions/s/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
     url = f"http://127.0.0.1:{azure.port}/{machine}/{call}?api-version=2024-07-01"
     urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST"), timeout=60).close()
 
 
 def test_a_policy_on_sizes_is_known_beforehand(azure: EmulatedAzure) -> None:
-    """It is asked with what the launch creates, and the size that it allows is launched."""
+    """The policy is checked with the resources that the launch creates, and the allowed size is launched."""
     azure.world(policies={"allowed-sizes": ["Standard_D2s_v5"]})
     text = refused(azure)
     assert "policies on Standard_L8s_v3 in eastus: denied: Microsoft.Compute/virtualMachines by allowed-sizes" in text

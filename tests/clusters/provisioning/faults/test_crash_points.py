@@ -1,4 +1,4 @@
-"""Killed after any single call, a run leaves nothing that `down`, and separately `sweep`, do not find and remove."""
+"""A run killed after any single call leaves nothing that `down`, and separately `sweep`, do not find and remove."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def begin_anew(cloud: EmulatedCloud) -> None:
 
 
 def clean_up(cloud: EmulatedCloud, way: str) -> None:
-    """Remove what a killed command left, by `down` with the state file or by `sweep` without it."""
+    """Remove what a killed command left, with `down` and the state file or with `sweep` and no state."""
     runs = cloud.runs()
     if way == "sweep":
         shutil.rmtree(cloud.home, ignore_errors=True)
@@ -53,7 +53,7 @@ def killed_going_down(cloud: EmulatedCloud, point: int, way: str) -> None:
 
 
 def points(cloud: EmulatedCloud) -> tuple[int, int]:
-    """Return how many calls up and down make when nothing goes wrong."""
+    """Return the numbers of calls that up and down make when nothing goes wrong."""
     begin_anew(cloud)
     going_up = calls_of(cloud, *cloud.up)
     going_down = calls_of(cloud, "cluster", "down", cloud.runs()[0])

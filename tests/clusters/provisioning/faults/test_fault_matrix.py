@@ -1,7 +1,7 @@
-"""Every call of a cluster's life, crossed with what can happen to it, on every cloud: no leak and no wrong bill.
+"""Every call of a cluster's life, crossed with every fault, on every cloud: no leak and no wrong bill.
 
-After a crash no request gets through any more, whether the cloud has carried out the last one or not. Late and short
-listings are in every cell, because the emulators' listings are so by default.
+After a crash no further request gets through, whether the cloud has carried out the last one or not. Late and short
+listings are in every cell, because the emulators' listings are late and short by default.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 import pytest
 from emulated_cloud import QUICK, EmulatedCloud
-from fault_proxy import Fault, Lose, Seen
+from fault_proxy import Fault, Lose, ProxiedRequest
 
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
@@ -35,20 +35,20 @@ HASTY = replace(QUICK, give_up_s=0.2, gone_s=5.0, join_s=5.0)
 
 @dataclass(frozen=True)
 class Cell:
-    """The first request of an action, and what happens to it."""
+    """The first request of an action, and its fault."""
 
     action: str
     fault: str
 
 
 class Judge:
-    """Lets one fault happen, and after a crash nothing more through."""
+    """Lets one fault happen, and lets nothing through after a crash."""
 
     def __init__(self, cloud: EmulatedCloud, cell: Cell) -> None:
         self.cloud, self.cell, self.has_met = cloud, cell, False
         self.is_off = False
 
-    def __call__(self, seen: Seen) -> Fault:
+    def __call__(self, seen: ProxiedRequest) -> Fault:
         if self.is_off:
             return Lose(carried_out=False)
         if seen.action != self.cell.action or not self.cloud.is_meant(seen):
@@ -84,7 +84,7 @@ def lived(cloud: EmulatedCloud, name: str, session: ProviderSession, judge: Judg
 
 
 def wrong(cloud: EmulatedCloud, directory: RunDirectory, session: ProviderSession) -> Iterable[str]:
-    """Yield what is wrong with the bill of a run as it was left, and what another process does not take down."""
+    """Yield errors in the bill of a run as it was left, and resources that another process does not take down."""
     account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
     account.observe(directory)
     running = bill_of(directory.events(), now=datetime.now(UTC)).running
@@ -110,7 +110,7 @@ def failing(cloud: EmulatedCloud, cells: Iterable[Cell]) -> dict[Cell, list[str]
 
 
 def actions(cloud: EmulatedCloud) -> list[str]:
-    """Return every action of a life in which nothing goes wrong."""
+    """Return every action of a life without faults."""
     session = ProviderSession(provider=cloud.provider(), policy=QUICK, say=lambda _: None)
     lived(cloud, "calm", session, None)
     assert cloud.left() == {}
@@ -118,7 +118,7 @@ def actions(cloud: EmulatedCloud) -> list[str]:
 
 
 def test_launches_and_ends_under_every_fault(cloud: EmulatedCloud) -> None:
-    """The calls that cost most when they go wrong."""
+    """The calls whose failures cost most."""
     cells = [Cell(action, fault) for action in (cloud.launching, cloud.ending) for fault in FAULTS]
     assert failing(cloud, cells) == {}
 

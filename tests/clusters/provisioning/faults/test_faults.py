@@ -1,6 +1,6 @@
-"""What can go wrong, on every cloud: each fault, how the command must end, and that nothing stays behind.
+"""Faults common to all clouds: for each fault, the way the command must end, with nothing left behind.
 
-What only one cloud does wrong is in test_ec2_faults, test_gcp_faults and test_azure_faults.
+Faults specific to one cloud are in test_ec2_faults, test_gcp_faults and test_azure_faults.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cluster_outcomes import always, once_each, refused, went_down, went_up
 from emulated_cloud import QUICK, EmulatedCloud
-from fault_proxy import Answer, Fault, Lose, Seen
+from fault_proxy import Answer, Fault, Lose, ProxiedRequest
 
 from planner.clusters.provisioning.observed_capacity import observed_limits
 from planner.clusters.provisioning.reconciliation import Reconciliation
@@ -22,13 +22,14 @@ from planner.errors import BadInputError
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """How a cloud says what all of them can say: worlds for its emulator, and its codes with their HTTP status."""
+    """A cloud's version of the common faults: worlds for its emulator, and its codes with their HTTP status."""
 
     small_quota: dict[str, Any]
     short_of_quota: str
     quota_code: str
-    quota_met: dict[str, Any] = field(default_factory=dict)  # a world, where the proxy cannot say it
+    quota_met: dict[str, Any] = field(default_factory=dict)  # a world, where the proxy cannot cause it
     denied: tuple[str, int]
+    closed: tuple[str, int]
     throttled: tuple[str, int]
     away: tuple[str, int]
     fails_later: dict[str, Any]
@@ -36,7 +37,7 @@ class Words:
     ends_at_boot: dict[str, Any]
     will_not_attach: dict[str, Any]
     in_use: tuple[str, int]
-    last_to_go: tuple[str, str]  # the action that removes it, and how it is named when it stays
+    last_to_go: tuple[str, str]  # the action that removes it, and its name when it stays
     not_found: tuple[str, int]
     asked_while_starting: str
 
@@ -47,6 +48,7 @@ WORDS = {
         short_of_quota="8 vCPUs needed, 7 of 7 free",
         quota_code="VcpuLimitExceeded",
         denied=("UnauthorizedOperation", 403),
+        closed=("PendingVerification", 400),
         throttled=("RequestLimitExceeded", 503),
         away=("InternalError", 500),
         fails_later={"end_at_boot": 10_000, "end_reason": "Server.InternalError: so it is"},
@@ -64,6 +66,7 @@ WORDS = {
         quota_code="QUOTA_EXCEEDED",
         quota_met={"fail_operations": [["instances.bulkInsert", "QUOTA_EXCEEDED"]]},
         denied=("forbidden", 403),
+        closed=("conditionNotMet", 412),
         throttled=("rateLimitExceeded", 403),
         away=("backendError", 503),
         fails_later={"fail_operations": [["instances.bulkInsert", "PERMISSIONS_ERROR"]], "operation_polls": 2},
@@ -80,6 +83,7 @@ WORDS = {
         short_of_quota="quota standardLSv3Family for Standard_L8s_v3 in eastus: 32 needed, 31 of 31 free",
         quota_code="QuotaExceeded",
         denied=("AuthorizationFailed", 403),
+        closed=("RequestDisallowedByAzure", 403),
         throttled=("TooManyRequests", 429),
         away=("InternalServerError", 500),
         fails_later={"fail_machines": [["OSProvisioningInternalError", "so it is"]] * 10_000},
@@ -132,8 +136,22 @@ def test_half_a_launch_is_taken_back(cloud: EmulatedCloud) -> None:
 @pytest.mark.soak
 @pytest.mark.quick
 def test_next_region_when_the_first_is_full(cloud: EmulatedCloud) -> None:
-    """Nothing stays in the first."""
+    """Nothing is left in the first."""
     cloud.world(capacity=dict.fromkeys(cloud.zones, 0))
+    went_up(cloud, "--region", cloud.other_region)
+    assert cloud.launches()[-1].startswith(cloud.other_region)
+    went_down(cloud)
+
+
+def test_next_region_when_the_first_is_closed_to_the_account(cloud: EmulatedCloud, words: Words) -> None:
+    closed = answer(cloud, words.closed)
+    closed = replace(closed, body=closed.body.replace("so it is", "it violates constraints/gcp.resourceLocations"))
+
+    def judge(seen: ProxiedRequest) -> Fault:
+        is_launch = seen.action == cloud.launching and cloud.is_meant(seen)
+        return closed if is_launch and cloud.zone_of(seen).startswith(cloud.region) else None
+
+    cloud.proxy.judge = judge
     went_up(cloud, "--region", cloud.other_region)
     assert cloud.launches()[-1].startswith(cloud.other_region)
     went_down(cloud)
@@ -162,7 +180,7 @@ def test_permission_denied_at_launch(cloud: EmulatedCloud, words: Words) -> None
 
 @pytest.mark.parametrize("refusal", ["throttled", "away"])
 def test_refused_once_at_every_call(cloud: EmulatedCloud, words: Words, refusal: str) -> None:
-    """Too many requests, and an error of the cloud's own."""
+    """Too many requests, and an internal error of the cloud."""
     met: set[str] = set()
     cloud.proxy.judge = once_each(cloud, answer(cloud, getattr(words, refusal)), met)
     went_up(cloud)
@@ -188,13 +206,13 @@ def test_connection_lost_at_every_call(cloud: EmulatedCloud, carried_out: bool) 
 @pytest.mark.soak
 @pytest.mark.quick
 def test_accepted_and_failed_later(cloud: EmulatedCloud, words: Words) -> None:
-    """The launch is accepted and comes to nothing, wherever and however often it is made."""
+    """The launch is accepted and fails, in every place and at every attempt."""
     cloud.world(**words.fails_later)
     assert words.failed in refused(cloud)
 
 
 def test_a_volume_that_will_not_attach_sends_the_cluster_elsewhere(cloud: EmulatedCloud, words: Words) -> None:
-    """Every machine of the first zone ends for it, those that replace them too."""
+    """It ends every machine of the first zone, including the replacements."""
     cloud.world(**words.will_not_attach)
     went_up(cloud)
     went_down(cloud)
@@ -202,7 +220,7 @@ def test_a_volume_that_will_not_attach_sends_the_cluster_elsewhere(cloud: Emulat
 
 
 def test_machines_that_end_at_boot_are_replaced(cloud: EmulatedCloud, words: Words) -> None:
-    """Where a cloud keeps machines that have ended, they go with the rest."""
+    """Where a cloud keeps ended machines, they are removed with the rest."""
     cloud.world(starting_polls=1, **words.ends_at_boot)
     went_up(cloud, beside=2)
     went_down(cloud)
@@ -214,12 +232,12 @@ def test_machines_that_never_run_are_given_up(cloud: EmulatedCloud) -> None:
 
 
 def test_still_in_use(cloud: EmulatedCloud, words: Words) -> None:
-    """Machines end slowly, and what they were in cannot be deleted at first."""
+    """Machines end slowly, and the resources they used cannot be deleted at first."""
     cloud.world(ending_polls=5)
     asked = Counter[str]()
     busy = answer(cloud, words.in_use)
 
-    def judge(seen: Seen) -> Fault:
+    def judge(seen: ProxiedRequest) -> Fault:
         asked[seen.action] += cloud.is_meant(seen)
         deleting = seen.action == words.last_to_go[0] and cloud.is_meant(seen)
         return busy if deleting and asked[seen.action] < 4 else None
@@ -231,7 +249,7 @@ def test_still_in_use(cloud: EmulatedCloud, words: Words) -> None:
 
 
 def test_not_found_right_after_create(cloud: EmulatedCloud, words: Words) -> None:
-    """Eventual consistency: the first call of each kind that builds on something new is told that it does not exist."""
+    """Eventual consistency: the first call of each kind that uses something new is answered that it does not exist."""
     met: set[str] = set()
     judge = once_each(cloud, answer(cloud, words.not_found), met)
     cloud.proxy.judge = lambda seen: judge(seen) if seen.action in cloud.building else None
@@ -251,8 +269,25 @@ def test_something_that_will_not_go_is_named(cloud: EmulatedCloud, words: Words)
     went_down(cloud)
 
 
+def test_a_run_of_another_account_is_neither_gone_nor_taken_down(cloud: EmulatedCloud) -> None:
+    """Nothing of it shows there: `down` forgot a cluster that ran on (skypilot-org/skypilot issue 511)."""
+    went_up(cloud)
+    run, before = cloud.runs()[0], cloud.left()
+    cloud.extra.update(GOOGLE_CLOUD_PROJECT="another", AZURE_SUBSCRIPTION_ID="another")
+    caller = "<Arn>arn:aws:iam::another:user/me</Arn><Account>another</Account>"
+    body = f"<R><GetCallerIdentityResult>{caller}</GetCallerIdentityResult></R>"
+    cloud.proxy.judge = always(cloud, "GetCallerIdentity", Answer(status=200, body=body))
+    for command in ("status", "down"):
+        ended = cloud.planner("cluster", command, run)
+        assert ended.code == 2 and f"run {run} is in" in ended.text and "another" in ended.text
+    assert cloud.left() == before
+    cloud.extra.clear()
+    cloud.proxy.judge = lambda _: None
+    went_down(cloud)
+
+
 def test_interrupted_going_up(cloud: EmulatedCloud, words: Words) -> None:
-    """SIGTERM arrives while machines start: all is taken down before the command ends with 130."""
+    """SIGTERM arrives while machines start: everything is taken down before the command ends with 130."""
     cloud.world(starting_polls=100_000)
     ended = cloud.planner(*cloud.up, signal_at=words.asked_while_starting)
     assert ended.code == 130, ended.text
@@ -281,7 +316,7 @@ def test_two_runs_never_touch_each_other(cloud: EmulatedCloud) -> None:
 def test_a_sweep_for_everyone_spares_runs_that_have_not_expired(
     cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither what others began nor what is one's own goes while it lives, whatever else the region holds."""
+    """Neither others' runs nor the caller's own are removed while they live, whatever else the region holds."""
     went_up(cloud)
     monkeypatch.setitem(cloud.extra, "LOGNAME", "somebody-else")
     assert cloud.planner(*cloud.up).code == 0
@@ -294,7 +329,7 @@ def test_a_sweep_for_everyone_spares_runs_that_have_not_expired(
 
 
 def test_a_run_without_a_name_is_nobodys(cloud: EmulatedCloud) -> None:
-    """An empty run would stand for all runs: no listing and no teardown takes it."""
+    """An empty run would match all runs: no listing and no teardown accepts it."""
     provider, policy = cloud.provider(), QUICK
     with pytest.raises(BadInputError, match="run without a name"):
         provider.find(provider.stages[0], region=cloud.region, run="")

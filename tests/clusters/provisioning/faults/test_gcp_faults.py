@@ -1,4 +1,4 @@
-"""What can go wrong on Compute Engine alone; see test_faults for what can go wrong everywhere."""
+"""Faults specific to Compute Engine; test_faults has those common to all clouds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from cluster_outcomes import refused, went_down, went_up
 from emulated_gcp import EmulatedGcp
-from fault_proxy import Fault, Seen
+from fault_proxy import Fault, ProxiedRequest
 
 
 def test_the_network_serves_in_every_zone(gcp: EmulatedGcp) -> None:
@@ -42,7 +42,7 @@ def test_policy_and_network_still_in_use(gcp: EmulatedGcp) -> None:
     gcp.world(ending_polls=5)
     busy = Counter[str]()
 
-    def judge(seen: Seen) -> Fault:
+    def judge(seen: ProxiedRequest) -> Fault:
         busy[seen.action] += 1
         deleting = seen.action in ("DELETE resourcePolicies", "DELETE networks", "DELETE subnetworks")
         return gcp.refusal("resourceInUseByAnotherResource") if deleting and busy[seen.action] < 4 else None
@@ -53,11 +53,11 @@ def test_policy_and_network_still_in_use(gcp: EmulatedGcp) -> None:
 
 
 def test_not_ready_right_after_create(gcp: EmulatedGcp) -> None:
-    """Who names something new is told that it does not exist, then that it is not ready."""
+    """A request that names something new gets the answer that it does not exist, then that it is not ready."""
     met = Counter[str]()
     faults = {1: gcp.refusal("notFound", status=404), 2: gcp.refusal("resourceNotReady")}
 
-    def judge(seen: Seen) -> Fault:
+    def judge(seen: ProxiedRequest) -> Fault:
         met[seen.action] += seen.action in gcp.building
         return faults.get(met[seen.action])
 

@@ -1,5 +1,5 @@
-"""Random lives of runs on a cloud in memory whose listings are late and short: whatever is ordered, listed, failed,
-crashed, resumed and swept in which order, no machine stays. The cloud's own store says what exists.
+"""Random lives of runs on an in-memory cloud with late and short listings: however runs are ordered, listed, failed,
+crashed, resumed and swept, no machine stays. The cloud's own store is the reference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, dow
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import LeftBehindError, PlannerError
 
-AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, join_s=0.02, gone_s=1.0, looks=4)
+AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, join_s=0.02, gone_s=1.0, listings=4)
 CHOICE = ClusterOffer(
     instance_type="m",
     regions=("r",),
@@ -43,7 +43,7 @@ CHOICE = ClusterOffer(
 
 
 class Memory:
-    """A cloud with machines and nothing else. `fails_after` calls, none gets through until it is None again."""
+    """A cloud that has only machines. After `fails_after` calls, none gets through until it is None again."""
 
     cloud = "memory"
     stages = (("instance",),)
@@ -119,7 +119,7 @@ class Memory:
 
 
 class Schedules(RuleBasedStateMachine):
-    """Runs begin, fail, are taken down by another process, or lose their directory."""
+    """Runs start, fail, are taken down by another process, or lose their directory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class Schedules(RuleBasedStateMachine):
 
     @rule(calls=st.none() | st.integers(0, 12), room=st.integers(0, 6))
     def order(self, calls: int | None, room: int) -> None:
-        """Rent, in a cloud with some room, on a line that dies after some calls."""
+        """Rent, in a cloud with limited room, over a connection that dies after some calls."""
         self.number += 1
         self.memory.fails_after, self.memory.room = calls, room
         expires_at = datetime.now(UTC) + timedelta(hours=1)
@@ -153,7 +153,7 @@ class Schedules(RuleBasedStateMachine):
 
     @rule(data=st.data(), calls=st.none() | st.integers(0, 6))
     def resume(self, data: st.DataObject, calls: int | None) -> None:
-        """Take a run down, on a line that may die: then it is not said to be gone."""
+        """Take a run down over a connection that may die; if it does, the run is not reported as gone."""
         known = [run for run in self.begun if (self.home / run).exists()]
         if not known:
             return
@@ -202,7 +202,7 @@ def test_no_schedule_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_teardown_that_cannot_look_names_what_was_ordered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    """As with credentials that have ended: nothing is listed, and "0 resources are left" would be a lie."""
+    """As with expired credentials: nothing is listed, and "0 resources are left" would be false."""
     monkeypatch.setenv("PLANNER_RUNS", str(tmp_path))
     memory: Any = Memory()
     session = ProviderSession(provider=memory, policy=AT_ONCE, say=lambda _: None)

@@ -1,12 +1,12 @@
-"""What a request to Compute Engine needs and must be: who asks, with which permissions, for which items and page."""
+"""Requirements of a request to Compute Engine: its caller, permissions, items and page."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from discovery import Asked
-from gcp_facts import PERMISSIONS
+from discovery import ApiCall
+from gcp_cloud.facts import PERMISSIONS
 from google.auth import jwt
 
 TOKEN = "the-token-of-the-account"
@@ -18,11 +18,11 @@ class RefusedError(Exception):
         self.status, self.reason, self.message = status, reason, message or reason
 
 
-def needed(asked: Asked) -> list[str]:
-    """Return the permissions that Google's reference names for a method; a launch needs some for what it mentions."""
-    wanted = list(PERMISSIONS[asked.method])
-    if asked.method == "instances.bulkInsert":
-        properties = asked.body["instanceProperties"]
+def needed(call: ApiCall) -> list[str]:
+    """Return the permissions that Google's reference names for a method; a launch needs more for resources it names."""
+    wanted = list(PERMISSIONS[call.method])
+    if call.method == "instances.bulkInsert":
+        properties = call.body["instanceProperties"]
         wanted += ["compute.resourcePolicies.use"] * bool(properties.get("resourcePolicies"))
         wanted += ["compute.subnetworks.useExternalIp"] * ("accessConfigs" in properties["networkInterfaces"][0])
         wanted += [
@@ -33,7 +33,7 @@ def needed(asked: Asked) -> list[str]:
 
 
 def fits(item: dict[str, Any], wanted: str) -> bool:
-    """Say whether an item passes a filter of the few forms in use; any other is an error."""
+    """Return whether an item passes a filter of the few forms in use; any other is an error."""
     if not wanted:
         return True
     match = re.fullmatch(r"([\w.-]+)(!=|=|:)([\w*-]+)", wanted)
@@ -46,8 +46,8 @@ def fits(item: dict[str, Any], wanted: str) -> bool:
     return (have == value) == (sign == "=")
 
 
-def paged(asked: Asked, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    start, size = int(asked.query.get("pageToken") or 0), int(asked.query.get("maxResults", 500))
+def paged(call: ApiCall, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    start, size = int(call.query.get("pageToken") or 0), int(call.query.get("maxResults", 500))
     if not 1 <= size <= 500:
         raise RefusedError(400, "invalid", f"maxResults {size}")
     more = {"nextPageToken": str(start + size)} if len(items) > start + size else {}
@@ -55,7 +55,7 @@ def paged(asked: Asked, items: list[dict[str, Any]]) -> tuple[list[dict[str, Any
 
 
 def is_known(token: str) -> bool:
-    """Say whether a token was given here, or is one that a service account makes for itself."""
+    """Return whether a token was issued here, or is one that a service account makes for itself."""
     return token == TOKEN or (token.count(".") == 2 and jwt.decode(token, verify=False)["iss"] == ACCOUNT)
 
 

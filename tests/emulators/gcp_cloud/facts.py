@@ -1,4 +1,4 @@
-"""What the emulator of Compute Engine knows: places, machine types, prices, and which permission each method needs."""
+"""Facts of the emulated Compute Engine: places, machine types, prices, and the permission that each method needs."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ PERMISSIONS = {
     "subnetworks.list": ("compute.subnetworks.list",),
     "zoneOperations.wait": ("compute.zoneOperations.get",),
 }
-"""As the reference of each method names them (cloud.google.com/compute/docs/reference/rest/v1)."""
+"""Named as in each method's reference (cloud.google.com/compute/docs/reference/rest/v1)."""
 
 
 def price_list(factor: float) -> dict[str, Any]:
-    """Return the price list as the Cloud Billing catalog writes it, all prices times a factor."""
+    """Return the price list in the Cloud Billing catalog's form, all prices times a factor."""
     return {"skus": [_sku(text, unit, usd * factor) for text, (unit, usd) in _LISTED.items()]}
 
 

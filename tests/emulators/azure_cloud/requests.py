@@ -1,4 +1,4 @@
-"""What a request to Azure's Resource Manager must be, and what it needs: its body, what it names, the caller's role."""
+"""Checks of a request to Azure's Resource Manager: its body, the resources it names, the caller's role."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def able_to(sku: dict[str, Any]) -> dict[str, str]:
 
 
 def require_able(able: dict[str, str], machine: dict[str, Any]) -> None:
-    """Refuse a machine that asks for what its size cannot do."""
+    """Refuse a machine that needs a capability its size lacks."""
     interfaces = machine["networkProfile"]["networkInterfaceConfigurations"]
     accelerated = any(interface["properties"].get("enableAcceleratedNetworking") for interface in interfaces)
     if accelerated and able.get("AcceleratedNetworkingEnabled") != "True":
@@ -38,7 +38,7 @@ def require_able(able: dict[str, str], machine: dict[str, Any]) -> None:
 
 
 def references(value: Any) -> list[str]:
-    """Return the ids of other resources that a body names."""
+    """Return the ids of other resources named in a body."""
     if isinstance(value, list):
         return [reference for item in value for reference in references(item)]
     if not isinstance(value, dict):
@@ -49,8 +49,8 @@ def references(value: Any) -> list[str]:
 
 
 def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str]:
-    """Return the actions that a request needs, by the names of Azure's list of operations: what it does to the kind in
-    its path, the joining of subnets and security groups that it names, and the parts that are made with a machine.
+    """Return the actions that a request needs, by the names of Azure's list of operations: the action on the kind in
+    its path, joining the subnets and security groups it names, and making the parts that come with a machine.
     """
     resource_type, does = parts["kind"], {"GET": "read", "PUT": "write", "DELETE": "delete", "POST": "action"}[verb]
     if not resource_type:
@@ -72,7 +72,7 @@ def demanded(verb: str, parts: dict[str, str], body: dict[str, Any]) -> list[str
 
 
 def fits(group: dict[str, Any], wanted: str) -> bool:
-    """Say whether a group passes a filter of the two forms in use; any other is an error."""
+    """Return whether a group passes a filter of the two forms in use; any other is an error."""
     if not wanted:
         return True
     match = re.fullmatch(r"tagName eq '([\w-]+)'(?: and tagValue eq '([\w-]+)')?", wanted)

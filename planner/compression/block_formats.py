@@ -1,7 +1,7 @@
-"""The two framings of Spark's own compression codecs that no usual tool reads: LZ4Block and snappy-java.
+"""Decoders for the framings of Spark's codecs that common tools cannot read: LZ4Block and snappy-java.
 
-Both are blocks with their sizes before them (lz4-java's LZ4BlockOutputStream, snappy-java's SnappyOutputStream). The
-checksums of LZ4Block are not verified: a line that a broken block spoils does not parse, and is counted.
+Both are size-prefixed blocks (lz4-java's LZ4BlockOutputStream, snappy-java's SnappyOutputStream). The checksums of
+LZ4Block are not verified: lines corrupted by a broken block fail to parse and are counted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ SNAPPY_MAGIC: Final = b"\x82SNAPPY\x00"
 MOST_BLOCK_BYTES: Final = 64 << 20
 """No codec of Spark writes larger blocks; a larger size in a header is damage, and must not be allocated."""
 _LZ4_REST: Final = struct.Struct("<Biii")
-"""Token, compressed length, decompressed length, checksum; they follow the magic word."""
+"""Fields after the magic word: token, compressed length, decompressed length, checksum."""
 _LZ4_METHODS: Final = {0x10: False, 0x20: True}
 _SNAPPY_HEADER_BYTES: Final = 16
 
 
 class BrokenDataError(Exception):
-    """Compressed data that end early or are damaged; what came before is good."""
+    """Compressed data end early or are damaged; output up to that point is valid."""
 
 
 class Bytes:
-    """Reads exact numbers of bytes from chunks."""
+    """Reader of exact numbers of bytes from chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks, self._buffer = iter(chunks), bytearray()
@@ -44,7 +44,7 @@ class Bytes:
         return self.read_some(size)
 
     def read_some(self, size: int) -> bytes:
-        """Return up to `size` bytes, which are fewer at the end of the data only."""
+        """Return `size` bytes, fewer only at the end of the data."""
         while len(self._buffer) < size and (chunk := next(self._chunks, b"")):
             self._buffer += chunk
         taken = bytes(self._buffer[:size])
@@ -63,22 +63,22 @@ def lz4_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
         if compressed is None or not (0 <= size <= MOST_BLOCK_BYTES and 0 <= length <= MOST_BLOCK_BYTES):
             raise BrokenDataError("the header of an LZ4 block is damaged")
         if length:
-            data = _read_whole(source, size)
+            data = _read_exactly(source, size)
             yield _decode_block(cramjam.lz4.decompress_block, data, output_len=length) if compressed else data
 
 
 def snappy_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the decoded blocks of snappy-java streams, one after the other. Raises BrokenDataError."""
     cramjam, source = _cramjam("snappy"), Bytes(chunks)
-    _read_whole(source, _SNAPPY_HEADER_BYTES)
+    _read_exactly(source, _SNAPPY_HEADER_BYTES)
     while head := source.read(4):
         if head == SNAPPY_MAGIC[:4]:  # a further stream was appended
-            _read_whole(source, _SNAPPY_HEADER_BYTES - 4)
+            _read_exactly(source, _SNAPPY_HEADER_BYTES - 4)
             continue
         size = int.from_bytes(head, "big")
         if size > MOST_BLOCK_BYTES:
             raise BrokenDataError("the size of a snappy block is damaged")
-        data = _read_whole(source, size)
+        data = _read_exactly(source, size)
         if _decoded_length(cramjam, data) > MOST_BLOCK_BYTES:
             raise BrokenDataError("the size of a snappy block is damaged")
         yield _decode_block(cramjam.snappy.decompress_raw, data)
@@ -88,7 +88,7 @@ def _cramjam(codec: str) -> Any:
     return optional("cramjam", extra="spark", purpose=f"reading an event log compressed with {codec}")
 
 
-def _read_whole(source: Bytes, size: int) -> bytes:
+def _read_exactly(source: Bytes, size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
         raise BrokenDataError("the compressed data end in the middle of a block")
@@ -98,7 +98,7 @@ def _read_whole(source: Bytes, size: int) -> bytes:
 def _decoded_length(cramjam: Any, data: bytes) -> int:
     try:
         return int(cramjam.snappy.decompress_raw_len(data))
-    except Exception as error:  # the library has a class of its own for each codec
+    except Exception as error:  # the library has an error class for each codec
         raise BrokenDataError(f"a snappy block is damaged ({error})") from error
 
 

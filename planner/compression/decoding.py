@@ -1,4 +1,4 @@
-"""From the bytes of a file to those of the log, whatever compresses it: told by its first bytes, not by its name."""
+"""Decompression of logs: the format is detected from the first bytes, not the name."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ZIP_MAGIC: Final = b"PK\x03\x04"
 _TAR_MAGIC: Final = (257, b"ustar")
 _PEEK_BYTES: Final = 512
 _MOST_LAYERS: Final = 4
-"""A log compressed more often than this is a trap."""
+"""Most layers of compression; a log with more is a trap."""
 
 
 def decode_stream(stream: BinaryIO) -> Iterator[bytes]:
-    """Return the chunks of a stream, decompressed as often as their first bytes ask for.
+    """Return the chunks of a stream, decompressed layer by layer as their first bytes indicate.
 
-    The iterator raises BrokenDataError where the data end early or are damaged, after what came before.
+    The iterator raises BrokenDataError where the data end early or are damaged, after yielding the data before that.
     """
     chunks: Iterator[bytes] = iter(lambda: stream.read(CHUNK_BYTES), b"")
     for _ in range(_MOST_LAYERS):
@@ -34,7 +34,7 @@ def decode_stream(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def peek(chunks: Iterator[bytes], size: int = _PEEK_BYTES) -> tuple[bytes, Iterator[bytes]]:
-    """Return at least `size` bytes (fewer at the end), and all chunks, these among them."""
+    """Return at least `size` bytes (fewer at the end), and an iterator of all chunks, including these."""
     taken: list[bytes] = []
     try:
         while sum(map(len, taken)) < size:
@@ -47,7 +47,7 @@ def peek(chunks: Iterator[bytes], size: int = _PEEK_BYTES) -> tuple[bytes, Itera
 
 
 def is_tar(head: bytes) -> bool:
-    """Return whether decoded data begin as a tar archive does."""
+    """Return whether decoded data begin like a tar archive."""
     place, magic = _TAR_MAGIC
     return head[place : place + len(magic)] == magic
 
@@ -57,16 +57,16 @@ def _fail_later(error: BrokenDataError) -> Iterator[bytes]:
     yield b""
 
 
-def by_members(
+def _by_members(
     chunks: Iterable[bytes], *, new: Callable[[], Any], errors: tuple[type[Exception], ...], name: str
 ) -> Iterator[bytes]:
-    """Decode streams that follow each other; `new` returns a decoder with `decompressed`, `eof` and `unused_data`."""
+    """Decode consecutive streams; `new` returns a decoder with `decompressed`, `eof` and `unused_data`."""
     decoder, begun = new(), False
     for chunk in chunks:
         data = chunk
         while data:
             if decoder.eof:
-                data = data.lstrip(b"\0")  # padding, as xz allows between streams and tapes have it at the end
+                data = data.lstrip(b"\0")  # padding: xz allows it between streams, tapes end with it
                 if not data:
                     break
                 decoder, begun = new(), False
@@ -81,28 +81,39 @@ def by_members(
         raise BrokenDataError(f"the {name} data end early")
 
 
-def _gzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
+def gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Return the decompressed chunks of gzip."""
+    return _by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
 
 
 def bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Return the decompressed chunks of bzip2, a module that some builds of Python lack."""
     import bz2
 
-    return by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
+    return _by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
 
 
 def unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Return the decompressed chunks of xz, a module that some builds of Python lack."""
     import lzma
 
-    return by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
+    return _by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
 
 
-def _zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    library = optional("zstandard", extra="spark", purpose="reading an event log compressed with zstd")
-    new = library.ZstdDecompressor().decompressobj
-    return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
+def unzstd(
+    chunks: Iterable[bytes],
+    *,
+    extra: str = "spark",
+    purpose: str = "reading an event log compressed with zstd",
+    max_window_bytes: int = 0,
+) -> Iterator[bytes]:
+    """Return the decompressed chunks of zstd; a limit on windows of 0 is the library's own.
+
+    Raises PlannerError without the library; `purpose` and `extra` go into its message.
+    """
+    library = optional("zstandard", extra=extra, purpose=purpose)
+    new = library.ZstdDecompressor(max_window_size=max_window_bytes).decompressobj
+    return _by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
 
 
 def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -111,11 +122,14 @@ def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
     )
 
 
+ZSTD_SKIPPABLE: Final = tuple(bytes((0x50 + number, 0x2A, 0x4D, 0x18)) for number in range(16))
+"""First bytes of zstd frames without data (RFC 8878, section 3.1.2), which parallel compressors write first."""
 _DECODERS: Final[dict[bytes, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
-    b"\x1f\x8b": _gzip,
+    b"\x1f\x8b": gunzip,
     b"BZh": bunzip2,
     b"\xfd7zXZ\x00": unxz,
-    b"\x28\xb5\x2f\xfd": _zstd,
+    b"\x28\xb5\x2f\xfd": unzstd,
+    **dict.fromkeys(ZSTD_SKIPPABLE, unzstd),
     LZ4_MAGIC: lz4_blocks,
     SNAPPY_MAGIC: snappy_blocks,
     b"ZV": _lzf,

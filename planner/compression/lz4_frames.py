@@ -1,4 +1,4 @@
-"""Frames of LZ4 as texts, in pieces, by pyarrow: what the tool `lz4` reads and writes."""
+"""Streaming compression and decompression of LZ4 frames, the format of the tool `lz4`, by pyarrow."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ def _library() -> Any:
 
 
 class _Chunks(io.RawIOBase):
-    """Chunks as a file."""
+    """File-like view of chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         super().__init__()
         self._bytes = Bytes(chunks)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return as many bytes as there are, up to `size`."""
+        """Return the available bytes, up to `size`."""
         return self._bytes.read_some(size)
 
 
 def unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the text of frames that follow each other. Raises BrokenDataError where they are damaged, or end early."""
+    """Yield the text of consecutive frames. Raises BrokenDataError where they are damaged, or end early."""
     library = _library()
     stream = library.CompressedInputStream(library.PythonFile(_Chunks(chunks), mode="r"), "lz4")
     try:
         while text := stream.read(_READ_BYTES):
             yield text
     except OSError as error:
-        if error.errno is not None:  # the system's
+        if error.errno is not None:  # raised by the system
             raise
         raise BrokenDataError(f"the LZ4 data are damaged, or end early ({error})") from error
 
 
 class Lz4Compressor:
-    """Compresses piece by piece, as zlib's objects do."""
+    """Incremental compressor with the interface of zlib's objects."""
 
     def __init__(self) -> None:
         self._made = io.BytesIO()
         self._stream = _library().CompressedOutputStream(self._made, "lz4")
 
     def compress(self, content: bytes) -> bytes:
-        """Return what is there of the frame so far, and was not returned before."""
+        """Return the bytes of the frame produced since the last call."""
         self._stream.write(content)
         made = self._made.getvalue()
         self._made.seek(0)

@@ -1,6 +1,6 @@
-"""Snappy's framing format as text, in pieces, by cramjam, which verifies its checksums.
+"""Streaming compression and decompression of Snappy's framing format by cramjam, which verifies its checksums.
 
-Source: google/snappy, framing_format.txt (2013-10-25). Chunks have one byte of type and three of length before them.
+Source: google/snappy, framing_format.txt (2013-10-25). Chunks start with one byte of type and three of length.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HEADER_BYTES: Final = 4
 _DATA: Final = (0x00, 0x01)
 _FIRST_SKIPPABLE: Final = 0x80
 _MOST_DATA_BYTES: Final = 4 + 32 + 65536 + 65536 // 6
-"""A checksum, and what 64 KiB take at worst; more must not be read into memory."""
+"""Largest chunk read into memory: a checksum and 64 KiB, which may grow when compressed."""
 
 
 def _library() -> Any:
@@ -24,7 +24,7 @@ def _library() -> Any:
 
 
 def unsnappy(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the text of streams that follow each other. Raises BrokenDataError where they are damaged, or end early."""
+    """Yield the text of consecutive streams. Raises BrokenDataError where they are damaged, or end early."""
     library, source = _library(), Bytes(chunks)
     while head := source.read(_HEADER_BYTES):
         kind, size = head[0], int.from_bytes(head[1:], "little")
@@ -47,15 +47,15 @@ def _decoded(library: Any, chunk: bytes) -> bytes:
 
 
 class SnappyCompressor:
-    """Compresses piece by piece, as zlib's objects do."""
+    """Incremental compressor with the interface of zlib's objects."""
 
     def __init__(self) -> None:
         self._library = _library()
 
     def compress(self, content: bytes) -> bytes:
-        """Return a stream of the content; streams may follow each other."""
+        """Return the content as a stream; streams may be concatenated."""
         return bytes(self._library.snappy.compress(content))
 
     def flush(self) -> bytes:
-        """Return an identifier, so that no text is a stream, too."""
+        """Return a stream identifier, so that empty text is a valid stream, too."""
         return IDENTIFIER

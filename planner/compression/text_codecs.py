@@ -1,7 +1,7 @@
-"""Compressed text on its way into the sort core and out of it: gzip, zstd, bzip2, xz, LZ4 and Snappy, through pipes.
+"""Compressed text into and out of the sort core, through pipes: gzip, zstd, bzip2, xz, LZ4 and Snappy.
 
-Inputs are told by their first bytes, never by their names. A pipe ends when what fills it fails; the sort is cancelled
-before that, so that it never takes half a text for the whole.
+Inputs are detected by their first bytes, never by their names. A pipe closes when its writer fails; the sort is
+cancelled first, so it never takes partial text for the whole.
 """
 
 from __future__ import annotations
@@ -14,9 +14,14 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+from planner.compression.block_formats import BrokenDataError
+from planner.compression.decoding import ZSTD_SKIPPABLE, bunzip2, gunzip, unxz, unzstd
+from planner.compression.lz4_frames import Lz4Compressor, unlz4
+from planner.compression.snappy_frames import SnappyCompressor, unsnappy
 from planner.errors import BadInputError, InterruptedRunError, PlannerError, reading
 from planner.extras import optional
 from planner.native import Progress
@@ -24,12 +29,10 @@ from planner.native import Progress
 BLOCK_BYTES: Final = 1 << 20
 _SET_PIPE_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _COMPRESSED_BYTES: Final = 1 << 16
-"""A compressed block is read in small parts, because it can become very much larger."""
+"""Compressed data are read in small parts, because they can expand greatly."""
 _POLL_MS: Final = 200
-_SKIPPABLE: Final = {bytes((0x50 + number, 0x2A, 0x4D, 0x18)): "zst" for number in range(16)}
-"""Frames of zstd that hold no data (RFC 8878, section 3.1.2): tools that compress in parallel begin with one."""
 _BZIP2: Final = {b"BZh%d" % level + block: "bz2" for level in range(1, 10) for block in (b"1A", b"\x17r")}
-"""What follows the level are the first bytes of a block, or of the end where there is none."""
+"""First bytes of bzip2: after the level comes the start of a block or, without blocks, of the end."""
 _MAGIC: Final = {
     b"\x1f\x8b": "gz",
     b"\x28\xb5\x2f\xfd": "zst",
@@ -37,7 +40,7 @@ _MAGIC: Final = {
     b"\x04\x22\x4d\x18": "lz4",
     b"\xff\x06\x00\x00sN": "sz",
     **_BZIP2,
-    **_SKIPPABLE,
+    **dict.fromkeys(ZSTD_SKIPPABLE, "zst"),
 }
 MAGIC_BYTES: Final = 6
 _NOT_READ: Final = {
@@ -56,23 +59,27 @@ _NOT_READ: Final = {
     b"\x82SNAPP": "Snappy as snappy-java frames it",
     b"\xd0\xcf\x11\xe0\xa1\xb1": "an old Office file",
 }
-"""What is no text, as it has bytes that texts do not begin with."""
+"""Formats that are not text, by first bytes that no text has."""
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
 LIBRARIES: Final = {"zst": "zstandard", "lz4": "pyarrow", "sz": "cramjam"}
-"""The distribution that reads a form; Python reads the others itself."""
+"""Distribution that reads each format; Python reads the others itself."""
 _HEADER_BYTES: Final = 18
-"""Of a frame of zstd, at most."""
+"""Longest header of a zstd frame."""
 _MOST_WINDOW_BYTES: Final = 1 << 31
-"""As `zstd --long=31` has it, the longest there is."""
+"""Longest window of zstd, as with `zstd --long=31`."""
 _USUAL_WINDOW_BYTES: Final = 8 << 20
-"""No reader needs to be told of a window that is no longer (RFC 8878, section 3.1.1.1.2)."""
+"""Largest window that readers accept without an option (RFC 8878, section 3.1.1.1.2)."""
 _ZSTD_PURPOSE: Final = "text compressed with zstd"
 
 
-class Source:
-    """An input under its `name`: a file that the core reads itself, or `chunks` that go through a pipe.
+class NoTextError(BadInputError):
+    """An input is in a format that is neither text nor compressed text."""
 
-    Chunks of a file restart with each call of `from_start`, and no descriptor is open before the first is taken.
+
+class Source:
+    """An input called `name`: a file that the core reads itself, or `chunks` passed through a pipe.
+
+    Each call of `from_start` restarts a file's chunks; no descriptor is open before the first chunk is taken.
     """
 
     def __init__(
@@ -86,11 +93,11 @@ class Source:
         self.name = name
         self.chunks = chunks
         self.window_bytes = window_bytes
-        """Memory that zstd takes to decompress it, where that is much."""
+        """Memory that zstd needs to decompress the input, where large."""
         self._from_start = from_start
 
     def head(self) -> Iterator[bytes]:
-        """Yield the beginning, growing, for as long as it is asked for; what was taken of chunks is not lost."""
+        """Yield ever longer beginnings of the input on demand; chunks read for them are not lost."""
         if self._from_start is not None:
             with closing(self._from_start()) as chunks:  # type: ignore[type-var]  # a generator
                 yield from _grow(chunks, [])
@@ -121,9 +128,9 @@ def _skip_bytes(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Source:
-    """Return an input; `-` is standard input. Only plain files that have the size they say are left to the core.
+    """Return an input; `-` is standard input. The core itself reads only plain files whose reported size is right.
 
-    With `by_name` the name must say, too, that it is compressed: records may begin with any bytes. Raises OSError.
+    With `by_name` the name must indicate compression as well, because records may begin with any bytes. Raises OSError.
     """
     descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     with reading("standard input" if path == "-" else path):
@@ -137,20 +144,21 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Sour
     elif not by_name:
         require_text(head, name="standard input" if path == "-" else path)
     window_bytes = _window_bytes(head) if form == "zst" else 0
+    decoded = partial(_text, form=form, is_text=not by_name)
     if not is_file:
         name = "standard input" if path == "-" else path
-        text = _text(name, chain([head], _read(descriptor, progress, form)), form)
+        text = decoded(name, chain([head], _read(descriptor, progress, form)))
         return Source(name, text, window_bytes=window_bytes)
     os.close(descriptor)
 
     def from_start() -> Iterator[bytes]:
-        return _text(path, _read_file(path, progress, form), form)
+        return decoded(path, _read_file(path, progress, form))
 
     return Source(path, from_start() if form else None, from_start, window_bytes=window_bytes)
 
 
 def has_its_size(path: str | os.PathLike[str]) -> bool:
-    """Whether a file has as many bytes as the system says: those of /proc, /sys and FUSE may not."""
+    """Return whether a file has the size that the system reports; those of /proc, /sys and FUSE may not."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with reading(path):
@@ -167,7 +175,7 @@ def _has_its_size(descriptor: int) -> bool:
 
 
 def _window_bytes(head: bytes) -> int:
-    """Return the window of the frame of zstd that begins so; 0 where that is usual, or not known."""
+    """Return the window of the zstd frame that begins with `head`; 0 where usual or unknown."""
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
     try:
         window_bytes = int(library.get_frame_parameters(head).window_size)
@@ -177,7 +185,7 @@ def _window_bytes(head: bytes) -> int:
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Whether a file that can be read begins as compressed data do. Pipes are not looked into."""
+    """Return whether a readable file begins like compressed data. Pipes are not read."""
     if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
         return True
     with reading(path), open(path, "rb") as file:  # noqa: PTH123
@@ -185,44 +193,55 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
 
 
 def require_text(beginning: bytes, *, name: str) -> None:
-    """Raise BadInputError for what is neither text nor compressed as this module reads it."""
+    """Raise BadInputError for input that is neither text nor in a compressed format of this module."""
     if name.endswith(".snappy") and beginning.startswith(b"\0"):
-        raise BadInputError(f"{name} is Snappy as Hadoop frames it: `hadoop fs -text` makes text of it")
+        raise NoTextError(f"{name} is Snappy as Hadoop frames it: `hadoop fs -text` makes text of it")
     for magic, what in _NOT_READ.items():
         if beginning.startswith(magic):
             advice = "say --format parquet" if what == "Parquet" else "turn it into text or Parquet first"
-            raise BadInputError(f"{name} is {what}, which is no text: {advice}")
+            raise NoTextError(f"{name} is {what}, which is no text: {advice}")
+
+
+def _require_text_within(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield what an input holds decompressed. Raises NoTextError where that is compressed again, or no text."""
+    rest, head = iter(chunks), b""
+    while len(head) < MAGIC_BYTES and (chunk := next(rest, b"")):
+        head += chunk
+    if head.startswith(b"PAR1"):
+        raise NoTextError(f"{name} is Parquet that was compressed once more: decompress it first")
+    if compression_of(head):
+        raise NoTextError(f"{name} was compressed twice: decompress it once")
+    require_text(head, name=f"{name}, decompressed,")
+    yield from chain([head] if head else [], rest)
 
 
 def compression_of(beginning: bytes) -> str:
-    """Return how data are compressed that begin so, gz, zst, bz2, xz, lz4 or sz; '' for not.
+    """Return the compression of data from their beginning: gz, zst, bz2, xz, lz4 or sz; '' for none.
 
-    `MAGIC_BYTES` are enough.
+    `MAGIC_BYTES` bytes are enough.
     """
     return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
 def decompress_text(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
-    """Yield the text of data that are compressed as `form` says. Raises BadInputError where they are damaged, or end
-    early.
+    """Yield the text of data compressed as `form`. Raises BadInputError where they are damaged, end early or
+    hold no text.
     """
-    from planner.compression.block_formats import BrokenDataError  # its package loads numpy
-
     try:
-        yield from _decoders()[form](_cut_small(chunks))
+        yield from _require_text_within(_DECODERS[form](_cut_small(chunks)), "its content")
     except BrokenDataError as error:
         raise BadInputError(str(error)) from error
 
 
 def _cut_small(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield small parts, because each can become very much larger."""
+    """Yield small parts, because each can expand greatly."""
     for chunk in chunks:
         for first in range(0, len(chunk), _COMPRESSED_BYTES):
             yield chunk[first : first + _COMPRESSED_BYTES]
 
 
 def has_magic_bytes(beginning: bytes) -> bool:
-    """Whether compressed data, or what is no text at all, begin so: `MAGIC_BYTES` are enough."""
+    """Return whether data begin like a compressed or a non-text format; `MAGIC_BYTES` bytes are enough."""
     return beginning.startswith((*_MAGIC, *_NOT_READ))
 
 
@@ -231,7 +250,7 @@ def _read_file(path: str, progress: Progress, form: str) -> Iterator[bytes]:
 
 
 def _read(descriptor: int, progress: Progress, form: str) -> Iterator[bytes]:
-    """Yield what can be read; an end that was asked for reaches a read that waits."""
+    """Yield the data read; a requested end interrupts a waiting read."""
     size = _COMPRESSED_BYTES if form else BLOCK_BYTES
     ready = select.poll()  # `select` refuses descriptors from 1024 on
     ready.register(descriptor, select.POLLIN)
@@ -248,68 +267,28 @@ def _read(descriptor: int, progress: Progress, form: str) -> Iterator[bytes]:
             os.close(descriptor)
 
 
-def _text(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
-    """Yield the text of an input."""
+def _text(name: str, chunks: Iterable[bytes], *, form: str, is_text: bool) -> Iterator[bytes]:
+    """Yield the text of an input, or its records."""
     with reading(name):
-        yield from _decoded(name, chunks, form)
+        try:
+            decoded = _DECODERS[form](chunks) if form else chunks
+            yield from _require_text_within(decoded, name) if form and is_text else decoded
+        except BrokenDataError as error:
+            raise BadInputError(f"{name}: {error}; nothing was written") from error
 
 
-def _decoded(name: str, chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
-    if not form:
-        yield from chunks
-        return
-    from planner.compression.block_formats import BrokenDataError  # its package loads numpy
-
-    try:
-        yield from _decoders()[form](chunks)
-    except BrokenDataError as error:
-        raise BadInputError(f"{name}: {error}; nothing was written") from error
-
-
-def _decoders() -> dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]:
-    return {"gz": _gunzip, "zst": _unzstd, "bz2": _bunzip2, "xz": _unxz, "lz4": _unlz4, "sz": _unsnappy}
-
-
-def _gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.decoding import by_members
-
-    return by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
-
-
-def _unzstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.decoding import by_members
-
-    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
-    new = library.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj
-    return by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
-
-
-def _bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.decoding import bunzip2
-
-    return bunzip2(chunks)
-
-
-def _unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.decoding import unxz
-
-    return unxz(chunks)
-
-
-def _unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.lz4_frames import unlz4
-
-    return unlz4(chunks)
-
-
-def _unsnappy(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    from planner.compression.snappy_frames import unsnappy
-
-    return unsnappy(chunks)
+_DECODERS: Final[dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
+    "gz": gunzip,
+    "zst": partial(unzstd, extra="zstd", purpose=_ZSTD_PURPOSE, max_window_bytes=_MOST_WINDOW_BYTES),
+    "bz2": bunzip2,
+    "xz": unxz,
+    "lz4": unlz4,
+    "sz": unsnappy,
+}
 
 
 def compressor(form: str, threads: int) -> Any:
-    """Return what has `compress` and `flush`; zstd alone has threads. Raises PlannerError without the library."""
+    """Return an object with `compress` and `flush`; only zstd uses threads. Raises PlannerError without the library."""
     if form == "gz":
         return zlib.compressobj(6, zlib.DEFLATED, 31)
     if form == "bz2":
@@ -321,12 +300,8 @@ def compressor(form: str, threads: int) -> Any:
 
         return lzma.LZMACompressor()
     if form == "lz4":
-        from planner.compression.lz4_frames import Lz4Compressor
-
         return Lz4Compressor()
     if form == "sz":
-        from planner.compression.snappy_frames import SnappyCompressor
-
         return SnappyCompressor()
     library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
     return library.ZstdCompressor(level=3, threads=threads or -1, write_checksum=True).compressobj()
@@ -338,7 +313,7 @@ class Pipe:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._read_end, self._write_end = os.pipe()
-        with suppress(OSError):  # a user may have so much for pipes, or less
+        with suppress(OSError):  # the user's limit for pipes may be lower
             fcntl.fcntl(self._write_end, _SET_PIPE_SIZE, BLOCK_BYTES)
         self._own_end = -1
         self._thread: threading.Thread | None = None
@@ -346,12 +321,12 @@ class Pipe:
         self.path = ""
 
     def feed(self, chunks: Iterator[bytes]) -> None:
-        """Fill the pipe with the chunks."""
+        """Write the chunks into the pipe."""
         self.path, self._own_end = f"/dev/fd/{self._read_end}", self._read_end
         self._start(self._write_end, lambda: _write_all(self._write_end, chunks))
 
     def drain(self, take: Callable[[bytes], None]) -> None:
-        """Give `take` what the core writes."""
+        """Pass the core's output to `take`."""
         self.path, self._own_end = f"/dev/fd/{self._write_end}", self._write_end
 
         def work() -> None:
@@ -364,7 +339,7 @@ class Pipe:
         def run() -> None:
             try:
                 work()
-            except BaseException as error:  # handed to the thread that waits
+            except BaseException as error:  # re-raised in the waiting thread
                 self.failure = error
                 self._progress.cancel()
             finally:
@@ -380,7 +355,7 @@ class Pipe:
             self._thread.join()
 
     def raise_failure(self) -> None:
-        """Raise what failed in the thread, if anything did."""
+        """Raise the thread's error, if any."""
         if isinstance(self.failure, (PlannerError, OSError)):
             raise self.failure
         if self.failure is not None:
@@ -394,4 +369,4 @@ def _write_all(descriptor: int, chunks: Iterator[bytes]) -> None:
             while view:
                 view = view[os.write(descriptor, view) :]
     except BrokenPipeError:
-        return  # the core wants no more
+        return  # the core reads no more

@@ -1,8 +1,8 @@
-"""The number of tasks on a node at a time, and of threads in each: as many as its processors have work for.
+"""The number of simultaneous tasks on a node, and of threads in each: enough to keep its processors busy.
 
 While one task sorts or groups, others read, send and write, so even a node of one processor runs three. A large node
-runs more of them rather than giving all threads to three, because what a task reads or writes is one stream. Beyond
-eight tasks, what each may hold in memory would get small, and tasks get threads instead.
+runs more of them rather than giving all threads to three, because a task reads or writes one stream. Beyond eight
+tasks, each task's memory would get small, so tasks get threads instead.
 """
 
 from __future__ import annotations
@@ -21,43 +21,41 @@ _RAYS_STEP: Final = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Concurrency:
-    """`tasks` at a time on every node of a cluster."""
+    """`tasks` run at a time on every node of a cluster."""
 
     tasks: int
 
     @classmethod
     def of(cls, cpus: Iterable[float]) -> Concurrency:
-        """Return what suits nodes that offer so many CPUs: what the smallest of them does well."""
+        """Return the concurrency for nodes that offer these numbers of CPUs: that of the smallest."""
         return cls(tasks=min(_MOST_TASKS, max(_FEWEST_TASKS, int(min(cpus, default=0)))))
 
     @property
-    def under_way(self) -> int:
-        """How many slices of a node are under way at least (`Sizes.slices`): one more than tasks, so that links never
-        wait.
-        """
+    def in_progress(self) -> int:
+        """Least number of a node's slices under way (`Sizes.slices`): one more than tasks, so that links never wait."""
         return self.tasks + 1
 
     def partitions(self, *, copied: bool) -> int:
-        """How many partitions of a node are read, sorted, or, where they are `copied`, sent at a time: then twice as
-        many, so that links have several to carry.
+        """Return the number of a node's partitions read, sorted, or sent at a time: twice as many where they are
+        `copied`, and so sent, so that links have several to carry.
         """
-        return 2 * self.under_way if copied else self.under_way
+        return 2 * self.in_progress if copied else self.in_progress
 
     @property
     def maps(self) -> int:
-        """Slices of one node that are being read and grouped, so that a processor is left for blocks that arrive."""
+        """Number of a node's slices being read and grouped, so that a processor is left for arriving blocks."""
         return self.tasks - 1
 
     def sorts(self, *, copied: bool) -> int:
-        """Partitions of one node that are being read and sorted: where they are `copied`, a processor is left for
-        copies from others.
+        """Return the number of a node's partitions being read and sorted: where they are `copied`, a processor is left
+        for copies from other nodes.
         """
         return self.tasks - 1 if copied else self.tasks
 
     def cpus(self, offered: float) -> float:
-        """Return what a task takes of the CPUs that a node offers, rounded down to what Ray can count."""
+        """Return a task's share of the CPUs that a node offers, rounded down to Ray's steps."""
         return math.floor(offered / self.tasks * _RAYS_STEP) / _RAYS_STEP
 
     def threads(self, offered: float) -> int:
-        """Return the threads of a task on a node that offers so many CPUs."""
+        """Return the threads of a task on a node that offers `offered` CPUs."""
         return max(1, int(offered // self.tasks))

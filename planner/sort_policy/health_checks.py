@@ -7,19 +7,21 @@ from typing import Final
 PERIOD_MS: Final = 250
 TIMEOUT_MS: Final = 1000
 FAILURES: Final = 3
-"""A node that leaves so many checks in a row without an answer is lost."""
+"""A node that does not answer this many checks in a row is lost."""
 
 _CALM_NODES: Final = 16
-"""Up to so many nodes the head has time for the checks above; assumed. In a larger cluster it answers and asks more."""
+"""Up to this many nodes the head has time for the checks above; assumed. In a larger cluster it has more calls to
+answer and make.
+"""
 _MOST_PATIENT: Final = 10.0
-"""A check of the largest cluster waits so many times as long; assumed."""
+"""Longest wait of a check, in the largest cluster, as a multiple; assumed."""
 
 
 def patience(nodes: int) -> float:
-    """Return how many times as long checks wait, and how many times as rare they are, on so many nodes."""
+    """Return the factor by which checks wait longer, and are rarer, on this number of nodes."""
     return min(_MOST_PATIENT, max(1.0, nodes / _CALM_NODES))
 
 
 def noticed_after_s(nodes: int) -> float:
-    """Return the seconds until a node that vanishes from a cluster of so many is given up."""
+    """Return the seconds until a node that vanishes from a cluster of this size is given up."""
     return FAILURES * (PERIOD_MS + TIMEOUT_MS) / 1000 * patience(nodes)

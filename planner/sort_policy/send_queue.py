@@ -1,7 +1,8 @@
 """A queue of blocks that are ready to be sent. They leave in parcels, so that every link always carries a few.
 
-If all blocks were sent at once, they would share the links and arrive together; then links would be idle until more are
-made. If each was sent alone, each would cost Ray a task and the disk a file: S times N of both for S slices on N nodes.
+If all blocks were sent at once, they would share the links and arrive together; then links would be idle until there
+are more. If each was sent separately, each would cost Ray a task and the disk a file: S times N of both for S slices on
+N nodes.
 """
 
 from __future__ import annotations
@@ -14,40 +15,40 @@ from operator import attrgetter
 from typing import Final, Generic, Protocol, TypeVar
 
 FEWEST_PARCELS: Final = 3
-"""In flight to a node: one arrives, another is written, and a third is requested."""
+"""Least number in flight to a node: one arrives, another is written, and a third is requested."""
 MOST_PARCELS: Final = 9
-"""In flight to a node before the next has to be full. Some wait for senders that are busy with others, and meanwhile
-links need parcels.
+"""Number in flight to a node from which on the next must be full. Some wait for senders that are busy with other
+parcels, and links need parcels in the meantime.
 """
 STORE_SHARE: Final = 2 / 5
-"""Of the memory that a node has for blocks, for those in flight to it; as much is for its own slices."""
+"""Share of a node's memory for blocks that is for those in flight to it; the same share is for its own slices."""
 
 
 _SIZE_BYTES = attrgetter("size_bytes")
 
 
 class Sendable(Protocol):
-    """What is sent from a node `source` to a node `owner`: so many bytes for partitions `first` to `end` - 1."""
+    """A block sent from a node `source` to a node `owner`: `size_bytes` for partitions `first` to `end` - 1."""
 
     @property
     def source(self) -> str:
-        """The node that has it."""
+        """The node that holds the block."""
 
     @property
     def owner(self) -> str:
-        """The node that it goes to."""
+        """The node that receives the block."""
 
     @property
     def first(self) -> int:
-        """The first of its partitions."""
+        """The block's first partition."""
 
     @property
     def end(self) -> int:
-        """The one after its last partition."""
+        """The partition after the block's last."""
 
     @property
     def size_bytes(self) -> float:
-        """How long it is."""
+        """The block's size."""
 
 
 AnyBlock = TypeVar("AnyBlock", bound=Sendable)
@@ -78,7 +79,7 @@ class _Line(Generic[AnyBlock]):
 
 
 class SendQueue(Generic[AnyBlock]):
-    """A line of blocks for each owner, and how much is in flight from and to each node.
+    """Lines of blocks for each owner, and the amounts in flight from and to each node.
 
     Each node has `store_bytes` of memory for blocks; a parcel of `parcel_bytes` is full. One of fewer than
     `least_bytes` waits for more while any is to come.
@@ -115,34 +116,34 @@ class SendQueue(Generic[AnyBlock]):
                 removed += blocks
         return removed
 
-    def next(self, *, more_to_come: bool = False) -> Iterator[tuple[AnyBlock, ...]]:
+    def next(self, *, expects_more: bool = False) -> Iterator[tuple[AnyBlock, ...]]:
         """Remove and yield the parcels that may go now.
 
-        They take blocks of the sources with the fewest in flight first, and among those of the ones that have sent
+        They first take blocks from the sources with the fewest in flight, and among these from those that have sent
         least. A parcel that is not full goes only to an owner with little in flight.
         """
         for key, line in list(self._lines.items()):
-            while line.blocks and self._may_go(line, more_to_come=more_to_come):
+            while line.blocks and self._may_go(line, expects_more=expects_more):
                 parcel = line.take(sorted(line.blocks, key=self._load), self._parcel_bytes)
                 self._count(parcel, 1)
                 for block in parcel:
                     self._from_bytes[block.source] += block.size_bytes
                 yield parcel
             del self._lines[key]
-            if line.blocks:  # behind its owner's other lines
+            if line.blocks:  # moves behind its owner's other lines
                 self._lines[key] = line
 
     def release(self, parcel: tuple[AnyBlock, ...]) -> None:
-        """Note that a parcel which `next` yielded has arrived or was lost."""
+        """Record that a parcel from `next` has arrived or was lost."""
         self._count(parcel, -1)
 
     def _load(self, source: str) -> tuple[int, float]:
         return self._from[source], self._from_bytes[source]
 
-    def _may_go(self, line: _Line[AnyBlock], *, more_to_come: bool) -> bool:
+    def _may_go(self, line: _Line[AnyBlock], *, expects_more: bool) -> bool:
         if line.size_bytes >= self._parcel_bytes and self._to_bytes[line.owner] < self._room_bytes:
             return True
-        is_enough = line.size_bytes >= self._least_bytes or not more_to_come
+        is_enough = line.size_bytes >= self._least_bytes or not expects_more
         return is_enough and self._to[line.owner] < self._enough
 
     def _count(self, parcel: tuple[AnyBlock, ...], change: int) -> None:

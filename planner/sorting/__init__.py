@@ -1,1 +1,1 @@
-"""Sorting on this machine: generate, sort, validate, each a plain function over paths or buffers."""
+"""Sorting on this machine: plain functions over paths or buffers to generate, sort and validate."""

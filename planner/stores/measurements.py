@@ -1,4 +1,4 @@
-"""The user's measurements on disk: CSV files that grow whole or not at all."""
+"""The user's measurements on disk: CSV files that are updated whole or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.units import format_rate
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """Where measurements went, and how many rows of an earlier ingest of the same files they replaced."""
+    """Location of stored measurements, and how many rows of an earlier ingest of the same files they replaced."""
 
     path: Path
     replaced: int
@@ -32,9 +32,9 @@ class Stored:
 def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     """Add measurements to those on the types of a catalog; rows of the same file, day and circumstances are replaced.
 
-    Raises BadInputError for types and volumes that the catalog lacks, for local disks of types that have none, for
-    rates that the machine cannot have, for cells that no plan could read, and for measurements given twice;
-    IoFailureError when the disk refuses. In each case the file stays as it was.
+    Raises BadInputError for types and volumes that the catalog lacks, local disks of types that have none, impossible
+    rates, cells that no plan could read, and measurements given twice; IoFailureError when the disk refuses. In each
+    case the file stays unchanged.
     """
     loaded = load_catalog(catalog)
     _check_places(measurements, loaded)
@@ -73,15 +73,15 @@ def _check_cells(rows: Sequence[dict[str, str]]) -> None:
 
 
 _BUS_BYTES_PER_S: Final = {"nvme": 15.75e9, "ssd": 1.2e9, "hdd": 0.6e9}
-"""What one disk's link carries at most: PCIe 5.0 with four lanes, SAS-3 and SATA 3."""
+"""Most bytes per second that one disk's link carries: PCIe 5.0 with four lanes, SAS-3 and SATA 3."""
 _APART: Final = 0.1
 _ABOVE: Final = 1.1
-"""How far a rate may lie above what the cloud states before it is taken for a mistake."""
+"""Factor by which a rate may exceed the cloud's figure before it counts as a mistake."""
 
 
 def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
-    """Raise BadInputError for rates above what the cloud states for the type, or above the link of its disks, and for
-    figures that contradict each other.
+    """Raise BadInputError for rates above the cloud's figure for the type or above the link of its disks, and for
+    contradictory figures.
     """
     lines = []
     for measurement in measurements:
@@ -95,12 +95,12 @@ def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
 
 
 _LEAST_BYTES_PER_S: Final = 1e4
-"""A disk that turns and flushes each block writes as much; less is a number in another unit."""
+"""A spinning disk that flushes each block writes this much; a lower figure is in another unit."""
 _LONGEST_S: Final = 60.0
 
 
 def _contradictions(measurement: Measurement) -> Iterator[str]:
-    """Yield what no machine can have measured."""
+    """Yield figures that no machine can have measured."""
     rate, operations = measurement.bytes_per_s, measurement.operations_per_s
     if rate < _LEAST_BYTES_PER_S:
         yield f"{rate:g} bytes/s are less than any disk or network does: another unit?"
@@ -118,7 +118,7 @@ def _contradictions(measurement: Measurement) -> Iterator[str]:
 
 
 def _most_bytes_per_s(measurement: Measurement, loaded: Catalog) -> tuple[str, float]:
-    """Return what bounds a measured rate, in words, and the bound; infinite where none is known."""
+    """Return a description of the limit on a measured rate, and the limit; infinite where none is known."""
     types, row = loaded.instances, loaded.instances.rows[measurement.instance_type]
     if measurement.quantity == "network":
         return "its network", _known(types.network_peak_bytes_per_s[row])
@@ -143,7 +143,7 @@ def _cell(value: Any) -> str:
 
 
 def _read_rows(path: Path, *, checked: bool = True) -> list[dict[str, str]]:
-    """Return the rows of the file as text; where `checked`, after making sure that they are sound."""
+    """Return the rows of the file as text, validated if `checked`."""
     if not path.exists():
         return []
     if checked:
@@ -176,11 +176,10 @@ def user_rows(catalog: str) -> list[dict[str, str]]:
 
 
 def forget(pattern: str, *, catalog: str) -> int:
-    """Remove the measurements of which the type or the file they were read from fits (with its folder or without), and
-    return how many there were.
+    """Remove the measurements whose type or source file (with or without its folder) matches, and return their number.
     Rows that no plan could read can be removed, too.
 
-    Raises BadInputError, naming what is there, where none fits; IoFailureError when the disk refuses.
+    Raises BadInputError, listing the existing ones, where none matches; IoFailureError when the disk refuses.
     """
     path = measurements_file(catalog)
     with change_store(path, what="measurements in"):

@@ -1,4 +1,4 @@
-"""Calibrated profiles on disk: one readable JSON file each, in the user's data directory, replaced whole or never."""
+"""Calibrated profiles on disk: one readable JSON file each in the user's data directory, replaced atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.calibration.history import Records, records
 from planner.catalog.tables.reading import rows_of
 from planner.config import paths
 from planner.config.atomic_file import change_store, replace_file
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError, nearest
 
 if TYPE_CHECKING:
@@ -32,9 +32,7 @@ def calibrate(
     name: str | None = None,
     catalog: str | Path = "aws",
 ) -> Profile:
-    """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless handed
-    in.
-    """
+    """Learn a profile from runs, as `planner.calibration.calibrate` does; machines come from a catalog unless given."""
     specs = specs_of(catalog) if instances is None else instances
     return calibration.calibrate(runs, instances=specs, model=model, name=name)
 
@@ -46,7 +44,7 @@ def profile_names() -> list[str]:
 
 
 def save_profile(profile: Profile) -> Path:
-    """Store a profile under its name and return the file. Raises BadInputError for a name that is no file name."""
+    """Store a profile under its name and return the file. Raises BadInputError for a name that is not a file name."""
     path = _path(profile.name)
     with change_store(path, what="profile"):
         _replace(path, profile)
@@ -63,7 +61,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
         listed = f"; there are {', '.join(names)}" if names else "; make one with planner calibrate RUNS.csv"
         raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}")
     try:
-        values = json.loads(read_given(path))
+        values = json.loads(read_user_file(path))
     except ValueError as error:
         raise BadInputError(f"profile {path} cannot be read: {error}") from error
     try:
@@ -73,7 +71,7 @@ def load_profile(name_or_path: str | Path) -> Profile:
 
 
 def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mapping[str, Any]], model: str) -> Profile:
-    """Add one finished run to a stored profile, which is begun with `model` if there is none, and return it."""
+    """Add one finished run to a stored profile, created with `model` if there is none, and return the profile."""
     path = _path(name)
     with change_store(path, what="profile"):
         if path.exists():
@@ -88,7 +86,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file as text cells. Raises BadInputError when it cannot be read, is empty or ragged, or
     repeats a column.
     """
-    _, rows = rows_of(path, read_given(path))
+    _, rows = rows_of(path, read_user_file(path))
     if not rows:
         raise BadInputError(f"{path}: no rows; the names of the columns come first, then a row for each run")
     return [row for _, row in rows]

@@ -1,4 +1,4 @@
-"""How many tasks at a time: never more CPUs than a node offers, never more memory than it has, none idle for long."""
+"""Concurrent tasks: never more CPUs than a node offers, never more memory than it has, none idle for long."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.sort_policy.concurrency import Concurrency
 )
 def test_tasks_first_then_threads(cpus: float, tasks: int, threads: int) -> None:
     chosen = Concurrency.of([cpus])
-    assert (chosen.tasks, chosen.under_way, chosen.threads(cpus)) == (tasks, tasks + 1, threads)
+    assert (chosen.tasks, chosen.in_progress, chosen.threads(cpus)) == (tasks, tasks + 1, threads)
     assert (chosen.maps, chosen.sorts(copied=True), chosen.sorts(copied=False)) == (tasks - 1, tasks - 1, tasks)
 
 

@@ -1,11 +1,11 @@
-"""Partitions go where there is room and speed for them."""
+"""Partitions go to nodes with enough room and speed."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sort_policy.placement import copy_target, fits_in_cache, reassign_partitions, share_out, within_room
+from planner.sort_policy.placement import copy_target, fits_in_cache, reassign_partitions, share_out, share_within_space
 
 
 def test_nodes_get_shares_as_they_are_fast() -> None:
@@ -26,9 +26,21 @@ def test_every_partition_has_a_node_and_none_gets_much_too_much(weights: list[fl
 
 def test_a_node_without_room_gets_less_and_the_others_what_is_left() -> None:
     rates = {"a": 1.0, "b": 1.0, "c": 2.0}
-    assert within_room(rates, dict.fromkeys("abc", 100.0), needed_bytes=40.0) == {"a": 10.0, "b": 10.0, "c": 20.0}
-    assert within_room(rates, {"a": 1.0, "b": 50.0, "c": 50.0}, needed_bytes=40.0) == {"a": 1.0, "b": 13.0, "c": 26.0}
-    assert within_room(rates, {"a": 0.0, "b": 50.0, "c": 10.0}, needed_bytes=40.0) == {"a": 0.0, "b": 30.0, "c": 10.0}
+    assert share_within_space(rates, dict.fromkeys("abc", 100.0), needed_bytes=40.0) == {
+        "a": 10.0,
+        "b": 10.0,
+        "c": 20.0,
+    }
+    assert share_within_space(rates, {"a": 1.0, "b": 50.0, "c": 50.0}, needed_bytes=40.0) == {
+        "a": 1.0,
+        "b": 13.0,
+        "c": 26.0,
+    }
+    assert share_within_space(rates, {"a": 0.0, "b": 50.0, "c": 10.0}, needed_bytes=40.0) == {
+        "a": 0.0,
+        "b": 30.0,
+        "c": 10.0,
+    }
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0, 100)), min_size=1, max_size=20), st.floats(0.01, 1))
@@ -36,7 +48,7 @@ def test_shares_fit_and_add_up(nodes: list[tuple[float, float]], share: float) -
     rates = {f"n{at}": rate for at, (rate, _) in enumerate(nodes)}
     room = {f"n{at}": room for at, (_, room) in enumerate(nodes)}
     needed = share * sum(room.values())
-    shares = within_room(rates, room, needed_bytes=needed)
+    shares = share_within_space(rates, room, needed_bytes=needed)
     assert shares.keys() == rates.keys()
     assert abs(sum(shares.values()) - needed) <= 1e-6 * (1 + needed)
     assert all(shares[name] <= room[name] * (1 + 1e-9) for name in shares)

@@ -1,4 +1,4 @@
-"""Every block gets its turn, in parcels no larger than need be, and no link is idle while one could use it."""
+"""Every block gets its turn, in parcels no larger than necessary, and no link is idle while one could use it."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_what_fills_no_parcel_goes_only_where_little_is_in_flight() -> None:
 def test_a_small_parcel_waits_while_more_is_to_come_over_fast_links() -> None:
     queue = SendQueue(store_bytes=ROOMY, parcel_bytes=FULL, least_bytes=FULL // 2)
     queue.add(block(0, "a", "b", size_bytes=FULL // 4))
-    assert list(queue.next(more_to_come=True)) == []
+    assert list(queue.next(expects_more=True)) == []
     queue.add(block(1, "a", "b", size_bytes=FULL // 4))
-    assert numbers(list(queue.next(more_to_come=True))) == [[0, 1]]
+    assert numbers(list(queue.next(expects_more=True))) == [[0, 1]]
     queue.add(block(2, "a", "b", size_bytes=1))
     assert numbers(list(queue.next())) == [[2]]
 
@@ -94,8 +94,8 @@ def test_blocks_for_and_from_a_lost_node_leave() -> None:
 )
 def test_all_arrive_and_no_link_carries_too_many(sent: list[tuple[str, str, int]], random: st.DataObject) -> None:
     blocks = [block(number, source, owner, size_bytes=size) for number, (source, owner, size) in enumerate(sent)]
-    queue, under_way, arrived = queue_of(*blocks), list[Parcel](), list[int]()
-    while began := [*under_way, *queue.next()]:
+    queue, in_progress, arrived = queue_of(*blocks), list[Parcel](), list[int]()
+    while began := [*in_progress, *queue.next()]:
         assert max(Counter(parcel[0].owner for parcel in began).values()) <= ROOMY * 2 // 5 // (FULL // 2)
         for parcel in began:
             assert {block_.owner for block_ in parcel} == {parcel[0].owner}
@@ -103,5 +103,5 @@ def test_all_arrive_and_no_link_carries_too_many(sent: list[tuple[str, str, int]
         done = began.pop(random.randrange(len(began)))  # type: ignore[attr-defined]
         queue.release(done)
         arrived += [block_.slice.number for block_ in done]
-        under_way = began
+        in_progress = began
     assert sorted(arrived) == list(range(len(sent)))

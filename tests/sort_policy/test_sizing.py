@@ -24,9 +24,9 @@ from planner.sort_policy.sizing import Sizes, choose_sizes, coordinator_sizes, g
 def test_slices_are_fewer_the_faster_links_are(
     link_bytes_per_s: float | None, slices: int, slice_bytes: int, least_bytes: int
 ) -> None:
-    """A node has 250 MB, in 2 x 8 slices; links of 100 MB/s want 20 MB, so 2 x 4; the fastest want 200 MB, and get the
-    most that its store has room for: 2/5 of 600 MB for 4. What leaves at once keeps a link busy for 0.1 s, but a third
-    of what the store has room for from others, 80 MB, is enough.
+    """A node has 250 MB, in 2 x 8 slices. Links of 100 MB/s want 20 MB, so 2 x 4; the fastest want 200 MB, and get the
+    most that the store can hold: 2/5 of 600 MB for 4. Parcels sent at once keep a link busy for 0.1 s, but a third of
+    the store's room for other nodes' data, 80 MB, is enough.
     """
     sizes = choose_sizes(
         data_bytes=10**9, record_size=100, node_count=4, memory_bytes=600_000_000, store_bytes=600_000_000,
@@ -67,7 +67,7 @@ def test_sizes_fit_in_memory(data_bytes: int, replicated: bool, cpus: float) -> 
 
 @pytest.mark.parametrize(("data_bytes", "partitions"), [(1000, 1), (30_000_000, 3), (60_000_000, 8), (10**9, 32)])
 def test_small_data_makes_few_files(data_bytes: int, partitions: int) -> None:
-    """Eight for each of four nodes if they have 8 MB each, of which rounding up to the nodes takes half at most."""
+    """Each of four nodes makes eight files of 8 MB or more; rounding up to the nodes takes at most half of that."""
     sizes = choose_sizes(
         data_bytes=data_bytes, record_size=100, node_count=4, memory_bytes=600_000_000, store_bytes=600_000_000,
         replicated=False, concurrency=Concurrency.of([3]),
@@ -118,7 +118,7 @@ def test_groups_are_of_about_equal_size(count: int, most: int) -> None:
 
 
 def test_parcels_get_smaller_where_a_coordinator_has_a_part_of_the_store() -> None:
-    """Of 600 bytes 2/5 are for what is in flight, 80 for each of three parcels; with two coordinators 40."""
+    """2/5 of 600 bytes are for data in flight, 80 for each of three parcels; with two coordinators 40."""
     sizes = Sizes(slice_records=1, slices=8, parcel_bytes=70, least_parcel_bytes=60, partitions=8, sort_bytes=1)
     assert coordinator_sizes(sizes, store_bytes=600) == sizes
     half = coordinator_sizes(sizes, store_bytes=300)

@@ -1,4 +1,4 @@
-"""Random Arrow tables with awkward values, and the order that DuckDB has for them."""
+"""Random Arrow tables with awkward values, and DuckDB's order of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def random_keys(chance: random.Random) -> list[str]:
 
 
 def order_of_duckdb(table: Any, keys: list[str]) -> list[int]:
-    """Return the numbers of the rows as DuckDB orders them, equal ones as they were."""
+    """Return the row numbers in DuckDB's order, equal rows in input order."""
     order = []
     for key in keys:
         name, *words = key.split(":")
@@ -64,7 +64,7 @@ def order_of_duckdb(table: Any, keys: list[str]) -> list[int]:
 
 
 class _NoKeyServer(pe.KmsClient):  # type: ignore[misc]
-    """Keys that are stored beside what they encrypt, which no one should do."""
+    """Keys stored next to the data they encrypt, which no one should do."""
 
     def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
         """Return a key as text."""
@@ -72,15 +72,23 @@ class _NoKeyServer(pe.KmsClient):  # type: ignore[misc]
         return base64.b64encode(key_bytes)
 
     def unwrap_key(self, wrapped_key: bytes, master_key_identifier: str) -> bytes:
-        """Return a key that is text."""
+        """Return the key in a text."""
         del master_key_identifier
         return base64.b64decode(wrapped_key)
 
 
 def write_encrypted(path: Path, table: Any) -> None:
-    """Write Parquet whose first column is encrypted, and whose footer is not."""
+    """Write Parquet with an encrypted first column and a plain footer."""
     how = pe.EncryptionConfiguration(
         footer_key="footer", column_keys={"columns": table.schema.names[:1]}, plaintext_footer=True
     )
     properties = pe.CryptoFactory(lambda _: _NoKeyServer()).file_encryption_properties(pe.KmsConnectionConfig(), how)
     pq.write_table(table, path, encryption_properties=properties)
+
+
+def write_listing(path: Path, table: Any) -> None:
+    """Write `part.parquet`, and beside it the file that lists its rows, as Spark and Dask do."""
+    footers: list[Any] = []
+    pq.write_table(table, path.parent / "part.parquet", metadata_collector=footers)
+    footers[0].set_file_path("part.parquet")
+    pq.write_metadata(table.schema, path, metadata_collector=footers)

@@ -1,4 +1,4 @@
-"""The library that makes calls of the system fail, which tests of several steps preload."""
+"""The library that makes system calls fail, preloaded by tests of several steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """See fault_shim.c for the calls, and for the variables that say which of them fail."""
+    """Return the built library; fault_shim.c lists its calls, and the variables that select the failing ones."""
     library = tmp_path_factory.mktemp("shim") / "fault_shim.so"
     compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
     source = Path(__file__).with_name("fault_shim.c")

@@ -1,4 +1,4 @@
-"""CSV and its order written down a second time: random files, and what sorting them must give."""
+"""A second implementation of CSV and its order: random files, and their expected sorted form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: dict[str, tuple[list[str], Callable[[str], Any]]] = {
 
 @dataclass(frozen=True)
 class CsvKey:
-    """A column and how it compares."""
+    """A column and its comparison."""
 
     column: int
     kind: str
@@ -36,7 +36,7 @@ class CsvKey:
         return ":".join(words)
 
     def ordered(self, rows: list[tuple[list[str], bytes]]) -> list[tuple[list[str], bytes]]:
-        """Return rows by this key, those with equal values as they were."""
+        """Return rows sorted by this key, equal values in input order."""
         convert = KINDS[self.kind][1]
         full = [row for row in rows if row[0][self.column]]
         full.sort(key=lambda row: convert(row[0][self.column]), reverse=self.descending)
@@ -44,13 +44,13 @@ class CsvKey:
         return empty + full if self.empty_first else full + empty
 
     def value(self, row: list[str]) -> Any:
-        """Return what equal values have in common."""
+        """Return the value in which equal rows agree."""
         return KINDS[self.kind][1](row[self.column]) if row[self.column] else None
 
 
 @dataclass(frozen=True)
 class CsvCase:
-    """A file of CSV and an order."""
+    """A CSV file and an order."""
 
     names: list[str]
     rows: list[tuple[list[str], bytes]]
@@ -81,7 +81,7 @@ class CsvCase:
 
 
 def quoted(value: str, delimiter: str, chance: random.Random, quote: str = '"') -> str:
-    """Return a value as CSV has it, in quotes if it must be or by chance."""
+    """Return a value in CSV form, quoted if necessary or by chance."""
     if chance.random() < 0.2 or any(character in value for character in f"{quote}\r\n{delimiter}"):
         return quote + value.replace(quote, quote * 2) + quote
     return value
@@ -106,7 +106,7 @@ def random_csv(chance: random.Random, *, quote: str = '"') -> CsvCase:
         delimiter,
         end,
         line(names),
-        # a last empty value without its newline would be no row
+        # without its newline, a last empty value would not be a row
         quote=quote,
         ends_with_newline=chance.random() < 0.7 or table[-1:] == [[""]] or not table,
     )

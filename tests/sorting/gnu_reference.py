@@ -1,4 +1,4 @@
-"""GNU sort's order in the locale C, written down a second time: slowly, by comparing, as its manual has it."""
+"""A second implementation of GNU sort's order in the locale C: slow, comparing as its manual describes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SUFFIXES = {b: order for order, both in enumerate(["", "Kk", "M", "G", "T", "P"
 
 @dataclass(frozen=True)
 class Case:
-    """A text and how it is to be sorted, for GNU sort and for ours alike."""
+    """A text and its sort options, for GNU sort and for ours alike."""
 
     text: bytes
     keys: tuple[Key, ...]
@@ -79,7 +79,7 @@ def _skip_blanks(line: bytes, at: int) -> int:
 
 
 def extract(key: Key, line: bytes, separator: bytes | None) -> bytes:
-    """Return the part of the line that the key is."""
+    """Return the key's part of the line."""
     start = _skip_fields(line, 0, separator, 0 if key.first_field == UNLIMITED else key.first_field)
     if "b" in key.options:
         start = _skip_blanks(line, start)
@@ -137,7 +137,7 @@ def human(text: bytes) -> tuple[int, Fraction]:
 
 
 def general(text: bytes) -> tuple[int, Fraction]:
-    """Return no number, NaN, -NaN, minus infinity, numbers and infinity in this order."""
+    """Return a value that orders no number, NaN, -NaN, minus infinity, numbers and infinity like this."""
     match = re.match(
         rb"[ \t\n\v\f\r]*([+-]?)(inf|nan|0x[0-9a-f]+|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)", text, re.I
     )
@@ -161,7 +161,7 @@ def month(text: bytes) -> int:
 
 
 def compare_versions(a: bytes, b: bytes) -> int:
-    """Compare as GNU's filevercmp does: without suffixes first."""
+    """Compare like GNU's filevercmp: without suffixes first."""
     ranks = [0 if not name else 4 if name[:1] != b"." else {b".": 1, b"..": 2}.get(name, 3) for name in (a, b)]
     if ranks[0] != ranks[1] or ranks[0] < 3:
         return sign(*ranks)

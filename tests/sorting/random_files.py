@@ -1,8 +1,9 @@
-"""Random files of all formats, in any layout, dialect and compression, and whether they are sorted as others sort them.
+"""Random files of all formats, in any layout, dialect and compression, and a check of their order against other
+sorters.
 
     python -m tests.sorting.random_files COUNT SEED
 
-prints how many cases there were of each format, and what is wrong. A case is made of its number and the seed alone.
+prints the number of cases of each format, and the problems. A case depends only on its number and the seed.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ Problem = str | None
 
 
 def parts_of(items: Sequence[Any], chance: random.Random) -> list[Sequence[Any]]:
-    """Cut a sequence into one to three pieces, some of them perhaps empty."""
+    """Cut a sequence into one to three pieces, some possibly empty."""
     cuts = sorted(chance.randint(0, len(items)) for _ in range(chance.choice([0, 0, 1, 2])))
     return [items[a:b] for a, b in zip([0, *cuts], [*cuts, len(items)], strict=True)]
 
 
 def put_texts(texts: Sequence[bytes], folder: Path, chance: random.Random, suffix: str = "") -> list[Path]:
-    """Write texts to files, each compressed in any way."""
+    """Write texts to files, each with a random compression."""
     paths = []
     for number, text in enumerate(texts):
         codec = chance.choice([*CODECS, "", ""])
@@ -72,7 +73,7 @@ def sorted_bytes(sources: Sequence[Path], folder: Path, **options: Any) -> bytes
 
 
 def lines(chance: random.Random, folder: Path) -> Problem:
-    """Lines by keys, as GNU sort's manual has them."""
+    """Sort lines by keys, as GNU sort's manual describes."""
     case = replace(random_case(chance), reversed=False)
     if any("R" in key.options for key in case.keys):
         case = replace(case, keys=())
@@ -91,7 +92,7 @@ def lines(chance: random.Random, folder: Path) -> Problem:
 
 
 def csv_rows(chance: random.Random, folder: Path) -> Problem:
-    """Rows of CSV by columns, the separator perhaps found out."""
+    """Sort CSV rows by columns, sometimes with a detected separator."""
     quote = chance.choice(["'", '"', '"', '"'])
     case, is_unique = random_csv(chance, quote=quote), chance.random() < 0.3
     texts = [case.header + b"".join(row for _, row in piece) for piece in parts_of(case.rows, chance)]
@@ -112,7 +113,7 @@ def csv_rows(chance: random.Random, folder: Path) -> Problem:
 
 
 def records(chance: random.Random, folder: Path) -> Problem:
-    """Records of fixed size by bytes and by binary numbers, which Python unpacks."""
+    """Sort fixed-size records by bytes and by binary numbers, which Python unpacks."""
     size, kind = chance.randint(9, 40), chance.choice(["bytes", *BINARY])
     rows = [bytes(chance.choice(b"\0\1a\x7f\x80\xff") for _ in range(size)) for _ in range(chance.randint(0, 60))]
     width = struct.calcsize(BINARY.get(kind, "4s"))
@@ -134,7 +135,7 @@ def records(chance: random.Random, folder: Path) -> Problem:
 
 
 def with_other_types(table: Any, chance: random.Random) -> Any:
-    """Return a table with columns in any order, and numbers perhaps of other widths."""
+    """Return a table with columns in any order, and some numbers in other widths."""
     for name, wider in WIDER.items():
         if chance.random() < 0.2:
             table = table.set_column(table.column_names.index(name), name, table.column(name).cast(wider))
@@ -142,7 +143,7 @@ def with_other_types(table: Any, chance: random.Random) -> Any:
 
 
 def tables(chance: random.Random, folder: Path) -> Problem:
-    """Parquet by columns of all types, as DuckDB orders them."""
+    """Sort Parquet by columns of all types, as DuckDB orders them."""
     table, keys = random_table(chance, chance.choice([0, 1, 2, 30, 200])), random_keys(chance)
     paths = []
     for number, piece in enumerate(parts_of(range(table.num_rows), chance)):
@@ -172,7 +173,7 @@ SHARES = ["lines"] * 4 + ["csv"] * 4 + ["records"] * 2 + ["parquet"]
 
 
 def run(count: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
-    """Sort so many cases; return how many there were of each format, and what is wrong."""
+    """Sort `count` cases; return the number of cases of each format, and the problems."""
     counted: Counter[str] = Counter()
     problems = []
     for number in range(count):
@@ -183,7 +184,7 @@ def run(count: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
         place.mkdir()
         try:
             problem = FORMATS[name](chance, place)
-        except Exception as error:  # which is as wrong
+        except Exception as error:  # an exception is a problem, too
             problem = f"{type(error).__name__}: {error}"
         if problem:
             problems.append(f"case {number} of seed {seed}, {name}: {problem}")

@@ -1,4 +1,4 @@
-"""Inputs that cannot be read, and inputs that others write to: an error that names them, or the right rows."""
+"""Inputs that cannot be read, and inputs that others write to: an error that names them, or the correct rows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_read_that_fails_is_an_error_that_names_the_file(form: str, shim: Path
 
 @contextmanager
 def growing(path: Path, piece: bytes) -> Iterator[None]:
-    """Append a piece again and again, 5,000 times at most."""
+    """Append a piece repeatedly, at most 5,000 times."""
     ended = threading.Event()
 
     def grow() -> None:
@@ -113,12 +113,12 @@ def test_an_input_that_grows_is_sorted_as_it_was_at_one_time(
     with growing(source, b"".join(b"%010d%089d\n" % (i, i) for i in range(50, 0, -1))):
         try:
             planner.sort(source, output, memory_bytes=memory_bytes, **options)  # type: ignore[arg-type]
-        except BadInputError as error:  # half a record is there for a moment
+        except BadInputError as error:  # for a moment the file ends in half a record
             assert "no whole number of records" in str(error)
             return
     found, content = output.read_bytes(), source.read_bytes()
     seen = content[: len(found)]
-    if not seen.endswith(b"\n"):  # half a line was there, which got an end
+    if not seen.endswith(b"\n"):  # the file ended in half a line, which was completed
         seen = seen[:-1] + b"\n"
     assert len(found) >= 300_007 * 100
     rows = found.splitlines(keepends=True)

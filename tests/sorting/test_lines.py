@@ -1,4 +1,4 @@
-"""Sorting text by lines: whatever bytes, in one pass and in two, as sorted() and GNU sort have it."""
+"""Sorting text by lines: any bytes, in one pass and in two, in the order of sorted() and GNU sort."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def names_in(directory: Path) -> list[str]:
 
 
 def log_lines(count: int, *, seed: int = 1) -> list[bytes]:
-    """Return lines that begin alike, of mixed length, with any bytes but newlines, in no order."""
+    """Return unordered lines of mixed length that start alike, with any bytes but newlines."""
     random = np.random.default_rng(seed)
     seconds = random.integers(0, 86_400, count)
     rests = random.bytes(count * 60).replace(b"\n", b"\r")
@@ -162,7 +162,7 @@ def test_the_longest_line_is_named_and_sorted_and_a_longer_one_refused(tmp_path:
 
 
 def test_many_short_lines_leave_one_pass_for_two(tmp_path: Path) -> None:
-    # The windows looked at hold long lines; what lies between them holds none but empty ones, too many for one pass.
+    # The sampled windows hold long lines; between them are only empty lines, too many for one pass.
     text = bytearray(b"x" * 99 + b"\n") * 300_000
     for at in range(0, len(text), len(text) // 64):
         text[at + 50_000 : at + 400_000] = b"\n" * 350_000

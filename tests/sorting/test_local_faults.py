@@ -1,4 +1,4 @@
-"""Disks that fail: one clear error, the input intact, nothing left behind; disks that stutter: the right result."""
+"""Disks that fail: one clear error, the input intact, nothing left behind; disks that stutter: the correct result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def names_in(directory: Path) -> list[str]:
 
 @pytest.fixture(params=["records", "lines", "lines,lz4"])
 def form(request: pytest.FixtureRequest) -> str:
-    """What is sorted: the same bytes count as records, or as text, which may be packed when it is spilled."""
+    """The kind of input: the same bytes are records, or text, which may be packed when it is spilled."""
     return str(request.param)
 
 
@@ -118,7 +118,7 @@ def test_a_failing_call_leaves_the_input_and_nothing_else(
 
 
 def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Path, form: str) -> None:
-    # The second reservation is the first of a scratch file: it only helps, and what is written fits.
+    # The second reservation is the first of a scratch file: it is only a help, and the written data fits.
     full = str(errno.ENOSPC)
     result = sort_under(shim, source, call="fallocate", nth=2, fault=full, memory_bytes=TWO_PASSES_BYTES, form=form)
     assert result.returncode == 0, result.stderr
@@ -127,7 +127,7 @@ def test_a_scratch_disk_too_full_to_reserve_may_still_do(shim: Path, source: Pat
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
 def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes: int, form: str) -> None:
-    """The process stands still, its input opened and its first space reserved, while the input shrinks."""
+    """The process is stopped, with its input open and its first space reserved, while the input shrinks."""
     source = tmp_path / "in"
     generate_file(source, records=1_500_000, ascii=True)
     source.read_bytes()
@@ -145,7 +145,7 @@ def test_an_input_that_shrinks_is_named(shim: Path, tmp_path: Path, memory_bytes
 
 
 def open_files(process: subprocess.Popen[str], directory: Path) -> list[Path]:
-    """Files in a directory that a process has open; nothing once it has ended."""
+    """Return the files in a directory that a process has open, or none once it has ended."""
     try:
         links = list(Path(f"/proc/{process.pid}/fd").iterdir())
         return [link for link in links if link.readlink().is_relative_to(directory)]
@@ -166,7 +166,7 @@ def wait_until(process: subprocess.Popen[str], condition: Callable[[], bool]) ->
 
 @pytest.mark.parametrize("memory_bytes", [ONE_PASS_BYTES * 2, TWO_PASSES_BYTES])
 def test_ctrl_c_stops_and_cleans_up(shim: Path, tmp_path: Path, memory_bytes: int, form: str) -> None:
-    """The signal comes while the process stands still in its first write, however busy the machine."""
+    """The signal arrives while the process is stopped in its first write, however busy the machine."""
     source = tmp_path / "in"
     generate_file(source, records=1_500_000, ascii=True)
     command = sorting(source, memory_bytes=memory_bytes, form=form)
@@ -188,7 +188,7 @@ def test_a_killed_sort_leaves_nothing_and_nobody_can_read_what_it_spilled(shim: 
         modes: list[int] = []
 
         def spills() -> bool:
-            with suppress(FileNotFoundError):  # a file that it closes meanwhile
+            with suppress(FileNotFoundError):  # a file closed in the meantime
                 modes[:] = [stat.S_IMODE(path.stat().st_mode) for path in open_files(process, source.parent)]
             return len(modes) >= 3  # the input, the output and a scratch file
 

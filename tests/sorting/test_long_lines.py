@@ -1,4 +1,4 @@
-"""Lines that take a good part of the memory: sorted within it, or refused by name before it is exceeded."""
+"""Lines that take much of the memory: sorted within it, or refused by name before it is exceeded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.sorting.text.text_files import CsvColumns, TextJob, sort_text_files
 MEMORY_BYTES = 30_000_000
 SHORT = [b"%d,%s\n" % (i * 7919 % 30_011, b"x" * (i % 90)) for i in range(60_000)]
 BEGIN = 20_000
-"""How many short lines come before the long one."""
+"""Number of short lines before the long one."""
 BY_NUMBER = TextOrder(keys=(parse_key("1,1n"),), separator=b",", stable=True)
 BY_TEXT = TextOrder(keys=(parse_key("2,2f"),), separator=b",", stable=True)
 
@@ -133,7 +133,7 @@ def test_a_row_of_csv_that_is_compressed_is_named_by_its_place_in_the_text(tmp_p
 
 def test_a_line_of_an_input_that_is_merged_is_named(tmp_path: Path) -> None:
     sources = [text_with(tmp_path / name, long_bytes=size) for name, size in (("a", 1000), ("b", 40_000_000))]
-    equal = TextOrder(keys=(parse_key("9,9"),), stable=True)  # no line has so many fields
+    equal = TextOrder(keys=(parse_key("9,9"),), stable=True)  # no line has 9 fields
     job = TextJob(inputs=tuple(str(source.path) for source in sources), output=str(tmp_path / "out"), merge=True,
                   memory_bytes=MEMORY_BYTES, order=equal)  # fmt: skip
     with pytest.raises(BadInputError, match=f"b: the line that begins at byte {sources[1].offset} has 40000004 bytes"):

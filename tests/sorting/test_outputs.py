@@ -1,4 +1,4 @@
-"""Outputs under whatever name and with the permissions they had; as many inputs as there are."""
+"""Outputs of any name, with their previous permissions; any number of inputs."""
 
 from __future__ import annotations
 
@@ -88,6 +88,17 @@ def test_names_that_are_no_utf_8(source: Path) -> None:
     assert str(strange) in str(refused.value)
     with pytest.raises(IoFailureError, match="nowhere"):
         sort_file(source.parent / os.fsdecode(b"nowhere\xe9"), source.parent / "out")
+
+
+@pytest.mark.parametrize("consume_input", [False, True])
+def test_parquet_with_names_that_are_no_utf_8(tmp_path: Path, consume_input: bool) -> None:
+    source, output = (tmp_path / os.fsdecode(name) for name in (b"caf\xe9", b"th\xe9"))
+    with source.open("wb") as file:
+        pq.write_table(pa.table({"k": [2, 1]}), file)
+    planner.sort(source, output, format="parquet", key="k", consume_input=consume_input)
+    assert planner.find_disorder(output, format="parquet", key="k") is None
+    with output.open("rb") as file:
+        assert pq.read_table(file).column("k").to_pylist() == [1, 2]
 
 
 def test_permissions_are_those_of_what_is_replaced(source: Path) -> None:

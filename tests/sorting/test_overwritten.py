@@ -1,4 +1,4 @@
-"""A file that no new one can replace, on a disk that has no room: neither it nor what was sorted is lost."""
+"""A file that no new one can replace, on a full disk: neither the file nor the sorted data is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.needs_root(why="mounts a small disk")
 
 
 def sort_over(folder: Path, before: bytes, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell where `disk/out`, mounted by itself, holds `before` on a disk of 4 MiB, which `after` gets to hold.
+    """Run a shell where `disk/out`, a separate mount, holds `before` on a disk of 4 MiB; its content is copied to
+    `after`.
 
     `folder` has the input `in` and the directory `scratch`.
     """
@@ -61,7 +62,7 @@ def test_room_is_asked_for_where_the_system_reserves_none(tmp_path: Path, shim: 
 
 
 def test_what_the_file_holds_already_needs_no_room(tmp_path: Path) -> None:
-    """The disk has 4 MiB, and the file 3: both at once would not fit."""
+    """The disk has 4 MiB and the file 3: both at once would not fit."""
     done = sort_over(tmp_path, b"y\n" * (3 * MEBIBYTE // 2), f"{GNUSORT} in -o disk/out")
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "after").read_bytes() == b"".join(sorted(LINES))
@@ -70,7 +71,7 @@ def test_what_the_file_holds_already_needs_no_room(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
 def test_sorted_data_stays_where_it_is_if_it_cannot_be_written(tmp_path: Path, shim: Path, named: bool) -> None:
-    """Blocks of a MiB: the scratch file takes three writes, and the second after these fails."""
+    """Blocks of a MiB: the scratch file takes three writes, and the second write after these fails."""
     command = disturbed(shim, call="pwrite", nth=5, fault=str(errno.EIO))
     if named:
         command = command.replace("env ", "env FAULT_UNNAMED=1 ")

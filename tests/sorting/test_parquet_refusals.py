@@ -44,7 +44,7 @@ def test_truncated_anywhere(source: Path) -> None:
 
 
 def test_flipped_bits_are_an_error_that_names_the_file_or_pass(source: Path) -> None:
-    """What has no checksum may be other data."""
+    """Data without a checksum may change unnoticed."""
     content, chance = source.read_bytes(), random.Random(6)
     refused = 0
     for number in range(40):

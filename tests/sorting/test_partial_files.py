@@ -1,4 +1,4 @@
-"""Signals that end `planner gnusort` at once, where files need a name before they are whole."""
+"""Signals that end `planner gnusort` at once, on file systems whose files need a name before they are complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GNUSORT = [sys.executable, "-m", "planner", "gnusort"]
 
 
 def stopped_while_it_writes(folder: Path, shim: Path) -> subprocess.Popen[bytes]:
-    """Return a sort that has stopped itself before it wrote its output; a file system without unnamed files."""
+    """Return a sort that stopped itself before writing its output, on a file system without unnamed files."""
     (folder / "in").write_bytes(b"b\na\n")
     (folder / "out").write_bytes(b"old\n")
     faults = {"LD_PRELOAD": str(shim), "FAULT_CALL": "pwrite", "FAULT_NTH": "1", "FAULT_KIND": "stop"}
@@ -48,13 +48,13 @@ def unread_bytes(pipe: int) -> int:
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
-    """As under nohup, and for what a shell without job control starts in the background."""
+    """As under nohup, and for commands that a shell without job control starts in the background."""
     ignoring = ["sh", "-c", "trap '' TERM HUP INT; exec \"$@\"", "sh", *GNUSORT]
     process = subprocess.Popen(ignoring, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"b\n")
     process.stdin.flush()
-    while unread_bytes(process.stdin.fileno()):  # then it sorts
+    while unread_bytes(process.stdin.fileno()):  # then it is sorting
         time.sleep(0.001)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         process.send_signal(number)

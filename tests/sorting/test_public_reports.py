@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import math
 import re
+import struct
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 import planner
 from planner.errors import BadInputError
@@ -30,9 +36,10 @@ GNU: dict[str, tuple[list[str], bytes, bytes]] = {
     "uutils/coreutils#1193": (["-n"], b"NaN\nNaN\n3.0\n2.0\n", b"NaN\nNaN\n2.0\n3.0\n"),
     "uutils/coreutils#11980": ([], b"01\n0_1\n02\n0_1\n01\n02\n", b"01\n01\n02\n02\n0_1\n0_1\n"),
     "coreutils/coreutils#23": (["-hu"], b"1K\n1024\n1M\n1k\n2K\n1024\n-1K\n", b"-1K\n1024\n1K\n2K\n1M\n"),
+    "uutils/coreutils#14120": (["-t=", "-k", "2"], b"a=b=c\nb=a=d\n", b"b=a=d\na=b=c\n"),
     "uutils/coreutils#9148": ([], b"ZIM\r\n -z\r\n\r\n  --z\r\n", b"\r\n  --z\r\n -z\r\nZIM\r\n"),
 }
-"""Options of `planner gnusort`, an input, and what GNU sort makes of it."""
+"""Options of `planner gnusort`, an input, and GNU sort's output."""
 
 
 def gnusort(arguments: list[str], content: bytes, **options: Any) -> subprocess.CompletedProcess[bytes]:
@@ -63,6 +70,46 @@ def sorted_csv(tmp_path: Path, content: str, **options: Any) -> str:
     (tmp_path / "in.csv").write_text(content)
     planner.sort(tmp_path / "in.csv", tmp_path / "out.csv", **options)
     return (tmp_path / "out.csv").read_text()
+
+
+CSV: dict[str, tuple[dict[str, Any], str, str]] = {
+    "thephpleague/csv#586": ({"key": "1:int"}, '\ufeff"a\n,b",c\n2,x\n1,y\n', '\ufeff"a\n,b",c\n1,y\n2,x\n'),
+    "melihbirim/csvql#103": ({"key": "id:int"}, "\ufeffid,n\n2,b\n1,a\n", "\ufeffid,n\n1,a\n2,b\n"),
+    "wireservice/csvkit#563": ({"key": "1:int"}, "id,id\n2,b\n1,a\n", "id,id\n1,a\n2,b\n"),
+    "JoshClose/CsvHelper#645": ({"key": "n"}, 'k;n\n"a\r";b\nc;a\n', 'k;n\nc;a\n"a\r";b\n'),
+    "python/cpython#97611": ({"key": "y:int"}, 's;y\n"\tD";71\n"\tC";60\n', 's;y\n"\tC";60\n"\tD";71\n'),
+    "duckdb/duckdb#14115": ({"key": "d"}, "d|c\n2|New York, NY\n1|Reno, NV\n", "d|c\n1|Reno, NV\n2|New York, NY\n"),
+    "duckdb/duckdb#9343": ({"key": "one:int"}, "\n\none,two\n2,b\n\n1,a\n", "one,two\n1,a\n2,b\n"),
+    "FlatFilers/csvjson-app#84": ({"key": "id"}, "id\n888E010010\n101E010031\n", "id\n101E010031\n888E010010\n"),
+    "dathere/qsv#1381": ({"key": "o:fold", "unique": True}, "o\nlegis\nLegis\nTamil\n", "o\nlegis\nTamil\n"),
+    "dathere/qsv#2391": ({"key": "t:int"}, "p,t\n4,280\n1,282862\n2,283\n", "p,t\n4,280\n2,283\n1,282862\n"),
+    "KhiopsML/khiops#650": ({"key": "id"}, "id\tx\n2\ta,b\n1\tc\n2\ta,b\n", "id\tx\n1\tc\n2\ta,b\n2\ta,b\n"),
+    "johnkerl/miller#1068": ({"key": "k:natural"}, "k,v\na10,1\n,2\na9,3\n", "k,v\na9,3\na10,1\n,2\n"),
+}
+"""Options of a sort of CSV, an input, and its rows in order."""
+
+
+@pytest.mark.parametrize("report", CSV)
+def test_rows_of_csv_are_kept_and_in_order(tmp_path: Path, report: str) -> None:
+    options, content, expected = CSV[report]
+    (tmp_path / "in.csv").write_bytes(content.encode())
+    planner.sort(tmp_path / "in.csv", tmp_path / "out.csv", format="csv", **options)
+    assert (tmp_path / "out.csv").read_bytes().decode() == expected
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "melihbirim/csvql#102": ({"key": "id"}, "id,id,name\n1,2,Alice\n", "2 columns are called 'id'"),
+    "MarkPflug/Sylvan#198": ({"key": "k"}, "k,v\r2,b\r1,a\r", "carriage returns alone end its rows"),
+}
+"""Options of a sort of CSV, an input, and the error."""
+
+
+@pytest.mark.parametrize("report", REFUSED)
+def test_csv_that_is_unclear_is_refused(tmp_path: Path, report: str) -> None:
+    options, content, error = REFUSED[report]
+    with pytest.raises(BadInputError, match=error):
+        sorted_csv(tmp_path, content, format="csv", **options)
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_numbers_below_zero_without_a_header(tmp_path: Path) -> None:  # BurntSushi/xsv#357
@@ -255,6 +302,113 @@ def test_all_members_of_gzip_are_read(tmp_path: Path) -> None:  # scverse/rustar
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"b\n") + gzip.compress(b"a\n"))
     planner.sort(tmp_path / "in.gz", tmp_path / "out", lines=True)
     assert (tmp_path / "out").read_text() == "a\nb\n"
+
+
+def test_zeros_behind_gzip_are_padding(tmp_path: Path) -> None:  # pauldmccarthy/indexed_gzip#69
+    (tmp_path / "in.gz").write_bytes(gzip.compress(b"b\na\n") + bytes(100))
+    planner.sort(tmp_path / "in.gz", tmp_path / "out", lines=True)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+
+
+def test_other_bytes_behind_gzip_are_refused(tmp_path: Path) -> None:  # icsharpcode/SharpZipLib#116
+    (tmp_path / "in.gz").write_bytes(gzip.compress(b"b\na\n") + b"more")
+    with pytest.raises(BadInputError, match=r"in\.gz: the gzip data are damaged"):
+        planner.sort(tmp_path / "in.gz", tmp_path / "out", lines=True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1, 0, 1)])
+def test_frames_of_zstd_without_data(tmp_path: Path, order: tuple[int, ...]) -> None:
+    """facebook/zstd#904 and LibtraceTeam/wandio#18."""
+    frames = (zstandard.compress(b"b\na\n"), b"\x5e\x2a\x4d\x18\x04\0\0\0data")
+    (tmp_path / "in").write_bytes(b"".join(frames[number] for number in order))
+    planner.sort(tmp_path / "in", tmp_path / "out", lines=True)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+
+
+NOT_A_NUMBER = struct.unpack("<d", b"\1\0\0\0\0\0\xf8\xff")[0]
+CATEGORIES = pa.dictionary(pa.int8(), pa.string())
+TABLES: dict[str, tuple[list[str], list[Any], pa.DataType, list[Any]]] = {
+    "numpy/numpy#21867": (["x"], [*map(np.float16, ("nan", "2", "-1"))], pa.float16(), [-1.0, 2.0, math.nan]),
+    "ClickHouse/ClickHouse#72960": (["x"], [np.float16(9), np.float16(-2), None], pa.float16(), [-2.0, 9.0, None]),
+    "apache/arrow-rs#1941": (["x"], [NOT_A_NUMBER, -math.inf, 1.0], pa.float64(), [-math.inf, 1.0, math.nan]),
+    "apache/arrow-rs#1785": (["x"], [Decimal("2E+2"), Decimal("-1E+2")], pa.decimal128(3, -2), [-100, 200]),
+    "pola-rs/polars#13270": (["x"], ["foo", None, "bar", None], CATEGORIES, ["bar", "foo", None, None]),
+    "pola-rs/polars#16004": (["x"], [None, None], CATEGORIES, [None, None]),
+    "pola-rs/polars#17009": (["x", "y"], [None, Decimal(2), Decimal(1)], pa.decimal128(38, 0), [1, 2, None]),
+    "apache/datafusion#4649": (["x:first"], ["b", None, "a"], CATEGORIES, [None, "a", "b"]),
+    "Eventual-Inc/Daft#4152": (["x:desc"], [1, 3, 2, None], pa.int64(), [3, 2, 1, None]),
+}
+"""Keys, a column and its type, and its values in order."""
+
+
+@pytest.mark.parametrize("report", TABLES)
+def test_values_of_tables_are_in_order(report: str) -> None:
+    keys, values, value_type, expected = TABLES[report]
+    table = pa.table({"x": pa.array(values, value_type), "y": range(len(values))})
+    found = sort_table(table, keys=keys)
+    assert str(found.column("x").to_pylist()) == str(pa.array(expected, found.column("x").type).to_pylist())
+
+
+def test_nulls_within_structs_in_descending_order_of_many_runs(tmp_path: Path) -> None:  # StarRocks/starrocks#77374
+    structs = [{"a": i * 7919 % 5 or None, "b": i * 31 % 3 or None} for i in range(40_000)]
+    table = pa.table({"s": structs, "row": range(40_000), "p": ["x" * 3000] * 40_000})
+    pq.write_table(table, tmp_path / "in", row_group_size=500)
+    planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="s:desc", memory_bytes=330 << 20)
+    order = sort_table(table, keys="s:desc").column("row")
+    assert pq.read_table(tmp_path / "out", columns=["row"]).column("row").equals(order)
+
+
+def test_rows_whose_keys_are_null_count_within_a_limit(tmp_path: Path) -> None:  # apache/datafusion#22190
+    assert sorted_column(tmp_path, pa.table({"x": pa.array([None], pa.int64())}), key="x", limit=20) == [None]
+
+
+def test_names_that_differ_by_case_alone(tmp_path: Path) -> None:  # duckdb/duckdb#13053
+    assert sorted_column(tmp_path, pa.table({"column": [1, 2], "COLUMN": [5, 4]}), key="COLUMN") == [2, 1]
+
+
+def test_a_damaged_page_is_no_page(tmp_path: Path) -> None:  # Lychee-Technology/forma#347
+    table = pa.table({"id": [bytes([i]) * 16 for i in range(200)]})
+    pq.write_table(table, tmp_path / "in", write_page_checksum=True, compression="none", use_dictionary=False)
+    content = bytearray((tmp_path / "in").read_bytes())
+    content[1000] ^= 64
+    (tmp_path / "in").write_bytes(content)
+    with pytest.raises(BadInputError, match="CRC checksum verification failed"):
+        planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="id")
+
+
+def test_types_beyond_those_of_parquet_are_kept(tmp_path: Path) -> None:  # apache/arrow#48254
+    storage = pa.array([b"b" * 16, b"a" * 16, None], pa.binary(16))
+    table = pa.table({"x": pa.ExtensionArray.from_storage(pa.uuid(), storage)})
+    assert [str(value)[:2] for value in sorted_column(tmp_path, table, key="x")] == ["61", "62", "No"]
+    assert pq.ParquetFile(tmp_path / "out").schema_arrow.field("x").type == pa.uuid()
+
+
+def test_folders_are_columns_and_what_others_leave_there_is_no_row(tmp_path: Path) -> None:
+    """prestodb/presto#2233, bigdatagenomics/adam#520, duckdb/duckdb#15916 and apache/datafusion#24211."""
+    for day, value in {"06": 2, "10": 1, "__HIVE_DEFAULT_PARTITION__": 3}.items():
+        (tmp_path / "in" / f"day={day}").mkdir(parents=True)
+        pq.write_table(pa.table({"x": [value]}), tmp_path / "in" / f"day={day}" / "a.parquet")
+        (tmp_path / "in" / f"day={day}" / ".a.parquet.crc").write_text("crc")
+    (tmp_path / "in" / "_SUCCESS").write_text("no rows")
+    planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key=["day", "x:desc"])
+    found = pq.ParquetFile(tmp_path / "out")
+    assert found.read().to_pylist() == [{"x": 2, "day": "06"}, {"x": 1, "day": "10"}, {"x": 3, "day": None}]
+    assert found.metadata.row_group(0).sorting_columns == (pq.SortingColumn(1), pq.SortingColumn(0, True))
+
+
+def test_a_folder_with_a_log_of_deleted_rows_is_refused(tmp_path: Path) -> None:  # derekwisong/datui#237
+    (tmp_path / "in" / "_delta_log").mkdir(parents=True)
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "in" / "a.parquet")
+    with pytest.raises(BadInputError, match="is a table of Delta"):
+        planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="x")
+
+
+def test_a_range_index_is_not_that_of_one_file(tmp_path: Path) -> None:  # NVIDIA/cudf#8536
+    pd.DataFrame({"a": [3, 1, 2]}).to_parquet(tmp_path / "in")
+    planner.sort([tmp_path / "in"] * 2, tmp_path / "out", format="parquet", key="a")
+    assert pq.read_schema(tmp_path / "out").pandas_metadata["index_columns"] == []
+    assert pd.read_parquet(tmp_path / "out")["a"].to_dict() == dict(enumerate([1, 1, 2, 2, 3, 3]))
 
 
 def test_the_page_lists_what_is_tried_here() -> None:

@@ -1,4 +1,4 @@
-"""Files of all formats, in any layout, dialect and compression: `random_files.py` makes them."""
+"""Files of all formats, in any layout, dialect and compression, made by `random_files.py`."""
 
 from __future__ import annotations
 

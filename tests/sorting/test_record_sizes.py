@@ -17,7 +17,7 @@ PAGE_BYTES = 4_096
 
 
 def write_cold(path: Path, records: NDArray[np.uint8]) -> None:
-    """Write records and drive them out of the page cache, so that they are read directly."""
+    """Write records and evict them from the page cache, so that they are read directly."""
     records.tofile(path)
     with path.open("rb") as file:
         os.fsync(file.fileno())
@@ -30,7 +30,7 @@ def sorted_stably(records: NDArray[np.uint8], key: slice) -> bytes:
 
 
 def sorted_in_two_passes(tmp_path: Path, *, record_size: int, seed: int, most_bytes: int) -> dict[str, object]:
-    """Sort several inputs into several outputs in random little memory, check all of them, and return the report."""
+    """Sort several inputs into several outputs in random small memory, check all of them, and return the report."""
     random = np.random.default_rng([record_size, seed])
     count = int(min(random.integers(most_bytes // 2, most_bytes) // record_size, 150_000))
     records = random.integers(0, random.choice([2, 256]), (count, record_size), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""What does not fit in memory is packed or plain in scratch files, and comes back as it was or not at all."""
+"""Data that does not fit in memory goes to scratch files, packed or plain, and comes back unchanged or not at all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def noise(count: int) -> bytes:
-    """Return lines that nothing shrinks."""
+    """Return incompressible lines."""
     lines = np.random.default_rng(1).integers(11, 256, (count, 100), dtype=np.uint8)
     lines[:, 99] = 10
     return lines.tobytes()

@@ -1,4 +1,4 @@
-"""Equal keys keep their order in two passes when that is asked for."""
+"""Equal keys keep their order in two passes if requested."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_two_passes(tmp_path: Path, shape: str, threads: int) -> None:
 
 
 def test_a_partition_that_is_split_again(tmp_path: Path) -> None:
-    # The sample sees windows of the file; what lies between them has keys that it knows nothing of.
+    # The sample sees windows of the file; keys between them are unknown to it.
     records = records_of("all equal", 600_000)
     records[:, :8] = np.random.default_rng(2).integers(0, 256, (600_000, 8), dtype=np.uint8)
     records[100_000:, :7] = 9

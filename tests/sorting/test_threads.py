@@ -1,4 +1,4 @@
-"""Threads of a sort: how often they meet, and what a forked child has of them."""
+"""Threads of a sort: their hand-overs, and the threads of a forked child."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_report_counts_how_often_threads_met(tmp_path: Path) -> None:
     report = sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=32_000_000)
     for phase in report.phases[1:]:
         handed_over = sum(stage.bytes for stage in phase.stages if stage.name in {"read", "write"})
-        assert phase.meetings.hand_overs >= 2 * handed_over / 4_096_000  # each block is filled, and given back
+        assert phase.meetings.hand_overs >= 2 * handed_over / 4_096_000  # each block is filled and given back
         assert phase.meetings.sleeps > 0
     assert report.to_dict()["phases"][1]["meetings"]["hand_overs"] == report.phases[1].meetings.hand_overs
 

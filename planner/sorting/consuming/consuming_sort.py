@@ -1,10 +1,9 @@
-"""Sorting within little more disk than the inputs take: their space is freed as they are read, and that of runs as
-these are merged.
+"""Sorting within little more disk than the inputs take, by freeing inputs as they are read and runs as they are merged.
 
-A stretch of the inputs becomes a sorted run beside the output. Once that is on the disk and the journal says so, the
-stretch is freed. Likewise a piece of the output is on the disk before the rows of runs that it has are freed. So every
-row is in the inputs, a run or the output, whenever the process is killed. A thread waits for the disk, writes the
-journal and frees space, while the next run or piece is made: two of them at most are there twice.
+Each stretch of the inputs becomes a sorted run next to the output. The stretch is freed once the run is on the disk and
+recorded in the journal. Likewise, rows of runs are freed once the piece of the output that has them is on the disk. So
+every row is in the inputs, a run or the output, whenever the process is killed. A thread waits for the disk, writes the
+journal and frees space while the next run or piece is made, so at most two of them are stored twice.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
 
 STRETCHES: Final = 24
-"""A stretch of the inputs is this part of them, or less where memory is short: twice as much more disk is taken."""
+"""A stretch is this fraction of the inputs, or less if memory is short; the sort takes twice that as extra disk."""
 STEPS: Final = 28
-"""A piece of the output is this part of the inputs. More pieces take less disk and more time."""
+"""A piece of the output is this fraction of the inputs. More pieces take less disk and more time."""
 LEAST_STRETCH_BYTES: Final = 1 << 19
 FREED_BYTES: Final = 4096
-"""A block of most file systems; those with larger ones keep what is freed in part until the rest is."""
+"""Block size of most file systems; one with larger blocks frees a block only once all of it is released."""
 
 
-class RunMade(NamedTuple):
-    """Where the inputs go on behind a run, whether they end there, and the rows of the run."""
+class SortedRun(NamedTuple):
+    """Position in the inputs after a run, whether they end there, and the rows of the run."""
 
     place: tuple[int, int]
     is_end: bool
@@ -39,7 +38,7 @@ class RunMade(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A merge behind another piece, what is `taken` of each of its runs, and whether that is all."""
+    """A merge after another piece, the `taken` of each of its runs, and whether the merge is complete."""
 
     merge: Merge
     taken: list[int]
@@ -47,22 +46,22 @@ class Step(NamedTuple):
 
 
 Range = tuple[int, int]
-"""Where bytes begin in a file, and how many there are."""
+"""Offset and size of a range of bytes in a file."""
 Part = tuple[str, Sequence[Range]]
 """A file and ranges of it."""
 
 
 class Engine(Protocol):
-    """What is done with files of one format."""
+    """Operations on files of one format."""
 
     most_merged: int
 
-    def make_run(self, place: tuple[int, int], path: str) -> RunMade:
-        """Sort a stretch of the inputs into a new file, which need not be on the disk then."""
+    def make_run(self, place: tuple[int, int], path: str) -> SortedRun:
+        """Sort a stretch of the inputs into a new file, which need not be on the disk on return."""
         ...
 
     def input_ranges(self, number: int, end: int | None) -> list[Range]:
-        """Return the bytes of an input that are not needed behind a place; None: its end."""
+        """Return the bytes of an input that are no longer needed once it is read up to a place; None: its end."""
         ...
 
     def run_ranges(self, path: str, end: int) -> list[Range]:
@@ -70,13 +69,13 @@ class Engine(Protocol):
         ...
 
     def merge(self, merge: Merge, runs: Sequence[Run], paths: Sequence[str], path: str, *, is_last: bool) -> Step:
-        """Write another piece, which need not be on the disk then unless it is the last."""
+        """Write another piece, which need not be on the disk on return unless it is the last."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Consumed:
-    """How many rows were written, and how many runs there were, of so many bytes."""
+    """Number of rows written, and number and bytes of the runs."""
 
     rows: int
     runs: int
@@ -84,7 +83,7 @@ class Consumed:
 
 
 class ConsumingSort:
-    """A sort in its folder, begun or resumed."""
+    """A new or resumed sort in its folder."""
 
     def __init__(self, folder: WorkFolder, state: State, engine: Engine, progress: Progress) -> None:
         self._folder = folder
@@ -93,12 +92,12 @@ class ConsumingSort:
         self._progress = progress
         self._runs = self._run_bytes = 0
         self._turn = 0
-        """Which half of the runs is freed, as a call for each takes long: the other half is in the next step."""
+        """The half of the runs to free next, as a call for each takes long; the other half waits for the next step."""
         self._pool = ThreadPoolExecutor(1)
         self._securing: Future[None] | None = None
 
     def run(self, *, replaces: bool) -> Consumed:
-        """Go on until the output has its name and the inputs are gone. Raises PlannerError that says how to resume."""
+        """Run until the output is named and the inputs are gone. Raises PlannerError that explains how to resume."""
         try:
             with core_errors(), self._pool:
                 self._read()
@@ -119,15 +118,15 @@ class ConsumingSort:
         return IoFailureError(f"cannot go on with {where}: {error.strerror or error}", [advice])
 
     def _save(self, state: State) -> None:
-        """Write the journal, once the step before is secured."""
+        """Write the journal once the previous step is on the disk."""
         self._wait_until_secured()
         self._folder.save(state)
         self._state = state
 
     def _secure_meanwhile(self, state: State, made: str, parts: Sequence[Part], *, is_new: bool) -> None:
-        """Bring what was made to the disk and into the journal, and free parts of files, while the next step is made.
+        """Sync what was made, save the journal and free parts of files while the next step is made.
 
-        The step before is secured first, so that the journal never goes back.
+        The previous step is finished first, so that the journal never goes back.
         """
         self._wait_until_secured()
         self._state = state
@@ -144,7 +143,7 @@ class ConsumingSort:
         self._securing = None
 
     def _read(self) -> None:
-        """Make runs of all that is left of the inputs."""
+        """Make runs of the rest of the inputs."""
         self._progress.begin_phase(0, bytes_total=sum(size for _, _, size in self._state.identities))
         if self._state.merged is None:
             free_parts(self._input_parts((0, 0), self._state.place))
@@ -159,7 +158,7 @@ class ConsumingSort:
             self._secure_meanwhile(read, path, self._input_parts(state.place, made.place), is_new=True)
 
     def _input_parts(self, begin: tuple[int, int], end: tuple[int, int]) -> list[Part]:
-        """Return the parts of the inputs that are not needed once they are read from one place to another."""
+        """Return the parts of the inputs that are no longer needed after reading from one place to another."""
         numbers = range(begin[0], min(end[0] + 1, len(self._state.inputs)))
         ends = {number: end[1] if number == end[0] else None for number in numbers}
         inputs, ranges = self._state.inputs, self._engine.input_ranges
@@ -175,7 +174,7 @@ class ConsumingSort:
             self._merge_some()
 
     def _group(self) -> tuple[Run, ...]:
-        """Return the runs that are merged."""
+        """Return the runs to be merged."""
         merge = self._state.merge
         return () if merge is None else self._state.runs[merge.first : merge.first + merge.runs]
 
@@ -232,7 +231,7 @@ class ConsumingSort:
 
 
 def next_merge(state: State, *, most: int) -> Merge:
-    """Return the last merge, or one of neighbours, of few bytes, that leaves no more runs than can be merged."""
+    """Return the last merge, or a merge of neighbours with few bytes that leaves no more runs than can be merged."""
     runs = len(state.runs)
     size = runs if runs <= most else min(most, runs - most + 1)
     sizes = [run.bytes for run in state.runs]
@@ -241,7 +240,7 @@ def next_merge(state: State, *, most: int) -> Merge:
 
 
 def take_after(replaced: Path, made: Path) -> None:
-    """Give a file the owner, permissions and attributes of the one that it replaces, as far as the system allows."""
+    """Give a file the owner, permissions and attributes of the file it replaces, as far as the system allows."""
     about = replaced.stat()
     with suppress(PermissionError):
         os.chown(made, about.st_uid, about.st_gid)
@@ -252,7 +251,7 @@ def take_after(replaced: Path, made: Path) -> None:
 
 
 def free_parts(parts: Sequence[Part]) -> None:
-    """Give the whole blocks of parts of files back: to write zeros into the others would cost a transfer each."""
+    """Free the whole blocks within parts of files; zeroing the partial blocks would cost a transfer each."""
     core.free_space([(os.fsencode(path), list(_whole_blocks(ranges))) for path, ranges in parts])
 
 

@@ -1,4 +1,4 @@
-"""Parquet files whose row groups are freed as they are read: runs, and a merge that can go on from any row."""
+"""Parquet files whose row groups are freed as they are read: runs, and a merge that can resume at any row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.native import Progress, core
-from planner.sorting.consuming.consuming_sort import Range, RunMade, Step
+from planner.sorting.consuming.consuming_sort import Range, SortedRun, Step
 from planner.sorting.consuming.work_folder import Merge, Run, State
-from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
 from planner.sorting.tables.parquet import ParquetJob, free_bytes_of, sort_row_groups
 from planner.sorting.tables.parquet_output import ANNOTATIONS, ParquetStyle, SortedFile, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
@@ -26,16 +26,16 @@ from planner.sorting.tables.table_runs import MOST_MERGED, Runs, Tables, drop_re
 
 _STRETCHES: Final = 30
 _STEPS: Final = 60
-"""As for text, but that row groups which are partly taken have their share."""
+"""As for text, but including the share of row groups that are partly taken."""
 _GROUPS_OF_A_RUN: Final = 32
-"""Each run that is merged keeps a row group at most that is partly taken."""
+"""Each run being merged keeps at most one partly taken row group."""
 _STRETCHES_IN_MEMORY: Final = 6
 _PIECES: Final = 14
-"""That part of the memory is for a piece of every run."""
+"""This fraction of the memory holds a piece of every run."""
 _LEAST_PIECE_BYTES: Final = 1 << 16
 _GROUPS_IN_MEMORY: Final = 8
 _RUN, _ROW = "number of the run", "row in the run"
-"""Columns beside those of the files while runs are merged."""
+"""Columns added to those of the files while runs are merged."""
 
 
 def form_of(
@@ -46,7 +46,7 @@ def form_of(
     fills: bool,
     folders: Sequence[Mapping[str, str | None]],
 ) -> dict[str, Any]:
-    """Return what is needed to go on once rows are gone. Raises BadInputError."""
+    """Return what is needed to resume once rows are gone. Raises BadInputError."""
     with arrow_errors(f"cannot sort {inputs[0]}: pyarrow says"):
         sources = read_footers(inputs, fills=fills, folders=folders)
         parsed = keys_of(keys, sources)
@@ -75,7 +75,7 @@ class TableEngine:
         self._is_unique = state.form["unique"]
         self._merging: _TableMerge | None = None
 
-    def make_run(self, place: tuple[int, int], path: str) -> RunMade:
+    def make_run(self, place: tuple[int, int], path: str) -> SortedRun:
         """Sort some row groups."""
         views, end = self._next_groups(place)
         rows = sum(view.metadata.num_rows for view in views)
@@ -90,10 +90,10 @@ class TableEngine:
         views = views or [_view(self._inputs[0], self._footers[0], ())]
         style = replace(self._style, group_rows=rows // _GROUPS_OF_A_RUN + 1)
         report = sort_row_groups(job, views, self._keys, self._progress, style=style)
-        return RunMade(end, end[0] == len(self._inputs), report.rows)
+        return SortedRun(end, end[0] == len(self._inputs), report.rows)
 
     def _next_groups(self, place: tuple[int, int]) -> tuple[list[ParquetInput], tuple[int, int]]:
-        """Return a stretch of row groups, of each file together, and what comes behind it."""
+        """Return a stretch of row groups, grouped by file, and the place after it."""
         most_bytes = min(decoded_bytes(self._inputs) // _STRETCHES, self._memory_bytes // _STRETCHES_IN_MEMORY)
         number, group = place
         views, size = [], 0
@@ -109,13 +109,13 @@ class TableEngine:
         return views, (number, group)
 
     def input_ranges(self, number: int, end: int | None) -> list[Range]:
-        """Return what row groups take; the footer stays."""
+        """Return the bytes of row groups; the footer stays."""
         footer = self._inputs[number].metadata
         return _chunk_ranges(footer, range(footer.num_row_groups if end is None else end))
 
     def run_ranges(self, path: str, end: int) -> list[Range]:
         """Return the row groups of a run whose last row is within the rows."""
-        footer = arrow("pyarrow.parquet").read_metadata(path)
+        footer = arrow("pyarrow.parquet").read_metadata(opened(path))
         groups, behind = [], 0
         for number in range(footer.num_row_groups):
             behind += footer.row_group(number).num_rows
@@ -136,7 +136,9 @@ class TableEngine:
         free_bytes = free_bytes_of(self._memory_bytes)
         batch_bytes = max(free_bytes // _PIECES // len(paths), _LEAST_PIECE_BYTES)
         first = replace(self._inputs[0], batch_bytes=batch_bytes)
-        sources = [replace(first, path=run, metadata=arrow("pyarrow.parquet").read_metadata(run)) for run in paths]
+        sources = [
+            replace(first, path=run, metadata=arrow("pyarrow.parquet").read_metadata(opened(run))) for run in paths
+        ]
         rows = self._style.group_rows if is_last else _rows(sources) // (_GROUPS_OF_A_RUN * 2) + 1
         merging = _TableMerge(merge.name, self._keys, self._progress, self._folder, is_unique=self._is_unique)
         merging.read([(source, run.taken) for source, run in zip(sources, runs, strict=True)])
@@ -161,13 +163,13 @@ def _footer_file(metadata: Any) -> bytes:
 
 
 def _view(source: ParquetInput, footer: FileFooter, groups: Sequence[int]) -> ParquetInput:
-    """Return a file as if it had these row groups only."""
+    """Return a file restricted to these row groups."""
     metadata = arrow("pyarrow.parquet").read_metadata(BytesIO(footer.with_groups(groups)))
     return replace(source, metadata=metadata)
 
 
 def _chunk_ranges(footer: Any, groups: Sequence[int]) -> list[Range]:
-    """Return where the columns of row groups lie, neighbours together."""
+    """Return the ranges of the columns of row groups, with adjacent ones joined."""
     chunks = [footer.row_group(group).column(number) for group in groups for number in range(footer.num_columns)]
     ranges: list[Range] = []
     for begin, size in sorted((_first_byte(chunk), chunk.total_compressed_size) for chunk in chunks):
@@ -184,7 +186,7 @@ def _first_byte(chunk: Any) -> int:
 
 
 class _TableMerge:
-    """A merge of runs whose rows know which run they are of, and where in it."""
+    """A merge of runs whose rows carry their run and their position in it."""
 
     def __init__(
         self, name: str, keys: Sequence[ColumnKey], progress: Progress, folder: str, *, is_unique: bool
@@ -199,7 +201,7 @@ class _TableMerge:
         self._is_end = False
 
     def read(self, runs: Sequence[tuple[ParquetInput, int]]) -> None:
-        """Begin each run behind the rows that are taken."""
+        """Start each run after the rows already taken."""
         for number, (source, taken) in enumerate(runs):
             self._runs.add_sorted(partial(_tagged_rows, source, number, taken))
             self._taken.append(taken)
@@ -207,18 +209,18 @@ class _TableMerge:
         self._tables = drop_repeats(tables, self._keys) if self._is_unique else tables
 
     def _noting(self, tables: Tables) -> Tables:
-        """Note to which row each run is read."""
+        """Record the row up to which each run is read."""
         for table in tables:
             for number, row in _extremes(table, "max").items():
                 self._taken[number] = row + 1
             yield table
 
     def cut(self, *, rows: int, size_bytes: int) -> None:
-        """Make row groups of so many rows, or bytes if those come first."""
+        """Make row groups of `rows` rows or `size_bytes` bytes, whichever comes first."""
         self._rows, self._size_bytes = rows, size_bytes
 
     def write_to(self, path: str, merge: Merge, schema: Any, style: ParquetStyle) -> None:
-        """Go on with a file."""
+        """Continue writing a file."""
         raw = open(path, "r+b" if merge.end else "wb", buffering=0)  # noqa: PTH123, SIM115  # until the last step
         raw.seek(merge.end)
         self._file = BufferedWriter(raw)
@@ -227,7 +229,7 @@ class _TableMerge:
         self._output = SortedFile(self._file, schema, style, self._keys, joined=joined)
 
     def step(self, merge: Merge, most_bytes: int) -> Step:
-        """Write row groups of so many bytes; what was read beyond is read again by who resumes."""
+        """Write row groups of about `most_bytes`; a resumed sort reads again the rows that were read beyond them."""
         rows = merge.rows
         for part in self._output.write_parts(self._groups(most_bytes), arrow().cpu_count()):
             rows += part.rows
@@ -243,7 +245,7 @@ class _TableMerge:
         return Step(replace(merge, end=end, rows=rows, footer=stored), self._positions(), self._is_end)
 
     def _positions(self) -> list[int]:
-        """Return how many rows of each run are written, or equal one that is."""
+        """Return how many rows of each run are written, or equal a written one."""
         positions = list(self._taken)
         for table in reversed(self._waiting):
             for number, row in _extremes(table, "min").items():
@@ -251,7 +253,7 @@ class _TableMerge:
         return positions
 
     def _groups(self, most_bytes: int) -> Iterator[Any]:
-        """Yield row groups. A row always waits, so that those before it are known to be all that are not greater."""
+        """Yield row groups. One row is always held back, so that the rows before it are all that are not greater."""
         size = 0
         for table in self._tables:
             self._waiting.append(table)
@@ -277,7 +279,7 @@ class _TableMerge:
 
 
 def _tagged_rows(source: ParquetInput, number: int, taken: int) -> Tables:
-    """Yield the rows of a run behind those that are taken, with their places."""
+    """Yield the rows of a run after those already taken, with their positions."""
     footer, first, group = source.metadata, 0, 0
     while group < footer.num_row_groups and first + footer.row_group(group).num_rows <= taken:
         first += footer.row_group(group).num_rows

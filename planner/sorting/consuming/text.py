@@ -19,7 +19,7 @@ from planner.sorting.consuming.consuming_sort import (
     STEPS,
     STRETCHES,
     Range,
-    RunMade,
+    SortedRun,
     Step,
 )
 from planner.sorting.consuming.work_folder import Merge, Run, State, identity_of
@@ -29,15 +29,15 @@ from planner.sorting.text.text_files import TextJob, ended_text, open_csv
 
 _MOST_MERGED: Final = 256
 _STRETCHES_IN_MEMORY: Final = 4
-"""A stretch with what its sort takes is in memory once, so that nothing of it is spilled."""
+"""A stretch and its sort fit into this fraction of the memory, so that nothing is spilled."""
 _ROW_END_BYTES: Final = 1 << 16
-"""Read at once where the end of a row is looked for."""
+"""Bytes per read when searching for the end of a row."""
 _READ_AHEAD_BYTES: Final = 1 << 17
-"""Linux reads no more ahead for one call than its usual read-ahead."""
+"""Bytes per read-ahead call: Linux reads no more than its usual read-ahead for one call."""
 
 
 def form_of(job: TextJob, progress: Progress) -> dict[str, Any]:
-    """Return what is needed to go on without the beginnings of the inputs. Raises BadInputError."""
+    """Return what is needed to resume without the beginnings of the inputs. Raises BadInputError."""
     with core_errors():
         sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
         is_plain = [source.chunks is None for source in sources]
@@ -54,7 +54,7 @@ def form_of(job: TextJob, progress: Progress) -> dict[str, Any]:
 
 
 def _stored(value: Any) -> Any:
-    """Return an order with texts instead of bytes."""
+    """Return an order with its bytes as text."""
     if isinstance(value, bytes):
         return {"bytes": value.decode("latin-1")}
     return [_stored(item) for item in value] if isinstance(value, tuple) else value
@@ -86,14 +86,13 @@ class TextEngine:
         self._rest: _CompressedRows | None = None
         self._merging: tuple[str, core.PiecewiseMerge] | None = None
         total_bytes = sum(size for _, _, size in state.identities)
-        self._stretch_bytes = min(
-            max(total_bytes // STRETCHES, LEAST_STRETCH_BYTES), self._memory_bytes // _STRETCHES_IN_MEMORY
-        )
+        stretch_bytes = min(total_bytes // STRETCHES, self._memory_bytes // _STRETCHES_IN_MEMORY)
+        self._stretch_bytes = max(stretch_bytes, LEAST_STRETCH_BYTES)
         self._step_bytes = max(total_bytes // STEPS, LEAST_STRETCH_BYTES)
         self.most_merged = _MOST_MERGED
 
-    def make_run(self, place: tuple[int, int], path: str) -> RunMade:
-        """Sort a stretch: the core reads parts of plain files itself, and what is compressed comes through a pipe."""
+    def make_run(self, place: tuple[int, int], path: str) -> SortedRun:
+        """Sort a stretch: the core reads parts of plain files directly, and compressed data through a pipe."""
         if not self._form["is_plain"][place[0]]:
             return self._make_run_of_compressed(place, path)
         parts, end = self._stretch(place)
@@ -106,9 +105,9 @@ class TextEngine:
         for part in parts:
             if part.is_end:
                 _require_unchanged(self._state, part.number)
-        return RunMade(end, end[0] == len(self._state.inputs), lines)
+        return SortedRun(end, end[0] == len(self._state.inputs), lines)
 
-    def _make_run_of_compressed(self, place: tuple[int, int], path: str) -> RunMade:
+    def _make_run_of_compressed(self, place: tuple[int, int], path: str) -> SortedRun:
         if self._rest is None or self._rest.place != place:
             self._rest = _CompressedRows(self._state, self._order, place, self._progress)
         pipe = Pipe(self._progress)
@@ -124,10 +123,10 @@ class TextEngine:
             raise _counted_from(self._state.inputs[place[0]], first, error, pipe.path) from error
         pipe.close()
         pipe.raise_failure()
-        return RunMade(self._rest.place, self._rest.is_end, lines)
+        return SortedRun(self._rest.place, self._rest.is_end, lines)
 
     def _sort(self, paths: Sequence[str], path: str, parts: Sequence[_Part]) -> int:
-        """Return how many lines the run has."""
+        """Sort into a run and return its number of lines."""
         report = sort_text(
             paths,
             path,
@@ -142,7 +141,7 @@ class TextEngine:
         return report.lines
 
     def _stretch(self, place: tuple[int, int]) -> tuple[list[_Part], tuple[int, int]]:
-        """Return parts of neighbouring plain files, and what comes behind them; the system begins to read that."""
+        """Return parts of adjacent plain files and the place after them, and start reading ahead there."""
         (number, offset), left = place, self._stretch_bytes
         parts: list[_Part] = []
         while left > 0 and number < len(self._state.inputs) and self._form["is_plain"][number]:
@@ -157,7 +156,7 @@ class TextEngine:
         return parts, (number, offset)
 
     def _row_end(self, path: str, first: int, least: int, size: int) -> int:
-        """Return where the first row ends that goes to byte `least` or beyond; a stretch begins at `first`."""
+        """Return the end of the first row that reaches byte `least` or beyond; the stretch begins at `first`."""
         if record_bytes := self._order.record_bytes:
             return min(least + -(least - first) % record_bytes, size)
         with reading(path), open(path, "rb", buffering=0) as file:  # noqa: PTH123
@@ -171,7 +170,7 @@ class TextEngine:
         return size
 
     def _is_within_quotes(self, file: FileIO, first: int, least: int) -> bool:
-        """Whether a place is within quotes; where the stretch begins is not."""
+        """Return whether a place is within quotes; the start of the stretch is not."""
         file.seek(first)
         is_within = False
         while first < least and (chunk := file.read(min(BLOCK_BYTES, least - first))):
@@ -180,16 +179,16 @@ class TextEngine:
         return is_within
 
     def _named(self, error: PlannerError, parts: Sequence[_Part]) -> PlannerError:
-        """Return an error in the input with the place from which on it counts rows."""
+        """Return an error in the input, with the place from which its rows are counted."""
         if not isinstance(error, BadInputError):
             return error
         part = next((part for part in parts if error.message.startswith(f"{part.path}: ")), parts[0])
         return _counted_from(part.path, part.first, error, part.path)
 
     def input_ranges(self, number: int, end: int | None) -> list[Range]:
-        """Return bytes behind the header; of a compressed file all, once it has been read to its end."""
+        """Return the bytes after the header; for a compressed file all bytes, once it is read to its end."""
         size = self._state.identities[number][2]
-        whole = -(-size // FREED_BYTES) * FREED_BYTES  # with the block that the file ends in
+        whole = -(-size // FREED_BYTES) * FREED_BYTES  # including the block in which the file ends
         if not self._form["is_plain"][number]:
             return [(0, whole)] if end is None else []
         first = self._form["first_bytes"][number]
@@ -197,7 +196,7 @@ class TextEngine:
         return [(first, last - first)] if last > first else []
 
     def run_ranges(self, path: str, end: int) -> list[Range]:
-        """Return the bytes themselves."""
+        """Return the range up to that place."""
         del path
         return [(0, end)]
 
@@ -231,7 +230,7 @@ class TextEngine:
 
 
 class _Part(NamedTuple):
-    """Bytes of an input, by its path and number, from `first` to `end`, and whether that is its end."""
+    """Bytes `first` to `end` of an input, with its path and number, and whether the input ends there."""
 
     path: str
     number: int
@@ -241,7 +240,7 @@ class _Part(NamedTuple):
 
 
 class _CompressedRows:
-    """The rows of neighbouring compressed inputs from a place on, in stretches."""
+    """The rows of adjacent compressed inputs from a place on, in stretches."""
 
     def __init__(self, state: State, order: TextOrder, place: tuple[int, int], progress: Progress) -> None:
         self._state = state
@@ -254,22 +253,22 @@ class _CompressedRows:
 
     @property
     def is_end(self) -> bool:
-        """Whether no input is left."""
+        """Return whether no input is left."""
         return self._number >= len(self._state.inputs)
 
     @property
     def place(self) -> tuple[int, int]:
-        """Which input goes on, and where."""
+        """Return the current input and the position in it."""
         return self._number, self._offset
 
     def take(self, most_bytes: int) -> Iterator[bytes]:
-        """Yield about so many bytes of whole rows."""
+        """Yield whole rows of about `most_bytes` in total."""
         self._left = most_bytes
         while self._left and not self.is_end and not self._state.form["is_plain"][self._number]:
             yield from self._take_of_input()
 
     def _take_of_input(self) -> Iterator[bytes]:
-        """Yield rows of one input, and behind its end turn to the next."""
+        """Yield rows of one input, and move to the next at its end."""
         self._chunks = self._chunks or self._open()
         is_within = False
         for chunk in self._chunks:
@@ -295,7 +294,7 @@ class _CompressedRows:
         return ended_text(path, source.chunks or iter(()), self._order)
 
     def _row_end(self, chunk: bytes, least: int, *, is_within: bool) -> int | None:
-        """Return where the first row ends that goes beyond the first `least` bytes."""
+        """Return the end of the first row that extends beyond the first `least` bytes."""
         if least > len(chunk):
             return None
         if record_bytes := self._order.record_bytes:
@@ -308,7 +307,7 @@ class _CompressedRows:
 
 
 def _require_unchanged(state: State, number: int) -> None:
-    """Raise BadInputError for an input that others wrote to or cut: the rest of its rows would be gone with it."""
+    """Raise BadInputError if another program changed or cut an input: the rest of its rows would be lost."""
     path, identity = state.inputs[number], state.identities[number]
     if (now := identity_of(path)) != identity:
         raise BadInputError(
@@ -318,13 +317,13 @@ def _require_unchanged(state: State, number: int) -> None:
 
 
 def _counted_from(name: str, first: int, error: BadInputError, path: str) -> BadInputError:
-    """Return an error in an input that the core read from byte `first` on under another path."""
+    """Return an error in an input that the core read under another path, starting at byte `first`."""
     message = error.message.replace(f"{path}: ", "")
     return BadInputError(f"{name}: {message}", [*error.details, f"it is counted from byte {first} of this file on"])
 
 
 def _read_ahead(path: str, offset: int, size: int) -> None:
-    """Have the system read the next stretch while this one is sorted."""
+    """Ask the system to read the next stretch while this one is sorted."""
     if hasattr(os, "posix_fadvise"):
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             for begin in range(offset, offset + size, _READ_AHEAD_BYTES):

@@ -1,4 +1,4 @@
-"""The folder of a sort that consumes its inputs: sorted runs, what they become, and a journal of where each row is."""
+"""Work folder of a sort that consumes its inputs: sorted runs, the merged result, and a journal of each row's place."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from planner.errors import BadInputError
 
 _JOURNAL: Final = "journal.json"
 _SLOTS: Final = ("state-0", "state-1")
-"""Files that hold the state by turns: a kill while one is written leaves the other."""
+"""Files that hold the state in turn: a kill while one is written leaves the other intact."""
 _SLOT_HEAD: Final = struct.Struct("<QIQ")
-"""How many times the state was saved, the checksum of that and of the text, and the bytes of the text."""
+"""Number of saves, checksum of that number and the text, and size of the text in bytes."""
 _SLOT_BYTES: Final = 1 << 14
-"""A slot takes a multiple of this, so that saving a state mostly changes no file's size."""
+"""A slot's size is a multiple of this, so that saving a state rarely changes the file size."""
 _CONSTANT: Final = ("asked", "inputs", "identities", "form")
-"""What of the state is in the journal itself, which is written once."""
+"""Fields of the state stored in the journal itself, which is written once."""
 _VERSION: Final = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A sorted file of the folder, of which the first bytes of text, or rows of tables, are `taken` elsewhere."""
+    """A sorted file of the folder; the first `taken` bytes of text, or rows of tables, are already stored elsewhere."""
 
     name: str
     bytes: int
@@ -39,9 +39,9 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Merge:
-    """What the runs from number `first` on are merged into: so far `rows` that end at byte `end`.
+    """A merge of the runs from number `first` on: so far `rows` rows, ending at byte `end`.
 
-    `footer` is what Parquet needs to go on.
+    `footer` holds what Parquet needs to resume.
     """
 
     name: str
@@ -54,33 +54,33 @@ class Merge:
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """Where all rows are: in the inputs from `place` on (a file and a place in it), in runs, or merged."""
+    """Location of all rows: in the inputs from `place` on (a file and a position in it), in runs, or merged."""
 
     asked: dict[str, Any]
-    """The options that say what the files hold and how they are sorted."""
+    """The options that set the format of the files and the sort order."""
     inputs: tuple[str, ...]
     identities: tuple[tuple[int, int, int], ...]
-    """Device, number and bytes of each input."""
+    """Device, inode number and size in bytes of each input."""
     form: dict[str, Any]
-    """What the format needs to go on."""
+    """The format's own data for resuming."""
     place: tuple[int, int]
     is_read: bool = False
     runs: tuple[Run, ...] = ()
     merge: Merge | None = None
     merged: Run | None = None
-    """The whole result, to get its name."""
+    """The complete result, still to be given its name."""
     rows: int = 0
     made: int = field(default=0)
-    """How many files have been made."""
+    """Number of files made so far."""
 
     @property
     def new_name(self) -> str:
-        """The name of the next file."""
+        """Return the name of the next file."""
         return f"part-{self.made}"
 
 
 class WorkFolder:
-    """A hidden folder beside the output, for one process at a time."""
+    """A hidden folder next to the output, for one process at a time."""
 
     def __init__(self, output: Path) -> None:
         self.output = output
@@ -90,18 +90,18 @@ class WorkFolder:
         self._slots: list[int] = []
 
     def has_journal(self) -> bool:
-        """Whether there is a sort to be resumed."""
+        """True if there is a sort to resume."""
         return (self.path / _JOURNAL).exists()
 
     def make(self) -> None:
-        """Make the folder, without what a sort left that did not come to its journal."""
+        """Make the folder, removing the files of a sort that stopped before it wrote its journal."""
         if self.path.exists():
             shutil.rmtree(self.path)
         self.path.mkdir(mode=0o700)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out. Raises BadInputError if another sorts here."""
+        """Keep other processes out. Raises BadInputError if another process sorts here."""
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,16 +125,16 @@ class WorkFolder:
         os.fsync(self._lock)
 
     def secure(self, path: str, *, is_new: bool) -> None:
-        """Wait until a file of the folder, and the name of a new one, are on the disk.
+        """Wait until a file of the folder, and its name if new, are on the disk.
 
-        The name's turn is last: nobody can look up names while it is brought there, which is quick behind the data.
+        The name comes last: it blocks all name lookups until it is written, which is quick once the data is there.
         """
         sync_file(path)
         if is_new:
             os.fsync(self._lock)
 
     def save(self, state: State) -> None:
-        """Write the state over the one before the last; it is on the disk then."""
+        """Overwrite the older of the two saved states and wait until it is on the disk."""
         if not self._slots:
             self._slots = [os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in _SLOTS]
         self._saved += 1
@@ -145,7 +145,7 @@ class WorkFolder:
         sync_data(slot)
 
     def load(self) -> State:
-        """Return what the journal says. Raises BadInputError for one of another version, and where none can be read."""
+        """Return the state in the journal. Raises BadInputError if its version differs or no state can be read."""
         values = json.loads((self.path / _JOURNAL).read_text())
         if values.pop("version") != _VERSION:
             raise BadInputError(f"{self.path}: another version of planner began this sort; resume it with that")
@@ -169,7 +169,7 @@ class WorkFolder:
             (self.path / name).unlink(missing_ok=True)
 
     def remove_all(self) -> None:
-        """Remove the folder; the journal and the state, which it needs, go last."""
+        """Remove the folder; the journal and the state, which a retry needs, go last."""
         self.remove([name for name in os.listdir(self.path) if name not in (_JOURNAL, *_SLOTS)])  # noqa: PTH208
         self.remove([_JOURNAL, *_SLOTS])
         self.path.rmdir()
@@ -182,7 +182,7 @@ def _write_at_start(descriptor: int, content: bytes) -> None:
 
 
 def _saved_state(content: bytes) -> tuple[int, bytes]:
-    """Return the number and the text of the state in a slot; 0 and nothing if it was not written to its end."""
+    """Return the number and the text of the state in a slot; 0 and nothing if it was not completely written."""
     if len(content) < _SLOT_HEAD.size:
         return 0, b""
     number, checksum, size = _SLOT_HEAD.unpack_from(content)
@@ -191,7 +191,7 @@ def _saved_state(content: bytes) -> tuple[int, bytes]:
 
 
 def sync_file(path: str) -> None:
-    """Wait until what a file holds is on the disk."""
+    """Wait until a file's contents are on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         sync_data(descriptor)
@@ -200,18 +200,18 @@ def sync_file(path: str) -> None:
 
 
 def sync_data(descriptor: int) -> None:
-    """Wait until what a file holds, and where, is on the disk; not its times."""
+    """Wait until a file's data and its location are on the disk, but not its timestamps."""
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
 def identity_of(path: str) -> tuple[int, int, int]:
-    """Return the device, the number and the bytes of a file."""
+    """Return the device, the inode number and the size in bytes of a file."""
     status = os.stat(path)  # noqa: PTH116
     return status.st_dev, status.st_ino, status.st_size
 
 
 def merged_state(state: State, result: Run) -> State:
-    """Return the state once a merge is complete: its runs are one, and the only one is the result."""
+    """Return the state after a complete merge: one run replaces its runs; if no others are left, it is the result."""
     merge = state.merge
     assert merge is not None
     runs = (*state.runs[: merge.first], result, *state.runs[merge.first + merge.runs :])

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
+from planner.units import count_text
 
 RECORD_BYTES = 100
 MOST_RECORDS = (2**63 - 1) // RECORD_BYTES
-"""What a file can hold."""
+"""Limit of a file's size."""
 
 
 @dataclass(frozen=True)
 class GenerateReport:
-    """What `generate_file` wrote: records `start` to `start + records - 1`, in `time_s` seconds."""
+    """Result of `generate_file`: records `start` to `start + records - 1`, in `time_s` seconds."""
 
     path: str
     records: int
@@ -38,14 +39,14 @@ def generate_file(
     replaces: bool = True,
     progress: Progress | None = None,
 ) -> GenerateReport:
-    """Write `records` records from number `start` (up to 2^128) on to `path`, replacing it only when all is written.
+    """Write `records` records from number `start` (up to 2^128) on to `path`, which appears only when complete.
 
-    Unless it `replaces` a file, one that appears meanwhile stays. Raises BadInputError for impossible numbers,
+    Unless it `replaces` a file, one that appears during the run stays. Raises BadInputError for impossible numbers,
     IoFailureError when the file cannot be written (nothing is left behind), InterruptedRunError when cancelled.
     """
     if not 0 <= records <= MOST_RECORDS or not 0 <= start < 2**128:
         raise BadInputError(
-            f"cannot generate {records} records from number {start}",
+            f"cannot generate {count_text(records, 'record')} from number {start}",
             [f"0 <= records <= {MOST_RECORDS} and 0 <= start < 2^128 are needed"],
         )
     began = time.monotonic()
@@ -76,7 +77,7 @@ def generate_file(
 
 @dataclass(frozen=True)
 class GenerateLinesReport:
-    """What `generate_lines_file` wrote, in `time_s` seconds."""
+    """Result of `generate_lines_file`, which took `time_s` seconds."""
 
     path: str
     lines: int
@@ -94,7 +95,7 @@ def generate_lines_file(
     replaces: bool = True,
     progress: Progress | None = None,
 ) -> GenerateLinesReport:
-    """Write `size_bytes` of lines such as servers log them, the same for the same seed; replaces only a whole file.
+    """Write `size_bytes` of lines like a server's log, the same for the same seed; the file appears only when complete.
 
     Raises BadInputError for impossible numbers, IoFailureError when the file cannot be written (nothing is left
     behind), InterruptedRunError when cancelled.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TextOrder(NamedTuple):
-    """The order of lines, and what becomes of equal ones.
+    """The order of lines, and the treatment of equal ones.
 
     Equal keys are ordered by the whole line, unless `stable` keeps their order or `unique` only the first of them.
     """
@@ -30,10 +30,10 @@ class TextOrder(NamedTuple):
     csv: tuple[bytes, bytes, int, bool] | None = None
     """Delimiter, quote, columns, and whether a row ends with CRLF: lines are rows, and equal ones keep their order."""
     record_bytes: int = 0
-    """Not 0: lines are records of so many bytes that nothing ends, and equal ones keep their order."""
+    """If not 0, lines are records of this many bytes without a terminator, and equal ones keep their order."""
 
     def for_core(self) -> core.KeyOrder:
-        """Return the same as the sort core has it."""
+        """Return this order in the sort core's form."""
         return core.KeyOrder(
             self.keys,
             separator=self.separator,
@@ -48,9 +48,9 @@ class TextOrder(NamedTuple):
 
 @dataclass(frozen=True)
 class TextReport:
-    """What a sort by keys did: the `lines` written, and how many `runs` memory divided them into; 0 if into none.
+    """Result of a sort by keys: the `lines` written, and the number of `runs`, 0 if memory held all lines.
 
-    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed to `packed_to_bytes`, for a reason.
+    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed to `packed_to_bytes`, for `spill_reason`.
     """
 
     lines: int
@@ -84,16 +84,16 @@ def sort_text(
 ) -> TextReport:
     """Sort the lines of `inputs` into `output`.
 
-    `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are sorted
-    already; of the result the first `most_lines` are written. With `durable` an output file is on disk before it gets
-    its name; a file of that name, also one that appears meanwhile, stays unless the output `replaces` it. Inputs are
-    read from their `first_bytes` to their `end_bytes`, where there are any, and the output begins with the `prologue`;
-    errors number rows of CSV from `first_row` on. `memory_bytes` 0 is four fifths of what is available; fewer than
-    8 MiB count as 8 MiB.
-    A line that does not fit into it, with what sorting it takes, is refused unless `lines_may_exceed_memory`.
+    `-` is standard input, no output standard output. The output may be an input. With `merge` the inputs are already
+    sorted; only the first `most_lines` of the result are written. With `durable` an output file is on disk before it
+    gets its name; an existing file of that name, even one that appears during the sort, stays unless the output
+    `replaces` it. Inputs are read from their `first_bytes` to their `end_bytes`, where given, and the output begins
+    with the `prologue`; errors number rows of CSV from `first_row` on. `memory_bytes` 0 is four fifths of the available
+    memory; fewer than 8 MiB count as 8 MiB. A line too long to be sorted in that memory is refused unless
+    `lines_may_exceed_memory`.
 
     Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory, and for
-    a wrong row of CSV.
+    an invalid row of CSV.
     """
     with core_errors():
         report = core.sort_text(
@@ -123,7 +123,7 @@ def sort_text(
 def find_disorder(path: str, *, order: TextOrder, first_byte: int = 0, first_row: int = 1) -> tuple[int, bytes] | None:
     """Return the number and the text of the first line that is out of order, None if there is none.
 
-    Lines are counted from `first_row` on, and the file is read from `first_byte` on.
+    Lines are counted from `first_row`, and the file is read from `first_byte`.
     """
     with core_errors():
         return core.find_disorder(

@@ -1,6 +1,6 @@
-"""Keys by which text is sorted: what GNU sort's `-k POS1[,POS2]` and ordering options say, parsed once for all.
+"""Keys by which text is sorted: GNU sort's `-k POS1[,POS2]` and ordering options, with one parser for all callers.
 
-Nothing here loads the sort core or dataclasses, as `gnusort` must begin quickly.
+This module loads neither the sort core nor dataclasses, so that `gnusort` starts quickly.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 UNLIMITED = 2**64 - 1
-"""No such field: of a first one, the line's beginning; of a last one, its end."""
+"""No field given: as the first field, the line's beginning; as the last field, its end."""
 ORDERINGS = "bdfghiMnRrV"
-"""The letters that say how a key compares, as in GNU sort."""
+"""Letters of the ordering options, as in GNU sort."""
 _KINDS = "nghM"
 
 
 class BadKeyError(ValueError):
-    """A key that cannot be; the message says what and where."""
+    """An invalid key; the message names the error and its place."""
 
 
 class Key(NamedTuple):
-    """From a byte of a field to a byte of a field, counted from 0, and how that compares; as the core takes it."""
+    """A range from a byte of a field to a byte of a field, counted from 0, and how it compares; in the core's form."""
 
     first_field: int = UNLIMITED
     first_byte: int = 0
@@ -29,7 +29,7 @@ class Key(NamedTuple):
 
 
 def parse_key(text: str) -> Key:
-    """Return the key that `POS1[,POS2]` with its letters means; raise BadKeyError as GNU sort words it."""
+    """Return the key for `POS1[,POS2]` with its letters. Raises BadKeyError with GNU sort's wording."""
     reader = _Reader(text)
     first_field = reader.count("invalid number at field start") - 1
     if first_field < 0:
@@ -65,7 +65,7 @@ def parse_old_key(start: str, end: str | None) -> Key:
 
 
 def with_defaults(keys: list[Key], options: str) -> list[Key]:
-    """Give keys that say nothing themselves the global `options`; without keys these make one of the whole line."""
+    """Apply the global `options` to keys without their own; if there are no keys, they make one of the whole line."""
     both = options + ("B" if "b" in options else "")
     if not keys and set(options) - {"r"}:
         return [Key(options=both)]
@@ -119,7 +119,7 @@ class _Reader:
         return min(int(digits), UNLIMITED)
 
     def letters(self, blanks: str) -> str:
-        """Take the letters of options; `b` is returned as `blanks`, for which end of the key it is."""
+        """Take the letters of options; `b` is returned as `blanks`, which depends on the end of the key."""
         start = self._at
         while self._at < len(self._text) and self._text[self._at] in ORDERINGS:
             self._at += 1
@@ -130,7 +130,7 @@ class _Reader:
 
 
 def quote(text: str) -> str:
-    """Return the text in single quotes, as GNU sort shows it in the locale C."""
+    """Return the text in single quotes, as GNU sort prints it in the locale C."""
     return "'" + "".join(f"\\{letter}" if letter in "\\'" else escaped(letter) for letter in text) + "'"
 
 
@@ -138,7 +138,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 
 def escaped(letter: str) -> str:
-    """Return a character as GNU programs print it in the locale C: what does not print by its bytes."""
+    """Return a character as GNU programs print it in the locale C: unprintable ones by their bytes."""
     if " " <= letter <= "~":
         return letter
     return _ESCAPES.get(letter) or "".join(f"\\{byte:03o}" for byte in letter.encode(errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""Sorting files of any size on this machine: the Python face of the sort core's two passes."""
+"""Sorting of files of any size on this machine: the Python interface of the sort core's two passes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from planner.native import Progress, core, run_interruptible
 
 StrPath = str | os.PathLike[str]
 Spill = Literal["auto", "lz4", "plain"]
-"""How what does not fit in memory is written to scratch files."""
+"""Format in which data that does not fit in memory is written to scratch files."""
 DEFAULT_KEY_BYTES = 10
-"""Of the sort benchmark's records."""
+"""Key size of the sort benchmark's records."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class StageReport:
 
     @property
     def bytes_per_s(self) -> float | None:
-        """What the stage would do if it never waited for another; None if it did nothing."""
+        """Rate of the stage if it never waited for another; None if it did nothing."""
         return self.bytes * self.threads / self.working_s if self.bytes and self.working_s else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,11 +39,11 @@ class StageReport:
 
 @dataclass(frozen=True)
 class ThreadStats:
-    """How often the threads of a phase met.
+    """Counts of synchronisation between the threads of a phase.
 
-    `hand_overs` are the blocks, chunks and work that they passed on. A thread waited for the lock `lock_waits` times,
-    slept for what another had to pass on `sleeps` times, and was woken without being able to go on `idle_wakes` times.
-    `threads_started` are those of the whole process meanwhile.
+    `hand_overs` are the blocks, chunks and tasks passed on. Threads waited for the lock `lock_waits` times, slept until
+    another passed something on `sleeps` times, and woke without being able to continue `idle_wakes` times.
+    `threads_started` counts those of the whole process in that time.
     """
 
     hand_overs: int = 0
@@ -64,7 +64,7 @@ class PhaseReport:
 
     @property
     def bottleneck(self) -> str | None:
-        """The stage whose threads waited least for their share of the phase; None of a phase without stages."""
+        """The stage whose threads waited least for their share of the phase; None for a phase without stages."""
         busy = {stage.name: stage.working_s / stage.threads for stage in self.stages if stage.bytes}
         return max(busy, key=busy.__getitem__) if busy else None
 
@@ -85,10 +85,10 @@ class SortSetting:
 
 @dataclass(frozen=True)
 class SortReport:
-    """What a sort did. In two passes each record is read and written twice, less the `kept_bytes` that memory held.
+    """Result of a sort. In two passes each record is read and written twice, less the `kept_bytes` that memory held.
 
     `records` are lines if lines were sorted. `spilled_bytes` went to scratch files; `packed_bytes` of them were packed
-    to `packed_to_bytes`. The temporary bytes are what the disks moved for it.
+    to `packed_to_bytes`. The temporary bytes are those that the disks moved.
     """
 
     mode: str
@@ -111,7 +111,7 @@ class SortReport:
     choices: tuple[SortSetting, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields, and what the phases' figures tell, as JSON-able values."""
+        """Return the fields, and figures derived from the phases, as JSON-able values."""
         return asdict(self) | {"phases": [phase.to_dict() for phase in self.phases]}
 
 
@@ -135,15 +135,16 @@ def sort_file(
     """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named.
 
     The key is `key_size` bytes (10) from `key_offset` on. With `lines` the files are newline-terminated text instead:
-    the key of a line is its bytes from `key_offset` on, `key_size` of them at most, to its end if that is None; a last
-    line without a newline gets one. Keys compare as unsigned bytes. With `stable` equal keys keep the order of the
-    input, several files counting as one after another; otherwise they do so in one pass only.
+    the key of a line is its bytes from `key_offset` on, `key_size` of them at most, or to its end if that is None; a
+    last line without a newline gets one. Keys compare as unsigned bytes. With `stable` equal keys keep the order of the
+    input, several files counting as concatenated; otherwise they do so in one pass only.
 
-    `spill` says how what does not fit in memory is written: packed with "lz4", or "plain". With "auto" text is packed
+    `spill` is the format of data that does not fit in memory: packed with "lz4", or "plain". With "auto" text is packed
     while processors wait for disks, if a sample of it shrinks.
 
-    A file that has an output's name, also one that appears meanwhile, stays unless the output `replaces` it.
-    Several outputs get about equal, consecutive shares of the sorted records; files on different disks work at once.
+    A file that has an output's name, even one that appears during the sort, stays unless the output `replaces` it.
+    Several outputs get about equal, consecutive shares of the sorted records; files on different disks work in
+    parallel.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
     for half a record, a line that is too long for two passes in this memory, an impossible format, an output that is

@@ -1,4 +1,4 @@
-"""Sorting records in memory (numpy arrays, bytearrays, memory maps, any buffer), and the memory left for sorting."""
+"""Sorting of records in memory (numpy arrays, bytearrays, memory maps, any buffer), and the memory left for sorting."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
+from planner.units import count_text, format_exact_size
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MemorySortReport:
-    """What `sort_buffer` did, in `time_s` seconds."""
+    """Result of `sort_buffer`, which took `time_s` seconds."""
 
     records: int
     bytes_sorted: int
@@ -41,12 +42,12 @@ def sort_buffer(
 ) -> MemorySortReport:
     """Sort the records of `source` into `out`, of as many bytes, or in place when there is none; no input is copied.
 
-    Keys compare as unsigned bytes. The sort is always stable, at no cost, so `stable` only says what the caller relies
-    on. `memory` limits the bytes used beside the buffers: about 12 a record are always needed; in place, less than the
-    records' size beyond that makes the records move one by one, which is slower.
+    Keys compare as unsigned bytes. The sort is always stable, at no cost, so `stable` only states what the caller
+    relies on. `memory` limits the bytes used in addition to the buffers: about 12 a record are always needed; in place,
+    with less than the records' size beyond that, the records move one by one, which is slower.
 
     Raises BadInputError for buffers that are not contiguous, not writable, overlapping or not whole records, for an
-    impossible key, and for too little memory; InterruptedRunError when cancelled: `out` then holds no sorted whole, and
+    impossible key, and for too little memory; InterruptedRunError when cancelled: `out` is then incomplete, and
     `source` still has all its records.
     """
     del stable
@@ -87,32 +88,43 @@ def _check_sizes(layout: dict[str, int]) -> None:
 
 
 _LATER_BYTES: Final = 12 << 20
-"""What Python takes later: modules, threads and their stacks."""
+"""Memory that Python takes later: modules, threads and their stacks."""
 _STATUS: Final = Path("/proc/self/status")
 
 
-def left_for_sorting(given_bytes: int) -> int:
-    """Return what Python leaves of the memory that the whole process is given; half of it at least.
+def sort_memory_bytes(given_bytes: int) -> int:
+    """Return the memory that Python leaves of the limit for the whole process; at least half of it.
 
-    Mapped files do not count, as the system can take their memory back. Where it does not tell, all is left.
+    Mapped files do not count, as the system can take their memory back. If the system does not report usage, all is
+    left.
     """
     held = _anonymous_bytes()
-    return given_bytes if held is None else max(given_bytes - held - _LATER_BYTES, given_bytes // 2)
+    return given_bytes if held is None else max(given_bytes - held - _LATER_BYTES, (given_bytes + 1) // 2)
 
 
 @contextmanager
 def memory_for_sorting(given_bytes: int | None) -> Iterator[int | None]:
-    """Yield what Python leaves of the memory given; errors speak of all of it, so that what they advise is enough."""
-    left_bytes = given_bytes and left_for_sorting(given_bytes)
+    """Yield the memory that Python leaves of the given limit. Errors name the option and the whole limit, so their
+    advice suffices.
+    """
+    left_bytes = given_bytes and sort_memory_bytes(given_bytes)
     try:
         yield left_bytes
     except BadInputError as error:
         more_bytes = (_anonymous_bytes() or 0) + _LATER_BYTES
-        message = error.message.replace(f"{left_bytes} bytes of memory", f"{given_bytes} bytes of memory")
-        message = re.sub(r"(?<=give at least )\d+", lambda least: str(int(least[0]) + more_bytes), message)
-        if not given_bytes or message == error.message:
+        message = re.sub(
+            r"(?<=give at least )\d+", lambda least: f"--memory {_in_mb(int(least[0]) + more_bytes)}", error.message
+        )
+        if message == error.message:
             raise
+        if left_bytes and given_bytes:
+            given = f"--memory {format_exact_size(given_bytes)}"
+            message = message.replace(f"{count_text(left_bytes, 'byte')} of memory", given)
         raise BadInputError(message, error.details) from error
+
+
+def _in_mb(size: int) -> str:
+    return f"{-(-size // 1_000_000)}MB"
 
 
 def _anonymous_bytes() -> int | None:

@@ -1,4 +1,4 @@
-"""Keys of records of fixed size: a range of bytes, and how it compares."""
+"""Keys of fixed-size records: a range of bytes, and how it compares."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FORM: Final = "OFFSET:SIZE[:bytes|fold|natural|int|num|float][:desc], or OFFSET
 
 
 def is_record_key(text: str) -> bool:
-    """Whether a key is one of records: it begins with a number and a colon."""
+    """Return whether a key is a record key: it begins with a number and a colon."""
     return re.match(r"[0-9]+:", text) is not None
 
 
 def parse_record_key(text: str, *, record_bytes: int) -> Key:
-    """Return the key `OFFSET:SIZE[:KIND][:asc|desc]`; the size may be left out where the kind says it.
+    """Return the key `OFFSET:SIZE[:KIND][:asc|desc]`; the size may be left out where the kind implies it.
 
     KIND is bytes, fold, natural, or int, num and float in digits; or u, i, f with its bits and le or be, as u64le: a
     binary number. Of binary floats NaN is the greatest, and -0.0 equals 0.0. Raises BadInputError.
@@ -43,12 +43,12 @@ def parse_record_key(text: str, *, record_bytes: int) -> Key:
 
 
 def bytes_key(*, offset: int, size: int, record_bytes: int) -> Key:
-    """Return the key that --key-offset and --key-size say. Raises BadInputError."""
+    """Return the key given by --key-offset and --key-size. Raises BadInputError."""
     return parse_record_key(f"{offset}:{size}", record_bytes=record_bytes)
 
 
 def _form(words: list[str], text: str) -> tuple[str, str]:
-    """Return the kind, and the letters that the core has for it and the direction."""
+    """Return the kind, and the core's letters for it and the direction."""
     kinds = [word for word in words if word not in _DIRECTIONS]
     directions = [word for word in words if word in _DIRECTIONS]
     if len(kinds) > 1 or len(directions) > 1:

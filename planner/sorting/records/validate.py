@@ -1,4 +1,4 @@
-"""Validation as valsort does it: records, order, duplicate keys, and the 128-bit sum of the records' CRC-32."""
+"""Validation in the manner of valsort: records, order, duplicate keys, and the 128-bit sum of the records' CRC-32."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from planner.native import Progress, core, core_errors, run_interruptible
 StrPath = str | os.PathLike[str]
 
 LARGEST_SUMMARY_BYTES = 1 << 26
-"""A summary holds two records and 84 bytes; anything larger is no summary."""
+"""Size limit: a summary holds two records and 84 bytes, so anything larger is not a summary."""
 
 
 @dataclass(frozen=True)
 class ValidationReport:
-    """Of one or more parts read in order, seams included; `records` are lines if lines were validated.
+    """Result for one or more parts read in order, seams included; `records` are lines if lines were validated.
 
     `first_unordered` counts from 0; `duplicates` are records with their predecessor's key; `checksum` is in lower-case
     hex, as valsort prints it, and does not depend on the order.
@@ -40,7 +40,7 @@ class ValidationReport:
 
     @property
     def first_number(self) -> int | None:
-        """The first record out of order, counted from 1 as `planner sort --check` counts."""
+        """The first record out of order, counted from 1 as in `planner sort --check`."""
         return None if self.first_unordered is None else self.first_unordered + 1
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def validate_files(
     summary: StrPath | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
-    """Validate files as consecutive parts of one output; keep what was found in the file `summary` if it is named.
+    """Validate files as consecutive parts of one output; store the result in the file `summary` if it is given.
 
     Raises BadInputError for half a record or an impossible format, IoFailureError for a file that cannot be read,
     InterruptedRunError when cancelled.
@@ -137,10 +137,10 @@ def validate_line_files(
 
 
 def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
-    """Join the summaries that `validate_files` kept, in order, checking across the seams.
+    """Join the summaries that `validate_files` stored, in order, checking across the seams.
 
-    Raises BadInputError for a file that is no summary or of another record format, IoFailureError for one that cannot
-    be read.
+    Raises BadInputError for a file that is not a summary or has another record format, IoFailureError for one that
+    cannot be read.
     """
     with core_errors():
         return _report(_summarize_all(_read_summary, [os.fspath(path) for path in _require_paths(paths)]))

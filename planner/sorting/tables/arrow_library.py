@@ -1,7 +1,8 @@
-"""pyarrow, which is loaded when it is first needed."""
+"""pyarrow, loaded on first use."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,15 +12,20 @@ from planner.extras import optional
 
 
 def arrow(module: str = "pyarrow") -> Any:
-    """Return pyarrow or a module of it. Raises PlannerError that says what installs it."""
+    """Return pyarrow or a module of it. Raises PlannerError that explains how to install it."""
     return optional(module, extra="arrow", purpose="sorting Arrow tables and Parquet")
+
+
+def opened(path: str) -> Any:
+    """Open a file as pyarrow's `OSFile`, as a name that is a `str` must be UTF-8 there. Raises OSError."""
+    return arrow().OSFile(os.fsencode(path))
 
 
 @contextmanager
 def arrow_errors(what: str) -> Iterator[None]:
-    """Turn what pyarrow raises into BadInputError that names what was worked on; some of it has no class of ours.
+    """Turn pyarrow's errors, some of which have no class of their own, into BadInputError that names `what`.
 
-    An OSError that has a number is the system's, and is left as it is.
+    An OSError with a number is the system's, and is left as it is.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Rows of record batches packed one behind the other by the sort core, so that to take a row is to read one place.
+"""Rows of record batches that the sort core stores contiguously, so that taking a row reads one place in memory.
 
-What has values of one size or is text is packed while it is still in the cache. Columns of keys are kept beside that
-until the order is known. Other columns (dictionaries, lists, structs, views) are kept, too, and pyarrow takes them.
+Fixed-size values and text are packed while still in the cache. Key columns are also kept separately until the order is
+known. Other columns (dictionaries, lists, structs, views) are kept unpacked, and pyarrow takes their values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROOM: Final = 17, 16
 
 
 class PackedBatch(NamedTuple):
-    """Rows that are packed, and the columns of them that are left as they were."""
+    """Packed rows, and their columns that are left unpacked."""
 
     packed: Any
     unpacked: Any
@@ -30,7 +30,7 @@ class PackedBatch(NamedTuple):
 
 
 class Packing:
-    """How the rows of a schema are packed; several threads may pack at once."""
+    """Packing of the rows of a schema; several threads may pack at once."""
 
     def __init__(self, schema: Any, keys: Sequence[ColumnKey]) -> None:
         self.schema = schema
@@ -38,7 +38,7 @@ class Packing:
         others = set(range(len(schema))).difference(self.columns)
         self.unpacked = sorted(others.union(key.column for key in keys))
         self.keys = [key._replace(column=self.unpacked.index(key.column)) for key in keys]
-        """The keys as columns of what is not packed."""
+        """The keys, as columns of the unpacked part."""
         kinds = [_kind(schema.field(number).type) for number in self.columns]
         self._packer = core.RowPacker(kinds) if kinds else None
 
@@ -56,7 +56,7 @@ class Packing:
 
 
 class PackedTable:
-    """The rows of packed batches, numbered through."""
+    """The rows of packed batches, numbered consecutively."""
 
     def __init__(self, batches: Sequence[PackedBatch], packing: Packing) -> None:
         schema = self._schema = packing.schema
@@ -74,7 +74,7 @@ class PackedTable:
         }
 
     def at(self, rows: Any) -> Any:
-        """Return a table of these rows, numbers of 32 bits in a numpy array."""
+        """Return a table of these rows, given as 32-bit numbers in a numpy array."""
         if not self._columns:
             return self._with_others([], rows)
         made = [column.allocate(len(rows)) for column in self._columns]
@@ -93,7 +93,7 @@ class PackedTable:
         return self._with_others(arrays, rows)
 
     def _with_others(self, arrays: list[Any], rows: Any) -> Any:
-        """Return a table; `arrays` are the columns that were packed, in their order."""
+        """Return a table; `arrays` are the packed columns in order."""
         packed = iter(arrays)
         columns = [
             self._others[number].take(rows) if number in self._others else next(packed)
@@ -103,7 +103,7 @@ class PackedTable:
 
 
 class _Column:
-    """A packed column, and the buffers that its values are taken into."""
+    """A packed column, and the buffers into which its values are copied."""
 
     def __init__(self, value_type: Any, has_nulls: Sequence[bool], text_bytes_per_row: float) -> None:
         self._type, self._has_nulls = value_type, any(has_nulls)
@@ -112,7 +112,7 @@ class _Column:
         self.most_text_bytes = MOST_OFFSET[self._offset_bytes or 8]
 
     def allocate(self, rows: int) -> tuple[Any, Any, Any]:
-        """Return buffers for so many rows: of validity, if there may be nulls, of values or offsets, and of texts."""
+        """Return buffers for `rows` rows: validity if there may be nulls, values or offsets, and texts."""
         new, bits = arrow().allocate_buffer, -(-rows // 8)
         validity = new(bits) if self._has_nulls else None
         if not self._offset_bytes:
@@ -122,7 +122,7 @@ class _Column:
         return validity, new((rows + 1) * self._offset_bytes), texts
 
     def array(self, rows: int, buffers: tuple[Any, Any, Any], text_bytes: int) -> Any:
-        """Return the array that filled buffers are."""
+        """Return the array made of filled buffers."""
         validity, values, texts = buffers
         parts = [validity, values] if texts is None else [validity, values, texts.slice(0, text_bytes)]
         return arrow().Array.from_buffers(self._type, rows, parts)
@@ -136,7 +136,7 @@ def _kind(value_type: Any) -> tuple[str, int]:
 
 
 def _input(values: Any) -> tuple[Any, int, Any, int, Any]:
-    """Return what the sort core takes of an array: validity, values, offsets or bits, and texts."""
+    """Return the sort core's input for an array: validity, values, offsets or bits, and texts."""
     validity, data, *texts = values.buffers()
     if not values.null_count:
         validity = None

@@ -20,14 +20,14 @@ from planner.sorting.tables.parquet_rows import (
     decoded_bytes,
     keys_of,
     largest_group_bytes,
+    prefetch_rows,
     read_footer,
     read_footers,
-    rows_ahead,
     rows_of,
 )
 from planner.sorting.tables.table import sorted_batches
 from planner.sorting.tables.table_keys import ColumnKey
-from planner.sorting.tables.table_order import bytes_beside_row
+from planner.sorting.tables.table_order import extra_bytes_per_row
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.tables.table_runs import (
     Runs,
@@ -35,7 +35,7 @@ from planner.sorting.tables.table_runs import (
     drop_repeats,
     first_disorder,
     in_order,
-    make_ahead,
+    prefetch_tables,
     take_first,
 )
 
@@ -43,30 +43,30 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _LIBRARY_BYTES: Final = 224 << 20
-"""What Python, pyarrow and the threads of both take, however few rows there are."""
+"""Memory that Python, pyarrow and the threads of both take, however few rows there are."""
 _LEAST_BYTES: Final = 320 << 20
 _MOST_RUN_BYTES: Final = 1 << 36
-"""So few that the rows, with what their order takes, can be numbered with 32 bits."""
+"""Limit at which the rows, with the memory for their order, can still be numbered with 32 bits."""
 _MOST_IN_ONE_BYTES: Final = 1 << 30
-"""Of columns that are put in one piece, whose offsets may have 32 bits."""
+"""Limit for columns that are joined into one piece, whose offsets may have 32 bits."""
 _PIECES: Final = 14
-"""That part of the memory is for a piece of every run that is merged. As much again is loaded, sorted and written."""
+"""This fraction of the memory holds a piece of every merged run. As much again is loaded, sorted and written."""
 _LEAST_PIECE_BYTES: Final = 1 << 18
 _MOST_TAKEN_BYTES: Final = 1 << 23
-"""Where nothing is merged: so few that a row group is ready when the one before it is written."""
+"""Limit without a merge: small enough that a row group is ready when the one before it is written."""
 _AHEAD: Final = 16
-"""That part of the memory may hold rows that are decoded and not taken yet."""
+"""Rows decoded but not yet taken may take this fraction of the memory."""
 _ENCODED: Final = 8
-"""That part of the memory may hold the row group of each thread that encodes one."""
+"""Row groups being encoded, of all threads together, may take this fraction of the memory."""
 _PAGE_COPIES: Final = 2
-"""A page is in memory as it is stored, decompressed and decoded."""
+"""A page is in memory as stored, decompressed and decoded."""
 _THREAD_BYTES: Final = 1 << 25
-"""What a thread that decodes takes for pages of all columns."""
+"""Memory of a decoding thread for pages of all columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParquetJob:
-    """Files with equal schemas, and how they are sorted into one; keys are `COLUMN[:asc|desc][:first|last]`."""
+    """Files with equal schemas, and how to sort them into one; keys are `COLUMN[:asc|desc][:first|last]`."""
 
     inputs: tuple[str, ...]
     output: str
@@ -78,14 +78,14 @@ class ParquetJob:
     temp_dirs: tuple[str, ...]
     replaces: bool = True
     fills: bool = False
-    """Whether columns that not all inputs have are null where they are missing."""
+    """True if columns missing in some inputs are null there."""
     folders: tuple[Mapping[str, str | None], ...] = ()
-    """Of each input, what its folders say of columns."""
+    """Columns from the folders of each input."""
 
 
 @dataclass(frozen=True)
 class ParquetReport:
-    """What was written, in so many rows; `runs` is 0 if memory held all at once."""
+    """Rows written, runs and bytes spilled; `runs` is 0 if memory held all rows at once."""
 
     rows: int
     runs: int
@@ -95,8 +95,8 @@ class ParquetReport:
 def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
 
-    Raises BadInputError for a key, for schemas that differ, for what is no Parquet and for less
-    than 320 MiB of memory; IoFailureError.
+    Raises BadInputError for an invalid key, for schemas that differ, for files that are not Parquet and for less than
+    320 MiB of memory; IoFailureError.
     """
     free_bytes_of(job.memory_bytes)
     with core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
@@ -111,13 +111,13 @@ def sort_row_groups(
     *,
     style: ParquetStyle,
 ) -> ParquetReport:
-    """Sort files as far as their metadata list row groups, in place of the job's, into one of a style."""
+    """Sort the row groups listed in the files' metadata, instead of the job's inputs, into one file of a style."""
     with core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
         return _Sort(job, progress, inputs=inputs, keys=keys, style=style).run()
 
 
 def free_bytes_of(memory_bytes: int) -> int:
-    """Return what of the memory is for rows. Raises BadInputError where it is too little."""
+    """Return the part of the memory that is left for rows. Raises BadInputError if there is too little."""
     if memory_bytes < _LEAST_BYTES:
         raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
     return memory_bytes - _LIBRARY_BYTES
@@ -126,7 +126,7 @@ def free_bytes_of(memory_bytes: int) -> int:
 def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
     """Return the number, from 1, and the key values of the first row that is out of order.
 
-    With `unique` rows with equal keys are out of order, too. Raises BadInputError.
+    With `unique`, rows with equal keys are out of order, too. Raises BadInputError.
     """
     with core_errors(), arrow_errors(f"cannot check {path}: pyarrow says"):
         source = read_footer(path)
@@ -136,7 +136,7 @@ def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Pro
 
 
 class _NamedOutput(FileIO):
-    """A descriptor that is written to, whose errors name a path."""
+    """An output descriptor whose errors name a path."""
 
     def __init__(self, descriptor: int, path: str) -> None:
         super().__init__(descriptor, "wb", closefd=False)
@@ -178,9 +178,9 @@ class _Sort:
         self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
 
     def _share_pages(self) -> tuple[int, int]:
-        """Return how many threads decode, and what their pages take beyond what any pages do.
+        """Return the number of decoding threads, and the memory for their pages beyond the usual share.
 
-        Raises BadInputError where even those of one are too long.
+        Raises BadInputError if the pages are too long even for one thread.
         """
         pages = [source.pages.longest for source in self._inputs]
         of_thread = max(_PAGE_COPIES * (sum(pages) if self._job.merge else max(pages)), _THREAD_BYTES)
@@ -218,9 +218,9 @@ class _Sort:
         return in_order(rows_of(source, self._progress), self._keys, path=source.path)
 
     def _make_runs(self) -> Tables:
-        """Sort as much as memory holds at a time. Returns the only run, if there is but one."""
+        """Sort as much as memory holds at a time. Returns the run if there is only one."""
         schema = self._first.schema
-        beside_row = bytes_beside_row([schema.field(key.column).type for key in self._keys])
+        beside_row = extra_bytes_per_row([schema.field(key.column).type for key in self._keys])
         packing = Packing(schema, self._keys)
         in_one_piece = self._put_in_one_piece(packing)
         waiting: list[PackedBatch] = []
@@ -239,7 +239,7 @@ class _Sort:
         return iter(())
 
     def _add_run(self, batches: list[PackedBatch], packing: Packing) -> None:
-        """Write a run; the first tells by its rows how many there will be, and so how large their pieces may be."""
+        """Write a run; the rows of the first predict the number of runs, and so the size of their pieces."""
         if not len(self._runs):
             all_rows = sum(source.metadata.num_rows for source in self._inputs)
             runs = all_rows * 5 // (4 * sum(batch.num_rows for batch in batches)) + 1
@@ -248,10 +248,10 @@ class _Sort:
 
     def _decode(self, packing: Packing) -> Iterator[PackedBatch]:
         most_bytes = self._free_bytes // _AHEAD
-        return rows_ahead(self._inputs, self._progress, packing.pack, threads=self._threads, most_bytes=most_bytes)
+        return prefetch_rows(self._inputs, self._progress, packing.pack, threads=self._threads, most_bytes=most_bytes)
 
     def _put_in_one_piece(self, packing: Packing) -> list[int]:
-        """Return the columns, of those that are kept, that are there twice while a run is sorted."""
+        """Return the unpacked columns that are in memory twice while a run is sorted."""
         types = [self._first.schema.field(column).type for column in packing.unpacked]
         texts = {key.column for key in packing.keys if offset_bytes(types[key.column])}
         return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
@@ -266,7 +266,7 @@ class _Sort:
         with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:
             result = SortedFile(file, self._first.schema, style, self._keys)
             groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
-            for part in result.write(make_ahead(groups), threads=threads):
+            for part in result.write(prefetch_tables(groups), threads=threads):
                 rows += part.rows
                 self._progress.add_bytes(part.decoded_bytes)
             size = result.finish()

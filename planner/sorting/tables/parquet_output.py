@@ -1,4 +1,4 @@
-"""Writing sorted rows as Parquet: with the schema, metadata, compression and row groups that the inputs have."""
+"""Writing of sorted rows as Parquet: with the schema, metadata, compression and row groups of the inputs."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from typing import Any, Final, NamedTuple
 
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_parts import JoinedParts, leaf_elements, read_footer_struct
-from planner.sorting.tables.parquet_schemas import int96_leaves
+from planner.sorting.tables.parquet_schemas import int96_leaves, without_row_numbers
 from planner.sorting.tables.table_keys import ColumnKey
 
 MOST_GROUP_ROWS: Final = 1 << 20
 ANNOTATIONS: Final = "annotations"
-"""Of a style's details: what the footer is to say of leaves, by their paths."""
+"""Key of a style's details: annotations of leaves in the footer, by their paths."""
 _LEAST_COLUMN_BYTES: Final = 1 << 16
-"""Of a row group: smaller ones are written by one thread, as long as it takes to join their footers."""
+"""Mean bytes per column below which one thread writes a row group, as fast as the footers of parts could be joined."""
 _ENCODINGS: Final = ("BYTE_STREAM_SPLIT", "DELTA_BINARY_PACKED", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY")
 _UTC: Final = ("isAdjustedToUTC=false", "isAdjustedToUTC=true")
 _ITEM: Final = "element"
-"""Of lists, as Parquet's specification has it."""
+"""Name of list items in Parquet's specification."""
 _MOST_INTEGER_DIGITS: Final = 18
-"""Decimals with more are stored as bytes."""
+"""Decimals with more digits are stored as bytes."""
 _LEAST_PART_BYTES: Final = 1 << 22
-"""Smaller row groups are encoded several at a time: each part has a footer of its own, which takes time."""
+"""Smaller row groups are encoded several at a time: each part has its own footer, which takes time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParquetStyle:
-    """How a file is written, whatever its schema: compression in pyarrow's words, the leaves that have dictionaries
+    """Format of a written file, whatever its schema: compression in pyarrow's terms, the leaves that have dictionaries
     (None: all may), the rows of a row group, and whether decimals are integers.
 
-    `details` are further options of pyarrow's writer, which go before these.
+    `details` are further options of pyarrow's writer, which take precedence.
     """
 
     compression: str
@@ -50,7 +50,7 @@ class ParquetStyle:
 
 
 def style_of(metadata: Any, *, has_checksums: bool = False) -> ParquetStyle:
-    """Return how a file was written, from its footer; pages say whether they have checksums."""
+    """Return the style in which a file was written, from its footer; only pages show whether they have checksums."""
     groups = metadata.num_row_groups
     rows = max((metadata.row_group(i).num_rows for i in range(groups)), default=0)
     schema = metadata.schema.to_arrow_schema()
@@ -69,7 +69,7 @@ def style_of(metadata: Any, *, has_checksums: bool = False) -> ParquetStyle:
 
 
 def _annotations(metadata: Any, written: Any) -> dict[str, Any]:
-    """Return what a footer says of leaves that pyarrow writes without it, such as intervals, for `JoinedParts`."""
+    """Return a footer's annotations of leaves, such as intervals, that pyarrow does not write, for `JoinedParts`."""
     pairs = [(metadata.schema.column(number), written.column(number)) for number in range(len(written))]
     lost = [number for number, pair in enumerate(pairs) if _is_lost(*(leaf.logical_type for leaf in pair))]
     if not lost:
@@ -87,7 +87,7 @@ def _is_lost(had: Any, has: Any) -> bool:
 
 
 def _item_names(value_type: Any) -> Iterator[str]:
-    """Yield what the items of lists are called."""
+    """Yield the names of the items of lists."""
     types = arrow("pyarrow.types")
     if not types.is_nested(value_type):
         return
@@ -99,18 +99,20 @@ def _item_names(value_type: Any) -> Iterator[str]:
 
 @lru_cache(maxsize=8)
 def _written_schema(schema: Any, *, is_compliant: bool) -> Any:
-    """Return the schema that pyarrow writes; others may name groups of lists otherwise."""
+    """Return the schema that pyarrow writes; other writers may name groups of lists differently."""
     file = arrow().BufferOutputStream()
     arrow("pyarrow.parquet").ParquetWriter(file, schema, use_compliant_nested_type=is_compliant).close()
     return arrow("pyarrow.parquet").read_metadata(arrow().BufferReader(file.getvalue())).schema
 
 
 def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[ColumnKey]) -> Any:
-    """Return pyarrow's writer of a file that is sorted by keys, which its footer says.
+    """Return pyarrow's writer of a file that is sorted by keys, and marked so in its footer.
 
-    Footers cannot say the order of categories, structs and natural order, so it ends with the last key before such.
+    Footers cannot express the order of categories, structs and natural order, so the marked keys end before the first
+    such key.
     """
     parquet = arrow("pyarrow.parquet")
+    schema = without_row_numbers(schema)
     leaves = [0, *accumulate(_leaves(field.type) for field in schema)]
     said = [
         parquet.SortingColumn(leaves[key.column], key.descending, key.nulls_first)
@@ -127,7 +129,7 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
     if codecs := style.details.get("compression"):
         written = _written_schema(schema, is_compliant=options.get("use_compliant_nested_type", True))
         names = [written.column(number).path for number in range(len(written))]
-        more = [name for name in names if name not in codecs]  # of other files, or said by folders
+        more = [name for name in names if name not in codecs]  # from other files or folders
         options["compression"] = {**codecs, **dict.fromkeys(more, style.compression)}
         options["use_dictionary"] = options["use_dictionary"] is True or [*options["use_dictionary"], *more]
     known = signature(parquet.ParquetWriter.__init__).parameters  # fewer in older versions of pyarrow
@@ -138,7 +140,7 @@ def parquet_writer(file: Any, schema: Any, style: ParquetStyle, keys: Sequence[C
 
 
 def _fitting_encodings(encodings: Mapping[str, str], schema: Any) -> dict[str, str]:
-    """Return the encodings without those of integers for columns that other files made floats or long decimals."""
+    """Return the encodings without integer encodings for columns that other files made floats or long decimals."""
     types = arrow("pyarrow.types")
     widened = {
         column.name
@@ -155,14 +157,14 @@ def _is_said(key: ColumnKey, schema: Any) -> bool:
 
 
 def _leaves(value_type: Any) -> int:
-    """Return how many columns of Parquet a column of Arrow is."""
+    """Return the number of Parquet columns for an Arrow type."""
     if not arrow("pyarrow.types").is_nested(value_type):
         return 1
     return sum(_leaves(value_type.field(number).type) for number in range(value_type.num_fields))
 
 
 class SortedFile:
-    """A file that threads encode, part by part, and that one writes in order; small row groups are written by one."""
+    """A file encoded in parts by threads and written in order by one; small row groups are encoded by one thread."""
 
     def __init__(
         self,
@@ -180,7 +182,7 @@ class SortedFile:
         self._is_complete = False
 
     def write(self, groups: Iterator[Any], *, threads: int) -> Iterator[Any]:
-        """Write tables as row groups; yield the rows and decoded bytes of each part that is written."""
+        """Write tables as row groups; yield the rows and decoded bytes of each written part."""
         first = next(groups, None)
         if first is None:
             return
@@ -219,12 +221,12 @@ class SortedFile:
         return self._joined.finish()
 
     def footer(self) -> bytes:
-        """Return the footer of the parts that are written."""
+        """Return the footer of the written parts."""
         return self._joined.footer()
 
     @property
     def end(self) -> int:
-        """How many bytes of parts are written."""
+        """Number of bytes of parts written."""
         return self._joined.end
 
     def _encode(self, tables: list[Any]) -> _Part:
@@ -246,7 +248,7 @@ class SortedFile:
 
 
 class _Part(NamedTuple):
-    """A Parquet file in memory, and what is in it."""
+    """A Parquet file in memory, and its contents."""
 
     file: Any
     rows: int
@@ -254,7 +256,7 @@ class _Part(NamedTuple):
 
 
 def _begin_to_sync(file: Any, begin: int, size: int) -> None:
-    """Let the system write to the disk what must be there in the end, and go on meanwhile."""
+    """Let the system start writing a range to the disk without waiting for it."""
     file.flush()
     if hasattr(os, "posix_fadvise"):
         with suppress(OSError):  # it is only advice
@@ -262,7 +264,7 @@ def _begin_to_sync(file: Any, begin: int, size: int) -> None:
 
 
 def _stretches(tables: Iterator[Any]) -> Iterator[list[Any]]:
-    """Yield tables, small ones several at a time."""
+    """Yield lists of tables, small ones several at a time."""
     waiting: list[Any] = []
     size = 0
     for table in tables:
@@ -276,7 +278,7 @@ def _stretches(tables: Iterator[Any]) -> Iterator[list[Any]]:
 
 
 def row_groups(tables: Iterator[Any], *, rows: int, size_bytes: int) -> Iterator[Any]:
-    """Yield tables of so many rows, or bytes if those come first, of smaller and larger ones."""
+    """Yield tables of `rows` rows or `size_bytes` bytes, whichever comes first, from smaller and larger ones."""
     waiting: list[Any] = []
     have = size = 0
     for table in tables:
@@ -301,8 +303,8 @@ def _compression(metadata: Any) -> str:
 
 
 def _details(metadata: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Return what the first row group and its first page say beside compression: codecs of all leaves, encodings, page
-    index, Bloom filters, times of 96 bits, and whether Arrow's schema is kept.
+    """Return further details of the first row group and its first page: codecs of all leaves, encodings, page index,
+    Bloom filters, 96-bit times, and whether Arrow's schema is kept.
     """
     details: dict[str, Any] = {"store_schema": b"ARROW:schema" in (metadata.metadata or {})}
     if not (metadata.num_row_groups and metadata.num_columns):
@@ -328,7 +330,7 @@ def _details(metadata: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _encoding(chunk: Any) -> str | None:
-    """Return how values are encoded, where that is neither plain nor by a dictionary."""
+    """Return the encoding of values, if it is neither plain nor by a dictionary."""
     return None if chunk.has_dictionary_page else next((name for name in chunk.encodings if name in _ENCODINGS), None)
 
 
@@ -338,7 +340,7 @@ def _codec(chunk: Any) -> str:
 
 
 def _dictionaries(metadata: Any, names: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the leaves that had dictionaries, which are not worth a try elsewhere."""
+    """Return the leaves that had dictionaries; other leaves are not worth trying."""
     if not metadata.num_row_groups:
         return None
     group = metadata.row_group(0)
@@ -346,7 +348,7 @@ def _dictionaries(metadata: Any, names: Sequence[str]) -> tuple[str, ...] | None
 
 
 def _has_decimal_integers(metadata: Any) -> bool:
-    """Whether a decimal is stored as an integer, which takes less time than as bytes."""
+    """Return whether a decimal is stored as an integer, which is faster than as bytes."""
     schema = metadata.schema
     columns = [schema.column(i) for i in range(metadata.num_columns)]
     return any(column.converted_type == "DECIMAL" and column.physical_type.startswith("INT") for column in columns)

@@ -1,4 +1,4 @@
-"""Memory that decoding Parquet takes, from the headers of its pages: pyarrow has a page whole, however long it is."""
+"""Memory that decoding Parquet takes, from the headers of its pages: pyarrow holds even very long pages whole."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from planner.errors import reading
 from planner.sorting.tables.parquet_parts import Struct, read_sized_struct
 
 _TYPE, _DECODED_BYTES, _STORED_BYTES, _CHECKSUM, _DICTIONARY, _VALUES = 1, 2, 3, 4, 7, 1
-"""Fields of a page's header, and the number of values in that of a dictionary; see `parquet_parts`."""
+"""Fields of a page header, and the number of values in a dictionary page's header; see `parquet_parts`."""
 _DATA_HEADERS: Final = (5, 8)
-"""Fields of a page's header that have the number of its values first."""
+"""Fields of a page header whose first field is the number of values."""
 _DICTIONARY_PAGE: Final = 2
 _HEADER_BYTES: Final = (256, 1 << 14)
-"""A header has the least and the greatest value, too, which may be long."""
+"""Sizes of header reads: a header also has the least and the greatest value, which may be long."""
 _MOST_PAGE_BYTES: Final = 1 << 21
-"""Columns of a row group that are no longer are not looked into: pages have 1 MB, as a rule."""
+"""Columns of a row group up to this size are not examined: pages usually have 1 MB."""
 
 
 class Cell(NamedTuple):
-    """A column, the first and last of some rows, and the bytes that one of these has there at least."""
+    """A column, the first and last of some rows, and the least size in bytes of one of their values."""
 
     bytes: int
     column: str
@@ -39,8 +39,8 @@ class Cell(NamedTuple):
 
 
 class PageSizes(NamedTuple):
-    """Bytes of the longest page of each column in a row group, all together, and of a row, where values are long or
-    repeated; and the longest value that is known to be there.
+    """Bytes of the longest page of each column in a row group, summed, and of a row, where values are long or repeated;
+    and the longest value known to exist.
     """
 
     longest: int
@@ -49,7 +49,7 @@ class PageSizes(NamedTuple):
 
 
 def page_sizes(path: str, metadata: Any) -> PageSizes:
-    """Return the largest of all row groups."""
+    """Return the largest page sizes of all row groups."""
     sizes, first_row = [], 1
     with reading(path), Path(path).open("rb", buffering=0) as file:
         for number in range(metadata.num_row_groups):
@@ -67,7 +67,7 @@ def _longest(sizes: Sequence[PageSizes]) -> Cell | None:
 
 
 def has_checksums(path: str, metadata: Any) -> bool:
-    """Whether the first page has one."""
+    """Return whether the first page has a checksum."""
     if not (metadata.num_row_groups and metadata.num_columns):
         return False
     with reading(path), Path(path).open("rb", buffering=0) as file, suppress(IndexError, KeyError, ValueError):
@@ -85,7 +85,7 @@ def _of_group(file: FileIO, group: Any, schema: Any, first_row: int) -> PageSize
 
 
 class _Rows:
-    """The rows of a column's pages, one after another; of lists they are those of the row group."""
+    """The rows of a column's pages, in order; for lists, the rows of the row group."""
 
     def __init__(self, leaf: Any, group: Any, first_row: int) -> None:
         self._name = leaf.path
@@ -93,7 +93,7 @@ class _Rows:
         self._first, self._last = first_row, first_row + group.num_rows - 1
 
     def cell(self, header: Struct) -> Cell | None:
-        """Return what one value has at least, of the next page."""
+        """Return the least size of one value of the next page."""
         values = next((header[field].value[_VALUES].value for field in _DATA_HEADERS if field in header), 0)
         if not values:
             return None
@@ -104,7 +104,7 @@ class _Rows:
 
 
 def _of_chunk(file: FileIO, chunk: Any, rows: _Rows) -> PageSizes:
-    """Return the longest page of a column, what one value of its dictionary takes on average, and the longest value."""
+    """Return a column's longest page, the average size of a value of its dictionary, and its longest value."""
     size = chunk.total_uncompressed_size
     if size <= _MOST_PAGE_BYTES and not chunk.has_dictionary_page:
         return PageSizes(size, 0)
@@ -117,7 +117,7 @@ def _of_chunk(file: FileIO, chunk: Any, rows: _Rows) -> PageSizes:
                 value_bytes = header[_DECODED_BYTES].value / max(header[_DICTIONARY].value[_VALUES].value, 1)
                 if size <= _MOST_PAGE_BYTES:
                     return PageSizes(size, value_bytes)
-    except (IndexError, KeyError, ValueError):  # damaged, as pyarrow says better
+    except (IndexError, KeyError, ValueError):  # damaged; pyarrow's error is better
         return PageSizes(size, value_bytes)
     return PageSizes(longest, value_bytes, max((cell for cell in cells if cell), default=None))
 
@@ -133,7 +133,7 @@ def _headers(file: FileIO, chunk: Any) -> Iterator[Struct]:
 
 
 def _header(file: FileIO, place: int) -> tuple[Struct, int]:
-    """Return a header and its size. Raises IndexError for what is none."""
+    """Return a header and its size. Raises IndexError for an invalid one."""
     for most_bytes in _HEADER_BYTES:
         file.seek(place)
         with suppress(IndexError):

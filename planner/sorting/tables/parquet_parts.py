@@ -1,10 +1,10 @@
-"""A Parquet file out of parts that threads encode at the same time, each a file of its own with some row groups.
+"""A Parquet file assembled from parts that threads encode in parallel, each a complete file with some row groups.
 
-The pages of a part are copied as they are. Its footer says where they are, so those places are moved, and the row
-groups of all parts are listed in one footer. `format.thrift` of Apache Parquet numbers the fields.
+The pages of a part are copied as they are. Their offsets in its footer are adjusted, and the row groups of all parts
+are listed in one footer. `format.thrift` of Apache Parquet numbers the fields.
 
 Footers are in Thrift's compact protocol (doc/specs/thrift-compact-protocol.md of Apache Thrift). A struct becomes a
-dictionary of its fields by number, in their order; each keeps its type, so that it is written as it was read.
+dictionary of its fields by number, in order; each field keeps its type, so that it is written as it was read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TAIL_BYTES: Final = 8
 _FILE_SCHEMA, _FILE_ROWS, _FILE_GROUPS, _FILE_ENCRYPTION = 2, 3, 4, 8
 _ELEMENT_TYPE, _ELEMENT_LENGTH, _ELEMENT_NAME, _ELEMENT_CHILDREN = 1, 2, 4, 5
 _ELEMENT_ANNOTATIONS: Final = (6, 10)
-"""The converted and the logical type."""
+"""Fields of the converted and the logical type."""
 _GROUP_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 3, 5, 7
 _CHUNK_OFFSET, _CHUNK_METADATA, _CHUNK_OFFSET_INDEX, _CHUNK_COLUMN_INDEX = 2, 3, 4, 6
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, 14
@@ -27,13 +27,13 @@ _MOST_ORDINAL: Final = 2**15 - 1
 
 
 class JoinedParts:
-    """What of the parts has been written to a file."""
+    """The parts written to a file so far."""
 
     def __init__(
         self, file: Any, *, footer: bytes = b"", end: int = 0, annotations: Mapping[str, Struct] | None = None
     ) -> None:
-        """Go on at the `end` of what another has written, and has a footer of. Leaves get `annotations` by their paths,
-        which are what `leaf_elements` says of the leaves of another file.
+        """Continue at the `end` of an earlier write, given its footer. Leaves get `annotations` by their paths, as
+        `leaf_elements` of another file returns them.
         """
         self._file = file
         self._annotations = annotations or {}
@@ -41,10 +41,10 @@ class JoinedParts:
         self._groups: list[Struct] = list(self._footer[_FILE_GROUPS].value.values) if self._footer else []
         self._rows = self._footer[_FILE_ROWS].value if self._footer else 0
         self.end = end
-        """How many bytes have been written."""
+        """Number of bytes written."""
 
     def add(self, part: Any) -> None:
-        """Write what a part, a Parquet file in memory, has beside its footer."""
+        """Write a part, a Parquet file in memory, without its footer."""
         view = memoryview(part)
         footer_bytes = int.from_bytes(view[-_TAIL_BYTES:-4], "little")
         past = len(view) - _TAIL_BYTES - footer_bytes
@@ -62,12 +62,12 @@ class JoinedParts:
             self._groups.append(group)
 
     def finish(self) -> int:
-        """Write the footer, after one part at least; return the size of the file."""
+        """Write the footer, after at least one part; return the size of the file."""
         self._write(_with_length(self.footer()))
         return self.end
 
     def footer(self) -> bytes:
-        """Return the footer of what has been written; none before the first part."""
+        """Return the footer of the parts written; empty before the first part."""
         return b"" if self._footer is None else struct_bytes(_listing(self._footer, self._groups, rows=self._rows))
 
     def _write(self, data: Any) -> None:
@@ -75,9 +75,54 @@ class JoinedParts:
         self.end += len(data)
 
 
+def place_of_rows(metadata: Any) -> str:
+    """Return the file that has the rows which a footer lists, '' for its own: `_metadata` of Spark and Dask lists those
+    of the files beside it. Not for encrypted columns.
+    """
+    has_rows = metadata.num_row_groups and metadata.num_columns
+    return str(metadata.row_group(0).column(0).file_path or "") if has_rows else ""
+
+
+_JOINT: Final = b"PAR1PAR1"
+_STRETCH_BYTES: Final = 1 << 20
+
+
+def follows_another_file(file: Any, metadata: Any) -> bool:
+    """Return whether an open file is several, one after the other, as `cat` joins them. The footer is then that of the
+    last, and its places lie in the first: pyarrow reads those rows if both are laid out alike. Not for encrypted
+    columns.
+
+    Between the end of what such a footer lists and its own place lies at least as much again, and a joint.
+    """
+    tail = file.seek(-_TAIL_BYTES, SEEK_END)
+    footer = tail - int.from_bytes(file.read(4), "little")
+    end = max([len(_MAGIC), *map(_end_of_chunk, _last_chunks(metadata))])
+    last = footer - end + len(_MAGIC)
+    file.seek(end)
+    before = b""
+    for place in range(end, last, _STRETCH_BYTES):
+        stretch = before + file.read(min(_STRETCH_BYTES, last - place))
+        if _JOINT in stretch:
+            return True
+        before = stretch[1 - len(_JOINT) :]
+    return False
+
+
+def _last_chunks(metadata: Any) -> Iterator[Any]:
+    """Yield the column chunks of the last row group, which mostly lie behind all others."""
+    if metadata.num_row_groups:
+        group = metadata.row_group(metadata.num_row_groups - 1)
+        yield from map(group.column, range(metadata.num_columns))
+
+
+def _end_of_chunk(chunk: Any) -> int:
+    begins = [place for place in (chunk.dictionary_page_offset, chunk.data_page_offset) if place]
+    return int(min(begins, default=0) + chunk.total_compressed_size)
+
+
 def has_encrypted_columns(file: Any, metadata: Any) -> bool:
-    """Whether columns of an open file are encrypted though its footer is not: asked for these, pyarrow ends the
-    process. A signature follows such a footer.
+    """Return whether columns of an open file are encrypted though its footer is not: reading them would make pyarrow
+    end the process. A signature follows such a footer.
     """
     file.seek(-_TAIL_BYTES, SEEK_END)
     size = int.from_bytes(file.read(4), "little")
@@ -94,7 +139,7 @@ def read_footer_struct(file: bytes) -> Struct:
 
 
 def leaf_elements(footer: Struct) -> list[tuple[str, Struct]]:
-    """Return the paths of leaves, and what a footer says of them."""
+    """Return the paths of leaves, with their elements in a footer."""
     elements = iter(footer[_FILE_SCHEMA].value.values)
 
     def leaves(element: Struct, path: tuple[str, ...]) -> Iterator[tuple[str, Struct]]:
@@ -109,7 +154,7 @@ def leaf_elements(footer: Struct) -> list[tuple[str, Struct]]:
 
 
 def _annotate(element: Struct, other: Struct) -> None:
-    """Give a leaf the annotations of another one, if that is stored in the same way."""
+    """Give a leaf the annotations of another one, if both are stored in the same way."""
     if any(element.get(field) != other.get(field) for field in (_ELEMENT_TYPE, _ELEMENT_LENGTH)):
         return
     said = {field: other[field] for field in _ELEMENT_ANNOTATIONS if field in other}
@@ -119,13 +164,13 @@ def _annotate(element: Struct, other: Struct) -> None:
 
 
 class FileFooter:
-    """The footer of a Parquet file, which may also have no rows."""
+    """The footer of a Parquet file, which may have no rows."""
 
     def __init__(self, file: bytes) -> None:
         self._footer = read_footer_struct(file)
 
     def with_groups(self, numbers: Sequence[int]) -> bytes:
-        """Return a file that has no rows and says that it has some of the row groups, where they lie."""
+        """Return a file without rows whose footer lists some of the row groups at their original offsets."""
         groups = [self._footer[_FILE_GROUPS].value.values[number] for number in numbers]
         rows = sum(group[_GROUP_ROWS].value for group in groups)
         return _MAGIC + _with_length(struct_bytes(_listing(self._footer, groups, rows=rows)))
@@ -155,7 +200,7 @@ def _move_group(group: Struct, moved_by: int, *, ordinal: int) -> None:
 
 
 def _move(struct: Struct, field: int, moved_by: int) -> None:
-    """Move a place in the file; there is none at 0, where the magic bytes are."""
+    """Shift an offset in the file; 0 means there is none, as the magic bytes are at 0."""
     if field in struct and struct[field].value > 0:
         struct[field] = struct[field]._replace(value=struct[field].value + moved_by)
 
@@ -169,7 +214,7 @@ _BINARY: Final = 8
 _LISTS: Final = (9, 10)
 _STRUCT: Final = 12
 _LONG_LIST: Final = 15
-"""The lengths of lists from here on follow in a number of their own."""
+"""Lists of at least this length store it as a separate number."""
 
 
 class Field(NamedTuple):
@@ -190,18 +235,18 @@ Struct = dict[int, Field]
 
 
 def read_struct(data: bytes) -> Struct:
-    """Return the struct that `data` begins with. Raises ValueError for what is none that Parquet has."""
+    """Return the struct at the start of `data`. Raises ValueError for types that Parquet does not use."""
     return read_sized_struct(data)[0]
 
 
 def read_sized_struct(data: bytes) -> tuple[Struct, int]:
-    """Return the same, and how many bytes it has. Raises IndexError where it goes on behind the data."""
+    """Return the same, and its size in bytes. Raises IndexError where it extends beyond the data."""
     reader = _Reader(data)
     return reader.struct(), reader.at
 
 
 def struct_bytes(struct: Struct) -> bytes:
-    """Return a struct as it is stored."""
+    """Return a struct in its stored form."""
     out = bytearray()
     _write_struct(out, struct)
     return bytes(out)

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from planner.errors import BadInputError, reading
 from planner.native import Progress
-from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
-from planner.sorting.tables.parquet_parts import has_encrypted_columns
+from planner.sorting.tables.parquet_parts import follows_another_file, has_encrypted_columns, place_of_rows
 from planner.sorting.tables.parquet_schemas import (
     conforming,
     int96_leaves,
@@ -34,28 +34,28 @@ from planner.sorting.tables.table_runs import Tables
 BATCH_ROWS: Final = 1 << 14
 _BATCH_BYTES: Final = 1 << 23
 _ROW_COPIES: Final = 10
-"""How often a long row is in memory at most, as measured: pages, what pyarrow decodes, packed, taken and encoded."""
+"""Most copies of a long row in memory, as measured: pages, decoded by pyarrow, packed, taken and encoded."""
 _BESIDE_ROW_BYTES: Final = 150_000_000
-"""What Python and pyarrow take before."""
+"""Memory that Python and pyarrow take before any row."""
 
 
 @dataclass(frozen=True)
 class ParquetInput:
-    """A file by its name, and what its footer says; it is open only while it is read, as there may be thousands."""
+    """A file by its name, and its footer; it is open only while it is read, as there may be thousands."""
 
     path: str
     metadata: Any
     schema: Any
     memory_bytes: int | None = None
-    """What a row must fit into, with what sorting it takes."""
+    """Limit on the memory for a row and for sorting it."""
     least_mb: int = 0
-    """What the pages of all inputs take, so that what is advised is enough for them, too."""
+    """Memory for the pages of all inputs, so that a suggested size is enough for them, too."""
     int96_unit: str = "ns"
-    """What times that are stored in 96 bits are read in."""
+    """Unit in which 96-bit times are read."""
     folders: Mapping[str, Any] = field(default_factory=dict)
-    """Columns that the folders of a file say, with their value."""
+    """Columns from the folders of a file, with their values."""
     batch_bytes: int = _BATCH_BYTES
-    """Rows that are so long on average that fewer than `BATCH_ROWS` have these are decoded fewer at a time."""
+    """Bytes per batch: longer rows are decoded fewer than `BATCH_ROWS` at a time."""
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
@@ -70,7 +70,7 @@ class ParquetInput:
 
     @cached_property
     def _first_rows(self) -> list[int]:
-        """The number of the first row of each row group, from 1, and of one behind the last."""
+        """The number of the first row of each row group, from 1, and of the row after the last."""
         footer = self.metadata
         return list(accumulate((footer.row_group(i).num_rows for i in range(footer.num_row_groups)), initial=1))
 
@@ -80,7 +80,7 @@ class ParquetInput:
 
     @cached_property
     def pages(self) -> PageSizes:
-        """What its pages take in memory, and a row of a row group on average."""
+        """The memory for its pages and for an average row of a row group."""
         return page_sizes(self.path, self.metadata)
 
     def _require_rows_fit(self, batch: Any, first_row: int) -> None:
@@ -103,26 +103,26 @@ class ParquetInput:
         )
 
     def require_cells_fit(self) -> None:
-        """Raise BadInputError for a value whose page alone says that it is too long, before anything is read."""
+        """Raise BadInputError for a value whose page alone shows that it is too long, before anything is read."""
         cell = self.pages.cell
         if cell and self.memory_bytes is not None and memory_for_row(cell.bytes) > self.memory_bytes:
             raise self._does_not_fit(f"{cell.place} has at least", cell.bytes)
 
 
 def memory_for_row(size: int) -> int:
-    """Return what sorting a row of so many bytes takes."""
+    """Return the memory that sorting a row of `size` bytes takes."""
     return size * _ROW_COPIES + _BESIDE_ROW_BYTES
 
 
 def _dictionary_bytes(batch: Any) -> int:
-    """Return what the dictionaries of columns take, which each of their rows has whole."""
+    """Return the bytes of the dictionaries of columns, which every row taken from the batch has in full."""
     types = arrow("pyarrow.types")
     columns = (column for column in batch.columns if types.is_dictionary(column.type))
     return sum(int(column.dictionary.nbytes) for column in columns)
 
 
 def _longest_row(batch: Any) -> tuple[int, int]:
-    """Return the place and the bytes of a row that is longer than all others together, or of one that is long."""
+    """Return the position and bytes of a row that is longer than all others together, or of a long row."""
     first = 0
     while batch.num_rows > 1:
         half = batch.num_rows // 2
@@ -134,7 +134,7 @@ def _longest_row(batch: Any) -> tuple[int, int]:
 
 
 def read_footer(path: str) -> ParquetInput:
-    """Raises BadInputError for what is no Parquet, damaged or encrypted, and as `read_footers`."""
+    """Read a footer. Raises BadInputError if it is not Parquet, damaged or encrypted, and as `read_footers`."""
     return read_footers([path])[0]
 
 
@@ -145,10 +145,10 @@ def read_footers(
     fills: bool = False,
     folders: Sequence[Mapping[str, str | None]] = (),
 ) -> list[ParquetInput]:
-    """Return inputs that are read with one schema; times of 96 bits in a unit, or in that which holds them all.
+    """Return inputs read with one schema; 96-bit times in the given unit, or in the one that holds them all.
 
-    Columns that not all have are null where they are missing, if it `fills` them; the folders of each path may say
-    some. Raises BadInputError also for columns that differ, and for times of 96 bits that no unit holds.
+    With `fills`, columns missing in some files are null there; the folders of each path may add some. Raises
+    BadInputError also for columns that differ, and for 96-bit times that no unit holds.
     """
     sources = []
     for path in paths:
@@ -179,9 +179,10 @@ def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
 def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
     parquet = arrow("pyarrow.parquet")
     with reading(path), arrow_errors(f"{path} is no Parquet file, or is damaged or encrypted"):
+        content = opened(path)
         try:
             file = parquet.ParquetFile(
-                path,
+                content,
                 metadata=metadata,
                 pre_buffer=False,
                 buffer_size=1 << 20,
@@ -190,16 +191,26 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
             )
         except arrow().ArrowNotImplementedError as error:
             raise BadInputError(f"{path} has what pyarrow does not read", [str(error)]) from error
-    with reading(path), file:
+    with reading(path), content, file:
         if metadata is None:
-            _require_no_secrets(path, file.metadata)
+            _require_readable_rows(path, file.metadata)
         yield file
 
 
-def _require_no_secrets(path: str, metadata: Any) -> None:
+def _require_readable_rows(path: str, metadata: Any) -> None:
     with Path(path).open("rb") as file:
         if has_encrypted_columns(file, metadata):
             raise BadInputError(f"{path} has encrypted columns", ["decrypt it first: their keys cannot be given"])
+        if other := place_of_rows(metadata):
+            raise BadInputError(
+                f"{path} holds no rows: it lists those of other files, as {other}",
+                ["name these files, or their folder"],
+            )
+        if follows_another_file(file, metadata):
+            raise BadInputError(
+                f"{path} is several Parquet files, one after the other",
+                ["only the last of them says where its rows are, and not truly: give the files that were joined"],
+            )
 
 
 def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[ColumnKey]:
@@ -217,12 +228,12 @@ def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[Column
 
 
 def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
-    """Return about how many bytes the rows of all files take in memory, as their metadata have it."""
+    """Return the approximate bytes of the rows of all files in memory, from their metadata."""
     return sum(_group_bytes(inputs))
 
 
 def largest_group_bytes(inputs: Sequence[ParquetInput]) -> int:
-    """Return about how many bytes the rows of the largest row group take in memory, 1 at least."""
+    """Return the approximate bytes of the rows of the largest row group in memory, at least 1."""
     return max([1, *_group_bytes(inputs)])
 
 
@@ -232,13 +243,13 @@ def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
 
 
 def rows_of(source: ParquetInput, progress: Progress) -> Tables:
-    """Yield the rows of a file; what is decoded counts as progress. Raises KeyboardInterrupt if cancelled."""
+    """Yield the rows of a file; decoded rows count as progress. Raises KeyboardInterrupt if cancelled."""
     for batch in source.batches():
         _count(batch, progress)
         yield arrow().Table.from_batches([batch])
 
 
-def rows_ahead(
+def prefetch_rows(
     inputs: Sequence[ParquetInput],
     progress: Progress,
     prepare: Callable[[Any], Iterable[Any]],
@@ -246,9 +257,9 @@ def rows_ahead(
     threads: int,
     most_bytes: int,
 ) -> Iterator[Any]:
-    """Yield what `prepare` makes of the batches of all files in turn, while threads decode and prepare the next ones.
+    """Yield the results of `prepare` for the batches of all files in order, while threads decode and prepare the next.
 
-    What is ready takes about `most_bytes`, and a batch of each thread more. One thread is always there. Raises
+    Ready results take about `most_bytes`, plus a batch for each thread. At least one thread runs. Raises
     KeyboardInterrupt if cancelled.
     """
     groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
@@ -269,9 +280,9 @@ _Group = tuple[ParquetInput, int]
 
 
 class _Ready:
-    """Batches of row groups, which threads put in and one takes out in order.
+    """Batches of row groups that threads put in and one consumer takes out in order.
 
-    A thread waits if too much is ready, unless its group is the one that is taken: so one always goes on.
+    A thread waits if too much is ready, unless the consumer is at its group: so one thread can always continue.
     """
 
     def __init__(self, groups: int, most_bytes: int) -> None:
@@ -282,7 +293,7 @@ class _Ready:
         self._is_stopped = False
 
     def fill(self, groups: Sequence[_Group], prepare: Callable[[Any], Iterable[Any]], *, side_by_side: bool) -> None:
-        """Decode the groups that no other thread has begun, their columns side by side if there are few groups."""
+        """Decode the groups that no other thread has begun, their columns in parallel if there are few groups."""
         while (number := self._next()) is not None:
             end: BaseException | None = None
             try:
@@ -291,7 +302,7 @@ class _Ready:
                 for prepared in (part for batch in batches for part in prepare(batch)):
                     if not self._put(number, prepared):
                         return
-            except BaseException as error:  # which is for the one who takes
+            except BaseException as error:  # raised in the consumer
                 end = error
             with self._changed:
                 self._batches[number].append(end)
@@ -317,7 +328,7 @@ class _Ready:
             return not self._is_stopped
 
     def batches(self) -> Iterator[Any]:
-        """Yield all in order; raise what a thread that decoded raised."""
+        """Yield all batches in order; raise any error of a decoding thread."""
         for number, waiting in enumerate(self._batches):
             with self._changed:
                 self._taken = number
@@ -336,7 +347,7 @@ class _Ready:
             return batch
 
     def stop(self) -> None:
-        """Make all threads end."""
+        """Stop all threads."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()

@@ -1,13 +1,14 @@
-"""Common schema of Parquet files that are sorted into one: columns by their names, whatever their writers' hints.
+"""Common schema of Parquet files sorted into one: columns matched by name, regardless of their writers' hints.
 
-Arrow keeps hints beside a Parquet schema, which say whether text has long offsets, is a view or has a dictionary. They
-are no part of what the file holds, and neither is the order of columns. Numbers of unlike width become those of the
-type that holds both, as DuckDB and pyarrow have it; times of unlike units likewise. Times of 96 bits, as Spark and
-Impala write them, say no unit: pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
+Arrow adds hints to a Parquet schema: whether text has long offsets, is a view or has a dictionary. They are not part of
+the file's contents, and neither is the order of columns. Numbers of different widths get the type that holds both, as
+in DuckDB and pyarrow; times of different units likewise. 96-bit times, as Spark and Impala write them, have no unit:
+pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -15,20 +16,34 @@ import numpy as np
 
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.geo_metadata import united_geo
 from planner.sorting.tables.table_keys import has_categories
 
 _PER_MICROSECOND: Final = 1000
 _MOST_MICROSECONDS: Final = (2**63 - 1) // _PER_MICROSECOND
-"""So many are counted in nanoseconds, too."""
+"""Greatest number of microseconds that nanoseconds can also represent."""
 _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Of the longest integer of so many bits."""
+"""Digits of the longest integer, by its size in bits."""
+
+
+def without_row_numbers(schema: Any) -> Any:
+    """Return the schema without a RangeIndex of pandas: no column holds it, and it would label sorted rows by place."""
+    try:
+        of_pandas = {**schema.pandas_metadata}
+        columns = [label for label in of_pandas["index_columns"] if not isinstance(label, dict)]
+    except (ValueError, TypeError, KeyError):  # nothing that pandas wrote
+        return schema
+    if columns == of_pandas["index_columns"]:
+        return schema
+    metadata = json.dumps(of_pandas | {"index_columns": columns}).encode()
+    return schema.with_metadata({**schema.metadata, b"pandas": metadata})
 
 
 def united_schema(schemas: Sequence[Any], names: Sequence[str], *, fills: bool = False) -> Any:
-    """Return the schema that files of these names are read with: the first one's, if all are alike.
+    """Return the schema for reading files of these names: the first one's, if all are alike.
 
-    Raises BadInputError for columns with values of another type, and, unless it `fills` them with nulls, for columns
-    that another file has not.
+    Raises BadInputError for columns whose types do not match, and, unless it `fills` them with nulls, for columns
+    missing in another file.
     """
     united = first = schemas[0]
     for schema, path in zip(schemas[1:], names[1:], strict=True):
@@ -47,7 +62,8 @@ def united_schema(schemas: Sequence[Any], names: Sequence[str], *, fills: bool =
             raise BadInputError(_differ(path, names[0]), lines)
         more = [field.with_nullable(True) for field in schema if field.name not in united.names]
         united = arrow().schema([*fields, *more], metadata=first.metadata)
-    return united
+    geo = united_geo([(schema.metadata or {}).get(b"geo") for schema in schemas], names)
+    return united if geo is None else united.with_metadata({**united.metadata, b"geo": geo})
 
 
 def _differ(name: str, first: str) -> str:
@@ -60,7 +76,7 @@ def _names_that_differ(schema: Any, first: Any) -> list[str]:
 
 
 def _united(one: Any, other: Any) -> Any:
-    """Return a field that holds the values of both; None where they differ by more than hints."""
+    """Return a field that holds the values of both; None if they differ by more than hints."""
     nullable = one.nullable or other.nullable
     if one.type == other.type:
         return one.with_nullable(nullable)
@@ -69,9 +85,9 @@ def _united(one: Any, other: Any) -> Any:
 
 
 def _wider_type(one: Any, other: Any) -> Any:
-    """Return the type that holds the values of both; None where there is none.
+    """Return the type that holds the values of both; None if there is none.
 
-    A column without a value may have the type of nulls, as pandas writes it. Times get the finer unit.
+    A column without values may have the null type, as pandas writes it. Times get the finer unit.
     """
     library, types = arrow(), arrow("pyarrow.types")
     both = (one, other)
@@ -93,9 +109,9 @@ def _wider_type(one: Any, other: Any) -> Any:
 
 
 def _wider_number(one: Any, other: Any) -> Any:
-    """Return the type that holds the numbers of both; None for other types, and for decimals beside floats.
+    """Return the type that holds the numbers of both; None for other types, and for decimals with floats.
 
-    A value that the type cannot hold, as integers beyond 2**53 beside doubles, is refused when it is read.
+    A value that the type cannot hold, such as an integer beyond 2**53 with doubles, is refused when it is read.
     """
     types = arrow("pyarrow.types")
     both = (one, other)
@@ -103,7 +119,7 @@ def _wider_number(one: Any, other: Any) -> Any:
     are_numbers = all(types.is_integer(each) or types.is_floating(each) or types.is_decimal(each) for each in both)
     if not are_numbers or (floats and decimals):
         return None
-    if decimals and any(map(types.is_integer, both)):  # pyarrow wants room for all integers of a type
+    if decimals and any(map(types.is_integer, both)):  # pyarrow requires room for all integers of a type
         both = tuple(each if types.is_decimal(each) else arrow().decimal128(_DIGITS[each.bit_width]) for each in both)
     return _unified(*both)
 
@@ -113,7 +129,7 @@ def _unified(one: Any, other: Any) -> Any:
     schemas = [library.schema([("value", each)]) for each in (one, other)]
     try:
         return library.unify_schemas(schemas, promote_options="permissive").field("value").type
-    except (library.ArrowInvalid, library.ArrowTypeError):  # more digits than decimals have, or only one has a zone
+    except (library.ArrowInvalid, library.ArrowTypeError):  # too many digits for a decimal, or only one has a zone
         return None
 
 
@@ -127,7 +143,7 @@ def _plain_type(value_type: Any) -> Any:
     if types.is_large_binary(value_type) or types.is_binary_view(value_type):
         return library.binary()
     if types.is_timestamp(value_type) and value_type.tz is not None:
-        return library.timestamp(value_type.unit, "UTC")  # Parquet holds instants, and no zone
+        return library.timestamp(value_type.unit, "UTC")  # Parquet stores instants without a zone
     if types.is_list(value_type) or types.is_large_list(value_type):
         return library.list_(_plain_type(value_type.value_type))
     if types.is_struct(value_type):
@@ -136,7 +152,7 @@ def _plain_type(value_type: Any) -> Any:
 
 
 def with_folders(schema: Any, columns: Mapping[str, Any]) -> Any:
-    """Return a schema with the columns that folders add to a file which has them not."""
+    """Return a schema with the columns from folders that the file lacks."""
     for name, value in columns.items():
         if name not in schema.names:
             schema = schema.append(arrow().field(name, value.type))
@@ -146,10 +162,10 @@ def with_folders(schema: Any, columns: Mapping[str, Any]) -> Any:
 def conforming(
     schema: Any, wanted: Any, columns: Mapping[str, Any] | None = None, *, path: str
 ) -> Callable[[Any], Any]:
-    """Return what makes record batches of one file's schema those of another that unites it with others.
+    """Return a function that converts record batches of one file's schema to the united schema.
 
-    What is not in a batch is one of the `columns` that folders add, else null. It raises BadInputError for a number
-    that the other type does not hold.
+    Columns missing in a batch come from the `columns` that folders add, else they are null. The function raises
+    BadInputError for a number that the other type does not hold.
     """
     if schema.equals(wanted):
         return lambda batch: batch
@@ -181,8 +197,8 @@ def _converted(column: Any, field: Any, path: str) -> Any:
 
 
 def require_no_interval(column: str, intervals: Sequence[str]) -> None:
-    """Raise BadInputError for a key that is one of the intervals or has one: pyarrow reads them as bytes, which are in
-    no order of theirs.
+    """Raise BadInputError for a key that is or contains an interval: pyarrow reads intervals as bytes, which do not
+    sort in the order of the intervals.
     """
     for leaf in intervals:
         if f"{leaf}.".startswith(f"{column}."):
@@ -196,15 +212,15 @@ def interval_leaves(metadata: Any) -> list[str]:
 
 
 def int96_leaves(metadata: Any) -> list[str]:
-    """Return the leaves that hold times of 96 bits."""
+    """Return the leaves that hold 96-bit times."""
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
     return [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
 
 
 def int96_unit(files: Mapping[str, Callable[[str], Iterable[Any]]]) -> str:
-    """Return `ns` where that holds all times of 96 bits, else `us`; each file is read in either, in batches.
+    """Return `ns` if it holds all 96-bit times, else `us`; each file is read in either unit, in batches.
 
-    Raises BadInputError that names the file with which neither holds all.
+    Raises BadInputError that names the file at which neither unit holds all.
     """
     is_far = is_fine = False
     for path, batches in files.items():
@@ -219,12 +235,12 @@ def int96_unit(files: Mapping[str, Callable[[str], Iterable[Any]]]) -> str:
 
 
 def int96_needs(batches: Callable[[str], Iterable[Any]]) -> tuple[bool, bool]:
-    """Return whether times are beyond what nanoseconds can say, and whether they are finer than microseconds."""
+    """Return whether times are outside the range of nanoseconds, and whether they are finer than microseconds."""
     is_far = is_fine = False
     for in_ns, in_us in zip(batches("ns"), batches("us"), strict=True):
         for nanoseconds, microseconds in zip(_times(in_ns), _times(in_us), strict=True):
             is_far |= bool((np.abs(microseconds) > _MOST_MICROSECONDS).any())
-            is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both wrap round alike
+            is_fine |= bool((microseconds * _PER_MICROSECOND != nanoseconds).any())  # both overflow alike
     return is_far, is_fine
 
 

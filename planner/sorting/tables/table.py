@@ -1,4 +1,4 @@
-"""Sorting Arrow tables in memory, and what the sort of Parquet files shares with it."""
+"""Sorting of Arrow tables in memory, and code shared with the sort of Parquet files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from planner.errors import BadInputError
 from planner.native import core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, PackedTable, Packing
+from planner.sorting.tables.parquet_schemas import without_row_numbers
 from planner.sorting.tables.table_keys import ColumnKey, key_columns, parse_table_keys, with_categories
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_rows import MOST_ROWS, TableRows
 
 
 def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
-    """Return the rows of `table` in order, as a `pyarrow.Table` with the same schema and metadata.
+    """Return the rows of `table` in order, as a `pyarrow.Table` with the same schema and metadata. Only a RangeIndex of
+    pandas is numbered again, as with `ignore_index=True`, because no column holds it.
 
     `table` is anything that exports an Arrow stream (`__arrow_c_stream__`): tables of pyarrow, Polars, DuckDB and
     pandas among others, mostly without a copy. A key is `COLUMN[:asc|desc][:first|last]`. Equal rows keep their order.
@@ -25,16 +27,17 @@ def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
     >>> sort_table({"a": [2, None, 1]}, keys="a:desc").column("a").to_pylist()
     [2, 1, None]
 
-    Raises BadInputError for a key that is no column or has no order, and for what pyarrow cannot take rows of.
+    Raises BadInputError for a key that is not a column or has no order, and for types whose rows pyarrow cannot take.
     """
     whole = table if isinstance(table, arrow().Table) else arrow().table(table)
     parsed = with_categories(parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema), whole)
     with core_errors(), arrow_errors("cannot sort the table: pyarrow says"):
-        return sorted_table(whole, parsed)
+        rows = sorted_table(whole, parsed)
+    return rows.replace_schema_metadata(without_row_numbers(rows.schema).metadata)
 
 
 def sorted_table(table: Any, keys: Sequence[ColumnKey]) -> Any:
-    """Return a sorted table. Each column is copied alone, so that little is held twice if the caller keeps no table."""
+    """Return a sorted table. Columns are copied one at a time: little is held twice if the caller drops the table."""
     schema, order = table.schema, _order(table, keys)
     batches = table.to_batches()
     del table
@@ -44,7 +47,7 @@ def sorted_table(table: Any, keys: Sequence[ColumnKey]) -> Any:
 
 
 def sorted_pieces(tables: list[Any], keys: Sequence[ColumnKey], *, piece_bytes: int) -> Iterator[Any]:
-    """Yield the rows of all tables in order, in tables of about so many bytes; the list is emptied."""
+    """Yield the rows of all tables in order, in tables of about `piece_bytes`; the list is emptied."""
     whole = arrow().concat_tables(tables)
     tables.clear()
     rows, order = TableRows(whole.to_batches(), whole.schema), _order(whole, keys)
@@ -54,7 +57,7 @@ def sorted_pieces(tables: list[Any], keys: Sequence[ColumnKey], *, piece_bytes: 
 
 
 def sorted_batches(batches: list[PackedBatch], packing: Packing, *, piece_bytes: int) -> Iterator[Any]:
-    """Yield the rows of packed batches in order, in tables of about so many bytes; the list is emptied."""
+    """Yield the rows of packed batches in order, in tables of about `piece_bytes`; the list is emptied."""
     count, size = sum(batch.num_rows for batch in batches), sum(batch.nbytes for batch in batches)
     if not count:
         return
@@ -69,7 +72,7 @@ def _cut(order: Any, count: int, size: int, piece_bytes: int) -> Iterator[Any]:
 
 
 def _keys_of(batches: list[PackedBatch]) -> Any:
-    """Return the columns that were kept; the list is emptied."""
+    """Return the unpacked columns; the list is emptied."""
     whole = arrow().Table.from_batches([batch.unpacked for batch in batches])
     batches.clear()
     return whole

@@ -1,4 +1,4 @@
-"""A hash of every row of an Arrow table, so that a sum says whether rows were lost or changed, whatever their order.
+"""A hash of every row of an Arrow table; the sum of the hashes shows lost or changed rows in any order.
 
 It depends on the values alone: not on chunks, on dictionaries, or on the size of offsets. Values become words of 64
 bits, multiplied by an odd number for each place and added; the finalizer of MurmurHash3 (Appleby, 2011) mixes the sum.
@@ -14,18 +14,18 @@ from planner.sorting.tables.arrow_library import arrow
 
 _WORD_BYTES: Final = 8
 _MOST_PADDED_BYTES: Final = 1 << 26
-"""Texts are padded so many bytes at a time."""
+"""Texts are padded in batches of this many bytes."""
 _NULL: Final = np.uint64(0x6E756C6C)
 _HASH_BITS: Final = 32
 
 
 def rows_checksum(table: Any) -> int:
-    """Return the sum of the rows' hashes, of 32 bits each, as the checksum of records is a sum of CRC-32."""
+    """Return the sum of the rows' 32-bit hashes, just as the checksum of records is a sum of CRC-32."""
     return int(row_hashes(table).sum(dtype=np.uint64))
 
 
 def row_hashes(table: Any) -> Any:
-    """Return a number of 32 bits for each row. Raises TypeError for a type that Parquet cannot hold."""
+    """Return a 32-bit number for each row. Raises TypeError for a type that Parquet cannot hold."""
     together = np.zeros(table.num_rows, np.uint64)
     for place, column in enumerate(table.columns):
         chunks = [_hashes(chunk) for chunk in column.chunks]
@@ -84,13 +84,13 @@ def _of_flat(values: Any, types: Any) -> Any:
 
 
 def _of_stretches(values: Any) -> Any:
-    """Return hashes of lists whose offsets say where each ends."""
+    """Return hashes of lists from their offsets."""
     ends = _numbers(values.offsets.cast("int64"), np.int64)
     return _of_lists(values.values.slice(int(ends[0]), int(ends[-1] - ends[0])), ends - ends[0])
 
 
 def _of_lists(items: Any, ends: Any) -> Any:
-    """Return hashes of lists of `items`: each begins where the one before it ends."""
+    """Return hashes of lists of `items`: each begins at the end of the previous one."""
     lengths = np.diff(ends)
     place = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
     sums = np.zeros(len(items) + 1, np.uint64)
@@ -99,7 +99,7 @@ def _of_lists(items: Any, ends: Any) -> Any:
 
 
 def _of_texts(values: Any) -> Any:
-    """Return hashes of bytes of any length: those of about one length at a time, padded with zeros to words."""
+    """Return hashes of byte strings of any length, in groups of similar length padded with zeros to words."""
     compute, library = arrow("pyarrow.compute"), arrow()
     is_large = arrow("pyarrow.types").is_large_binary(values.type)
     text = values.fill_null(b"").view(library.large_string() if is_large else library.string())
@@ -119,7 +119,7 @@ def _of_texts(values: Any) -> Any:
 
 
 def _of_words(packed: Any) -> Any:
-    """Return a hash of each row of bytes, whose number is a multiple of a word's."""
+    """Return a hash of each row of bytes; the row length is a multiple of a word."""
     words = np.ascontiguousarray(packed).view(np.uint64)
     sums = np.zeros(len(words), np.uint64)
     for place in range(words.shape[1]):
@@ -133,7 +133,7 @@ def _are_null(values: Any) -> Any:
 
 
 def _numbers(values: Any, number_type: Any) -> Any:
-    """Return numbers without nulls from where they lie."""
+    """Return numbers without nulls, without a copy."""
     size = np.dtype(number_type).itemsize
     return _bytes(values.buffers()[1], values.offset * size, len(values) * size).view(number_type)
 

@@ -1,9 +1,9 @@
-"""Columns of Arrow tables as keys: the order that all who sort tables share.
+"""Columns of Arrow tables as keys, with one order for all table sorts.
 
-NaN is greater than all numbers, -0.0 equals 0.0, strings compare as bytes. Nulls come last unless a key says first,
-whatever the direction. pyarrow puts NaN beside nulls and has one place for the nulls of all keys, so each key becomes
-up to three columns that it sorts as is meant: whether it is null, whether it is NaN, and the value. It takes no values
-of text views either, which Polars has; these become texts. Ordered categories become their places in that order.
+NaN is greater than all numbers, -0.0 equals 0.0, strings compare as bytes. Nulls come last unless a key specifies
+first, in either direction. pyarrow puts NaN next to nulls and has one place for the nulls of all keys, so each key
+becomes up to three columns that pyarrow sorts correctly: whether it is null, whether it is NaN, and the value. pyarrow
+cannot take values of text views, which Polars has, so these become texts. Ordered categories become their ranks.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.text.csv_keys import split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
-"""They have the order of the bytes and texts that they are stored as."""
+"""Extension types ordered like the bytes and texts that store them."""
 _POLARS_CATEGORIES = b"_PL_ENUM_VALUES"
 _MOST_SHORT_BYTES = 2**31 - 1
 _WORDS = ("asc", "desc", "first", "last", "natural")
 
 
 class ColumnKey(NamedTuple):
-    """A column by its place, and how it is ordered; `categories` in their order, where a column has such.
+    """A column by its index, and its order; `categories` in their order, for a column that has them.
 
     In natural order the numbers within texts compare by value: chr2 comes before chr10.
     """
@@ -38,7 +38,7 @@ class ColumnKey(NamedTuple):
 
 
 class KeyColumn(NamedTuple):
-    """A column that sorts as a part of a key does; nulls of it are equal."""
+    """A column that sorts as part of a key; its nulls are equal."""
 
     values: Any
     descending: bool
@@ -66,7 +66,7 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
 
 
 def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = False) -> list[KeyColumn]:
-    """Return the columns by which a table is sorted: those that decide nothing only with `all_parts`."""
+    """Return the columns by which a table is sorted; columns without effect are included only with `all_parts`."""
     parts: list[KeyColumn] = []
     for key in keys:
         parts += _parts_of(table.column(key.column), table.schema.field(key.column), key, all_parts=all_parts)
@@ -74,7 +74,7 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
 
 
 def _parts_of(values: Any, field: Any, key: ColumnKey, *, all_parts: bool) -> list[KeyColumn]:
-    """Return what a column is sorted by; a struct by its fields, one after another."""
+    """Return the sort columns of a column; a struct sorts by its fields in order."""
     compute, types = arrow("pyarrow.compute"), arrow("pyarrow.types")
     if types.is_struct(values.type):
         fields = [
@@ -87,7 +87,7 @@ def _parts_of(values: Any, field: Any, key: ColumnKey, *, all_parts: bool) -> li
     if types.is_dictionary(values.type):
         values = dictionary_without_views(values)
     if key.categories is not None:
-        values = _places(values, key.categories, name=field.name)
+        values = _category_codes(values, key.categories, name=field.name)
     else:
         values = values.cast(_type_for(values, field))
         values = _natural(values) if key.natural else values
@@ -106,7 +106,7 @@ def _text_types() -> tuple[Any, Any]:
 
 
 def _natural(values: Any) -> Any:
-    """Return keys that compare as texts do in natural order."""
+    """Return keys that compare as the texts do in natural order."""
     from planner.native import core
 
     library = arrow()
@@ -126,17 +126,17 @@ def _null_part(values: Any, key: ColumnKey, *, all_parts: bool) -> list[KeyColum
 
 
 def _field_of(structs: Any, number: int) -> Any:
-    """Return the values of a field, which are null where the struct is."""
+    """Return the values of a field, null where the struct is null."""
     return arrow().chunked_array([chunk.flatten()[number] for chunk in structs.chunks], structs.type.field(number).type)
 
 
 def has_categories(value_type: Any) -> bool:
-    """Whether values have the order of their categories, as ordered ones of pandas and Enum of Polars have."""
+    """Return whether values sort by their categories, as ordered categoricals of pandas and Enum of Polars do."""
     return bool(arrow("pyarrow.types").is_dictionary(value_type) and value_type.ordered)
 
 
 def with_categories(keys: Sequence[ColumnKey], table: Any) -> list[ColumnKey]:
-    """Return the keys with the categories that columns of a table have in an order."""
+    """Return the keys with the ordered categories of the columns of a table."""
     return [
         key._replace(categories=_categories(table.schema.field(key.column), table.column(key.column)))
         if has_categories(table.schema.field(key.column).type)
@@ -146,7 +146,7 @@ def with_categories(keys: Sequence[ColumnKey], table: Any) -> list[ColumnKey]:
 
 
 def _categories(field: Any, column: Any) -> Any:
-    """Return those that Polars keeps beside a column, or the longest dictionary."""
+    """Return the categories that Polars stores with a column, or the longest dictionary."""
     for name, text in (field.metadata or {}).items():
         if name.startswith(_POLARS_CATEGORIES):
             return arrow().array(_parse_polars(text))
@@ -156,7 +156,7 @@ def _categories(field: Any, column: Any) -> Any:
 
 
 def _parse_polars(text: bytes) -> list[str]:
-    """Return texts that are stored as `3;low4;high`: each behind its length in bytes."""
+    """Return texts stored as `3;low4;high`: each after its length in bytes."""
     values = []
     while text:
         size, _, rest = text.partition(b";")
@@ -165,10 +165,8 @@ def _parse_polars(text: bytes) -> list[str]:
     return values
 
 
-def _places(column: Any, categories: Any, *, name: str) -> Any:
-    """Return the place of each value among the categories. Raises BadInputError for one that is not among
-    them.
-    """
+def _category_codes(column: Any, categories: Any, *, name: str) -> Any:
+    """Return the rank of each value among the categories. Raises BadInputError for a value that is not among them."""
     compute, library = arrow("pyarrow.compute"), arrow()
     chunks = []
     for chunk in column.chunks:
@@ -180,14 +178,14 @@ def _places(column: Any, categories: Any, *, name: str) -> Any:
 
 
 def _type_for(values: Any, field: Any) -> Any:
-    """Return what a column is sorted as: with long offsets where short ones cannot count its bytes."""
+    """Return the type to sort a column as: with long offsets where short ones cannot count its bytes."""
     value_type = _comparable_type(field, "")
     is_long = arrow("pyarrow.types").is_binary(value_type) and values.nbytes > _MOST_SHORT_BYTES
     return arrow().large_binary() if is_long else value_type
 
 
 def row_key(parts: Sequence[KeyColumn], row: int) -> Any:
-    """Return a row's key as a value that compares as it sorts."""
+    """Return a row's key as a value that compares in sort order."""
     descending = [part.descending for part in parts]
 
     def compare(a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
@@ -200,7 +198,7 @@ def row_key(parts: Sequence[KeyColumn], row: int) -> Any:
 
 
 def first_of_equals(parts: Sequence[KeyColumn], rows: int) -> Any:
-    """Return for each row of a sorted table whether its key differs from the row's before; the first one's does."""
+    """Return for each row of a sorted table whether its key differs from the previous row's; true for the first."""
     compute, library = arrow("pyarrow.compute"), arrow()
     differs = library.array([False] * max(rows - 1, 0), library.bool_())
     for part in parts:
@@ -212,7 +210,7 @@ def first_of_equals(parts: Sequence[KeyColumn], rows: int) -> Any:
 
 
 def _require_order(field: Any, text: str) -> None:
-    """Raise BadInputError for a column that has no order, and for a struct with such a field."""
+    """Raise BadInputError for a column that has no order, or a struct with such a field."""
     if not arrow("pyarrow.types").is_struct(field.type):
         _comparable_type(field, text)
         return
@@ -225,7 +223,7 @@ def _require_order(field: Any, text: str) -> None:
 
 
 def _comparable_type(column: Any, text: str) -> Any:
-    """Return a type of the same order that pyarrow sorts. Raises BadInputError for what has no order."""
+    """Return a type of the same order that pyarrow sorts. Raises BadInputError for a type without an order."""
     library, types = arrow(), arrow("pyarrow.types")
     column_type = column.type
     if types.is_dictionary(column_type) or types.is_run_end_encoded(column_type):

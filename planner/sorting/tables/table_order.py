@@ -1,8 +1,7 @@
 """The order of a table's rows: keys as bytes of one size, sorted by the sort core with all threads.
 
-Each key column becomes an unsigned number of 1 to 16 bytes: long texts by their rank among those of the column. The
-numbers stand one after another, and the sort core says in which order these records come. What has no such number is
-left to pyarrow.
+Each key column becomes an unsigned number of 1 to 16 bytes: long texts by their rank in the column. The numbers are
+concatenated, and the sort core returns the order of these records. Types without such a number are left to pyarrow.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from planner.sorting.tables.table_keys import KeyColumn
 _MOST_TEXT_BYTES: Final = 15
 _SAMPLED_ROWS: Final = 10_000
 _FEWEST_PAIRS: Final = 20
-"""Equal pairs in the sample that tell how many values there are."""
+"""Fewest equal pairs in the sample for an estimate of the number of distinct values."""
 _REPEATED: Final = 4
-"""So many rows to a value, and a dictionary is faster than ranks."""
+"""Rows per value from which a dictionary is faster than ranks."""
 _FEWEST_SHARED: Final = 8
-"""So many chunks, and threads are worth their start."""
+"""Number of chunks from which threads are worth starting."""
 _FEWEST_ROWS: Final = 4096
-"""Chunks of fewer on average are put in one piece."""
+"""Chunks of fewer rows on average are joined into one piece."""
 
 
-def bytes_beside_row(key_types: Sequence[Any]) -> int:
-    """Return how many bytes the order of a row takes at most, beside the row itself, while it is found.
+def extra_bytes_per_row(key_types: Sequence[Any]) -> int:
+    """Return the greatest number of bytes per row that finding the order takes, in addition to the row itself.
 
     A key's number has up to 16 bytes and two for nulls and NaN. Ranks of texts, and numbers without NaN, take up to 20
     more while they are made.
@@ -43,7 +42,7 @@ def bytes_beside_row(key_types: Sequence[Any]) -> int:
 
 
 def _leaf_types(key_type: Any) -> list[Any]:
-    """Return the types of the fields of a struct, which are sorted one after another."""
+    """Return the types of the fields of a struct, which are sorted in turn."""
     if not arrow("pyarrow.types").is_struct(key_type):
         return [key_type]
     return [leaf for field in key_type for leaf in _leaf_types(field.type)]
@@ -55,7 +54,7 @@ def _has_width(key_type: Any) -> bool:
 
 
 def row_order(parts: Sequence[KeyColumn], rows: int) -> Any:
-    """Return the places of rows in order, numbers of 32 bits; equal ones as they were."""
+    """Return the indices of rows in order, as 32-bit numbers; equal rows keep their order."""
     encoders = [_encoder(part) for part in parts]
     if rows < 2 or any(encoder is None for encoder in encoders):  # nothing to sort
         return _order_of_pyarrow(parts)
@@ -78,7 +77,7 @@ def _order_of_numbers(encoders: Sequence[Any], rows: int) -> Any:
 
 
 def _write_numbers(encoders: Sequence[Any], records: Any) -> None:
-    """Write the numbers chunk by chunk, so that those on the way stay in the cache; threads share the chunks."""
+    """Write the numbers chunk by chunk, so that intermediate ones stay in the cache; threads share the chunks."""
     tasks = []
     column = 0
     for encoder in encoders:
@@ -103,7 +102,7 @@ def _write_chunk(task: tuple[Any, Any, Any]) -> None:
 
 
 class _Encoder(NamedTuple):
-    """What makes of each value a number of `width` bytes, highest first, that compares as the values do."""
+    """Encoder of values as numbers of `width` bytes, highest first, that compare as the values do."""
 
     width: int
     chunks: Sequence[Any]
@@ -112,7 +111,7 @@ class _Encoder(NamedTuple):
 
 
 def _encoder(part: KeyColumn) -> _Encoder | None:
-    """Return how to number a column; None for a type of which there are no numbers."""
+    """Return the encoder of a column; None for a type that cannot be numbered."""
     types, column_type = arrow("pyarrow.types"), part.values.type
     chunks = _chunks(part.values)
     if types.is_binary(column_type) or types.is_large_binary(column_type):
@@ -121,7 +120,7 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
             return _Encoder(longest + 1, chunks, partial(_pad, longest=longest), part.descending)
     if types.is_binary(column_type) or types.is_large_binary(column_type) or types.is_fixed_size_binary(column_type):
         whole = part.values.combine_chunks() if hasattr(part.values, "chunks") else part.values
-        if hasattr(whole, "chunks"):  # too long for one
+        if hasattr(whole, "chunks"):  # too long for one chunk
             return None
         return _Encoder(4, [_ranks(whole)], _as_bytes, part.descending)
     if types.is_decimal(column_type):
@@ -132,7 +131,7 @@ def _encoder(part: KeyColumn) -> _Encoder | None:
 
 
 def _chunks(values: Any) -> list[Any]:
-    """Return the chunks of a column, small ones in one piece: each takes as long as some thousand rows."""
+    """Return the chunks of a column, small ones joined: each costs as much time as some thousand rows."""
     if not hasattr(values, "chunks"):
         return [values]
     if values.num_chunks > 1 and len(values) < values.num_chunks * _FEWEST_ROWS:
@@ -142,7 +141,7 @@ def _chunks(values: Any) -> list[Any]:
 
 
 def _view_numbers(values: Any) -> Any:
-    """Return numbers without nulls from where they lie: `to_numpy` loads pandas, which takes a quarter of a second."""
+    """Return numbers without nulls, without a copy: `to_numpy` would load pandas, which takes a quarter of a second."""
     data = values.buffers()[1]
     dtype = np.dtype(values.type.to_pandas_dtype())
     return np.frombuffer(data if data else b"", dtype, count=len(values), offset=values.offset * dtype.itemsize)
@@ -169,7 +168,7 @@ def _as_bytes(numbers: Any) -> Any:
 
 
 def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
-    """Return an encoder of 8 bytes if these say all; numpy has no larger numbers."""
+    """Return an encoder of 8 bytes if they hold all values; numpy has no larger numbers."""
 
     def low_half(chunk: Any) -> Any:
         low = _words(chunk)[:, 0]
@@ -183,7 +182,7 @@ def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
 
 
 def _words(values: Any) -> Any:
-    """Return decimals as two words each, the lower first; those of nulls may be anything."""
+    """Return decimals as two words each, the lower first; nulls may have any value."""
     stored = np.frombuffer(values.buffers()[1], np.int64, count=2 * len(values), offset=values.offset * 16)
     return stored.reshape(len(values), 2)
 
@@ -202,7 +201,7 @@ def _longest_bytes(values: Any) -> int:
 
 
 def _pad(values: Any, *, longest: int) -> Any:
-    """Return short texts with zeros behind them and their lengths."""
+    """Return short texts padded with zeros and followed by their lengths."""
     compute, library = arrow("pyarrow.compute"), arrow()
     text = library.large_string() if arrow("pyarrow.types").is_large_binary(values.type) else library.string()
     filled = compute.fill_null(values.view(text), "") if values.null_count else values.view(text)
@@ -218,7 +217,7 @@ def _pad(values: Any, *, longest: int) -> Any:
 
 
 def _ranks(values: Any) -> Any:
-    """Return of each text its rank among those of the column; of nulls any."""
+    """Return the rank of each text in the column; nulls may have any rank."""
     compute = arrow("pyarrow.compute")
     if not _has_few_values(values):
         return _view_numbers(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
@@ -230,7 +229,7 @@ def _ranks(values: Any) -> Any:
 
 
 def _has_few_values(values: Any) -> bool:
-    """Whether a sample has so many equal pairs that most values come several times."""
+    """Return whether a sample has enough equal pairs to show that most values repeat several times."""
     rows = len(values)
     if rows <= _SAMPLED_ROWS:
         return False

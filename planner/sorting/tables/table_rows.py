@@ -1,7 +1,7 @@
-"""Rows of Arrow record batches, taken in any order by the sort core from where they lie.
+"""Rows of Arrow record batches, which the sort core copies in any order from where they lie.
 
-What has values of one size or is text is copied from the batches themselves. Other columns (dictionaries, lists,
-structs, views) are left to pyarrow, which first makes one piece of them.
+Fixed-size values and text are copied from the batches directly. Other columns (dictionaries, lists, structs, views) are
+left to pyarrow, which first joins them into one piece.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from planner.sorting.tables.table_keys import dictionary_without_views, without_
 MOST_ROWS: Final = 2**32 - 2
 """The sort core numbers rows with 32 bits."""
 MOST_OFFSET: Final = {4: 2**31 - 1, 8: 2**63 - 1}
-"""What offsets of so many bytes can say."""
+"""Greatest offset by size of the offset in bytes."""
 
 
 class _Column(Protocol):
     def take(self, rows: Any) -> Any:
-        """Return an array, or a chunked one, of the values at these rows."""
+        """Return an array or a chunked array of the values at these rows."""
 
 
 class TableRows:
@@ -36,11 +36,11 @@ class TableRows:
         ]
 
     def at(self, rows: Any) -> Any:
-        """Return a table of these rows, numbers of 32 bits in a numpy array."""
+        """Return a table of these rows, given as 32-bit numbers in a numpy array."""
         return self._table([column.take(rows) for column in self._columns], len(rows))
 
     def take_all(self, rows: Any) -> Any:
-        """Return the same, and forget each column when its copy is made: these rows can be asked for once."""
+        """Return the same table, but drop each column once it is copied: these rows can be taken only once."""
         return self._table([self._columns.pop(0).take(rows) for _ in range(len(self._columns))], len(rows))
 
     def _table(self, columns: list[Any], rows: int) -> Any:
@@ -49,12 +49,12 @@ class TableRows:
 
 
 def is_taken_in_place(value_type: Any) -> bool:
-    """Whether values of a type are copied from where they lie, and not put in one piece before."""
+    """Return whether values of a type are copied from where they lie, without joining them first."""
     return bool(offset_bytes(value_type) or arrow("pyarrow.types").is_boolean(value_type) or value_bytes(value_type))
 
 
 def offset_bytes(value_type: Any) -> int:
-    """Return the size of the offsets of texts; 0 for other types."""
+    """Return the size of the offsets of a text type; 0 for other types."""
     types = arrow("pyarrow.types")
     if types.is_string(value_type) or types.is_binary(value_type):
         return 4
@@ -62,7 +62,7 @@ def offset_bytes(value_type: Any) -> int:
 
 
 def value_bytes(value_type: Any) -> int:
-    """Return the bytes of a value; 0 if that is no whole number of them, or they differ."""
+    """Return the bytes of a value; 0 if that is not a whole number or the size varies."""
     types = arrow("pyarrow.types")
     has_width = types.is_primitive(value_type) or types.is_decimal(value_type) or types.is_fixed_size_binary(value_type)
     return 0 if not has_width or types.is_boolean(value_type) else int(value_type.bit_width) // 8
@@ -77,7 +77,7 @@ def _column(value_type: Any, chunks: list[Any], places: Any) -> _Column:
 
 
 class _Validity:
-    """Which values are there; None is returned if all are."""
+    """Validity of values; None if all are valid."""
 
     def __init__(self, chunks: Sequence[Any], places: Any) -> None:
         self._places = places
@@ -93,7 +93,7 @@ class _Validity:
 
 
 class _Values:
-    """Values of one size."""
+    """Fixed-size values."""
 
     def __init__(self, value_type: Any, chunks: Sequence[Any], places: Any) -> None:
         self._type, self._places = value_type, places
@@ -132,7 +132,7 @@ class _Texts:
         self._texts = [chunk.buffers()[2] or nothing for chunk in chunks]
 
     def take(self, rows: Any) -> Any:
-        """Return the texts in several chunks if they have more bytes than offsets can count."""
+        """Return the texts, in several chunks if they have more bytes than offsets can count."""
         pieces = self._pieces(rows)
         return pieces[0] if len(pieces) == 1 else arrow().chunked_array(pieces, type=self._type)
 
@@ -149,7 +149,7 @@ class _Texts:
 
 
 class OtherColumn:
-    """A column that pyarrow takes values of, as the sort core knows no such."""
+    """A column of a type that the sort core does not support; pyarrow takes its values."""
 
     def __init__(self, value_type: Any, chunks: Sequence[Any]) -> None:
         self._type = value_type
@@ -164,12 +164,12 @@ class OtherColumn:
 
 
 def _slice(buffer: Any, first: int, count: int, size: int) -> Any:
-    """Return `count` values of `size` bytes from the value `first` on."""
+    """Return `count` values of `size` bytes, starting at value `first`."""
     return arrow().py_buffer(b"") if not buffer or not buffer.size else buffer.slice(first * size, count * size)
 
 
 def _make_takeable(column: Any) -> Any:
-    """Return a column of which pyarrow takes values: in one piece, with one dictionary, no views."""
+    """Return a column whose values pyarrow can take: in one piece, with one dictionary, no views."""
     library, types = arrow(), arrow("pyarrow.types")
     if types.is_dictionary(column.type):
         column = _unify_dictionaries(dictionary_without_views(column))
@@ -182,6 +182,6 @@ def _make_takeable(column: Any) -> Any:
 
 def _unify_dictionaries(column: Any) -> Any:
     """Return a column whose chunks have one dictionary."""
-    if any(chunk.dictionary.null_count for chunk in column.chunks):  # which pyarrow cannot unify
+    if any(chunk.dictionary.null_count for chunk in column.chunks):  # pyarrow cannot unify these
         return column.cast(column.type.value_type).dictionary_encode().cast(column.type)
     return column.unify_dictionaries()

@@ -1,4 +1,4 @@
-"""Sorted runs of Arrow tables in scratch files without a name, their merge, and the first row out of order."""
+"""Sorted runs of Arrow tables in unnamed scratch files, their merge, and the first row out of order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Tables = Iterator[Any]
 
 
 class Runs:
-    """Runs in the directories by turns; a merge reads each in pieces of about `piece_bytes`."""
+    """Runs spread over the directories in turn; a merge reads each in pieces of about `piece_bytes`."""
 
     def __init__(self, keys: Sequence[ColumnKey], directories: Sequence[str], *, progress: Progress) -> None:
         self._keys = list(keys)
@@ -38,21 +38,21 @@ class Runs:
         return len(self._waiting)
 
     def expect(self, runs: int, *, memory_bytes: int) -> None:
-        """Share memory out over so many runs, or as many as are merged at once; if more come, they take rounds."""
+        """Share the memory among `runs` runs, or as many as are merged at once; more runs take several rounds."""
         self._at_once = min(max(runs, 2), MOST_MERGED)
         self.piece_bytes = max(memory_bytes // self._at_once, 1)
         self._loaded_bytes = memory_bytes + memory_bytes // 4
 
     def add(self, tables: Tables) -> None:
-        """Write sorted tables, of which the next is made meanwhile."""
-        self._write(make_ahead(tables))
+        """Write sorted tables while the next one is made."""
+        self._write(prefetch_tables(tables))
 
     def add_sorted(self, tables: Callable[[], Tables]) -> None:
-        """Add what is sorted already and can be read."""
+        """Add a run that is already sorted and readable."""
         self._waiting.append(tables)
 
     def merge(self) -> Tables:
-        """Return all rows in order, equal ones in the order in which runs were added."""
+        """Return all rows in order; equal rows stay in the order in which their runs were added."""
         most = self._at_once
         while len(self._waiting) > most:
             groups = [self._waiting[i : i + most] for i in range(0, len(self._waiting), most)]
@@ -80,14 +80,14 @@ class Runs:
         self._waiting.append(lambda: _read(file))
 
     def _piece_rows(self, table: Any) -> int | None:
-        """Return how many rows of what a merge wrote are a piece; None for all."""
+        """Return how many rows of a merge's output make a piece; None for all."""
         if not self.piece_bytes or table.nbytes <= 2 * self.piece_bytes:
             return None
         return max(int(table.num_rows * self.piece_bytes // table.nbytes), 1)
 
     def _merge(self, runs: Sequence[Callable[[], Tables]]) -> Tables:
-        """Sort rows while a thread reads those that come next."""
-        for parts in make_ahead(self._cut(runs)):
+        """Sort rows while a thread reads the next ones."""
+        for parts in prefetch_tables(self._cut(runs)):
             yield parts[0] if len(parts) == 1 else sorted_table(arrow().concat_tables(parts), self._keys)
 
     def _cut(self, runs: Sequence[Callable[[], Tables]]) -> Iterator[list[Any]]:
@@ -107,7 +107,7 @@ class Runs:
 
 @contextmanager
 def _writing_in(directory: str) -> Iterator[None]:
-    """Say where the system refused to write."""
+    """Name the directory in errors where the system refuses a write."""
     try:
         yield
     except OSError as error:
@@ -115,7 +115,7 @@ def _writing_in(directory: str) -> Iterator[None]:
 
 
 def _read(file: Any) -> Tables:
-    """Yield the tables of a run, whose space is free behind the last."""
+    """Yield the tables of a run, whose space is freed after the last."""
     file.seek(0)
     with file:
         if file.seek(0, 2) == 0:
@@ -126,7 +126,7 @@ def _read(file: Any) -> Tables:
 
 
 class _Piece:
-    """Sorted rows, and from which on they are not taken yet."""
+    """Sorted rows, and the first of them that is not taken yet."""
 
     def __init__(self, table: Any, keys: Sequence[ColumnKey]) -> None:
         self._table = table
@@ -136,7 +136,7 @@ class _Piece:
         self.nbytes = table.nbytes
 
     def take_until(self, bound: Any, *, with_equals: bool) -> Any:
-        """Return the rows before a key, or up to it."""
+        """Return the rows before a key, or up to and including it."""
         search = bisect_right if with_equals else bisect_left
         rows = range(self._table.num_rows)
         end = search(rows, bound, lo=self._row, key=lambda row: row_key(self._parts, row))
@@ -153,7 +153,7 @@ class _Piece:
 
 
 class _Cursor:
-    """Where a run has been read to, and what is loaded behind that."""
+    """The position of a run, and the rows loaded from there on."""
 
     def __init__(self, tables: Tables, keys: Sequence[ColumnKey]) -> None:
         self._tables = tables
@@ -162,7 +162,7 @@ class _Cursor:
         self.has_more = True
 
     def load(self) -> bool:
-        """Make sure that there are rows; return whether there are."""
+        """Load rows if none are left; return whether there are any."""
         if not self._pieces:
             self.load_more()
         return bool(self._pieces)
@@ -177,7 +177,7 @@ class _Cursor:
 
     @property
     def last_key(self) -> Any:
-        """The key of the last row that is loaded."""
+        """The key of the last loaded row."""
         return self._pieces[-1].last_key
 
     @property
@@ -185,7 +185,7 @@ class _Cursor:
         return sum(piece.nbytes for piece in self._pieces)
 
     def take_until(self, bound: Any, *, with_equals: bool) -> Iterator[Any]:
-        """Yield the rows before a key, or up to it, piece by piece."""
+        """Yield the rows before a key, or up to and including it, piece by piece."""
         while self._pieces:
             yield self._pieces[0].take_until(bound, with_equals=with_equals)
             if not self._pieces[0].is_taken():
@@ -193,16 +193,17 @@ class _Cursor:
             self._pieces.popleft()
 
     def take_all(self) -> Iterator[Any]:
-        """Yield all rows that are loaded."""
+        """Yield all loaded rows."""
         while self._pieces:
             yield self._pieces.popleft().rest()
 
 
 def _next_rows(cursors: Sequence[_Cursor], loaded_bytes: int) -> list[Any]:
-    """Return of all runs the rows up to the least of the last keys that are loaded, of runs that have more.
+    """Return the rows of all runs up to a bound: the least of the last loaded keys of runs that have more.
 
-    Pieces are loaded until they have so many bytes: each that ends first, as no row behind its end can be taken.
-    Rows that equal the bound may follow in its run. So later runs keep theirs until then, and equal rows stay in order.
+    Pieces are loaded up to `loaded_bytes`, always for the run that ends first, as no row after its end can be taken.
+    Its next piece may begin with rows that equal the bound. So later runs hold theirs back, and equal rows stay in
+    order.
     """
     size = sum(cursor.nbytes for cursor in cursors)
     while (least := _first_to_end(cursors)) is not None and size < loaded_bytes:
@@ -218,12 +219,12 @@ def _next_rows(cursors: Sequence[_Cursor], loaded_bytes: int) -> list[Any]:
 
 
 def _first_to_end(cursors: Sequence[_Cursor]) -> int | None:
-    """Return which run's loaded rows end first, of those that have more."""
+    """Return the run whose loaded rows end first, among those that have more."""
     going_on = [i for i, cursor in enumerate(cursors) if cursor.has_more]
     return min(going_on, key=lambda i: cursors[i].last_key, default=None)
 
 
-def make_ahead(tables: Iterator[Any]) -> Iterator[Any]:
+def prefetch_tables(tables: Iterator[Any]) -> Iterator[Any]:
     """Yield tables, or lists of them, while a thread makes the next."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, tables, None)
@@ -233,7 +234,7 @@ def make_ahead(tables: Iterator[Any]) -> Iterator[Any]:
 
 
 def drop_repeats(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
-    """Yield of rows with equal keys the first; the tables are in order."""
+    """Yield only the first of rows with equal keys; the tables are in order."""
     last: Any = None
     for table in tables:
         if not table.num_rows:
@@ -259,9 +260,9 @@ def take_first(tables: Tables, rows: int) -> Tables:
 
 
 def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -> tuple[int, list[Any]] | None:
-    """Return the number, from 1, and the key values of the first row that comes before the one in front of it.
+    """Return the number, from 1, and the key values of the first row that sorts before its predecessor.
 
-    With `unique` a row whose keys equal those of the one in front of it is out of order, too.
+    With `unique`, a row whose keys equal its predecessor's is out of order, too.
     """
     before, last = 0, None
     for table in tables:
@@ -279,7 +280,7 @@ def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -
 
 
 def in_order(tables: Tables, keys: Sequence[ColumnKey], *, path: str) -> Tables:
-    """Yield the tables of a file that is to be merged. Raises BadInputError where they are not sorted."""
+    """Yield the tables of a file to be merged. Raises BadInputError where they are not sorted."""
     before, last = 0, None
     for table in tables:
         found = first_disorder(iter([table] if last is None else [last, table]), keys, unique=False)
@@ -292,7 +293,7 @@ def in_order(tables: Tables, keys: Sequence[ColumnKey], *, path: str) -> Tables:
 
 
 def _python_value(scalar: Any) -> Any:
-    """Return a value as Python has it; times beyond Python as they are stored, text that is none as bytes."""
+    """Return a value as a Python object; times outside Python's range as stored, invalid text as bytes."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
@@ -302,7 +303,7 @@ def _python_value(scalar: Any) -> Any:
 
 
 def count_disorder(table: Any, keys: Sequence[ColumnKey]) -> tuple[int, int]:
-    """Return how many rows come before the one in front of them, and how many have equal keys."""
+    """Return how many rows sort before their predecessor, and how many have equal keys."""
     if table.num_rows < 2:
         return 0, 0
     wrong, equal = _compare_neighbours(key_columns(table, keys, all_parts=True), table.num_rows)
@@ -311,7 +312,7 @@ def count_disorder(table: Any, keys: Sequence[ColumnKey]) -> tuple[int, int]:
 
 
 def _first_wrong(parts: Sequence[KeyColumn], rows: int, *, unique: bool) -> int:
-    """Return the place of the first row that is out of order, -1 for none."""
+    """Return the index of the first row that is out of order, -1 for none."""
     compute = arrow("pyarrow.compute")
     wrong, equal = _compare_neighbours(parts, rows)
     place: int = compute.index(compute.or_(wrong, equal) if unique else wrong, True).as_py()
@@ -319,7 +320,7 @@ def _first_wrong(parts: Sequence[KeyColumn], rows: int, *, unique: bool) -> int:
 
 
 def _compare_neighbours(parts: Sequence[KeyColumn], rows: int) -> tuple[Any, Any]:
-    """Return of each row but the first whether it comes before the one in front of it, and whether both are equal."""
+    """Return for each row but the first whether it sorts before its predecessor, and whether both are equal."""
     compute, library = arrow("pyarrow.compute"), arrow()
     undecided = library.repeat(True, rows - 1)
     wrong = compute.invert(undecided)

@@ -1,4 +1,4 @@
-"""CSV as RFC 4180 has it: its first row, and keys that are columns by name or number."""
+"""CSV according to RFC 4180: its first row, and keys that are columns by name or number."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from planner.errors import BadInputError, nearest
 from planner.sorting.records.keys import Key
 
 _MARK: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:(\"?)(?i:sep)=([^\r\n\"])\1\r?\n)?")
-"""A byte order mark and the line that tells Excel what separates columns, which both may be missing."""
+"""An optional byte order mark, and the optional line that gives Excel the column separator."""
 _UTF_16_BOMS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_FIRST_ROW_BYTES: Final = 64 << 20
 QUOTE: Final = b'"'
 NO_QUOTE: Final = b"\0"
-"""Stands for none, as no text has it: what has it is refused."""
+"""Stands for no quote: text containing it is refused."""
 _KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "fold": "f", "natural": "A"}
 _DIRECTIONS: Final = {"asc": "", "desc": "r"}
 _EMPTIES: Final = {"last": "", "first": "E"}
@@ -26,8 +26,8 @@ _WORDS: Final = (_KINDS, _DIRECTIONS, _EMPTIES)
 
 @dataclass(frozen=True)
 class FirstRow:
-    """The first row of a file: its bytes with their end, with a mark and blank lines before it, and its values; an
-    empty file has none.
+    """The first row of a file: its bytes with the row end and any preceding mark and blank lines, and its values, which
+    an empty file lacks.
     """
 
     content: bytes
@@ -35,17 +35,17 @@ class FirstRow:
 
     @property
     def ends_with_crlf(self) -> bool:
-        """Whether rows end with carriage return and newline."""
+        """True if rows end with carriage return and newline."""
         return self.content.endswith(b"\r\n")
 
     @property
     def mark(self) -> bytes:
-        """The byte order mark and the line `sep=;`, if there are."""
+        """The byte order mark and the line `sep=;`, if present."""
         return self.content[: _mark_bytes(self.content)]
 
     @property
     def without_blank_lines(self) -> bytes:
-        """The row as a sorted file begins with it."""
+        """The row as written at the start of a sorted file."""
         return self.mark + _unmarked(self.content).lstrip(b"\r\n") if len(self.values) > 1 else self.content
 
 
@@ -59,15 +59,15 @@ def _unmarked(head: bytes) -> bytes:
 
 
 def hinted_separator(head: bytes) -> bytes | None:
-    """Return what a file says that separates its columns."""
+    """Return the column separator that a file specifies."""
     match = _MARK.match(head)
     return match[2] if match else None
 
 
 def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote: bytes = QUOTE) -> FirstRow:
-    """Return the first row of a file of which ever longer beginnings are given, and what is before it.
+    """Return the first row of a file, and anything before it, from ever longer beginnings of the file.
 
-    Blank lines are no rows where rows have several values. Raises BadInputError for quotes that are misplaced.
+    Blank lines are not rows if rows have several values. Raises BadInputError for misplaced quotes.
     """
     head = b""
     for head in heads:
@@ -84,20 +84,20 @@ def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote
 
 
 def _first_byte(head: bytes) -> int:
-    """Return where a file begins behind a mark and blank lines."""
+    """Return the position after a mark and blank lines."""
     text = _unmarked(head)
     return len(head) - len(text.lstrip(b"\r\n"))
 
 
 def _first_line(head: bytes, values: tuple[str, ...], quote: bytes) -> FirstRow:
-    """Return the first row of a file of one column, of which a blank line is an empty value."""
+    """Return the first row of a file with one column, where a blank line is an empty value."""
     begin = _mark_bytes(head)
     line = _whole_row(head[begin:], quote) or head[begin:]
     return FirstRow(head[:begin] + line, values if line.strip(b"\r\n") else ("",))
 
 
 def _whole_row(head: bytes, quote: bytes) -> bytes | None:
-    """Return the bytes up to the first newline outside quotes, with it."""
+    """Return the bytes up to and including the first newline outside quotes."""
     quotes, begin = 0, 0
     while (end := head.find(b"\n", begin)) >= 0:
         quotes += head.count(quote, begin, end)
@@ -116,6 +116,11 @@ def _values(row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> tuple[s
     at = 0
     while True:
         value, end = _quoted_field(text, at, quote) if text.startswith(quote, at) else _match(plain, text, at)
+        if text.startswith(b"\r", end) and not row.endswith(b"\n"):
+            raise BadInputError(
+                f"{name}: carriage returns alone end its rows, as in files of old Macs",
+                ["give it newlines first: tr '\\r' '\\n'"],
+            )
         if end < len(text) and not text.startswith(delimiter, end):
             raise BadInputError(
                 f"{name}: row 1: field {len(values) + 1} has a quote or a carriage return in the wrong place",
@@ -133,9 +138,10 @@ def _match(pattern: re.Pattern[bytes], text: bytes, at: int) -> tuple[bytes, int
 
 
 def _quoted_field(text: bytes, at: int, quote: bytes) -> tuple[bytes, int]:
-    """Return a quoted field and where it ends: where it began if it has no end.
+    """Return a quoted field and its end, which is its beginning if the field is not closed.
 
-    The first odd number of quotes is its end. One pattern for the whole field would take 130 bytes for each of its own.
+    The first odd number of quotes closes it. One pattern for the whole field would take 130 bytes per byte of the
+    field.
     """
     for quotes in re.compile(re.escape(quote) + b"+").finditer(text, at + 1):
         if len(quotes[0]) % 2 == 1:
@@ -150,9 +156,9 @@ def parse_column_key(text: str, names: Sequence[str], *, columns: int) -> Key:
 
 
 def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[str]]:
-    """Return which column a key begins with, from 0 on, and its other words; `1` is the first column.
+    """Return the column at the start of a key, counted from 0, and its other words; `1` is the first column.
 
-    Names may have colons: the longest that fits is the column. Raises BadInputError for none, and for two.
+    Names may have colons: the longest that fits is the column. Raises BadInputError if none or two fit.
     """
     words = text.split(":")
     for size in range(len(words), 0, -1):

@@ -1,6 +1,6 @@
-"""Sorting and checking files of text as people have them: compressed, with a header, as lines or as rows of CSV.
+"""Sorting and checking of text files in common forms: compressed, with a header, as lines or as rows of CSV.
 
-The sort core takes one pipe, so neighbouring inputs that need one are joined as the core joins files.
+The sort core takes one pipe, so adjacent inputs that need one are joined as the core joins files.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
 from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, parse_column_key, read_first_row
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
@@ -29,7 +30,7 @@ _WHOLE_LINES: Final = TextOrder()
 
 @dataclass(frozen=True, kw_only=True)
 class CsvColumns:
-    """Rows of CSV and the columns that they are sorted by, as `parse_column_key` reads them."""
+    """Rows of CSV and their sort columns, as `parse_column_key` reads them."""
 
     keys: tuple[str, ...]
     delimiter: bytes = b","
@@ -37,15 +38,15 @@ class CsvColumns:
     header: bool = True
 
     def skipped_bytes(self, row: FirstRow) -> int:
-        """Return what comes before the data of a file: its header, or a byte order mark alone."""
+        """Return the size of what precedes the data of a file: its header, or only a byte order mark."""
         return len(row.content if self.header else row.mark)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextJob:
-    """What is sorted and how; `-` is standard input, and no output standard output.
+    """Inputs, output and order of a sort; `-` is standard input, and no output standard output.
 
-    The output is compressed as `compress` says (gz, zst or none), else as its name does.
+    `compress` (gz, zst or none) sets the output's compression, else its name does.
     """
 
     inputs: tuple[str, ...]
@@ -63,7 +64,7 @@ class TextJob:
 
     @property
     def compression(self) -> str | None:
-        """How the output is compressed, None for not at all."""
+        """Compression of the output, None for none."""
         if self.compress is not None:
             return None if self.compress == "none" else self.compress
         return next((form for suffix, form in SUFFIXES.items() if self.output.endswith(suffix)), None)
@@ -71,7 +72,7 @@ class TextJob:
 
 @dataclass(frozen=True)
 class OpenedInputs:
-    """Inputs as the core takes them."""
+    """Inputs in the core's form."""
 
     paths: list[str]
     names: dict[str, str]
@@ -84,10 +85,10 @@ class OpenedInputs:
 
 
 def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
-    """Sort; a header is not among the lines of the report.
+    """Sort; the report does not count a header as a line.
 
-    The output appears whole or not at all. Raises BadInputError for damaged or truncated compression by the input's
-    name, and for rows by theirs; else as `sort_text`.
+    The output appears whole or not at all. Raises BadInputError for damaged or truncated compression, naming the input,
+    and for invalid rows, naming the row; else as `sort_text`.
     """
     with _open_inputs(job, progress) as opened, _output(job, progress) as output:
         return sort_text(
@@ -110,9 +111,9 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
 
 
 def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | None:
-    """Return the number, from 1, and the text of the first line of the one input that is out of order.
+    """Return the number, from 1, and the text of the first line out of order in the only input.
 
-    With a unique order lines that are equal are out of order, too. Of CSV the header is row 1.
+    With a unique order, equal lines are out of order, too. In CSV the header is row 1.
     """
     with _open_inputs(job, progress) as opened:
         (first_byte,) = opened.first_bytes
@@ -121,7 +122,7 @@ def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | Non
 
 @contextmanager
 def _open_inputs(job: TextJob, progress: Progress) -> Iterator[OpenedInputs]:
-    """Yield the inputs; those that are no plain files are read by threads. A failure of theirs goes before others."""
+    """Yield the inputs; threads read those that are not plain files. Their errors take precedence over others."""
     with core_errors():
         sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
@@ -144,7 +145,7 @@ def _paths(
 ) -> list[int]:
     """Give the inputs paths, and pipes where they need them. Returns the first byte of each path.
 
-    Only what is merged is read side by side. Raises BadInputError if that takes too many descriptors.
+    Inputs are read in parallel only in a merge. Raises BadInputError if that takes too many descriptors.
     """
     if job.merge:
         allow_pipes(sum(source.chunks is not None for source in sources))
@@ -161,13 +162,13 @@ def _paths(
         pipe.feed(join_texts(group, opened.order))
         opened.paths.append(pipe.path)
         opened.names[pipe.path] = group[0].name if len(group) == 1 else f"{group[0].name} and others"
-        firsts.append(skipped[0])  # which errors count
+        firsts.append(skipped[0])  # errors count from here
     return firsts
 
 
 def _window_bytes(job: TextJob, sources: Sequence[Source]) -> int:
-    """Return what zstd takes while inputs are read, each alone unless they are merged. Raises BadInputError where it
-    is more than half of the memory.
+    """Return the memory that zstd takes while inputs are read, one at a time except in a merge. Raises BadInputError if
+    it is more than half of the memory.
     """
     held_bytes = (sum if job.merge else max)(source.window_bytes for source in sources)
     if job.memory_bytes and held_bytes > job.memory_bytes // 2:
@@ -188,20 +189,20 @@ def _close(pipes: Sequence[Pipe]) -> None:
 
 
 def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
-    """Return the error with the names of inputs where it has those of pipes."""
+    """Return the error with names of inputs in place of names of pipes."""
     message = re.sub(r"/dev/fd/\d+", lambda path: names.get(path[0], path[0]), error.message)
     return type(error)(message, error.details)
 
 
 def _explained(error: PlannerError, job: TextJob) -> PlannerError:
-    """Return an error that says what counted as a quote where there is none."""
+    """Return an error that explains what counts as a quote in CSV without quotes."""
     if job.csv is None or job.csv.quote != NO_QUOTE or "quote" not in error.message:
         return error
     return type(error)(error.message, [*error.details, "a NUL counts as a quote here, as CSV without quotes has none"])
 
 
 def open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> OpenedInputs:
-    """Take the header off every input, or but a byte order mark."""
+    """Remove the header of every input, or only a byte order mark."""
     dialect = {"delimiter": csv.delimiter, "quote": csv.quote}
     rows = {source.name: read_first_row(source.head(), name=source.name, **dialect) for source in sources}
     if not any(row.values for row in rows.values()):
@@ -216,7 +217,7 @@ def open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> Op
 
 @dataclass(frozen=True, kw_only=True)
 class CommonRows:
-    """What files of CSV have in common: keys, the format as the core has it, and what a sorted file begins with."""
+    """Properties shared by CSV files: keys, the format in the core's form, and the beginning of a sorted file."""
 
     keys: tuple[Key, ...]
     format: tuple[bytes, bytes, int, bool]
@@ -224,10 +225,10 @@ class CommonRows:
 
 
 def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
-    """Return what the files have in common of which the first rows are given by name.
+    """Return the shared properties of files whose first rows are given by name.
 
-    Empty files have nothing to differ by. Raises BadInputError for headers that are not equal, for keys that are no
-    columns, and where all files are empty.
+    Empty files cannot differ. Raises BadInputError for different headers, for keys that are not columns, and if all
+    files are empty.
     """
     rows = {name: row for name, row in rows.items() if row.values} or dict(rows)
     first_name, first = next(iter(rows.items()))
@@ -237,15 +238,20 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
     for name, row in rows.items():
         if csv.header and row.values != names:
             raise BadInputError(f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal")
+    try:
+        keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys)
+    except BadInputError as error:
+        columns = f"the first row of {first_name} has {count_text(len(first.values), 'column')}"
+        raise BadInputError(error.message, [*error.details, columns]) from None
     return CommonRows(
-        keys=tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys),
+        keys=keys,
         format=(csv.delimiter, csv.quote, len(first.values), _ends_with_crlf(rows.values())),
         prologue=_with_line_end(first.without_blank_lines) if csv.header else first.mark,
     )
 
 
 def _ends_with_crlf(rows: Iterable[FirstRow]) -> bool:
-    """Whether rows end with CRLF, as the first says that has an end: the only row of a file may lack its own."""
+    """Return whether rows end with CRLF, from the first row that has an end: the only row of a file may lack one."""
     return next((row.ends_with_crlf for row in rows if row.content.endswith(b"\n")), False)
 
 
@@ -262,7 +268,7 @@ def _with_line_end(row: bytes) -> bytes:
 
 @contextmanager
 def _output(job: TextJob, progress: Progress) -> Iterator[str]:
-    """Yield what the core writes to; what it writes is compressed on its way if the job says so."""
+    """Yield a path for the core's output, which is compressed in passing if the job asks for it."""
     form = job.compression
     if form is None:
         yield job.output
@@ -293,12 +299,12 @@ def _output(job: TextJob, progress: Progress) -> Iterator[str]:
 
 
 def _is_replaced(path: str) -> bool:
-    """Whether a file appears under this name in the end; standard output, devices and pipes are written as they are."""
+    """Return whether a new file takes this name at the end; standard output, devices and pipes are written directly."""
     return bool(path) and (os.path.isfile(path) or not os.path.exists(path))  # noqa: PTH110, PTH113
 
 
 class _Counted:
-    """Writes to a descriptor, and says how much that was."""
+    """Writes to a descriptor and counts the bytes."""
 
     def __init__(self, descriptor: int, name: str) -> None:
         self._descriptor = descriptor
@@ -321,11 +327,11 @@ class _Counted:
 
 _OTHERS: Final = 64
 _OF_A_PIPE: Final = 4
-"""Both ends, the file that fills it, and the end that the core opens."""
+"""Descriptors of a pipe: both ends, the file that fills it, and the end that the core opens."""
 
 
 def allow_pipes(pipes: int) -> None:
-    """Raise this process's limit of descriptors if so many pipes need more. Raises BadInputError where it cannot."""
+    """Raise this process's limit of descriptors if `pipes` need more. Raises BadInputError where that is impossible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = pipes * _OF_A_PIPE + _OTHERS
     if soft == resource.RLIM_INFINITY or needed <= soft:
@@ -339,7 +345,9 @@ def allow_pipes(pipes: int) -> None:
 
 
 def group_sources(sources: Sequence[Source]) -> Iterator[list[Source]]:
-    """Yield the sources in their order: files that the core reads each alone, neighbours that need a pipe together."""
+    """Yield the sources in order: one by one if the core reads them directly, adjacent ones that need a pipe
+    together.
+    """
     piped: list[Source] = []
     for source in sources:
         if source.chunks is not None:
@@ -354,16 +362,16 @@ def group_sources(sources: Sequence[Source]) -> Iterator[list[Source]]:
 
 
 def join_texts(sources: Sequence[Source], order: TextOrder) -> Iterator[bytes]:
-    """Yield the text of all; a last line without its end gets it.
+    """Yield the text of all sources; a missing end of a last line is added.
 
-    Raises BadInputError for a quoted field of CSV without an end, and for half a record, by the source's name.
+    Raises BadInputError for a quoted field of CSV without an end, and for half a record, naming the source.
     """
     for source in sources:
         yield from ended_text(source.name, source.chunks or iter(()), order)
 
 
 def ended_text(name: str, chunks: Iterable[bytes], order: TextOrder) -> Iterator[bytes]:
-    """Yield the same of one text."""
+    """Yield the text of one source in the same way."""
     size, is_within_quotes, last = 0, False, b""
     for chunk in chunks:
         if chunk:

@@ -1,4 +1,4 @@
-"""Sorts that consume their inputs: little disk is taken, and after any end all rows come out once resumed."""
+"""Sorts that consume their inputs take little disk, and after any end a resumed sort yields all rows."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ Maker = Callable[[Path], tuple[list[Path], dict[str, Any]]]
 
 
 class KilledError(BaseException):
-    """Ends a sort as SIGKILL does: nothing is done after it."""
+    """An error that ends a sort as SIGKILL does: nothing is done after it."""
 
 
 @pytest.fixture(params=MAKERS, ids=lambda make: make.__name__)
 def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Maker, bytes]]:
-    """A maker of inputs, and what its files become without being consumed."""
+    """A maker of inputs, and the result of sorting them without consuming them."""
     folder = tmp_path / "plain"
     folder.mkdir()
     inputs, options = request.param(folder)
@@ -103,7 +103,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Maker
 
 
 def content(path: Path) -> Any:
-    """Return a file's bytes, of Parquet its rows."""
+    """Return a file's bytes, or its rows for Parquet."""
     found = path.read_bytes()
     if not found.startswith(b"PAR1"):
         return found
@@ -113,10 +113,10 @@ def content(path: Path) -> Any:
 
 
 def disk_bytes(folder: Path) -> int:
-    """Return what files take, with those of this process that have no name yet."""
+    """Return the disk space of the files, including this process's unnamed ones."""
     found = 0
     for path in [*folder.rglob("*"), *Path("/proc/self/fd").iterdir()]:
-        with contextlib.suppress(OSError):  # it is gone
+        with contextlib.suppress(OSError):  # it has been removed
             status = path.stat()
             is_counted = folder in path.parents or (status.st_nlink == 0 and status.st_dev == folder.stat().st_dev)
             found += status.st_blocks * 512 if stat.S_ISREG(status.st_mode) and is_counted else 0
@@ -125,7 +125,7 @@ def disk_bytes(folder: Path) -> int:
 
 @contextlib.contextmanager
 def most_disk_bytes(folder: Path) -> Iterator[list[int]]:
-    """Look again and again; the list has what was found."""
+    """Measure the disk space repeatedly; the list receives each measurement."""
     found, ended = [disk_bytes(folder)], threading.Event()
 
     def look() -> None:
@@ -142,7 +142,7 @@ def most_disk_bytes(folder: Path) -> Iterator[list[int]]:
 
 
 def ending_at(save: int) -> Any:
-    """Return a `save` that ends the process instead the last time."""
+    """Return a `save` that ends the process at the given call instead of saving."""
     real, calls = WorkFolder.save, 0
 
     def saving(self: WorkFolder, state: State) -> None:
@@ -217,7 +217,7 @@ def test_a_state_that_was_written_in_part_is_the_one_before(tmp_path: Path, monk
             patch.setattr(WorkFolder, "save", ending_at(save))
             with pytest.raises(KilledError):
                 planner.sort(path, tmp_path / "out", consume_input=True, **options)
-        slot = tmp_path / ".out.sorting" / f"state-{save % 2}"  # which the last save began to write
+        slot = tmp_path / ".out.sorting" / f"state-{save % 2}"  # the last save began to write it
         slot.write_bytes(save.to_bytes(8, "little") + slot.read_bytes()[8:])
         planner.sort([], tmp_path / "out", resume=True)
         assert (tmp_path / "out").read_bytes() == b"".join(expected)
@@ -246,6 +246,14 @@ def test_little_more_disk_is_taken_than_the_input_has(tmp_path: Path) -> None:
     assert size < max(found) <= 1.1 * size
 
 
+def test_memory_for_hardly_a_row_ends_too(tmp_path: Path) -> None:
+    """A stretch of no bytes would be sorted for ever."""
+    (path,), options = lines(tmp_path)
+    expected = b"".join(sorted(path.read_bytes().splitlines(keepends=True)))
+    planner.sort(path, tmp_path / "out", consume_input=True, memory_bytes=1, **options)
+    assert (tmp_path / "out").read_bytes() == expected
+
+
 def test_an_output_may_be_its_input(tmp_path: Path) -> None:
     path = records(tmp_path)[0][0]
     before = path.read_bytes()
@@ -261,7 +269,7 @@ def test_a_wrong_row_is_named_and_no_row_is_lost(tmp_path: Path) -> None:
         planner.sort(path, tmp_path / "out", key="n:num", consume_input=True)
     assert any("no row is lost" in line for line in error.value.details)
     assert not (tmp_path / "out").exists()
-    with path.open("r+b") as file:  # mended where it lies
+    with path.open("r+b") as file:  # repaired in place
         file.seek(-len("1,2,3\n"), 2)
         file.write(b"1,2_3\n")
     planner.sort([], tmp_path / "out", resume=True)
@@ -317,11 +325,11 @@ def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="nothing to resume"):
         planner.sort([], tmp_path / "out", resume=True)
     inputs, options = lines(tmp_path)
-    said: list[str] = []
-    planner.sort(inputs, tmp_path / "out", resume=True, say=said.append, **options)
-    assert any("it begins now" in text for text in said)
-    planner.sort(inputs, tmp_path / "out", resume=True, say=said.append, **options)
-    assert "nothing to resume" in said[-1]
+    messages: list[str] = []
+    planner.sort(inputs, tmp_path / "out", resume=True, say=messages.append, **options)
+    assert any("it begins now" in text for text in messages)
+    planner.sort(inputs, tmp_path / "out", resume=True, say=messages.append, **options)
+    assert "nothing to resume" in messages[-1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The order of keys against a second implementation, and that one against GNU sort itself where there is one."""
+"""The order of keys against a second implementation, and that one against GNU sort where it is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GNU_SORT = shutil.which("sort") or ""
 
 
 def order_of(case: Case) -> TextOrder:
-    """Return the case's order as ours is given it."""
+    """Return the case's order in our form."""
     return TextOrder(
         keys=case.keys, separator=case.separator, line_end=case.line_end, stable=case.stable, unique=case.unique,
         reversed=case.reversed,
@@ -38,7 +38,7 @@ def sorted_by_ours(case: Case, folder: Path, **settings: int) -> bytes:
 
 
 def check_cases(count: int, folder: Path) -> None:
-    """Compare so many random cases with the reference."""
+    """Compare `count` random cases with the reference."""
     chance = random.Random(16)
     for number in range(count):
         case = random_case(chance)
@@ -49,15 +49,15 @@ def check_cases(count: int, folder: Path) -> None:
 
 
 def prints_equal_nans_twice(case: Case) -> bool:
-    """Say whether GNU sort may take two lines for different that hold one NaN: it compares NaNs as memory holds them,
-    padding included, which nobody sets. With -u it then prints both.
+    """Return whether GNU sort may treat two lines with the same NaN as different: it compares NaNs as stored in memory,
+    including padding, which nothing sets. With -u it then prints both.
     """
     return case.unique and "g" in " ".join(case.arguments) and b"nan" in case.text.lower()
 
 
 def has_hidden_versions(case: Case) -> bool:
-    """Say whether a file name that begins with a dot may be compared by version: coreutils 9.1 alone takes all behind
-    that dot for a suffix and sorts ".a" before ".0".
+    """Return whether a file name with a leading dot may be compared by version: only coreutils 9.1 takes everything
+    behind that dot as a suffix and sorts ".a" before ".0".
     """
     return "V" in " ".join(case.arguments) and b"." in case.text
 
@@ -145,7 +145,7 @@ def test_numbers_of_any_length() -> None:
 
 
 def big_case(lines: int) -> Case:
-    """Return a text of many lines with few keys, to be kept in order."""
+    """Return a text of many lines with few keys, whose order must be kept."""
     chance = random.Random(19)
     text = b"".join(b"%d,%s,%d\n" % (chance.randrange(1000), b"x" * chance.randrange(40), i) for i in range(lines))
     keys = (parse_key("1,1n"),)

@@ -1,4 +1,4 @@
-"""Key specifications: what GNU sort's manual says they mean, and what it refuses."""
+"""Key specifications: their meaning in GNU sort's manual, and refused ones."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_each_record_is_read_and_written_twice_at_most(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("memory_mb", [30, 45, 60, 75, 90])
 def test_only_what_does_not_fit_is_spilled(tmp_path: Path, memory_mb: int) -> None:
-    """Beside records, memory is for blocks, chunks half full and sorting: a tenth of it and 14 MB, say."""
+    """Memory beyond the records goes to blocks, half-full chunks and sorting: about a tenth of it and 14 MB."""
     for part in range(2):
         generate_file(tmp_path / f"in{part}", records=RECORDS // 2, start=RECORDS // 2 * part)
     inputs, outputs = [tmp_path / "in0", tmp_path / "in1"], [tmp_path / "out0", tmp_path / "out1"]
@@ -153,7 +153,7 @@ def test_several_warm_texts_go_in_one_pass(tmp_path: Path) -> None:
 
 
 def test_a_partition_too_large_is_split_again(tmp_path: Path) -> None:
-    # Most records share seven key bytes, and the sample of so small an input tells little about them.
+    # Most records share seven key bytes, which the sample of such a small input hardly shows.
     keys = keys_of("uniform", RECORDS)
     keys[RECORDS // 10 :, :7] = 9
     records = write_records(tmp_path / "in", keys)

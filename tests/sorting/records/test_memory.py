@@ -1,4 +1,4 @@
-"""Sorting buffers from Python, against sorted()."""
+"""Sorting buffers from Python, compared with sorted()."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +21,13 @@ import planner
 from planner.errors import BadInputError, InterruptedRunError
 from planner.native import Progress, Splitters, core, run_interruptible
 from planner.sorting.records import memory
-from planner.sorting.records.memory import left_for_sorting, sort_buffer
+from planner.sorting.records.memory import sort_buffer, sort_memory_bytes
+from planner.units import parse_size
 
 
 @st.composite
 def shaped_records(draw: st.DrawFn) -> tuple[bytes, dict[str, int]]:
-    """Records of any shape, with keys that repeat often."""
+    """Records of any shape, with frequently repeated keys."""
     record_size = draw(st.integers(1, 40))
     key_size = draw(st.integers(1, record_size))
     key_offset = draw(st.integers(0, record_size - key_size))
@@ -183,19 +185,20 @@ def test_what_python_holds_is_taken_off(tmp_path: Path, monkeypatch: pytest.Monk
     status = tmp_path / "status"
     status.write_text("VmRSS:\t 900000 kB\nRssAnon:\t   20480 kB\n")
     monkeypatch.setattr(memory, "_STATUS", status)
-    assert left_for_sorting(100 << 20) == (100 - 20 - 12) << 20
-    assert left_for_sorting(50 << 20) == 25 << 20  # half, as 18 would be less
+    assert sort_memory_bytes(100 << 20) == (100 - 20 - 12) << 20
+    assert sort_memory_bytes(50 << 20) == 25 << 20  # half, because 18 is less
+    assert sort_memory_bytes(1) == 1  # 0 would be the usual memory
     monkeypatch.setattr(memory, "_STATUS", tmp_path / "none")
-    assert left_for_sorting(100) == 100
+    assert sort_memory_bytes(100) == 100
 
 
 def test_this_process_holds_something() -> None:
-    assert (1 << 40) // 2 < left_for_sorting(1 << 40) < 1 << 40
+    assert (1 << 40) // 2 < sort_memory_bytes(1 << 40) < 1 << 40
 
 
 def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
-    with pytest.raises(BadInputError, match="16777216 bytes of memory are too few") as error:
+    with pytest.raises(BadInputError, match=r"sorting 4 bytes .* does not fit into --memory 16MiB; give at") as error:
         planner.sort(
             tmp_path / "in",
             tmp_path / "out",
@@ -204,14 +207,25 @@ def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path)
             threads=2,
             more_outputs=[tmp_path / "more"],
         )
-    advised = re.search(r"give at least (\d+)", str(error.value))
+    advised = re.search(r"give at least --memory (\d+MB)", str(error.value))
     assert advised
     planner.sort(
         tmp_path / "in",
         tmp_path / "out",
         lines=True,
-        memory_bytes=int(advised[1]),
+        memory_bytes=parse_size(advised[1]),
         threads=2,
         more_outputs=[tmp_path / "more"],
     )
     assert (tmp_path / "out").read_bytes() + (tmp_path / "more").read_bytes() == b"a\nb\n"
+
+
+@pytest.mark.parametrize("options", [{"lines": True}, {"record_size": 4, "key_size": 1}])
+def test_too_little_memory_names_its_option(tmp_path: Path, options: dict[str, Any]) -> None:
+    (tmp_path / "in").write_bytes(b"b\na\n")
+    limits = {"memory_bytes": 1, "threads": 1, "more_outputs": [tmp_path / "more"]}
+    words = "sorting 4 bytes in two passes with 1 thread does not fit into --memory 1B; give at least --memory"
+    with pytest.raises(BadInputError, match=f"^{words} \\d+MB$"):
+        planner.sort(tmp_path / "in", tmp_path / "out", **options, **limits)
+    with pytest.raises(MemoryError, match="does not fit into 1 byte of memory; give"):
+        core.sort_files([str(tmp_path / "in")], [str(tmp_path / "out")], passes=2, memory_bytes=1, lines=True)

@@ -1,4 +1,4 @@
-"""Records of fixed size by typed keys, against a second order in plain Python."""
+"""Records of fixed size by typed keys, compared with a second order in plain Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = [b"  12", b"-3.5", b"+007", b" 1.2", b"0.00"]
 
 
 def value_of(record: bytes, key: str) -> Any:
-    """Return what a key compares, read the plain way."""
+    """Return the value that a key compares, in plain Python."""
     offset, *rest = key.split(":")
     words = [word for word in rest if word not in ("asc", "desc")]
     form = words[-1] if words and not words[-1].isdigit() else "bytes"
@@ -40,7 +40,7 @@ def value_of(record: bytes, key: str) -> Any:
 
 
 def expected(records: list[bytes], keys: list[str], *, unique: bool = False) -> list[bytes]:
-    """Return the records in order, equal ones as they were, or the first of them."""
+    """Return the records in order, equal ones in input order, or only the first of them."""
     for key in reversed(keys):
         records = sorted(records, key=lambda record: value_of(record, key), reverse="desc" in key)
     firsts: dict[Any, bytes] = {}

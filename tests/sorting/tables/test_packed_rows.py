@@ -1,4 +1,4 @@
-"""Rows that are packed and taken again are what pyarrow takes of the same table."""
+"""Rows that are packed and taken again equal those that pyarrow takes from the same table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files sorted out of core, against DuckDB and the table in memory."""
+"""Parquet files sorted out of core, compared with DuckDB and the table in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(
 
 
 def without_nan(table: Any) -> Any:
-    """Return a table without the columns in which NaN differs from itself."""
+    """Return a table without the columns whose NaN differs from itself."""
     return table.drop_columns(["real", "single"])
 
 
@@ -87,7 +87,7 @@ def test_threads_encode_row_groups_in_order(tmp_path: Path, monkeypatch: pytest.
 
 
 def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compare so many random tables with DuckDB, cut into files, row groups, runs and pieces of random sizes."""
+    """Compare `count` random tables with DuckDB, cut into files, row groups, runs and pieces of random sizes."""
     chance = random.Random(29)
     for number in range(count):
         table, keys = random_table(chance, chance.choice([0, 1, 7, 60])), random_keys(chance)

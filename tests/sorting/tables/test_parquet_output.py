@@ -1,4 +1,4 @@
-"""A sorted Parquet file is written as the input was."""
+"""A sorted Parquet file is written like its input."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ CODECS = {"a": "NONE", "s.x": "GZIP", "s.y": "SNAPPY", "text": "ZSTD", "real": "
 
 
 def written(folder: Path, key: str, table: Any, **options: Any) -> tuple[Any, Any]:
-    """Return what the footers of a file and its sorted one say."""
+    """Return the footers of a file and of its sorted output."""
     pq.write_table(table, folder / "in", **options)
     return resorted(folder, key)
 
 
 def resorted(folder: Path, key: str) -> tuple[Any, Any]:
-    """Return the same of a file that is there."""
+    """Return the footers of an existing file and of its sorted output."""
     job = ParquetJob(
         inputs=(str(folder / "in"),),
         output=str(folder / "out"),
@@ -64,7 +64,7 @@ def test_each_column_keeps_its_codec_and_encoding(tmp_path: Path) -> None:
     names = "path_in_schema", "compression", "encodings", "has_dictionary_page", "has_offset_index", "has_column_index"
     assert of_chunks(out, *names) == of_chunks(source, *names)
     assert [out.row_group(i).num_rows for i in range(out.num_row_groups)] == [200, 200, 100]
-    assert out.row_group(0).sorting_columns == (pq.SortingColumn(3),)  # the leaf beside a struct and a list
+    assert out.row_group(0).sorting_columns == (pq.SortingColumn(3),)  # the leaf next to a struct and a list
 
 
 def test_items_of_lists_keep_their_names_and_codecs(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_items_of_lists_keep_their_names_and_codecs(tmp_path: Path) -> None:
     names = "path_in_schema", "compression", "has_dictionary_page"
     assert of_chunks(out, *names) == of_chunks(source, *names)
     assert source.schema.column(1).path == "l.list.item"
-    (tmp_path / "in").write_bytes((tmp_path / "in").read_bytes().replace(b"\4list", b"\4bags"))  # as Hive has it
+    (tmp_path / "in").write_bytes((tmp_path / "in").read_bytes().replace(b"\4list", b"\4bags"))  # Hive's name
     source, out = resorted(tmp_path, "a")
     assert source.schema.column(1).path == "l.bags.item"
     assert of_chunks(out, *names[1:]) == of_chunks(source, *names[1:])

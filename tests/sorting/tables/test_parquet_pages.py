@@ -1,4 +1,4 @@
-"""Memory that pages of Parquet take is known before they are decoded, and kept or refused."""
+"""The memory of Parquet pages is known before they are decoded, and kept within its limit or refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def written(path: Path, **columns: list[Any]) -> Any:
 def test_long_pages_are_measured(tmp_path: Path) -> None:
     texts = [b"%d" % i * 20_000 for i in range(1500)]
     sizes = page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=texts, n=list(range(1500))))
-    longest = sum(len(text) + 4 for text in texts[:1024])  # pyarrow looks at a page's size after so many values
+    longest = sum(len(text) + 4 for text in texts[:1024])  # pyarrow checks a page's size after this many values
     assert longest <= sizes.longest < longest * 1.01
     assert sum(map(len, texts)) / 1500 <= sizes.row < sum(map(len, texts)) / 1500 * 1.1
 

@@ -1,4 +1,4 @@
-"""Files joined from parts are what one writer makes of all row groups."""
+"""Files joined from parts equal the file that one writer makes of all row groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.sorting.arrow_tables import random_table
 
 
 def parts_of(table: Any, cuts: list[int], **how: Any) -> list[bytes]:
-    """Return files of the rows between two cuts each."""
+    """Return files, each with the rows between two cuts."""
     files = []
     for first, end in pairwise(cuts):
         file = io.BytesIO()

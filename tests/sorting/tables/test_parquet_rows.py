@@ -19,19 +19,19 @@ from planner.sorting.tables.parquet_rows import (
     ParquetInput,
     decoded_bytes,
     largest_group_bytes,
+    prefetch_rows,
     read_footer,
-    rows_ahead,
 )
-from tests.sorting.arrow_tables import write_encrypted
+from tests.sorting.arrow_tables import write_encrypted, write_listing
 
 
 def as_they_are(batch: Any) -> list[Any]:
-    """Return what a batch is, as one part."""
+    """Return the batch as one part."""
     return [batch]
 
 
 def numbered(folder: Path, *, files: int, rows: int, group_rows: int) -> list[ParquetInput]:
-    """Write files whose rows have numbers from 0 on."""
+    """Write files whose rows are numbered from 0."""
     for i in range(files):
         table = pa.table({"n": range(i * rows, (i + 1) * rows)})
         pq.write_table(table, folder / f"{i}.parquet", row_group_size=group_rows)
@@ -44,9 +44,9 @@ def test_all_rows_come_in_order(threads: int, most_bytes: int, tmp_path: Path, m
     monkeypatch.setattr(parquet_rows, "BATCH_ROWS", 7)
     inputs = numbered(tmp_path, files=3, rows=100, group_rows=30)
     progress = Progress()
-    tables = list(rows_ahead(inputs, progress, as_they_are, threads=threads, most_bytes=most_bytes))
+    tables = list(prefetch_rows(inputs, progress, as_they_are, threads=threads, most_bytes=most_bytes))
     assert pa.Table.from_batches(tables).column("n").to_pylist() == list(range(300))
-    assert 300 * 8 <= progress.bytes_done <= 300 * 9  # and bits that say which values are there
+    assert 300 * 8 <= progress.bytes_done <= 300 * 9  # and the validity bits of the values
 
 
 def test_what_footers_say_of_sizes(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_no_more_is_ready_than_allowed(tmp_path: Path, monkeypatch: pytest.Monke
         return wanted
 
     monkeypatch.setattr(parquet_rows._Ready, "_put", watched)
-    rows = rows_ahead(inputs, Progress(), as_they_are, threads=4, most_bytes=400)
+    rows = prefetch_rows(inputs, Progress(), as_they_are, threads=4, most_bytes=400)
     assert sum(table.num_rows for table in rows) == 1000
     assert max(most) <= 400
 
@@ -84,10 +84,10 @@ def test_damage_is_raised_where_it_is_and_whoever_stops_early_waits_for_nobody(t
     Path(inputs[1].path).write_bytes(data)
     rows = 0
     with pytest.raises(BadInputError, match="parquet is damaged"):
-        for table in rows_ahead(inputs, Progress(), as_they_are, threads=2, most_bytes=1 << 20):
+        for table in prefetch_rows(inputs, Progress(), as_they_are, threads=2, most_bytes=1 << 20):
             rows += table.num_rows
     assert rows == 7000
-    some = rows_ahead(inputs, Progress(), as_they_are, threads=2, most_bytes=0)
+    some = prefetch_rows(inputs, Progress(), as_they_are, threads=2, most_bytes=0)
     assert next(some).num_rows == 1000
     some.close()  # type: ignore[attr-defined]
 
@@ -108,10 +108,31 @@ def test_encrypted_columns_behind_a_readable_footer_are_refused(tmp_path: Path) 
         read_footer(str(path))
 
 
+def test_a_file_that_lists_the_rows_of_others_is_refused(tmp_path: Path) -> None:  # dask/dask#6047
+    write_listing(tmp_path / "_metadata", pa.table({"k": [2, 1]}))
+    with pytest.raises(BadInputError, match=r"_metadata holds no rows: it lists .* as part\.parquet"):
+        read_footer(str(tmp_path / "_metadata"))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 1000])
+@pytest.mark.parametrize("options", [{}, {"write_page_index": True, "store_schema": False}])
+def test_files_one_after_the_other_are_refused(rows: int, options: dict[str, Any], tmp_path: Path) -> None:
+    """The footer of the second lists places that lie in the first: pyarrow reads the rows of the first."""
+    for name, first in (("a", 0), ("b", 10_000)):
+        pq.write_table(pa.table({"k": pa.array(range(first, first + rows), pa.int64())}), tmp_path / name, **options)
+        assert read_footer(str(tmp_path / name)).metadata.num_rows == rows
+    joined = (tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes()
+    (tmp_path / "joined").write_bytes(joined)
+    assert pq.read_table(tmp_path / "joined").column("k").to_pylist() == list(range(rows))
+    with pytest.raises(BadInputError, match="joined is several Parquet files, one after the other"):
+        read_footer(str(tmp_path / "joined"))
+
+
 def test_what_pyarrow_does_not_read_is_not_called_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise pa.ArrowNotImplementedError("Integers with more than 64 bits not implemented")  # as Polars writes them
 
+    (tmp_path / "wide").touch()
     monkeypatch.setattr(pq, "ParquetFile", refuse)
     with pytest.raises(BadInputError, match=r"wide has what pyarrow does not read\n.*64 bits"):
         read_footer(str(tmp_path / "wide"))

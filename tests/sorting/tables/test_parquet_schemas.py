@@ -1,4 +1,4 @@
-"""Parquet files of several writers, whose columns are alike: hints, the order of columns, times of 96 bits."""
+"""Parquet files of several writers with equivalent columns: hints, the order of columns, times of 96 bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAR = [dt.datetime(9999, 12, 31), dt.datetime(2020, 1, 1, 0, 0, 0, 1), dt.dateti
 
 
 def sorted_files(folder: Path, *tables: Any, key: str, **written: Any) -> Path:
-    """Return the output of tables that are written to files and sorted."""
+    """Return the sorted output of tables that are written to files."""
     for number, table in enumerate(tables):
         pq.write_table(table, folder / f"in{number}", **written)
     inputs = tuple(str(folder / f"in{number}") for number in range(len(tables)))
@@ -39,7 +39,7 @@ def test_zones_are_hints_of_writers(tmp_path: Path) -> None:
     out = pq.read_table(sorted_files(tmp_path, *tables, key="k"))
     assert out.schema.field("k").type == pa.timestamp("us", "UTC")
     assert out.column("k").cast("int64").to_pylist() == [1, 2]
-    tables[1] = pa.table({"k": pa.array([1], pa.timestamp("us"))})  # of no zone: another type
+    tables[1] = pa.table({"k": pa.array([1], pa.timestamp("us"))})  # without a zone: another type
     with pytest.raises(BadInputError, match="schemas must be equal"):
         sorted_files(tmp_path, *tables, key="k")
 

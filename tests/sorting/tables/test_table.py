@@ -1,13 +1,15 @@
-"""Arrow tables in memory, against DuckDB."""
+"""Arrow tables in memory, compared with DuckDB."""
 
 from __future__ import annotations
 
 import random
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import planner
@@ -17,7 +19,7 @@ from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_tabl
 
 
 def check_tables(count: int) -> None:
-    """Compare so many random tables with DuckDB."""
+    """Compare `count` random tables with DuckDB."""
     chance = random.Random(20)
     for number in range(count):
         table, keys = random_table(chance, chance.randint(0, 60)), random_keys(chance)
@@ -42,7 +44,7 @@ def test_very_many_random_tables() -> None:
 def check_slices(queries: int, *, seed: int) -> int:
     """Compare slices of random tables, each a case, with DuckDB, which orders all slices of a table in one query.
 
-    Slices begin anywhere and end anywhere; some have no row. Returns how many cases there were.
+    Slices start and end anywhere; some have no row. Returns the number of cases.
     """
     chance = random.Random(seed)
     cases = 0
@@ -111,3 +113,21 @@ def test_dictionaries_without_rows(value_type: Any) -> None:
     for column in (empty, pa.chunked_array([], empty.type)):
         table = pa.table({"a": column, "b": pa.array([], pa.int8())})
         assert sort_table(table, keys=["a", "b:desc"]).equals(table)
+
+
+def test_row_labels_that_no_column_holds_are_numbered_again(tmp_path: Path) -> None:  # NVIDIA/cudf#8536
+    """pandas keeps a RangeIndex in the metadata alone, so that sorted rows had the labels of other rows."""
+    frame = pd.DataFrame({"x": [1, 0]}, index=pd.RangeIndex(5, 7, name="id"))
+    assert list(sort_table(frame, keys="x").to_pandas().index) == [0, 1]
+    assert list(sort_table(frame.set_axis([5, 6]), keys="x").to_pandas().index) == [6, 5]
+    frame.to_parquet(tmp_path / "in")
+    planner.sort([tmp_path / "in"] * 2, tmp_path / "out", format="parquet", key="x")
+    labels = pq.read_schema(tmp_path / "out").pandas_metadata
+    assert labels["index_columns"] == [] and [column["name"] for column in labels["columns"]] == ["x"]
+    assert list(pd.read_parquet(tmp_path / "out").index) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("metadata", [b"no JSON", b"[]", b"{}", b'{"index_columns": 1}'])
+def test_metadata_that_only_looks_like_pandas_is_kept(metadata: bytes) -> None:
+    table = pa.table({"x": [2, 1]}).replace_schema_metadata({"pandas": metadata})
+    assert sort_table(table, keys="x").schema.equals(table.schema, check_metadata=True)

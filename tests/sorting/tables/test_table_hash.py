@@ -1,4 +1,4 @@
-"""A checksum of rows depends on their values alone."""
+"""A checksum of rows depends only on their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns as keys: text views within other types, as Polars has them, ordered categories, very long texts."""
+"""Columns as keys: text views within other types (as in Polars), ordered categories, very long texts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NESTED = {
 
 
 def column(name: str) -> pa.Array:
-    """Return the values, through texts: pyarrow makes no views of Python's."""
+    """Return the values, cast from texts: pyarrow makes no views from Python values."""
     view, values = NESTED[name]
     if name != "dictionary":
         return pa.array(values, without_views(view)).cast(view)
@@ -65,7 +65,7 @@ def pandas_categories() -> Any:
 
 
 def polars_categories() -> Any:
-    """Return an Enum as Polars writes it to Parquet: the dictionary has the values in the order that they come in."""
+    """Return an Enum as Polars writes it to Parquet: the dictionary lists the values in order of appearance."""
     field = pa.field(
         "a", pa.dictionary(pa.int8(), pa.string(), ordered=True), metadata={"_PL_ENUM_VALUES2": "3;low3;mid4;high"}
     )
@@ -78,7 +78,7 @@ def test_ordered_categories_have_their_order(make: Callable[[], Any], tmp_path: 
     table = pa.table(make())
     assert sort_table(table, keys="a").column("a").to_pylist() == ["low", "mid", "high", None]
     assert sort_table(table, keys="a:desc:first").column("a").to_pylist() == [None, "high", "mid", "low"]
-    for number in range(3):  # whose dictionaries may differ
+    for number in range(3):  # their dictionaries may differ
         pq.write_table(table.slice(number), tmp_path / f"in{number}", row_group_size=1)
     inputs = tuple(str(tmp_path / f"in{number}") for number in range(3))
     job = ParquetJob(
@@ -118,7 +118,7 @@ NATURAL = [
     "chr10x",
     "\u00e9",
 ]
-"""In order: numbers by value, what is equal then by the zeros, other bytes as they are."""
+"""In order: numbers by value, equal numbers by their zeros, other bytes as they are."""
 
 
 def test_natural_order_takes_numbers_by_value(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The order of rows by the sort core, beside pyarrow's."""
+"""The sort core's order of rows, compared with pyarrow's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMNS: dict[str, Any] = {
 @pytest.mark.parametrize("name", COLUMNS)
 @pytest.mark.parametrize("descending", [False, True])
 def test_one_column_as_pyarrow_orders_it(name: str, descending: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_order, "_SAMPLED_ROWS", 500)  # so that texts that come often get a dictionary
+    monkeypatch.setattr(table_order, "_SAMPLED_ROWS", 500)  # so that frequent texts get a dictionary
     for values in (COLUMNS[name], COLUMNS[name].slice(7, 1000), COLUMNS[name].slice(0, 1)):
         for column in (values, pa.chunked_array([values.slice(0, 30), values.slice(30, 0), values.slice(30)])):
             parts = [KeyColumn(column, descending)]
@@ -51,7 +51,7 @@ def test_a_chunk_without_values_may_lack_its_buffers() -> None:
     empty = pa.Array.from_buffers(pa.decimal128(9, 2), 0, [None, None])
     values = pa.array([decimal.Decimal(2), None, decimal.Decimal(1)], pa.decimal128(9, 2))
     parts = [KeyColumn(pa.chunked_array([empty, values, empty]), False)]
-    assert row_order(parts, 3).tolist() == [1, 2, 0]  # a null counts as 0 here; a column of its own says where it goes
+    assert row_order(parts, 3).tolist() == [1, 2, 0]  # a null counts as 0 here; a separate column gives its place
 
 
 def test_several_columns_and_nulls() -> None:
@@ -74,7 +74,7 @@ def test_only_texts_that_come_often_are_worth_a_dictionary(monkeypatch: pytest.M
 
 
 def test_numbers_do_not_load_pandas() -> None:
-    """Loading it takes longer than sorting a million rows."""
+    """Loading pandas takes longer than sorting a million rows."""
     code = (
         "import sys, pyarrow as pa; from planner.sorting.tables.table_keys import KeyColumn;"
         "from planner.sorting.tables.table_order import row_order;"

@@ -1,4 +1,4 @@
-"""Rows taken from record batches where they lie, beside what pyarrow takes."""
+"""Rows taken from record batches in place, compared with the rows that pyarrow takes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ARROW = {
 
 
 def table_of(chance: random.Random, *, nulls: float) -> pa.Table:
-    """Return a table of all types in chunks that begin within what they are cut from."""
+    """Return a table of all types in chunks that start inside the arrays they are cut from."""
     columns = {}
     for name, value in TYPES.items():
         values = [None if chance.random() < nulls else value(i) for i in range(ROWS + 20)]
@@ -70,7 +70,7 @@ def test_no_rows_and_no_batches() -> None:
 
 
 def test_text_beyond_what_offsets_can_count_comes_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of at most 10 bytes: "aaaa" three times makes 12, so 4 and 8."""
+    """A chunk holds at most 10 bytes: "aaaa" three times makes 12, so 8 and 4."""
     monkeypatch.setitem(table_rows.MOST_OFFSET, 4, 10)
     batch = pa.record_batch({"a": pa.array(["aaaa", "b", None])})
     taken = TableRows([batch], batch.schema).at(np.array([0, 0, 0, 2], np.uint32)).column("a")

@@ -1,4 +1,4 @@
-"""The first row of tables that is out of order."""
+"""The first out-of-order row of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every type as a key in every operation, as the table in docs/sort-core.md says, and as DuckDB has it."""
+"""Every type as a key in every operation, as the table in docs/sort-core.md states, and in DuckDB's order."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ VALUES: Final[dict[str, list[tuple[pa.DataType, list[Any]]]]] = {
     "lists, maps": [(pa.list_(pa.int8()), [[1], [2]]), (pa.map_(pa.string(), pa.int8()), [[("a", 1)], [("b", 1)]])],
 }  # fmt: skip
 NOT_OF_DUCKDB: Final = ("ordered categories", "lists, maps")
-"""In its order."""
+"""Types not compared with DuckDB's order."""
 OPERATIONS: Final = ("sort", "merge", "unique", "check", "sort_table", "cluster")
 
 
 def cells() -> list[tuple[str, str, str]]:
-    """Return type, operation and what the page says of both."""
+    """Return type, operation and the page's entry for both."""
     found = re.findall(r"^\| ([^|]+) \|" + r" (yes|refused) \|" * len(OPERATIONS) + r"[^|]*\|$", PAGE.read_text(), re.M)
     return [(row[0], operation, said) for row in found for operation, said in zip(OPERATIONS, row[1:], strict=True)]
 
@@ -93,7 +93,7 @@ def read(path: str, *, as_numbers: bool = False) -> list[str]:
 
 
 def run(operation: str, kind: pa.DataType, values: list[Any], folder: Path, *, is_int96: bool) -> list[str]:
-    """Return the keys that an operation leaves of shuffled ones, in their order."""
+    """Return the keys that an operation makes of shuffled ones, in order."""
     shuffled = [*values, None, *values]
     random.Random(1).shuffle(shuffled)
     as_numbers = kind == pa.timestamp("ns")
@@ -147,7 +147,7 @@ def test_a_cell_of_the_table(name: str, operation: str, said: str, tmp_path: Pat
 )
 def test_duckdb_has_the_same_order(name: str, tmp_path: Path) -> None:
     for number, (kind, values) in enumerate(VALUES[name]):
-        if kind in (pa.decimal256(60, 0), pa.duration("us")):  # which DuckDB does not have
+        if kind in (pa.decimal256(60, 0), pa.duration("us")):  # DuckDB does not have them
             continue
         path = write(tmp_path / str(number), kind, values[::-1], is_int96=name == "timestamps of 96 bits")
         order = duckdb.sql(f"select file_row_number from read_parquet('{path}', file_row_number=true) order by k")

@@ -1,4 +1,4 @@
-"""Text as people have it: rows of CSV against a second implementation, compressed files, and what is wrong."""
+"""Text in everyday forms: rows of CSV against a second implementation, compressed files, and invalid input."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def columns_of(case: CsvCase) -> CsvColumns:
 
 
 def check_cases(count: int, folder: Path) -> None:
-    """Compare so many random files with the reference."""
+    """Compare `count` random files with the reference."""
     chance = random.Random(17)
     for number in range(count):
         case = random_csv(chance)
@@ -97,7 +97,7 @@ def test_rows_with_newlines_in_one_run_and_in_several(tmp_path: Path, memory_byt
 
 @pytest.mark.parametrize("has_header", [True, False])
 def test_much_text_goes_past_the_page_cache(tmp_path: Path, has_header: bool) -> None:
-    """With a header the sorted rows begin within a block; without one at byte 0. The last block is no whole page."""
+    """With a header the sorted rows start within a block; without one at byte 0. The last block is not a whole page."""
     rows = [b"%d,%s\n" % (number * 7919 % 100_003, b"x" * 700) for number in range(100_003)]
     csv = CsvColumns(keys=("1:int",), header=has_header)
     header = b"number,text\n" if has_header else b""
@@ -263,11 +263,12 @@ def test_marks_ends_and_files_without_a_header(tmp_path: Path) -> None:
     ],
 )
 def test_keys_that_cannot_be(tmp_path: Path, key: str, message: str) -> None:
-    with pytest.raises(BadInputError, match=message):
+    with pytest.raises(BadInputError, match=message) as refused:
         sorted_text(tmp_path, b"time,twice,twice\n1,2,3\n", csv=CsvColumns(keys=(key,)))
+    assert re.search(rf"^the first row of {tmp_path}\S* has 3 columns$", refused.value.details[-1])
 
 
-CHECKED_ZSTD = zstandard.ZstdCompressor(write_checksum=True)  # else zstd does not notice damage of text
+CHECKED_ZSTD = zstandard.ZstdCompressor(write_checksum=True)  # otherwise zstd does not notice damage of text
 COMPRESSED = {"gz": gzip.compress, "zst": CHECKED_ZSTD.compress}
 OPENED = {"gz": gzip.decompress, "zst": lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)}
 
@@ -305,6 +306,14 @@ def test_damaged_compression_leaves_nothing_half_written(tmp_path: Path, form: s
         sort_text_files(job, Progress())
     assert (tmp_path / "out.zst").read_bytes() == b"as before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out.zst"]
+
+
+@pytest.mark.parametrize("outer", COMPRESSED)
+@pytest.mark.parametrize("inner", COMPRESSED)
+def test_text_that_was_compressed_twice_is_refused(tmp_path: Path, outer: str, inner: str) -> None:
+    """As servers leave it that compress what they send: its bytes would be sorted as lines."""
+    with pytest.raises(BadInputError, match="in was compressed twice: decompress it once"):
+        sorted_text(tmp_path, COMPRESSED[outer](COMPRESSED[inner](b"2\n1\n")))
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
@@ -351,7 +360,7 @@ def test_what_the_system_does_not_allow_is_refused(limits: tuple[int, int]) -> N
 
 
 def written(folder: Path, texts: Sequence[bytes]) -> tuple[str, ...]:
-    """Write texts to files, of which those with an even number are compressed."""
+    """Write texts to files, compressing those with an even number."""
     for number, text in enumerate(texts):
         (folder / f"{number}.gz").write_bytes(text if number % 2 else gzip.compress(text))
     return tuple(str(folder / f"{number}.gz") for number in range(len(texts)))
@@ -412,7 +421,7 @@ def test_hundreds_of_compressed_inputs_need_few_descriptors(csv: CsvColumns | No
 
 
 def test_descriptors_above_a_thousand_can_be_waited_for(tmp_path: Path) -> None:
-    """300 pipes have 600 ends, and each of the 300 files one that is waited for."""
+    """300 pipes have 600 ends, and each of the 300 files has one that is waited for."""
     paths = written(tmp_path, [b"%03d\n" % number for number in range(600)])[::2]
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -437,7 +446,7 @@ def test_a_file_that_becomes_shorter_is_named(tmp_path: Path) -> None:
 
     def shorten() -> None:
         with pipe.open("wb") as end:
-            while read_bytes_of(shrinking) < 100_000:  # the merge then waits for the pipe
+            while read_bytes_of(shrinking) < 100_000:  # then the merge waits for the pipe
                 time.sleep(0.01)
             os.truncate(shrinking, 1000)
             end.write(b"c\n")
@@ -452,7 +461,7 @@ def test_a_file_that_becomes_shorter_is_named(tmp_path: Path) -> None:
 
 
 def read_bytes_of(path: Path) -> int:
-    """Return how far this process has read a file that it has open; 0 for none."""
+    """Return how far this process has read an open file, or 0 if the file is not open."""
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
             if descriptor.readlink() == path:

@@ -1,8 +1,8 @@
-"""The process that drives cluster sorts. It runs on the head's machine, apart from the command line, because Ray ends a
-driver whose head is gone.
+"""The process that drives cluster sorts. It runs on the head's machine, separate from the command line, because Ray
+ends a driver whose head is gone.
 
-Its arguments are a file descriptor and the head's address. It reads orders from standard input, one JSON object a line,
-and writes events to the descriptor, one JSON object a line. The last event of an order is a `result` or an `error`.
+Its arguments are a file descriptor and the head's address. It reads orders from standard input and writes events to the
+descriptor, as one JSON object per line. The last event of an order is a `result` or an `error`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from planner.distributed_sort.generate import generate_with_checksum
 from planner.distributed_sort.head_address import ADVICE, require_head
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.nodes import Nodes, import_ray
-from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
+from planner.distributed_sort.job.silence import REPORT_EVERY_S, waiting
 from planner.distributed_sort.node_files.node_environment import end_machine, node_name
 from planner.distributed_sort.run import RunRequest, finish, run
-from planner.distributed_sort.shipping import lacking, needed_distributions, stage
+from planner.distributed_sort.shipping import missing_distributions, needed_distributions, stage
 from planner.distributed_sort.sort import sort_dataset
 from planner.distributed_sort.validate import check_copies
 from planner.errors import IoFailureError, PlannerError
@@ -60,8 +60,8 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
 
 
 def _ship(ray: Any, address: str, order: dict[str, Any], emit: Any) -> None:
-    """Connect again with the code that nodes lack, if some lack any. Raises IoFailureError."""
-    if not (missing := lacking(ray, needed_distributions(order), emit)):
+    """Connect again with the code that some nodes lack, if any. Raises IoFailureError."""
+    if not (missing := missing_distributions(ray, needed_distributions(order), emit)):
         return
     emit({"event": "shipped", "packages": missing})
     ray.shutdown()
@@ -71,11 +71,11 @@ def _ship(ray: Any, address: str, order: dict[str, Any], emit: Any) -> None:
 
 def _connect(ray: Any, address: str, emit: Any, **options: Any) -> None:
     """Connect to the cluster from an empty directory, since Ray lets its workers import from the driver's directory.
-    Raises IoFailureError where there is none.
+    Raises IoFailureError without a cluster.
     """
     require_head(address)
-    late = waiting([address], since_s=SAID_EVERY_S, reason=f"no Ray head answers; {ADVICE}")
-    doubt = threading.Timer(SAID_EVERY_S, emit, [late])
+    late = waiting([address], since_s=REPORT_EVERY_S, reason=f"no Ray head answers; {ADVICE}")
+    doubt = threading.Timer(REPORT_EVERY_S, emit, [late])
     doubt.daemon = True
     doubt.start()
     try:
@@ -124,7 +124,7 @@ def _validate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
 
 
 def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:
-    """End the machines of the cluster, this one last, as they end by themselves when their time is over."""
+    """End the machines of the cluster, this one last, as they do automatically when their time is over."""
     nodes = Nodes(ray)
     others = [name for name in nodes.names if name != node_name()]
     emit({"event": "ending", "nodes": others})

@@ -23,8 +23,8 @@ def generate_with_checksum(nodes: Nodes, *, records: int) -> tuple[Dataset, str]
 
 
 def generate(nodes: Nodes, *, records: int, skew: bool = False, on_volume: bool = False) -> Dataset:
-    """Have every node write an equal share of test records, a partition on each disk. What fails is tried again, there
-    and by others in turn. Raises IoFailureError.
+    """Have every node write an equal share of test records, a partition on each disk. Failures are tried again, on the
+    same node and on others in turn. Raises IoFailureError.
     """
     files = JobFiles(job=INPUT, output=INPUT, on_volume=on_volume)
     cut = shares(records, {name: nodes.facts[name].data_disks for name in nodes.names})

@@ -1,4 +1,6 @@
-"""Whether a Ray head is at an address: Ray itself tries for up to minutes, and does not say what is wrong."""
+"""Check for a Ray head at an address: Ray itself tries for up to minutes, and does not report the reason of a
+failure.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ from planner.errors import BadInputError, IoFailureError
 ADVICE: Final = "name the address that `ray start --head` printed, or start Ray"
 _LISTENS_WITHIN_S: Final = 8.0
 _ANSWERS_WITHIN_S: Final = 5.0
-"""With both, and what the driver takes to start, a wrong address is told within 20 s."""
+"""With both limits and the driver's start, a wrong address is reported within 20 s."""
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""What a client of HTTP/2, which Ray speaks, sends first; then its settings, here none."""
+"""First bytes of an HTTP/2 client, the protocol of Ray, followed by its settings, here none."""
 _SETTINGS: Final = 4
 _FRAME_BYTES: Final = 9
 _MORE: Final = (
@@ -23,8 +25,8 @@ _MORE: Final = (
 
 
 def require_head(address: str) -> None:
-    """Raise IoFailureError, saying why, where no Ray head of this Ray's version answers at an address, and
-    BadInputError where it is none.
+    """Raise IoFailureError with the reason where no Ray head of this Ray's version answers at an address, and
+    BadInputError for an invalid address.
     """
     scheme, _, place = address.rpartition("://")
     host, _, port = place.rpartition(":")
@@ -53,17 +55,17 @@ def _require_listener(address: str, host: str, port: int) -> None:
 
 
 def _first_answer(connection: socket.socket) -> bytes:
-    """Return the head of the first frame of a server of HTTP/2, or as much of what another one sends."""
+    """Return the head of an HTTP/2 server's first frame, or as much as another server sends."""
     connection.settimeout(_ANSWERS_WITHIN_S)
     try:
         connection.sendall(_PREFACE)
         return connection.recv(_FRAME_BYTES).ljust(_FRAME_BYTES, b" ")
-    except OSError:  # it says nothing, or ends the connection
+    except OSError:  # it sends nothing, or ends the connection
         return b" " * _FRAME_BYTES
 
 
 def _refusal(place: str, *, is_client: bool) -> str:
-    """Return why a service is not the head that it should be, '' if it is, or if nobody can tell."""
+    """Return the reason why a service is not the expected head, '' if it is, or if that is unknown."""
     try:
         import grpc
         from ray._private.grpc_utils import init_grpc_channel

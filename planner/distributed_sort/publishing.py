@@ -1,7 +1,7 @@
-"""Publishing a sorted dataset: its manifest gets its name by one step, and only if no other result has it.
+"""Publishing a sorted dataset: its manifest is named in one step, and only if no other result has the name.
 
-A job's files carry its id, and nobody reads them before a manifest names them. So readers of the manifest see the
-result of before or the new one. docs/cluster-sort.md has the states and the moves between them.
+A job's files carry its id, and are not read before a manifest names them. So readers of the manifest see the previous
+result or the new one. docs/cluster-sort.md has the states and the moves between them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.errors import BadInputError, IoFailureError, PlannerError, Unfinish
 
 
 class PublishingUnknownError(UnfinishedError):
-    """It is not known whether a job's manifest was written, so that its files must stay."""
+    """A job's manifest may or may not have been written, so that its files must stay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,24 +37,24 @@ class Manifest:
 
     @classmethod
     def of(cls, dataset: Dataset, *, replaced: str | None = None) -> Manifest:
-        """Return that of a job's sorted dataset."""
+        """Return the manifest of a job's sorted dataset."""
         return cls(content=dataset.to_json() + "\n", job=dataset.job, replaced=replaced)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestPlace:
-    """Where a manifest goes: reached from here, or by `nodes`, as they alone may reach the output's place."""
+    """The place of a manifest: reached from here, or by `nodes`, if only they can reach the output's place."""
 
     uri: str
     nodes: Nodes | None = None
 
     @classmethod
     def below(cls, prefix: str, nodes: Nodes) -> ManifestPlace:
-        """Return that beside the output below a prefix, or in a folder."""
+        """Return the place next to the output below a prefix, or in a folder."""
         return cls(uri=f"{prefix.rstrip('/')}/{MANIFEST_NAME}", nodes=nodes)
 
     def put(self, manifest: Manifest) -> None:
-        """Do as `put_manifest`; a node that fails is followed by the next."""
+        """Do as `put_manifest`; after a node fails, the next one is used."""
         if self.nodes is None:
             refusal = put_manifest(self.uri, manifest)
         else:
@@ -73,16 +73,16 @@ class ManifestPlace:
 
 
 def put_manifest(uri: str, manifest: Manifest) -> BadInputError | None:
-    """Give a job's manifest its name, unless an earlier call whose answer was lost has done so. Return why not where
-    anything is there but what it may replace: this job's result may have been that in between, so its files may be
-    gone, and the job must not publish any more.
+    """Give a job's manifest its name, unless an earlier call has done so and its answer was lost. Return an error where
+    the place holds anything but the manifest that it may replace: this job's result may have been there in between, so
+    its files may be gone, and the job may no longer publish.
 
-    Raises IoFailureError when it is not known whether the manifest was written.
+    Raises IoFailureError when it is unknown whether the manifest was written.
     """
     place = place_of(uri)
     there = place.read_version(uri)
-    text, seen = (None, None) if there is None else (_decode(there[0]), there[1])
-    if text == manifest.replaced and place.put_if(uri, manifest.content.encode(), seen=seen):
+    text, expected_version = (None, None) if there is None else (_decode(there[0]), there[1])
+    if text == manifest.replaced and place.put_if(uri, manifest.content.encode(), expected_version=expected_version):
         return None
     if job_of(read_manifest_text(uri)) == manifest.job:
         return None
@@ -96,13 +96,13 @@ def _decode(content: bytes) -> str:
 
 
 def read_manifest_text(uri: str) -> str | None:
-    """Return what a manifest holds, None where there is none."""
+    """Return the content of a manifest, None where there is none."""
     there = place_of(uri).read_version(uri)
     return None if there is None else _decode(there[0])
 
 
 def job_of(manifest: str | None) -> str:
-    """Return the job whose result a manifest is; '' where it is of none, or no manifest."""
+    """Return the job whose result a manifest is; '' for anything else."""
     dataset = _parse(manifest)
     return "" if dataset is None else dataset.job
 
@@ -115,7 +115,7 @@ def _parse(manifest: str | None) -> Dataset | None:
 
 
 def may_be_published(journal: Journal, job: str, places: Sequence[ManifestPlace]) -> bool:
-    """Say whether a job's manifest is at one of some places, or nobody knows, so that its output must stay."""
+    """Return whether a job's manifest is at one of some places, or that is unknown, so that its output must stay."""
     try:
         return journal.replaced() is not None and any(job_of(place.read()) == job for place in places)
     except IoFailureError:
@@ -131,11 +131,11 @@ def publish(
     replaces: bool,
     source: Dataset,
 ) -> None:
-    """Publish a job's result at one place after another; the first decides. Then delete the files of what it replaced,
-    but none that the sort has read.
+    """Publish a job's result at one place after another; the first decides. Then delete the files of the replaced
+    result, except those that the sort has read.
 
     Raises BadInputError, with nothing published, where another result is there, and PublishingUnknownError when it is
-    not known whether this one is there: a second call goes on.
+    unknown whether this one is there: a second call continues.
     """
     if (replaced := journal.replaced()) is None:
         replaced = [place.read() if replaces else None for place in places]
@@ -157,8 +157,8 @@ def publish(
 
 
 def without_empty_files(nodes: Nodes, dataset: Dataset) -> Dataset:
-    """Delete the files of a job's result that have no records, but the first where none has any, and return the result
-    without them. A job that goes on afterwards makes them again.
+    """Delete the files of a job's result that have no records, except the first where all are empty, and return the
+    result without them. A job that continues afterwards makes them again.
     """
     full = tuple(part for part in dataset.partitions if part.records)
     empty = tuple(part for part in dataset.partitions if not part.records)
@@ -169,8 +169,8 @@ def without_empty_files(nodes: Nodes, dataset: Dataset) -> Dataset:
 
 
 def remove_files(nodes: Nodes, old: Dataset, *, kept: Collection[str]) -> None:
-    """Delete the files that a job's manifest names and that carry its id, but for those `kept`. What lies on a node
-    that is not there stays.
+    """Delete the files that a job's manifest names and that carry its id, except those `kept`. Files on missing nodes
+    stay.
     """
     by_node = defaultdict[str, list[str]](list)
     for copy in (copy for partition in old.partitions for copy in partition.copies):
@@ -184,7 +184,7 @@ def remove_files(nodes: Nodes, old: Dataset, *, kept: Collection[str]) -> None:
 
 
 def require_unoccupied(prefix: str, job: str) -> None:
-    """Raise BadInputError when there is anything below a prefix that is not of a job."""
+    """Raise BadInputError when a prefix holds anything that does not belong to a job."""
     is_own = job_of(read_manifest_text(f"{prefix.rstrip('/')}/{MANIFEST_NAME}")) == job
     files = [] if is_own else place_of(prefix).list_files(prefix)
     if others := [uri for uri in files if job_of_part(PurePosixPath(uri).name) != job]:

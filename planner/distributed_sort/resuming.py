@@ -1,4 +1,4 @@
-"""Decision whether a call resumes an earlier job, or starts a new one and deletes the files of the other."""
+"""Decision whether a call resumes an earlier job, or starts a new one and deletes the other's files."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Done = dict[int, tuple[Partition, bytes]]
 def open_job(
     request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit, *, places: Sequence[ManifestPlace]
 ) -> tuple[JobFiles, Progress | None]:
-    """Return the files of the journal's job and how far it got, if it is the same as now; else those of a new one. Of
-    another job all is deleted, unless its result was published at one of the `places`. Raises IoFailureError.
+    """Return the files and progress of the journal's job, if it is the same as now; else the files of a new one. All
+    files of another job are deleted, unless its result was published at one of the `places`. Raises IoFailureError.
     """
     identity, earlier = _identity(request, nodes), journal.read()
     if earlier is not None:
         reason = _difference(earlier.identity, identity)
         if not reason and earlier.progress is not None:
-            return earlier.files, _with_sound_output(earlier.progress, nodes, request.source.layout)
+            return earlier.files, _with_intact_output(earlier.progress, nodes, request.source.layout)
         if reason:
             emit({"event": "anew", "reason": reason})
         is_result = may_be_published(journal, earlier.files.job, places)
@@ -50,7 +50,7 @@ def open_job(
 
 
 def _identity(request: SortRequest, nodes: Nodes) -> dict[str, Any]:
-    """Return what must be the same for earlier work to count, as JSON-able values."""
+    """Return the facts that must be the same for earlier work to count, as JSON-able values."""
     options = {name: getattr(request, name) for name in _OPTIONS}
     return {
         "options": options | {"source": request.source.digest(), "versions": versions()},
@@ -80,7 +80,9 @@ def _fingerprints(source: Dataset, nodes: Nodes) -> dict[str, str]:
 
 
 def _difference(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return why earlier work does not count, '' if it does: a file that cannot be read by now has not changed."""
+    """Return the reason why earlier work does not count, '' if it does: a file that is no longer readable has not
+    changed.
+    """
     if earlier["options"] != now["options"]:
         return "the request is another one"
     before: Mapping[str, str] = earlier["files"]
@@ -88,14 +90,14 @@ def _difference(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return f"{changed[0].removeprefix(':')} was changed" if changed else ""
 
 
-def _with_sound_output(progress: Progress, nodes: Nodes, layout: Layout) -> Progress:
-    """Return how far a job got, with those of its finished partitions that are there and as they were written."""
+def _with_intact_output(progress: Progress, nodes: Nodes, layout: Layout) -> Progress:
+    """Return a job's progress, with those of its finished partitions that are there and as they were written."""
     slice_records, splitting, owner, done = progress
     numbers = sorted(done)
     there = unchanged_copies(nodes, Dataset(partitions=tuple(done[number][0] for number in numbers), layout=layout))
-    sound: Done = {
+    intact: Done = {
         number: (replace(done[number][0], copies=partition.copies), done[number][1])
         for number, partition in zip(numbers, there.partitions, strict=True)
         if partition.copies
     }
-    return slice_records, splitting, owner, sound
+    return slice_records, splitting, owner, intact

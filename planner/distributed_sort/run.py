@@ -1,4 +1,4 @@
-"""A whole run on a cluster: bring or generate the input, sort it, read the output back, and take it to the store."""
+"""A whole run on a cluster: bring or generate the input, sort it, read the output back, and send it to the store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from planner.distributed_sort.validate import (
     Validation,
     copy_summaries,
     drop_changed_copies,
-    keep_sound_copies,
+    keep_intact_copies,
     validate_first_copies,
     validation_of,
 )
@@ -38,14 +38,14 @@ from planner.errors import BadInputError, IoFailureError, PlannerError, Provider
 
 OUTPUT: Final = "output"
 _RUN: Final = "run-"
-"""With which the ids of runs begin."""
+"""Prefix of the ids of runs."""
 _LOOK_EVERY_S: Final = 2.0
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _NodeLosses:
-    """Retries of steps that fail because some of `wanted` nodes are lost; others get `replaced_within_s` to join."""
+    """Retries of steps that fail because some of `wanted` nodes are lost; new nodes get `replaced_within_s` to join."""
 
     ray: Any
     emit: Emit
@@ -55,8 +55,8 @@ class _NodeLosses:
     def retry_on_node_loss(
         self, nodes: Nodes, action: Callable[[Nodes], Result], *, rollback: Callable[[Nodes], None]
     ) -> tuple[Nodes, Result]:
-        """Do something, as often as it fails with nodes lost meanwhile; `rollback` frees what the last attempt has
-        written. Return the nodes that did it, and its result.
+        """Run an action, repeatedly if it fails with nodes lost meanwhile; `rollback` frees the space of the last
+        attempt. Return the nodes of the successful attempt, and its result.
         """
         while True:
             try:
@@ -67,14 +67,14 @@ class _NodeLosses:
                 nodes = self.recover(nodes, error, rollback=rollback)
 
     def recover(self, nodes: Nodes, error: PlannerError, *, rollback: Callable[[Nodes], None]) -> Nodes:
-        """Say why something is done again, free what it has written, and return the nodes to do it on."""
+        """Report the reason of a repetition, free the space of the last attempt, and return the nodes for the next."""
         self.emit({"event": "again", "lost": sorted(nodes.lost), "reason": str(error)})
         left = self.wait_for_nodes()
         rollback(left)
         return left
 
     def wait_for_nodes(self) -> Nodes:
-        """Return the nodes that are there, as soon as they are as many as at first, or nobody else has time to join."""
+        """Return the present nodes, once they are as many as at first, or the time to join is over."""
         end_s = time.monotonic() + self.replaced_within_s
         while time.monotonic() < end_s and self._count_alive() < self.wanted:
             time.sleep(_LOOK_EVERY_S)
@@ -85,7 +85,7 @@ class _NodeLosses:
 
 
 def _find_lost(nodes: Nodes) -> frozenset[str]:
-    """Return the nodes that are lost by now, be it all of them."""
+    """Return the nodes lost by now, possibly all of them."""
     with suppress(IoFailureError):
         nodes.detect_losses(at_once=True)
     return nodes.lost - nodes.excluded
@@ -93,13 +93,13 @@ def _find_lost(nodes: Nodes) -> frozenset[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """Seconds of each step, what each copy of the output holds, and the sort's report.
+    """Seconds of each step, the content of each copy of the output, and the sort's report.
 
-    A right copy holds `records` and the `checksum`: those of the input. How many lines of text there are is known of
-    the output alone. Where one is left of equal keys (`is_unique`), the input says neither, and both are what the sort
-    wrote; then no two keys may be equal.
+    A correct copy holds the `records` and the `checksum` of the input. The number of lines of text is only known for
+    the output. If one of equal keys is kept (`is_unique`), the input determines neither, and both are those of the
+    sort's output; then no two keys may be equal.
 
-    `staged` has what `stage in` and `stage out` moved. `dataset` is the output's manifest, and `manifest` the
+    `staged` has the amounts moved by `stage in` and `stage out`. `dataset` is the output's manifest, and `manifest` the
     manifest's URI in the object store: '' when the output stays on the nodes.
     """
 
@@ -116,12 +116,12 @@ class RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What to run. The input is `source`, or without one `records` test records.
+    """The request for a run. The input is `source`, or without one `records` test records.
 
     `output` is a prefix in an object store, or a folder that all nodes reach: '' leaves the output on the nodes.
-    `in_place` sorts straight from the store and to it; otherwise objects are staged in before the sort and the output
+    `in_place` sorts directly from the store and to it; otherwise objects are staged in before the sort and the output
     is staged out after it. Files that all nodes reach are sorted where they lie. `rates`, `on_volume`, `in_memory` and
-    `memory_bytes` are those of a SortRequest. Somebody replaces lost nodes within `replaced_within_s`, if it is not 0.
+    `memory_bytes` are those of a SortRequest. Lost nodes are replaced within `replaced_within_s`, if it is not 0.
     """
 
     records: int
@@ -149,12 +149,12 @@ class _Steps(Stopwatch):
 
 
 def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResult:
-    """Do the run. As soon as the sort is done, an event `sorted` has all that `finish` needs to go on from there.
-    Output of which not every partition has a right copy is not taken to the store.
+    """Do the run. As soon as the sort is done, an event `sorted` has all the data that `finish` needs to continue from
+    there. Output is not sent to the store unless every partition has a correct copy.
 
-    What fails because a node is lost is done again, with the nodes that are left and those that have joined: the input
-    from its beginning; all from the sort on only where its output is lost. Others get `replaced_within_s` to join
-    before that. Raises what `sort_dataset` raises, and IoFailureError.
+    Steps that fail because a node is lost are repeated, with the remaining and the new nodes: the input from its
+    beginning; all from the sort on only where its output is lost. New nodes get `replaced_within_s` to join before
+    that. Raises the errors of `sort_dataset`, and IoFailureError.
     """
     steps = _Steps(emit=emit)
     nodes = steps.measure("connect", lambda: Nodes(ray, emit=emit))
@@ -170,8 +170,8 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
         lambda alive: _prepare_input(request, alive, steps, staged),
         rollback=_make_rollback(request, job=INPUT, output=INPUT),
     )
-    if gone := _find_lost(nodes):  # what they had of the input is read where it came from
-        emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
+    if lost_nodes := _find_lost(nodes):  # their part of the input is read from its source
+        emit({"event": "lost", "nodes": sorted(lost_nodes), "left": nodes.names})
         nodes = losses.wait_for_nodes()
     rollback = _make_rollback(request, job=job, output=OUTPUT)
     while True:
@@ -196,8 +196,8 @@ def run(request: RunRequest, *, ray: Any, journal: Path, emit: Emit) -> RunResul
 
 
 def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) -> RunResult:
-    """Do what follows the sort of a run, from the `sorted` event that told of it, with what is left of its output.
-    Raises IoFailureError.
+    """Do the steps after the sort of a run, from its `sorted` event, with the remaining output. Raises
+    IoFailureError.
     """
     request = replace(request, replaced_within_s=0.0)
     steps = _Steps(emit=emit, seconds=dict(event["steps_s"]))
@@ -207,7 +207,7 @@ def finish(request: RunRequest, event: dict[str, Any], *, ray: Any, emit: Emit) 
 
 @dataclass(frozen=True, kw_only=True)
 class _Output:
-    """What a sort has written: `records` and `checksum` as RunResult has them, the sort's report, seconds so far."""
+    """The output of a sort: `records` and `checksum` as in RunResult, the sort's report, seconds so far."""
 
     dataset: Dataset
     records: int
@@ -216,24 +216,24 @@ class _Output:
     steps_s: dict[str, float]
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON-able values."""
+        """Return the output as JSON-able values."""
         return vars(self) | {"dataset": json.loads(self.dataset.to_json())}
 
     def is_met_by(self, copy: Validation) -> bool:
-        """Whether a copy of the output, read back, is what it should be."""
+        """Return whether a copy of the output, read back, is correct."""
         is_distinct = not (self.dataset.layout.is_unique and copy.duplicates)
         return copy.sorted and is_distinct and (copy.records, copy.checksum) == (self.records, self.checksum)
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> _Output:
-        """Read what `document` gave, among other values."""
+        """Return the output from the values of `document`, among others."""
         values = {item.name: document[item.name] for item in fields(cls)}
         return cls(**values | {"dataset": dataset_of(document["dataset"])})
 
 
 def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
-    """Say whether copies of the output went with their nodes: all of a partition's; where lost nodes are replaced and
-    the output is to stay on them, one of those that so many nodes can keep.
+    """Return whether copies of the output were lost with their nodes: all of a partition's; where lost nodes are
+    replaced and the output is to stay on them, one of those that the present number of nodes can keep.
     """
     stays = request.replaced_within_s and not request.output
     return any(
@@ -243,7 +243,7 @@ def _is_lost(request: RunRequest, dataset: Dataset, nodes: Nodes) -> bool:
 
 
 def free_earlier_runs(own: JobFiles) -> None:
-    """Delete what earlier runs left on this node: their input, their output and their intermediate files."""
+    """Delete the files of earlier runs on this node: their input, their output and their intermediate files."""
     node_tasks.undo(replace(own, job=INPUT, output=INPUT))
     parts = (path.name for folder in own.output_folders() if folder.is_dir() for path in folder.iterdir())
     jobs = {job for name in parts if (job := job_of_part(name)).startswith(_RUN)}
@@ -253,7 +253,9 @@ def free_earlier_runs(own: JobFiles) -> None:
 
 
 def _make_rollback(request: RunRequest, *, job: str, output: str) -> Callable[[Nodes], None]:
-    """Return what frees the space of an attempt: on the nodes' disks, and in the store that output was sent to."""
+    """Return a function that frees the space of an attempt: on the nodes' disks, and in the store that output was sent
+    to.
+    """
 
     def roll_back(nodes: Nodes) -> None:
         nodes.run_on_all(node_tasks.undo, JobFiles(job=job, output=output, on_volume=request.on_volume))
@@ -300,12 +302,12 @@ def _sort_source(
 def _validate_and_store(
     request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult], output: _Output
 ) -> RunResult:
-    """Read the output back, and take it to the store."""
+    """Read the output back, and send it to the store."""
     copies = range(request.copies)
     read = steps.measure("validate", lambda: [copy_summaries(nodes, output.dataset, copy=copy) for copy in copies])
     read = drop_changed_copies(read, output.dataset)
     validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
-    dataset, first = keep_sound_copies(output.dataset, read)
+    dataset, first = keep_intact_copies(output.dataset, read)
     if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
         raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost)) or 'their nodes'}")
     manifest = ""
@@ -341,7 +343,7 @@ def _sort_request(request: RunRequest, source: Dataset, nodes: Nodes, *, job: st
 def _prepare_input(
     request: RunRequest, nodes: Nodes, steps: _Steps, staged: dict[str, StagingResult]
 ) -> tuple[Dataset, str]:
-    """Return the dataset to sort and its checksum, '' if the sort is to find it; `staged` gets what staging moved."""
+    """Return the dataset to sort and its checksum, '' if the sort is to compute it; `staged` gets the amounts moved."""
     source = request.source
     if source is not None and (request.in_place or not _is_in_store(source)):
         return source, ""
@@ -361,7 +363,7 @@ def _is_in_store(source: Dataset) -> bool:
 def _store_output(
     request: RunRequest, nodes: Nodes, steps: _Steps, dataset: Dataset, staged: dict[str, StagingResult]
 ) -> tuple[Dataset, str]:
-    """Take the output to the store, unless it was sorted in place; return it there, and the URI of its manifest."""
+    """Send the output to the store, unless it was sorted in place; return it there, and the URI of its manifest."""
     if not request.in_place:
         local = dataset
         dataset, staged["stage out"] = steps.measure(
@@ -377,7 +379,7 @@ def _store_output(
 
 
 def _total(partitions: tuple[Partition, ...]) -> str:
-    """Return the checksum of all partitions, '' where those of some are not known."""
+    """Return the checksum of all partitions, '' where some are unknown."""
     if not all(partition.checksum for partition in partitions):
         return ""
     return f"{sum(int(partition.checksum, 16) for partition in partitions):x}"

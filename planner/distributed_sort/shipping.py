@@ -1,4 +1,4 @@
-"""The code that a cluster's nodes lack: found by a task that needs nothing but Ray, and sent with Ray's runtime
+"""The code that a cluster's nodes lack: found by a task that needs only Ray, and sent with Ray's runtime
 environment.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from planner.compression.text_codecs import LIBRARIES
 from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.silence import SAID_EVERY_S, waiting
+from planner.distributed_sort.job.silence import REPORT_EVERY_S, waiting
 from planner.errors import IoFailureError
 from planner.native import core
 
@@ -25,13 +25,13 @@ _LEFT_BEHIND: Final = {"tests", "__pycache__", "include"}
 _SUFFIXES_LEFT_BEHIND: Final = {".pyi", ".pyc", ".a", ".h"}
 
 Versions = Mapping[str, str]
-"""By distribution, '' where it is not installed; and the processor's architecture as `machine`."""
+"""Versions by distribution, '' where it is not installed; and the processor's architecture as `machine`."""
 
 
 def needed_distributions(order: Mapping[str, Any]) -> list[str]:
-    """Return the distributions that the nodes need for an order: of those that some sorts need, what its data asks for.
+    """Return the distributions that the nodes need for an order: of the optional ones, only those for its data.
 
-    What the driver does not have itself is left out.
+    Distributions that the driver itself lacks are left out.
     """
     request = order.get("request", {})
     dataset = order.get("dataset") or request.get("source") or {}
@@ -41,18 +41,18 @@ def needed_distributions(order: Mapping[str, Any]) -> list[str]:
     wanted = [LIBRARIES[form] for file in files if (form := file.get("compression")) in LIBRARIES]
     wanted += [_TABLES] * bool(dataset.get("layout", {}).get("table"))
     wanted += [_STORES] * any("://" in place for place in places)
-    return [name for name in dict.fromkeys((*_ALWAYS, *wanted)) if _own(name)]
+    return [name for name in dict.fromkeys((*_ALWAYS, *wanted)) if _installed_version(name)]
 
 
-def lacking(ray: Any, names: Sequence[str], emit: Emit = ignore) -> list[str]:
-    """Return which of these distributions some node does not have, or this package in another version.
+def missing_distributions(ray: Any, names: Sequence[str], emit: Emit = ignore) -> list[str]:
+    """Return the distributions that some node lacks, and this package also where a node has another version.
 
-    Nodes that do not answer for 30 s are not looked at: who uses them says so. Raises IoFailureError where some are
-    lacking and a node has other processors than the driver.
+    Nodes that do not answer for 30 s are skipped: later steps report them. Raises IoFailureError where distributions
+    are missing and a node's processors differ from the driver's.
     """
     found = _ask_nodes(ray, names, emit)
     missing = [name for name in names if any(not versions[name] for _, versions in found)]
-    if OWN not in missing and any(versions[OWN] != _own(OWN) for _, versions in found):
+    if OWN not in missing and any(versions[OWN] != _installed_version(OWN) for _, versions in found):
         missing.insert(0, OWN)
     machine = platform.machine()
     others = [f"{node}: {versions['machine']}" for node, versions in found if versions["machine"] != machine]
@@ -65,7 +65,7 @@ def lacking(ray: Any, names: Sequence[str], emit: Emit = ignore) -> list[str]:
 
 
 def stage(names: Collection[str], folder: Path) -> dict[str, Any]:
-    """Copy distributions into a folder, and return the runtime environment that has nodes import them from there."""
+    """Copy distributions into a folder, and return the runtime environment with which nodes import them from there."""
     for name in names:
         for source, place in _own_files() if name == OWN else _files_of(name):
             target = folder / place
@@ -74,7 +74,7 @@ def stage(names: Collection[str], folder: Path) -> dict[str, Any]:
     return {"working_dir": str(folder)}
 
 
-def _own(name: str) -> str:
+def _installed_version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
@@ -82,7 +82,7 @@ def _own(name: str) -> str:
 
 
 def _ask_nodes(ray: Any, names: Sequence[str], emit: Emit) -> list[tuple[str, Versions]]:
-    """Return, with its address, what each node that answers has; an event names those that are waited for."""
+    """Return the address and versions of each node that answers; an event names the nodes that are waited for."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     task = ray.remote(_probe())
@@ -98,8 +98,8 @@ def _ask_nodes(ray: Any, names: Sequence[str], emit: Emit) -> list[tuple[str, Ve
         if waited_s:
             late = [asked[reference] for reference in left]
             emit(waiting(late, since_s=waited_s, reason="they have yet to say what is installed there"))
-        _, left = ray.wait(left, num_returns=len(left), timeout=SAID_EVERY_S)
-        waited_s += SAID_EVERY_S
+        _, left = ray.wait(left, num_returns=len(left), timeout=REPORT_EVERY_S)
+        waited_s += REPORT_EVERY_S
     for reference in asked.keys() - set(left):
         try:
             found.append((asked[reference], ray.get(reference)))
@@ -109,7 +109,7 @@ def _ask_nodes(ray: Any, names: Sequence[str], emit: Emit) -> list[tuple[str, Ve
 
 
 def _probe() -> Callable[[list[str]], Versions]:
-    """Return a task that Ray sends as its code, since it is no name of a module, which a node would have to import."""
+    """Return a task that Ray sends as its code, since nodes would have to import one that is named by its module."""
 
     def versions(names: list[str]) -> Versions:
         import platform

@@ -1,4 +1,4 @@
-"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce; what is lost meanwhile is done again."""
+"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce; work lost meanwhile is done again."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from planner.distributed_sort.publishing import (
 from planner.distributed_sort.resuming import open_job
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError, UnfinishedError
 from planner.sort_policy.placement import fits_in_cache
+from planner.units import count_of, count_text
 
 _MOST_DAMAGES: Final = 3
-"""How many times the intermediate files of one node may be made again."""
+"""Most times that the intermediate files of one node are made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSortReport:
-    """What a cluster sort did: seconds of each phase, bytes moved, what was lost and done again, and the output.
+    """Report of a cluster sort: seconds of each phase, bytes moved, work lost and done again, and the output.
 
     `checksum` is the sum of the CRC-32 of all output records, as valsort prints it. `input_checksum` is that of the
-    input; it is '' when it was not asked for, or when an earlier call read a part of the input.
+    input; it is '' when it was not requested, or when an earlier call read a part of the input.
     """
 
     records: int
@@ -53,16 +54,16 @@ class ClusterSortReport:
     slow_nodes: dict[str, str]
     """Nodes that were much slower than the others, and whether they were left out."""
     slices: int
-    """Into which the input was cut, each for one task."""
+    """Number of slices that the input was cut into, each for one task."""
     partitions: int
     largest_partition_bytes: int
     phases_s: dict[str, float]
     timeline: tuple[dict[str, Any], ...]
     moved_bytes: dict[str, int]
     tasks: int
-    """Those that the driver ordered."""
+    """Number of tasks that the driver ordered."""
     driver: dict[str, float]
-    """What the driver did, by `Job.driver_effort`; the same of each GB of data and node is behind it."""
+    """Effort of the driver, by `Job.driver_effort`, followed by the same per GB of data and per node."""
     retries: int
     resumed: bool
     checksum: str
@@ -70,7 +71,7 @@ class ClusterSortReport:
     sorted: bool
     duplicates: int
     cpus: dict[str, float]
-    """By node: the CPUs that it offered to tasks."""
+    """By node: the number of CPUs that it offered to tasks."""
     usage: dict[str, list[dict[str, float]]]
     """By node: its samples of `resource_sampler`; times are in seconds from the job's beginning."""
 
@@ -86,18 +87,18 @@ def sort_dataset(
 ) -> tuple[Dataset, ClusterSortReport]:
     """Sort on the cluster that `ray` is connected to; return the output and a report.
 
-    With a `manifest`, a path, the output is published there, and before that below a prefix that it goes to; an earlier
-    result is replaced where `replaces`. Without, the caller has to.
+    With a `manifest`, a path, the output is published there, and before that below its prefix; an earlier result is
+    replaced where `replaces`. Without one, the caller has to publish it.
 
-    `journal` is a file that lets a second call go on where an earlier one stopped. It is deleted after success, and
-    after an error of the data, which also frees all of the job's space on the nodes. Raises BadInputError for an
-    impossible dataset or sizes, or an output that is there or being made, and UnfinishedError naming node and file when
-    something is lost, full or unreadable for good.
+    `journal` is a file that lets a second call continue where an earlier one stopped. It is deleted after success, and
+    after a data error, which also frees all of the job's space on the nodes. Raises BadInputError for an impossible
+    dataset or sizes, or an output that exists or is being made, and UnfinishedError naming node and file when something
+    is lost, full or unreadable for good.
     """
     held = Journal(journal)
     with held.hold():
         nodes = Nodes(ray, directory=request.directory, emit=emit)
-        places = _places(request, manifest, nodes)
+        places = _manifest_places(request, manifest, nodes)
         job, resumed = _prepare_job(request, nodes, held, emit, places=places, replaces=replaces)
         try:
             run_rounds(job, between=_repair_damaged_files)
@@ -117,11 +118,11 @@ def sort_dataset(
 
 
 class _WrongOutputError(IoFailureError):
-    """The output is not what the input was, so that nothing of it counts."""
+    """The output does not match the input, so that none of it counts."""
 
 
 def _require_unchanged_objects(job: Job, journal: Journal) -> None:
-    """Raise IoFailureError where an object of the input is another one than when the job began."""
+    """Raise IoFailureError where an object of the input has changed since the job began."""
     if journal.replaced() is not None:  # the result may be published
         return
     earlier = journal.read()
@@ -138,19 +139,19 @@ def _require_unchanged_objects(job: Job, journal: Journal) -> None:
         changed = job.cluster.nodes.wait_for(reference, nodes=(name,))
         if changed is not LOST and changed:
             raise _WrongOutputError(
-                f"{len(changed)} objects of the input were written while they were sorted",
+                f"{count_text(len(changed), 'object')} of the input changed during the sort",
                 [*changed[:10], "rows could be lost or doubled: sort again when nobody writes to them"],
             )
 
 
 def _unfinished(error: PlannerError) -> PlannerError:
-    """Return an error after which all stays as it is, because the same call may go on when its cause is put right."""
+    """Return an error that leaves everything in place, because the same call may continue when its cause is removed."""
     kind = ProviderRefusedError if isinstance(error, ProviderRefusedError) else UnfinishedError
     return kind(error.message, [*error.details, "what is done stays: put this right and run the same command again"])
 
 
-def _places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
-    """Return where the manifest goes; the first decides whose result is there."""
+def _manifest_places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
+    """Return the places of the manifest; the first decides which result is published."""
     if not manifest:
         return []
     beside = [ManifestPlace.below(request.output, nodes)] if is_object(request.output) else []
@@ -158,7 +159,7 @@ def _places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestP
 
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
-    """Free the nodes by a task, those that were left out of all that is theirs alone, and delete the journal."""
+    """Free the nodes with a task, delete all node-local files on excluded nodes, and delete the journal."""
     is_own = not (job.cluster.files.in_store or job.cluster.files.on_volume)
     job.cluster.nodes.run_on_all(task, job.cluster.files)
     job.cluster.nodes.run_on_excluded(node_tasks.undo if is_own else node_tasks.clean, job.cluster.files)
@@ -168,7 +169,7 @@ def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
 def _prepare_job(
     request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit, *, places: Sequence[ManifestPlace], replaces: bool
 ) -> tuple[Job, bool]:
-    """Return the job, with what an earlier call did of it already noted, and whether there was such a call."""
+    """Return the job, with the work of an earlier call already noted, and whether there was such a call."""
     if is_object(request.output) and request.copies > 1:
         raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
     nodes.begin_services()
@@ -222,7 +223,7 @@ def _prepare_job(
 
 
 def _require_other_name(places: Sequence[ManifestPlace], files: JobFiles, nodes: Nodes) -> None:
-    """Raise BadInputError where the manifest would have the name of the folder of the output on a node's disk."""
+    """Raise BadInputError where the manifest would have the name of the output folder on a node's disk."""
     if not places or files.in_store:
         return
     for node, folders in nodes.run_on_all(JobFiles.output_folders, files).items():
@@ -234,7 +235,9 @@ def _require_other_name(places: Sequence[ManifestPlace], files: JobFiles, nodes:
 
 
 def _reload_inventory(job: Job) -> None:
-    """Note what nodes still have of an earlier call, and forget owners and copies on nodes that have gone."""
+    """Note the files that nodes still have from an earlier call, and remove owners and copies on nodes that are
+    gone.
+    """
     absent = {copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies}
     gone = frozenset((set(job.work.ledger.owner) | absent) - set(job.cluster.nodes.names) - {""})
     job.work.ledger.forget_nodes(gone, job.cluster.nodes.names)
@@ -251,7 +254,7 @@ def _note_stored(job: Job, node: str, inventory: Inventory) -> None:
 
 
 def _repair_damaged_files(job: Job) -> None:
-    """Note what nodes still have whose intermediate files are damaged, so that the rest is made again. Raises
+    """Note the intact intermediate files of nodes with damaged ones, so that the rest is made again. Raises
     IoFailureError where that does not help.
     """
     for node in sorted(job.trouble.damaged.keys() & set(job.cluster.nodes.names)):
@@ -271,8 +274,8 @@ def _repair_damaged_files(job: Job) -> None:
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
-    """Return output, without files that hold nothing, and report. Raises IoFailureError when the output has not as many
-    records as the input.
+    """Return the output, without empty files, and the report. Raises IoFailureError when the numbers of records in
+    output and input differ.
     """
     ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
     partitions = tuple(partition for partition, _ in ordered)
@@ -310,28 +313,25 @@ def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
 
 
 def _shares(effort: dict[str, float], *, gigabytes: float, nodes: int) -> dict[str, float]:
-    """Return an effort, and what of it falls to each GB, and to each node."""
+    """Return an effort, and the same per GB and per node."""
     per_gb = {f"{name}_per_gb": value / gigabytes for name, value in effort.items() if gigabytes}
     return effort | per_gb | {f"{name}_per_node": value / nodes for name, value in effort.items()}
 
 
 def _require_all(dataset: Dataset, job: Job) -> None:
-    """Raise IoFailureError when not all that went in came out. A file's last line may have got an end, and of equal
-    lines one may be left.
+    """Raise IoFailureError when the number of output records does not match the input. A file's last line may have got
+    an end, and one of equal lines may be kept.
     """
     source, layout = job.work.source, job.work.source.layout
     most = source.records + len(source.partitions) * layout.longest_end_records
     least = 0 if layout.is_unique else source.records
     if not least <= dataset.records <= most:
-        raise _WrongOutputError(
-            f"{dataset.records} {source.layout.unit} came out of {source.records}: the input was changed meanwhile"
-        )
+        came = count_of(dataset.records, source.layout.unit)
+        raise _WrongOutputError(f"{came} came out of {source.records}: the input was changed meanwhile")
 
 
 def _require_same_content(job: Job, *, checksum: str) -> None:
-    """Raise IoFailureError when the sum of the records' checksums is another one than that of the input, where that is
-    known.
-    """
+    """Raise IoFailureError when the sum of the records' checksums differs from that of the input, if it is known."""
     before = _input_checksum(job)
     if before not in ("", checksum) and not job.work.source.layout.is_unique:
         raise _WrongOutputError(

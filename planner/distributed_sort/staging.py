@@ -1,7 +1,7 @@
 """Bringing the input from an object store to the nodes' disks, and the output from there to a store or a folder.
 
-Objects of fixed records are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes.
-Those of text and of tables come whole, as no cut is known before they are read. A piece names its object as a second
+Objects of fixed records are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes. Text
+and table objects are moved whole, as their cuts are unknown before they are read. A piece names its object as a second
 copy; if the piece's node is lost, the records are read from there.
 """
 
@@ -20,9 +20,9 @@ from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.compressed_input import (
     COMPRESSED_PIECE_BYTES,
-    plain_text,
+    decompressed_text,
     stored_bytes,
-    with_plain_copy,
+    with_decompressed_copy,
 )
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
@@ -30,24 +30,24 @@ from planner.distributed_sort.dataset.input_files import files_of
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name, part_name
-from planner.distributed_sort.node_files.run_files import file_errors, write_whole
+from planner.distributed_sort.node_files.run_files import file_errors, write_atomically
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
 
 class Place(Protocol):
-    """What is done in both; each call raises IoFailureError."""
+    """Operations of both kinds of place; each call raises IoFailureError."""
 
     def list_files(self, prefix: str, /) -> dict[str, int]: ...
     def require_writable(self, prefix: str, /) -> None: ...
     def write_file(self, uri: str, path: Path, /) -> int: ...
     def delete_partitions(self, prefix: str, job: str, /) -> None: ...
     def read_version(self, uri: str, /) -> tuple[bytes, Any] | None: ...
-    def put_if(self, uri: str, content: bytes, /, *, seen: Any) -> bool: ...
+    def put_if(self, uri: str, content: bytes, /, *, expected_version: Any) -> bool: ...
 
 
 def place_of(uri: str) -> Place:
-    """Return the place that a URI, or a path, is in."""
+    """Return the kind of place of a URI or a path."""
     return object_store if object_store.is_object(uri) else shared_folder
 
 
@@ -57,7 +57,7 @@ _LEAST_PIECE_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Staged:
-    """A partition where it has been brought to, the bytes of its file that were moved, and the requests it took."""
+    """A staged partition, the bytes of its file that were moved, and the number of requests."""
 
     partition: Partition
     bytes: int
@@ -66,7 +66,7 @@ class Staged:
 
 @dataclass(frozen=True, kw_only=True)
 class StagingResult:
-    """Bytes that staging moved, and the requests to the object store that it took."""
+    """Bytes moved by staging, and its number of requests to the object store."""
 
     bytes: int
     requests: int
@@ -75,7 +75,7 @@ class StagingResult:
 def dataset_below(source: str, layout: Layout) -> Dataset:
     """Return all objects below a prefix, or all files in a directory, as a dataset, in the order of their names.
 
-    Raises BadInputError where there is none, or one that does not hold whole records, IoFailureError.
+    Raises BadInputError where there is none, or for one that does not hold whole records; IoFailureError.
     """
     sizes = files_of(source)
     if torn := [f"{uri}: {size} bytes" for uri, size in sizes.items() if size % layout.record_size]:
@@ -85,8 +85,8 @@ def dataset_below(source: str, layout: Layout) -> Dataset:
 
 
 def require_empty(place: str) -> None:
-    """Raise BadInputError when there is anything below a prefix, or in a folder, which output could be confused with,
-    or a file where the folder should be.
+    """Raise BadInputError when a prefix or a folder holds anything that output could be confused with, or a file is in
+    the folder's place.
     """
     if not is_object(place) and Path(place).exists() and not Path(place).is_dir():
         raise BadInputError(f"{place} is a file: name a directory for the output")
@@ -96,7 +96,7 @@ def require_empty(place: str) -> None:
 
 def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
     """Have the nodes fetch equal shares of a dataset; return it as it lies there, with the checksums of fixed records'
-    partitions, and what was moved. What cannot be fetched is tried again, by another node. Raises IoFailureError.
+    partitions, and the amounts moved. Failed fetches are tried again, by another node. Raises IoFailureError.
     """
     disks = sum(nodes.facts[name].data_disks for name in nodes.names)
     is_whole = source.layout.text is not None or source.layout.table is not None
@@ -125,7 +125,7 @@ def _require_staged(outcome: Staged | BadInputError) -> Staged:
 
 
 def _balance_load(whole: Sequence[Partition], nodes: int) -> list[int]:
-    """Return for each partition the node that has least to fetch so far."""
+    """Return for each partition the node with the least to fetch so far."""
     loads, turns = [0] * nodes, list[int]()
     for partition in whole:
         turns.append(loads.index(min(loads)))
@@ -135,9 +135,9 @@ def _balance_load(whole: Sequence[Partition], nodes: int) -> list[int]:
 
 def stage_out(nodes: Nodes, dataset: Dataset, prefix: str) -> tuple[Dataset, StagingResult]:
     """Have the nodes send a job's sorted partitions below a prefix, or to a folder; return them as they lie there, and
-    what was moved. A partition that cannot be sent is sent from its next copy.
+    the amounts moved. A partition that cannot be sent is sent from its next copy.
 
-    Raises IoFailureError; what was sent stays there.
+    Raises IoFailureError; partitions already sent stay there.
     """
     copies = {number: partition.copies for number, partition in enumerate(dataset.partitions)}
     below, suffix = f"{prefix.rstrip('/')}/", content_of(dataset.layout).suffix
@@ -159,7 +159,7 @@ def _collect(staged: list[Staged], layout: Layout) -> tuple[Dataset, StagingResu
 
 
 def require_sizes(staged: list[Staged], sizes: dict[str, int]) -> None:
-    """Raise IoFailureError naming objects that are not as large in the store as what was sent."""
+    """Raise IoFailureError naming objects whose size in the store differs from the bytes sent."""
     sent = {piece.partition.uri: piece.bytes for piece in staged}
     wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
@@ -184,7 +184,7 @@ def largest_first(source: Dataset) -> list[Partition]:
 
 
 def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, threads: int) -> Staged:
-    """Copy a piece of an object to a disk of this node, and sum up what came."""
+    """Copy a piece of an object to a disk of this node, and compute its checksum."""
     path = Path(files.output_uri(number))
     checksum = requests = 0
 
@@ -199,28 +199,29 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
             requests += 1
             yield part
 
-    write_whole(path, parts(), durable=False)
+    write_atomically(path, parts(), durable=False)
     local = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
     return Staged(partition=local, bytes=piece.records * layout.record_size, requests=requests)
 
 
 def fetch_unless_damaged(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged | BadInputError:
-    """Do as `fetch_whole` does, and return the error of a damaged object, which is no better when fetched again."""
+    """Do as `fetch_object` does, and return the error of a damaged object, which a second fetch would not help."""
     try:
-        return fetch_whole(partition, layout, files, number)
+        return fetch_object(partition, layout, files, number)
     except BadInputError as error:
         return error
 
 
-def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:
-    """Copy the object of a partition to a disk of this node, with what the partition leaves out: as it is, or as plain
-    text if it is compressed. Raises IoFailureError where it is shorter than it was, BadInputError where it is damaged.
+def fetch_object(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:
+    """Copy the object of a partition to a disk of this node, including the parts that the partition leaves out:
+    unchanged, or as plain text if it is compressed. Raises IoFailureError where it is shorter than before,
+    BadInputError where it is damaged.
     """
     (there, *_), path = partition.copies, Path(files.output_uri(number))
     if there.compression:
-        plain_bytes = write_whole(path, plain_text(there, layout), durable=False)
+        decompressed_bytes = write_atomically(path, decompressed_text(there, layout), durable=False)
         size = stored_bytes(there)
-        plain = with_plain_copy(partition, there, path, plain_bytes)
+        plain = with_decompressed_copy(partition, there, path, decompressed_bytes)
         return Staged(partition=plain, bytes=size, requests=-(-size // COMPRESSED_PIECE_BYTES))
     size = object_store.size_of(there.uri) if layout.table else there.offset + partition.records
     steps = range(0, size, object_store.REQUEST_BYTES)
@@ -231,13 +232,13 @@ def fetch_whole(partition: Partition, layout: Layout, files: JobFiles, number: i
             object_store.read_range(there.uri, part, offset=first)
             yield part
 
-    write_whole(path, parts(), durable=False)
+    write_atomically(path, parts(), durable=False)
     here_too = (replace(there, uri=str(path), node=node_name()), *partition.copies)
     return Staged(partition=replace(partition, copies=here_too), bytes=size, requests=len(steps))
 
 
 def send(partition: Partition, uri: str) -> Staged:
-    """Copy a partition from this node's disk to where it goes."""
+    """Copy a partition from this node's disk to its destination."""
     path = Path(partition.uri)
     with file_errors("read", path):
         size = path.stat().st_size

@@ -14,7 +14,7 @@ from planner.distributed_sort.node_tasks import node_tasks
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What one copy of the output holds. `lost` counts the partitions that have no such copy which can be read."""
+    """The content of one copy of the output. `lost` counts the partitions whose copy is missing or unreadable."""
 
     records: int
     checksum: str
@@ -48,7 +48,7 @@ def copy_summaries(nodes: Nodes, dataset: Dataset, *, copy: int) -> Outcomes:
 
 
 def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
-    """Return what the copies hold together that were read; the other partitions are counted as lost."""
+    """Return the validation of the copies that were read; the other partitions are counted as lost."""
     read = [summaries.done[number] for number in sorted(summaries.done)]
     content = content_of(dataset.layout)
     whole = merge_summaries(iter(read), dataset.layout) if read else content.empty_summary()
@@ -63,8 +63,8 @@ def validation_of(summaries: Outcomes, dataset: Dataset) -> Validation:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyCheck:
-    """What one copy of a dataset holds, and `problems`: its partitions that cannot be read, or whose checksum is not
-    that of the manifest.
+    """The content of one copy of a dataset, and `problems`: its partitions that cannot be read, or whose checksum
+    differs from the manifest's.
     """
 
     validation: Validation
@@ -72,7 +72,7 @@ class CopyCheck:
 
 
 def check_copies(nodes: Nodes, dataset: Dataset) -> list[CopyCheck]:
-    """Read every copy of a dataset back where it lies, and compare it with what the manifest says of it."""
+    """Read every copy of a dataset back where it lies, and compare it with the manifest."""
     copies = max((len(partition.copies) for partition in dataset.partitions), default=0)
     return [_check(copy_summaries(nodes, dataset, copy=copy), dataset, copy=copy) for copy in range(copies)]
 
@@ -84,7 +84,7 @@ def _check(summaries: Outcomes, dataset: Dataset, *, copy: int) -> CopyCheck:
 
 
 def _changed_partitions(summaries: Outcomes, dataset: Dataset, *, copy: int) -> dict[int, str]:
-    """Return which partitions that were read of a copy are not what the manifest says, and why."""
+    """Return the partitions of a copy that were read and differ from the manifest, with the reasons."""
     content, problems = content_of(dataset.layout), dict[int, str]()
     for number, summary in summaries.done.items():
         partition = dataset.partitions[number]
@@ -97,47 +97,49 @@ def _changed_partitions(summaries: Outcomes, dataset: Dataset, *, copy: int) -> 
 
 
 def drop_changed_copies(by_copy: Sequence[Outcomes], dataset: Dataset) -> list[Outcomes]:
-    """Return what was read of the copies; one that is not what was written is as lost where another copy is."""
+    """Return the summaries of the copies; one that differs from what was written counts as lost where another copy
+    exists.
+    """
     changed = [_changed_partitions(outcomes, dataset, copy=copy) for copy, outcomes in enumerate(by_copy)]
-    sound = {number for own, why in zip(by_copy, changed, strict=True) for number in own.done.keys() - why.keys()}
-    lost = [{number: reason for number, reason in why.items() if number in sound} for why in changed]
+    intact = {number for own, why in zip(by_copy, changed, strict=True) for number in own.done.keys() - why.keys()}
+    lost = [{number: reason for number, reason in why.items() if number in intact} for why in changed]
     return [
         Outcomes(
-            done={number: summary for number, summary in own.done.items() if number not in gone},
-            failed=own.failed | gone,
+            done={number: summary for number, summary in own.done.items() if number not in lost_nodes},
+            failed=own.failed | lost_nodes,
         )
-        for own, gone in zip(by_copy, lost, strict=True)
+        for own, lost_nodes in zip(by_copy, lost, strict=True)
     ]
 
 
 def unchanged_copies(nodes: Nodes, dataset: Dataset) -> Dataset:
-    """Return the dataset with those copies alone that can be read and have the manifest's checksum."""
+    """Return the dataset with only the copies that can be read and have the manifest's checksum."""
     copies = range(max((len(partition.copies) for partition in dataset.partitions), default=0))
     read = [copy_summaries(nodes, dataset, copy=copy) for copy in copies]
     changed = [_changed_partitions(outcomes, dataset, copy=copy) for copy, outcomes in enumerate(read)]
 
-    def is_sound(number: int, copy: int) -> bool:
+    def is_intact(number: int, copy: int) -> bool:
         return number in read[copy].done and number not in changed[copy]
 
     partitions = (
-        replace(partition, copies=tuple(own for copy, own in enumerate(partition.copies) if is_sound(number, copy)))
+        replace(partition, copies=tuple(own for copy, own in enumerate(partition.copies) if is_intact(number, copy)))
         for number, partition in enumerate(dataset.partitions)
     )
     return replace(dataset, partitions=tuple(partitions))
 
 
-def keep_sound_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:
-    """Return the dataset with those copies alone that could be read, and what the first of each partition hold.
+def keep_intact_copies(dataset: Dataset, by_copy: Sequence[Outcomes]) -> tuple[Dataset, Validation]:
+    """Return the dataset with only the copies that could be read, and the content of the first of each partition.
 
     Raises IoFailureError when a partition has none.
     """
     first = Outcomes()
     partitions = []
     for number, partition in enumerate(dataset.partitions):
-        sound = [copy for copy, outcomes in enumerate(by_copy) if number in outcomes.done]
-        partitions.append(replace(partition, copies=tuple(partition.copies[copy] for copy in sound)))
-        if sound:
-            first.done[number] = by_copy[sound[0]].done[number]
+        intact = [copy for copy, outcomes in enumerate(by_copy) if number in outcomes.done]
+        partitions.append(replace(partition, copies=tuple(partition.copies[copy] for copy in intact)))
+        if intact:
+            first.done[number] = by_copy[intact[0]].done[number]
         else:
             reasons = [outcomes.failed[number] for outcomes in by_copy if number in outcomes.failed]
             first.failed[number] = "; ".join(reasons) or "it has no copy"

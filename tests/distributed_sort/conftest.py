@@ -1,4 +1,4 @@
-"""A Ray cluster of three emulated nodes, which all tests of the cluster sort share, and a node without Ray."""
+"""A Ray cluster of three emulated nodes, shared by all tests of the cluster sort, and a node without Ray."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ STORE_ENVIRONMENT = {
 
 
 def store_address() -> tuple[str, int]:
-    """Where the object store of tests listens: on the head."""
+    """Address on which the tests' object store listens: the head's."""
     return "10.0.0.1" if namespaces.are_usable() else "127.0.0.1", 5570
 
 
 class SortCluster:
-    """The emulated cluster, the driver that tests share, and the faults that they cause."""
+    """The emulated cluster, the tests' shared driver, and the faults that tests cause."""
 
     def __init__(self, cluster: EmulatedRay, opened: ExitStack) -> None:
         self.emulated = cluster
@@ -56,7 +56,7 @@ class SortCluster:
         return self.emulated.nodes.directory(node)
 
     def do(self, order: dict[str, Any], on_event: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
-        """Carry out an order in the driver that all tests share, or in a new one when that is gone."""
+        """Carry out an order in the tests' shared driver, or in a new one if that has ended."""
         if self._session is None:
             self._session = self._opened.enter_context(self.emulated.session())
         try:
@@ -76,7 +76,7 @@ class SortCluster:
         on_event: Callable[[dict[str, Any]], None] = lambda _: None,
         **options: Any,
     ) -> tuple[Dataset, dict[str, Any]]:
-        """Sort a dataset, small ones into many partitions, too, and return the output and the report."""
+        """Sort a dataset, even a small one into many partitions, and return the output and the report."""
         many = {"least_partition_bytes": 1_000_000}
         request = {"source": json.loads(dataset.to_json()), "output": output, "copies": copies} | many | options
         done = self.do({"do": "sort", "request": request, "journal": str(journal)}, on_event)
@@ -93,8 +93,8 @@ class SortCluster:
         subprocess.run(["nsenter", f"--target={raylet}", "--mount", *words], check=True)
 
     def processes(self, node: int, name: str) -> list[int]:
-        """Return the processes of a node whose program is `name`, or is called so far; not Ray's own agents, without
-        which a raylet ends.
+        """Return a node's processes whose program name begins with `name`; Ray's own agents are left out, as a raylet
+        ends without them.
         """
         pids = []
         for pid in self.emulated.nodes.pids(node):
@@ -113,19 +113,19 @@ class SortCluster:
         return len(pids)
 
     def lose(self, node: int) -> int:
-        """End a node as a power cut does, workers and all: those of a killed raylet go on for a moment, in which a
+        """End a node as a power cut does, workers and all: workers outlive a killed raylet for a moment, in which a
         short phase ends.
         """
         return self.kill(node, "ray")
 
     def restart(self, node: int) -> None:
-        """End everything on a node, as a new one would have nothing of the old, and start Ray on it."""
+        """End everything on a node, since a new one would have none of it, and start Ray there."""
         self.emulated.nodes.end(node)
         self.forget(node)
         self.emulated.start_worker(node, store_bytes=STORE_BYTES)
 
     def forget(self, *nodes: int) -> list[Path]:
-        """Remove what jobs that stopped keep on some nodes, or on all, for the next call; return what was there."""
+        """Remove what stopped jobs keep on some nodes, or on all, for their next call; return what was removed."""
         places = [
             place
             for node in nodes or range(1, WORKERS + 1)
@@ -155,8 +155,8 @@ def sort_cluster(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Remove what a job that stopped keeps for its next call, which other tests would count, and start Ray again where
-    it has ended: one test's loss is not the next one's.
+    """Remove what a stopped job keeps for its next call, which other tests would count, and restart Ray where it has
+    ended, so that no test sees another's loss.
     """
     yield
     if "sort_cluster" in request.fixturenames:

@@ -12,7 +12,7 @@ from planner.distributed_sort.node_files.node_environment import NODE_NAME
 
 
 class InlineNodes:
-    """As much of `Nodes` as steps before and after a sort need; `begun` has the node of each task."""
+    """The part of `Nodes` needed before and after a sort; `begun` has the node of each task."""
 
     def __init__(self, names: Sequence[str], patch: pytest.MonkeyPatch) -> None:
         self.names = list(names)

@@ -1,4 +1,4 @@
-"""Copies of Parquet files that are damaged: another one is read, and each is told of."""
+"""Copies of damaged Parquet files: another copy is read, and each damage is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.errors import BadInputError
 from tests.distributed_sort.inline_nodes import InlineNodes
 
 NODES = (("a", "b"), ("a", ""), ("", ""))
-"""Where both copies are; '' is where all nodes reach one."""
+"""Places of both copies; '' is where all nodes reach one."""
 
 
 def dataset(folder: Path, places: tuple[str, str]) -> Dataset:

@@ -1,4 +1,4 @@
-"""Datasets of Ray and pyarrow on a real Ray cluster: sorted by Python on the head, and given back in order."""
+"""Datasets of Ray and pyarrow on a real Ray cluster: sorted by Python on the head, and returned in order."""
 
 from __future__ import annotations
 

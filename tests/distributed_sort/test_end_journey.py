@@ -15,7 +15,7 @@ from planner.distributed_sort.node_files.node_environment import END_UNIT, NODE_
 @pytest.mark.soak
 @pytest.mark.needs_root(why="makes network namespaces")
 def test_every_machine_is_asked_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of sudo, which would end this machine, stands a script that notes who called it with what."""
+    """A script stands in for sudo, which would end this machine, and records its caller and arguments."""
     asked = tmp_path / "asked"
     program = tmp_path / "bin" / "sudo"
     program.parent.mkdir()

@@ -1,8 +1,8 @@
-"""Random schedules of faults: a sort ends right, or with an error after which the same call ends right.
+"""Random schedules of faults: a sort succeeds, or fails with an error after which the same call succeeds.
 
     FAULT_SCHEDULES=100-400 pytest -m soak tests/distributed_sort/test_fault_schedules_journey.py
 
-Each number is a seed: it decides on the data, and on what is done to which node when. DuckDB checks what came out.
+Each number is a seed: it decides the data, and the faults of each node and their times. DuckDB checks the output.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 __all__ = ["store"]
 FIRST, LAST = map(int, os.environ.get("FAULT_SCHEDULES", "0-6").split("-"))
 ROWS: Final = 60_000
-"""In each of three files."""
+"""Rows in each of three files."""
 FAULTS: Final = ("kill", "power", "stop", "slow", "cut", "full", "flip", "duplicate", "change")
 MOST_CALLS: Final = 4
 LONGEST_S: Final = 400.0
-"""For all calls of a schedule."""
+"""Time limit for all calls of a schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """What is done to a node when so much of a phase is done."""
+    """A fault of a node, caused when a share of a phase is done."""
 
     kind: str
     node: int
@@ -56,7 +56,7 @@ class Fault:
 
 @dataclass(kw_only=True)
 class Schedule:
-    """A sort, and what is done meanwhile; some of it is undone before the next call."""
+    """A sort and its faults; some of them are undone before the next call."""
 
     seed: int
     cluster: SortCluster
@@ -86,7 +86,7 @@ class Schedule:
         self.write(self.seed)
 
     def write(self, seed: int) -> None:
-        """Write the input, which is as long whatever the seed."""
+        """Write the input, whose length does not depend on the seed."""
         chance = random.Random(seed)
         (self.folder / "in").mkdir(exist_ok=True)
         for number in range(3):
@@ -148,7 +148,7 @@ class Schedule:
             self.undo.callback(self._empty_disk, node, folder)
 
     def _empty_disk(self, node: int, folder: Path) -> None:
-        with suppress(IndexError, CalledProcessError):  # the node has ended, or is a new one that has not this disk
+        with suppress(IndexError, CalledProcessError):  # the node has ended, or is a new one without this disk
             self.cluster.inside(node, "umount", "--lazy", str(folder))
 
     def _flip(self, node: int) -> None:
@@ -174,7 +174,7 @@ class Schedule:
         self.write(self.seed + 1_000_000)
 
     def settle(self) -> None:
-        """Undo what was done, last first, and wait for others that sort the same."""
+        """Undo the faults, last first, and wait for others that sort the same."""
         self.undo.close()
         for other in self.others:
             other.join()
@@ -182,7 +182,7 @@ class Schedule:
 
 
 def call_until_done(schedule: Schedule) -> list[str]:
-    """Sort as a user would: after an error, whose cause is put right, by the same call. Return the errors."""
+    """Sort as a user would, repeating the call once the cause of an error is put right. Return the errors."""
     errors = list[str]()
     while len(errors) < MOST_CALLS:
         try:
@@ -202,7 +202,7 @@ def call_until_done(schedule: Schedule) -> list[str]:
 
 
 def content(database: duckdb.DuckDBPyConnection, files: list[str]) -> tuple[Any, ...]:
-    """Return how many rows files have, a sum over all of them, and how many stand before a smaller key."""
+    """Return the number of rows in files, a sum over all of them, and the number of rows before a smaller key."""
     columns = "{'key': 'BIGINT', 'id': 'VARCHAR', 'text': 'VARCHAR'}"
     query = f"""
         with rows as (

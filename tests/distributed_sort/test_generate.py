@@ -1,4 +1,4 @@
-"""Nodes get equal shares of the test records, and so do a node's disks."""
+"""Equal shares of the test records for the nodes, and for the disks of a node."""
 
 from __future__ import annotations
 

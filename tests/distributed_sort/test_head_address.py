@@ -1,4 +1,4 @@
-"""Addresses of services of Ray that are not the head."""
+"""Addresses of Ray services other than the head."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.errors import IoFailureError
 
 
 class Head(gcs_service_pb2_grpc.NodeInfoGcsServiceServicer):  # type: ignore[misc]
-    """Says that it has another version of Ray."""
+    """Reports another version of Ray."""
 
     def CheckAlive(self, request: object, context: object) -> object:
         del request, context

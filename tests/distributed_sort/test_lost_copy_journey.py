@@ -1,4 +1,4 @@
-"""A file of the output is gone before it is read back: the other copy counts, and the run does not end."""
+"""A file of the output disappears before it is read back: the other copy counts, and the run continues."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows_of(path: Path) -> int:
 
 
 def changed(path: Path) -> None:
-    """Change a byte of a line, as a disk may that does not tell."""
+    """Change a byte of a line, as a disk may without an error."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2 : len(content) // 2 + 2] = b"zz"
     path.write_bytes(content)
@@ -50,7 +50,7 @@ def test_one_copy_without_a_file_is_told_and_the_other_goes_out(
     request = {"records": 0, "copies": 2, "source": json.loads(source.to_json()), "output": str(tmp_path / "out")}
 
     def lose_files(event: dict[str, Any]) -> None:
-        """As the output is about to be read, take the first copy's first file and the second copy's last."""
+        """Before the output is read, remove the first copy's first file and the second copy's last."""
         if event["event"] == "sorted":
             events.append(event)
             partitions = dataset_of(event["dataset"]).partitions

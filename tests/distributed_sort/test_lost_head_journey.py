@@ -1,4 +1,4 @@
-"""The head is lost with all that Ray knows: an error says what to do, and a new cluster on the same nodes goes on."""
+"""The head is lost with all of Ray's state: an error states the remedy, and a new cluster on the same nodes goes on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REDUCE = "sort and reduce"
 @pytest.mark.needs_root(why="ends the processes of network namespaces")
 def test_a_lost_head_costs_at_most_the_running_phase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "5")  # Ray's driver waits for a minute otherwise
+    monkeypatch.setenv("RAY_gcs_rpc_server_reconnect_timeout_s", "5")  # otherwise Ray's driver waits for a minute
     shaping = Shaping()
     with emulated_ray(workers=2, shaping=shaping, directory=tmp_path, store_bytes=STORE_BYTES) as cluster:
         nodes = cluster.nodes

@@ -1,4 +1,4 @@
-"""Nodes that are lost while a cluster sorts, that never came, or that run another version."""
+"""Nodes that are lost while a cluster sorts, never came, or run another version."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_lost_node_costs_time_but_no_data(
 def test_a_whole_run_outlives_a_node_at_any_step(
     sort_cluster: SortCluster, tmp_path: Path, step: str, copies: int
 ) -> None:
-    """As the step begins a node is lost, with the only copy of a third of the data or one of two."""
+    """A node is lost as the step begins, with the only copy of a third of the data or one of two."""
     lost = []
 
     def on_event(event: Event) -> None:
@@ -121,7 +121,7 @@ def test_lost_input_that_cannot_be_had_again_is_named(sort_cluster: SortCluster,
 
 
 def test_input_of_a_node_that_never_came_is_made_anew_or_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    """Its node was lost before the sort began, which nobody will notice, and no one reads for it."""
+    """Its node was lost before the sort began, which nothing notices, and no other node reads for it."""
     source = generated(sort_cluster, "absent-in")
     first, lost = source.partitions[0], replace(source.partitions[2].copies[0], node="node-9")
     away = Dataset(partitions=(*source.partitions[:2], replace(source.partitions[2], copies=(lost,))))
@@ -148,7 +148,7 @@ def restart_with_another_version(cluster: SortCluster, folder: Path) -> None:
 @pytest.mark.needs_root(why="ends a node's processes by its network namespace")
 @pytest.mark.usefixtures("restarted")
 def test_nodes_of_different_versions_are_named(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    """The driver was connected before, so that it does not send its own."""
+    """The driver was connected before, so it does not send its own version."""
     source = generated(sort_cluster, "version-in")
     sort_cluster.do({"do": "validate", "dataset": json.loads(source.to_json())})
     restart_with_another_version(sort_cluster, tmp_path)

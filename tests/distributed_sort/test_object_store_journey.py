@@ -36,7 +36,7 @@ store = from_url({bucket!r})
 
 
 class Store:
-    """The server, and what tests do with it from the head, which alone reaches it besides the nodes."""
+    """The server, and the tests' requests from the head, which alone reaches it besides the nodes."""
 
     def __init__(self, cluster: SortCluster, counted: Path) -> None:
         self._cluster = cluster
@@ -53,7 +53,7 @@ class Store:
         ).stdout
 
     def put(self, contents: dict[str, bytes]) -> list[Copy]:
-        """Put objects by one process, as to start it takes longer than to put one."""
+        """Put objects by one process, since starting it takes longer than a put."""
         sizes = {name: len(content) for name, content in contents.items()}
         code = f"for name, size in {sizes!r}.items(): obstore.put(store, name, sys.stdin.buffer.read(size))"
         self.on_head(code, b"".join(contents.values()))
@@ -64,7 +64,7 @@ class Store:
         return {name: int(size) for name, size in (line.split() for line in self.on_head(code).decode().splitlines())}
 
     def get(self, *uris: str) -> bytes:
-        """Return what objects hold, one after another."""
+        """Return the content of objects, one after another."""
         names = [uri.removeprefix(f"{BUCKET}/") for uri in uris]
         return self.on_head(
             f"for name in {names!r}: sys.stdout.buffer.write(obstore.get(store, name).bytes().to_bytes())"
@@ -91,7 +91,7 @@ urllib.request.urlopen(urllib.request.Request("http://{host}:{port}/sorted", met
 
 
 def dataset_of_store(store: Store, call: str) -> Dataset:
-    """Return what a call finds in the store from the head."""
+    """Return the dataset that a call finds in the store from the head."""
     code = f"""
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
@@ -185,14 +185,14 @@ def test_round_trip_through_a_store_that_fails_now_and_then(
 
 
 def run(cluster: SortCluster, source: Dataset, journal: Path, **options: Any) -> dict[str, Any]:
-    """Have a whole run done on a dataset of the store."""
+    """Do a whole run on a dataset of the store."""
     whole = {"records": source.records, "copies": 1, "source": json.loads(source.to_json()), **options}
     return cluster.do({"do": "run", "request": whole, "journal": str(journal)})
 
 
 @quick_soak
 def test_sorted_in_place_from_store_to_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
-    """Nothing is staged; the input's checksum is that of what was read while it was sorted."""
+    """Nothing is staged; the input's checksum is computed while it is sorted."""
     source, checksum = stored(store, "place")
     done = run(sort_cluster, source, tmp_path / "j", output=f"{BUCKET}/in-place", in_place=True)
     assert (
@@ -209,7 +209,7 @@ def test_sorted_in_place_from_store_to_store(sort_cluster: SortCluster, store: S
 
 @quick_soak
 def test_of_equal_lines_one_is_left_in_the_store(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
-    """The input's checksum says nothing then: what the sort wrote is what must be read back, without equal keys."""
+    """The input's checksum is no use then: the output read back must be what the sort wrote, without equal keys."""
     lines = [b"%05d\n" % (n * 7919 % 5003) for n in range(20_000)]
     store.put({f"equal/{number}": b"".join(lines[number::3]) for number in range(3)})
     source = dataset_of_store(store, f"lines_of(['{BUCKET}/equal'], TextFormat(unique=True))")
@@ -225,7 +225,7 @@ def test_of_equal_lines_one_is_left_in_the_store(sort_cluster: SortCluster, stor
 
 @quick_soak
 def test_what_follows_a_sort_of_rows_can_be_done_again(sort_cluster: SortCluster, store: Store, tmp_path: Path) -> None:
-    """As `planner cluster attach` does: from the event alone rows are validated and taken to the store."""
+    """As `planner cluster attach` does: the event alone suffices to validate rows and take them to the store."""
     rows = [b'%d,"two\nlines"\n' % (n * 7919 % 20_011) for n in range(20_000)]
     store.put({f"again/{number}": b"k,t\n" + b"".join(rows[number::3]) for number in range(3)})
     source = dataset_of_store(store, f"rows_of(['{BUCKET}/again'], CsvColumns(keys=('k:int',)), unique=False)")
@@ -264,7 +264,7 @@ def test_staged_to_all_disks_and_out_again(sort_cluster: SortCluster, store: Sto
 def test_an_object_that_was_refused_once_is_read_again(
     sort_cluster: SortCluster, store: Store, tmp_path: Path, in_place: bool
 ) -> None:
-    """The library does not ask again where access was denied, as it is for a moment when credentials are renewed."""
+    """The library does not ask again where access was denied, as happens for a moment when credentials are renewed."""
     lines = [b"%05d\n" % (n * 7919 % 20_011) for n in range(20_000)]
     names = ["plain", "once-refused"]
     folder = f"refused-{in_place}"

@@ -1,4 +1,4 @@
-"""What people have and nobody thinks of, sorted on a real Ray cluster."""
+"""Unusual inputs that occur in practice, sorted on a real Ray cluster."""
 
 from __future__ import annotations
 

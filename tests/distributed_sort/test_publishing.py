@@ -1,4 +1,4 @@
-"""Jobs that publish to one name, with crashes between any two steps: a model over the code that publishes."""
+"""Jobs that publish to one name, with crashes between any two steps: a model over the publishing code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Nodes(InlineNodes):
 
 @dataclass
 class Driver:
-    """What one user's machine knows of its job."""
+    """One user's machine's knowledge of its job."""
 
     journal: Journal
     source: Path
@@ -114,7 +114,7 @@ class Publishing(RuleBasedStateMachine):
         driver = self.drivers[turn]
         if driver.files is not None and driver.done and not self._names(driver.files.job):
             Path(driver.done[min(driver.done)].uri).unlink(missing_ok=True)
-            driver.files = None  # the process is gone, too
+            driver.files = None  # the process has ended, too
 
     @rule(turn=st.integers(0, 1))
     def fail(self, turn: int) -> None:
@@ -163,7 +163,7 @@ class Publishing(RuleBasedStateMachine):
 
     @contextmanager
     def _before_step(self, step: int, act: Callable[[], None]) -> Iterator[None]:
-        """Do something before the step of this number, of those that change or look at what all see."""
+        """Act before the step of this number, counting steps that change or read shared state."""
         left = [step]
 
         def stepping(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -252,9 +252,9 @@ def test_who_comes_between_look_and_write_wins(uri: str, monkeypatch: pytest.Mon
     place = publishing.place_of(uri)
     put = place.put_if
 
-    def put_after_another(where: str, content: bytes, *, seen: Any) -> bool:
-        assert put(where, manifest("quick").content.encode(), seen=seen)
-        return put(where, content, seen=seen)
+    def put_after_another(where: str, content: bytes, *, expected_version: Any) -> bool:
+        assert put(where, manifest("quick").content.encode(), expected_version=expected_version)
+        return put(where, content, expected_version=expected_version)
 
     monkeypatch.setattr(place, "put_if", put_after_another)
     assert publishing.put_manifest(uri, manifest("slow")) is not None
@@ -265,9 +265,9 @@ def test_other_objects_below_a_prefix_refuse_it(uri: str) -> None:
     prefix = uri.rpartition("/")[0]
     place = publishing.place_of(uri)
     publishing.require_unoccupied(prefix, "a")
-    place.put_if(f"{prefix}/part-000000-a.csv", b"x", seen=None)
+    place.put_if(f"{prefix}/part-000000-a.csv", b"x", expected_version=None)
     publishing.require_unoccupied(prefix, "a")
-    place.put_if(f"{prefix}/part-000000.csv", b"x", seen=None)
+    place.put_if(f"{prefix}/part-000000.csv", b"x", expected_version=None)
     with pytest.raises(BadInputError, match="not empty"):
         publishing.require_unoccupied(prefix, "a")
     publishing.put_manifest(uri, manifest("a"))

@@ -1,4 +1,4 @@
-"""A second call goes on where a killed driver stopped, whatever the data: text, compressed or not, CSV and tables."""
+"""A second call continues where a killed driver stopped, with any data: text, compressed or not, CSV and tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HEADER = b"number,text\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """What is sorted; `is_right` says of the output whether it is that, in order."""
+    """Data to sort; `is_right` returns whether an output is that data, in order."""
 
     source: Dataset
     is_right: Callable[[Dataset], bool]

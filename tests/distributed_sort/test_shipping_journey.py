@@ -1,4 +1,4 @@
-"""A cluster whose nodes have Ray and nothing else sorts what a driver sends with its code."""
+"""A cluster whose nodes have only Ray sorts what a driver sends with its code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHARED = {"bin", "__pycache__", ".."}
 
 
 def required(*names: str) -> set[str]:
-    """Return distributions and all that they need without extras."""
+    """Return distributions and all their dependencies without extras."""
     found, left = set[str](), list(names)
     while left:
         if (name := left.pop()) not in found:
@@ -47,7 +47,7 @@ def required(*names: str) -> set[str]:
 
 
 def only_ray(folder: Path) -> Path:
-    """Return the interpreter of an environment that has Ray, as it is here, with its client."""
+    """Return the interpreter of an environment that has Ray in this version, with its client."""
     venv.create(folder, with_pip=False)
     packages = next(folder.glob("lib/python3*/site-packages"))
     for name in required("ray", "grpcio"):
@@ -65,9 +65,9 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Yield the addresses of a head, in Ray's own way and for Ray's client."""
+    """Yield the addresses of a head, in Ray's own form and for Ray's client."""
     folder = tmp_path_factory.mktemp("bare")
-    sockets = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # names of sockets are short
+    sockets = tempfile.mkdtemp(prefix="ray-", dir="/tmp")  # socket names must be short
     python = only_ray(folder / "venv")
     with pytest.raises(subprocess.CalledProcessError):
         subprocess.run([python, "-c", "import numpy"], check=True, stderr=subprocess.DEVNULL)
@@ -104,7 +104,7 @@ def bare_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 @pytest.mark.soak
 @pytest.mark.parametrize("kind", ["own", "client"])
 def test_nodes_without_this_package_sort(bare_cluster: dict[str, str], tmp_path: Path, kind: str) -> None:
-    """Text needs numpy there, Parquet Arrow, too; both are sent."""
+    """Text needs numpy there, and Parquet also Arrow; both are sent."""
     (tmp_path / "in").mkdir()
     rows = pa.table({"k": [n * 7919 % 20_011 for n in range(ROWS)], "t": ["text"] * ROWS})
     pq.write_table(rows, tmp_path / "in" / "a.parquet")
@@ -134,7 +134,7 @@ def test_an_order_needs_what_its_data_asks_for(tmp_path: Path) -> None:
     packed = frames.compress(b"a line\n") + frames.flush()
     alone = json.loads(lines_of([str(tmp_path / "a.zst")], TextFormat()).to_json())
     assert needed_distributions({"do": "validate", "dataset": alone})[3:] == ["zstandard"]
-    for number in range(70):  # as many as are joined
+    for number in range(70):  # the number that are joined
         (tmp_path / f"{number}.sz").write_bytes(packed)
     joined = json.loads(lines_of([str(path) for path in sorted(tmp_path.glob("*.sz"))], TextFormat()).to_json())
     assert len(joined["partitions"]) < 70

@@ -1,4 +1,4 @@
-"""A node whose link has a tenth of the others' rate is noticed while the sort runs, reported, and left out."""
+"""A node whose link has a tenth of the others' rate is noticed during the sort, reported, and left out."""
 
 from __future__ import annotations
 

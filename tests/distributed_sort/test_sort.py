@@ -1,4 +1,4 @@
-"""Intermediate files that are damaged again and again end a sort, with what is wrong."""
+"""Intermediate files that are damaged again and again end a sort, with an error that states the damage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.distributed_sort.inline_nodes import InlineNodes
 
 
 def damaged_job(events: list[dict[str, Any]]) -> Job:
-    """Return a job of two slices and nodes, all of it stored; node b has the second slice alone by now."""
+    """Return a job of two slices and nodes, all of it stored; node b has only the second slice left."""
     ledger = Ledger(slices=2, owner=["a", "b"])
     for number in range(2):
         ledger.record({0: 5, 1: 5}, first=number, end=number + 1)
@@ -81,8 +81,8 @@ def test_an_object_that_was_written_meanwhile_ends_the_sort(tmp_path: Path, monk
     job: Any = SimpleNamespace(cluster=SimpleNamespace(nodes=InlineNodes(["a", "b"], monkeypatch)))
     sort._require_unchanged_objects(job, journal)
     obstore.put(store, "in", b"enil\n")
-    with pytest.raises(IoFailureError, match="1 objects of the input were written") as caught:
+    with pytest.raises(IoFailureError, match="1 object of the input changed") as caught:
         sort._require_unchanged_objects(job, journal)
     assert caught.value.details[0] == "s3://b/in"
     journal.record_replaced([None])
-    sort._require_unchanged_objects(job, journal)  # the result may be there by now
+    sort._require_unchanged_objects(job, journal)  # the result may have arrived by now

@@ -1,4 +1,4 @@
-"""Sorting on a real Ray cluster: right answers, each byte moved as often as it must be, whatever is lost meanwhile."""
+"""Sorting on a real Ray cluster: right answers, each byte moved as often as needed, whatever is lost meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RECORDS_PER_NODE = 100_000
 ALONE, COORDINATED = 16, 2
-"""Nodes for each coordinator: of three nodes the driver sees to all by itself, or there are two coordinators."""
+"""Nodes for each coordinator: the driver alone handles three nodes, or there are two coordinators."""
 Event = dict[str, Any]
 
 
@@ -100,14 +100,14 @@ def test_daytona_keeps_every_partition_on_two_nodes(sort_cluster: SortCluster, t
     output, report = sort_cluster.sort(source, tmp_path / "j", output="daytona", copies=2)
     check(source, output, copies=2)
     assert report["moved_bytes"]["replica_written"] == source.bytes
-    sound = validation(sort_cluster, output)
-    assert [copy["problems"] for copy in sound] == [[], []]
-    assert [copy["validation"]["checksum"] for copy in sound] == [report["checksum"]] * 2
+    intact = validation(sort_cluster, output)
+    assert [copy["problems"] for copy in intact] == [[], []]
+    assert [copy["validation"]["checksum"] for copy in intact] == [report["checksum"]] * 2
     with Path(output.partitions[0].copies[1].uri).open("r+b") as file:
         file.seek(50)
         file.write(b"another byte")
     first, second = validation(sort_cluster, output)
-    assert first == sound[0]
+    assert first == intact[0]
     (problem,) = second["problems"]
     assert problem.startswith("copy 2 of partition 0: node-")
     assert problem.endswith(f"the manifest says {output.partitions[0].checksum}")
@@ -183,7 +183,7 @@ def test_too_little_memory_is_refused(sort_cluster: SortCluster, tmp_path: Path)
 
 
 class Once:
-    """Does something when a phase has got so far, once."""
+    """Acts once, when a phase has reached a share."""
 
     def __init__(self, act: Callable[[], object], *, phase: str, share: float) -> None:
         self._act, self._phase, self._share = act, phase, share
@@ -219,8 +219,8 @@ def test_minutesort_keeps_intermediate_data_in_memory(sort_cluster: SortCluster,
 
 @pytest.mark.parametrize("nodes_each", [ALONE, pytest.param(COORDINATED, marks=pytest.mark.soak)])
 def test_damaged_intermediate_files_are_made_again(sort_cluster: SortCluster, tmp_path: Path, nodes_each: int) -> None:
-    """One is cut short, one is gone, and a bit of one flips before phase two reads them, also where coordinators order
-    the tasks.
+    """One is cut short, one is missing, and one has a flipped bit before phase two reads them, also where coordinators
+    order the tasks.
     """
     name = f"damaged-{nodes_each}"
     source = generated(sort_cluster, f"{name}-in")
@@ -396,7 +396,7 @@ else:
     sys.exit("the CPUs are not there")
 time.sleep(600)
 """
-"""Uses all CPUs of so many of the three nodes."""
+"""Uses all CPUs of a number of the three nodes."""
 
 
 @contextmanager

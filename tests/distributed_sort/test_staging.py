@@ -1,4 +1,4 @@
-"""What staging decides: how objects are cut, where staged records are read, and that nothing is taken for another."""
+"""Staging decisions: how objects are cut, where staged records are read, and that no dataset is taken for another."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 NODE = 2
 LONGEST_S = 120
-"""For all of a sort of 30 MB, half a minute of which is needed to be sure that a process does not answer."""
+"""For all of a sort of 30 MB, including half a minute to be sure that a process does not answer."""
 
 
 class Stopper:
-    """Stops processes of the node as soon as something of a phase is done, and notes what is said afterwards, when."""
+    """Stops processes of the node as soon as part of a phase is done, and records later events with their times."""
 
     def __init__(self, cluster: SortCluster, *, name: str, phase: str) -> None:
         self._cluster, self._name, self._phase = cluster, name, phase
@@ -75,7 +75,7 @@ def test_a_node_that_stops_is_named_and_its_work_moves(
         source, tmp_path / "j", output="stopped", on_event=stopper, nodes_per_coordinator=nodes_each
     )
     check(source, output)
-    if phase == MAP:  # in phase two Ray may begin other processes there, and nobody needs the service
+    if phase == MAP:  # in phase two Ray may start other processes there, and the service is not needed
         assert report["lost_nodes"] == ["node-2"]
     named = [at_s for at_s, event in stopper.said if event["event"] == "waiting" and "node-2" in event["nodes"]]
     assert named[0] <= 10

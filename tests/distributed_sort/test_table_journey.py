@@ -29,7 +29,7 @@ KEYS = ("time:desc:first", "price", "name:desc")
 
 
 def table(rows: int, *, seed: int) -> pa.Table:
-    """Return rows of all kinds of keys, with nulls and NaN."""
+    """Return rows with all kinds of keys, with nulls and NaN."""
     chance = np.random.default_rng(seed)
     prices = chance.integers(0, 500, rows).astype(float)
     prices[::11] = np.nan
@@ -145,7 +145,7 @@ def test_a_file_that_was_changed_is_named(sort_cluster: SortCluster, tmp_path: P
 
 
 def long_source(folder: Path) -> tuple[Dataset, str]:
-    """Return a dataset that takes some seconds, and the keys of the sorted rows."""
+    """Return a dataset that takes some seconds to sort, and the keys of the sorted rows."""
     tables = [table(120_000, seed=seed) for seed in range(4)]
     source = tables_of([str(written(folder / "in", tables, group_rows=10_000))], KEYS)
     return source, keys_of(sort_table(pa.concat_tables(tables), keys=KEYS), KEYS)

@@ -28,7 +28,7 @@ TABLE = TextFormat(keys=(parse_key("2,2nr"), parse_key("1,1")), separator=",")
 
 
 def rows(count: int, *, seed: int) -> bytes:
-    """Return rows of a table, a fifth of which are one row, with a line of 600 kB among them and no end at the last."""
+    """Return rows of a table, a fifth of them equal, with a line of 600 kB among them and no line end at the last."""
     chance = random.Random(seed)
     lines = [
         b"%d,%d,%s" % (chance.randrange(50), chance.randrange(10**6), b"x" * chance.randrange(80)) for _ in range(count)
@@ -109,7 +109,7 @@ def test_rows_with_quoted_newlines_are_sorted_into_files_with_headers(
 
 
 def packed_files(folder: Path, texts: list[bytes]) -> list[str]:
-    """Write texts compressed, in turn with gzip and zstd, where all nodes reach them."""
+    """Write texts compressed with gzip and zstd in turn, where all nodes reach them."""
     folder.mkdir()
     for number, content in enumerate(texts):
         pack = zstandard.compress if number % 2 else gzip.compress
@@ -162,7 +162,7 @@ def test_nothing_but_empty_files(sort_cluster: SortCluster, tmp_path: Path) -> N
 
 
 def once(act: Callable[[], object], *, phase: str) -> Callable[[dict[str, Any]], None]:
-    """Return what does something when a phase begins, and only then."""
+    """Return a function that acts when a phase begins, once."""
     left = [act]
 
     def on_event(event: dict[str, Any]) -> None:
@@ -220,7 +220,7 @@ def test_a_lost_node_changes_nothing_where_all_reach_the_text(
 def test_a_lost_node_changes_nothing_where_text_is_compressed(
     sort_cluster: SortCluster, tmp_path: Path, phase: str, group: int
 ) -> None:
-    """Its text is gone, so another node decompresses these files again; also where coordinators order the tasks."""
+    """Its text is lost, so another node decompresses these files again; also where coordinators order the tasks."""
     texts = [rows(200_000, seed=seed) for seed in range(6)]
     source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
     fault, name = once(lambda: sort_cluster.lose(3), phase=phase), f"packed-{phase[:3]}-{group}"
@@ -250,7 +250,7 @@ def made_unreadable(path: Path) -> None:
 def test_plain_text_that_becomes_bad_is_made_again(
     sort_cluster: SortCluster, tmp_path: Path, phase: str, group: int, fault: Callable[[Path], None]
 ) -> None:
-    """Its node lives and goes on; also where coordinators order the tasks."""
+    """Its node stays alive and continues; also where coordinators order the tasks."""
     texts = [rows(40_000, seed=seed) for seed in range(4)]
     source = lines_of(packed_files(tmp_path / "in", texts), TABLE)
     kinds = list[str]()

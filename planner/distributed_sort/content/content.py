@@ -20,7 +20,7 @@ SAMPLE_WINDOW_RECORDS = 64
 
 
 class Summary(Protocol):
-    """What consecutive records hold; order is also checked where two summaries meet."""
+    """Summary of consecutive records; order is also checked where two summaries meet."""
 
     @property
     def records(self) -> int: ...
@@ -35,67 +35,65 @@ class Summary(Protocol):
 
 
 class Content(Protocol):
-    """A dataset's content. Its counts are of `layout.record_size` bytes: those of text are bytes."""
+    """A dataset's content. Its counts are in units of `layout.record_size` bytes: those of text are bytes."""
 
     @property
     def prologue(self) -> bytes:
-        """What each file of the output begins with; it is no part of its partition."""
+        """First bytes of each output file; they are not part of its partition."""
 
     @property
     def suffix(self) -> str:
-        """What the name of each file of the output ends with."""
+        """Suffix of each output file's name."""
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
-        """Return about so many keys, or lines, read in windows spaced evenly over a partition."""
+        """Return about `keys` keys, or lines, read in windows spaced evenly over a partition."""
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[Any, int]:
-        """Return how about so many partitions of equal weight are told apart, chosen from the samples of all input
-        partitions, and the bytes that were read for these.
+        """Return the splitting into about `partitions` partitions of equal weight, chosen from the samples of all input
+        partitions, and the number of bytes read for it.
         """
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Any:
         """Return the records of a slice, in memory that the next call overwrites."""
 
     def size_bytes(self, records: Any) -> int:
-        """Return how large the records of a slice are."""
+        """Return the size of the records of a slice in bytes."""
 
     def checksum(self, records: Any, threads: int) -> int:
         """Return the checksum of the records of a slice."""
 
     def group(self, records: Any, splitting: Any, threads: int) -> tuple[Bytes, Ints]:
-        """Return the records of a slice by partition, in an array that the next call overwrites, and where each begins:
-        counted in `layout.stored_size`.
+        """Return the records of a slice by partition, in an array that the next call overwrites, and the beginning of
+        each partition, counted in `layout.stored_size`.
         """
 
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
-        """Return the memory that it takes to sort what was grouped for a partition, itself included."""
+        """Return the memory needed to sort the grouped data of a partition, including that data."""
 
     def sort(self, gathered: Bytes, threads: int) -> Bytes:
-        """Return a partition in order, as its file has it, in an array that the next call overwrites."""
+        """Return a partition in order, as in its file, in an array that the next call overwrites."""
 
     def summary(self, output: Bytes, threads: int) -> Summary:
-        """Return what a sorted partition holds."""
+        """Return the summary of a sorted partition."""
 
     def empty_summary(self) -> Summary:
-        """Return what no records hold."""
+        """Return the summary of no records."""
 
     def parse_summary(self, serialized: bytes) -> Summary:
-        """Return a summary that was serialized."""
+        """Parse a serialized summary."""
 
     def describe(self, output: Bytes, summary: Any) -> Partition:
-        """Return a sorted partition without its copies: how many records there are, and the first and last key."""
+        """Return a sorted partition without its copies: its number of records, and its first and last key."""
 
     def read_output(self, partition: Partition) -> Bytes:
-        """Return a sorted partition as its file has it. Raises IoFailureError."""
+        """Return a sorted partition as in its file. Raises IoFailureError."""
 
     def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
-        """Return what a partition holds, read back where it lies, and how many records those are. Raises
-        IoFailureError.
-        """
+        """Return the summary of a partition, read back in place, and its number of records. Raises IoFailureError."""
 
 
 class Records:
-    """Fixed records."""
+    """Records of a fixed size."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -111,7 +109,7 @@ class Records:
         return ""
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
-        """See Content: all keys are one value, as they are of one length."""
+        """See Content: all keys are one value, as they have the same length."""
         layout = self._layout
         windows = max(1, -(-keys // SAMPLE_WINDOW_RECORDS))
         if partition.records <= keys or partition.records <= windows * SAMPLE_WINDOW_RECORDS:
@@ -210,7 +208,7 @@ class Records:
 
 
 def content_of(layout: Layout) -> Content:
-    """Return what a dataset of this layout holds."""
+    """Return the content of a dataset with this layout."""
     if layout.table is not None:
         from planner.distributed_sort.content.table_content import Tables
 

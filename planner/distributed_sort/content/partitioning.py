@@ -1,7 +1,7 @@
 """Partitions of equal weight, chosen from a sample.
 
-The sort core gives a key a range of its own if it is so frequent that it would fill a partition. Its records are equal,
-so such a range is cut into pieces by position rather than by key, until no piece is too heavy.
+The sort core gives a key a range of its own if it is frequent enough to fill a partition. Its records are equal, so
+such a range is cut into pieces by position rather than by key, until no piece is too heavy.
 """
 
 from __future__ import annotations
@@ -21,26 +21,30 @@ from planner.distributed_sort.dataset.dataset import Layout
 from planner.native import Splitters, core
 
 SAMPLE_PER_PARTITION: Final = 2000
-"""Keys; the weight of a partition is then off by 1/sqrt(2000), 2.2%, in the mean, and by 10% in hardly any."""
+"""Sampled keys per partition; the weight of a partition is then off by 1/sqrt(2000), 2.2%, in the mean, and rarely by
+10%.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Splitting:
-    """Splitters, and `pieces`: into how many partitions each range between them is cut, 1 but for frequent keys."""
+    """Splitters, and `pieces`: the number of partitions that each range between them is cut into, 1 except for frequent
+    keys.
+    """
 
     splitters: Splitters
     pieces: tuple[int, ...]
     weights: tuple[float, ...]
-    """The share of the records that each partition is expected to hold."""
+    """Expected share of the records for each partition."""
 
     @property
     def partitions(self) -> int:
-        """How many output partitions there are."""
+        """Number of output partitions."""
         return len(self.weights)
 
     def offsets(self, ranges: Sequence[int]) -> Ints:
-        """Return where partitions begin, and the last ends, in records grouped by the splitters' ranges, whose
-        beginnings and end are `ranges`.
+        """Return the beginnings of the partitions and the end of the last, in records grouped by the splitters' ranges,
+        whose beginnings and end are `ranges`.
         """
         edges = [
             start + (end - start) * piece // count
@@ -67,7 +71,7 @@ def split(sample: bytes, *, partitions: int, layout: Layout) -> Splitting:
 
 
 def _counts(keys: NDArray[np.uint8], splitters: Splitters, *, key_size: int) -> Ints:
-    """Return how many of the keys fall into each range: they are partitioned as records that are nothing but key."""
+    """Return the number of keys in each range: they are partitioned as records that consist of the key alone."""
     grouped = np.empty_like(keys)
     offsets = core.partition_records(keys.data, grouped.data, splitters, record_bytes=key_size, key_offset=0, threads=1)
     return np.diff(offsets).astype(np.int64)
@@ -88,7 +92,7 @@ def document_of(splitting: AnySplitting) -> dict[str, Any]:
 
 
 def splitting_of(document: Mapping[str, Any]) -> AnySplitting | None:
-    """Return the splitting of such values; None for an earlier version's."""
+    """Parse a splitting from such values; None for an earlier version's."""
     if "pieces" not in document:
         return None
     pieces, weights = tuple(document["pieces"]), tuple(document["weights"])

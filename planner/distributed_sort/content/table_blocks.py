@@ -1,7 +1,7 @@
-"""Rows of tables as bytes on their way: Arrow IPC streams one after another, each with its length and its rows.
+"""Rows of tables as bytes for transfer: Arrow IPC streams one after another, each with its length and its rows.
 
-Dictionaries are left behind, as each stream would carry a whole one; so is the schema's metadata. The output gets both
-again from the dataset's schema.
+Dictionaries are left out, because each stream would carry a whole one, and so is the schema's metadata. The output gets
+both again from the dataset's schema.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_rows import TableRows
 
 _HEAD: Final = struct.Struct("<QQ")
-"""Bytes of the stream that follows, and its rows: 16 bytes, so that the stream's buffers stay aligned."""
+"""Length of the following stream in bytes, and its rows: 16 bytes, so that the stream's buffers stay aligned."""
 
 
-def schema_on_the_way(schema: Any) -> Any:
+def transfer_schema(schema: Any) -> Any:
     """Return a schema without dictionaries and metadata."""
     library, types = arrow(), arrow("pyarrow.types")
     fields = (
@@ -40,7 +40,9 @@ def pack_rows(table: Any) -> bytes:
 
 
 def pack_groups(table: Any, order: Any, edges: Ints) -> tuple[Bytes, Ints]:
-    """Return rows in an order, those between two edges as one stream, none as nothing; and where streams begin."""
+    """Return rows in an order as bytes, with one stream for the rows between two edges and no bytes for no rows, and
+    the beginnings of the streams.
+    """
     rows = TableRows(table.to_batches(), table.schema)
     sink = arrow().BufferOutputStream()
     offsets = [0]
@@ -52,7 +54,7 @@ def pack_groups(table: Any, order: Any, edges: Ints) -> tuple[Bytes, Ints]:
 
 
 def unpack_rows(streams: Any) -> Iterator[Any]:
-    """Yield the tables of bytes, whose memory they share."""
+    """Yield the tables in some bytes, which share their memory."""
     library, buffer, at = arrow(), arrow().py_buffer(streams), 0
     while at < buffer.size:
         size, _ = _HEAD.unpack(buffer[at : at + _HEAD.size])
@@ -62,7 +64,7 @@ def unpack_rows(streams: Any) -> Iterator[Any]:
 
 
 def count_rows(streams: Any) -> int:
-    """Return how many rows there are."""
+    """Return the number of rows."""
     buffer, at, rows = arrow().py_buffer(streams), 0, 0
     while at < buffer.size:
         size, of_stream = _HEAD.unpack(buffer[at : at + _HEAD.size])
@@ -71,7 +73,7 @@ def count_rows(streams: Any) -> int:
 
 
 def key_table(table: Any, keys: Sequence[ColumnKey]) -> tuple[Any, list[ColumnKey]]:
-    """Return the columns that are keys, one for each key, and these keys by their places among them."""
+    """Return the key columns, one for each key, and the keys by their places among these columns."""
     columns = [table.column(key.column) for key in keys]
     names = [str(place) for place in range(len(keys))]
     return arrow().table(columns, names=names), [key._replace(column=place) for place, key in enumerate(keys)]

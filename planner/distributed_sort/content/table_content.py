@@ -1,7 +1,7 @@
 """Parquet files as the content of a dataset: slices are whole row groups, and each partition becomes one file.
 
-On the way rows are Arrow IPC streams, so what is gathered of a partition counts bytes. The records of a partition that
-was sorted are its file, as it is written and copied.
+Rows are transferred as Arrow IPC streams, so the gathered data of a partition is counted in bytes. The records of a
+sorted partition are its file, as it is written and copied.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_output import parquet_writer, row_groups
 from planner.sorting.tables.table import sorted_pieces
 from planner.sorting.tables.table_hash import rows_checksum
-from planner.sorting.tables.table_order import bytes_beside_row
+from planner.sorting.tables.table_order import extra_bytes_per_row
 from planner.sorting.tables.table_runs import drop_repeats
+from planner.units import count_text
 
 _MOST_SAMPLED_GROUPS: Final = 32
-"""Of a file, evenly spaced; of each all keys are decoded, as rows may be in order within it."""
+"""Most row groups sampled of a file, evenly spaced; all keys of each are decoded, as its rows may be in order."""
 _MOST_GROUP_BYTES: Final = 128 << 20
 _PIECE_BYTES: Final = 8 << 20
 _SORT_COPIES: Final = 3
-"""Rows as they came, in order, and as a file."""
+"""Copies in memory during a sort: rows as gathered, in order, and as a file."""
 _BATCH_ROWS: Final = 1 << 16
 
 
@@ -53,7 +54,7 @@ class Tables:
         self._row_bytes = layout.record_size
         self._schema = table.arrow_schema()
         self._keys = table.column_keys()
-        self._on_the_way = table_blocks.schema_on_the_way(self._schema)
+        self._on_the_way = table_blocks.transfer_schema(self._schema)
 
     @property
     def prologue(self) -> bytes:
@@ -93,7 +94,9 @@ class Tables:
         with open_copy(copy := copy_here(partition)) as (file, footer):
             rows = footer.group_rows
             if sum(rows) != partition.records:
-                raise IoFailureError(f"{copy.uri} has {sum(rows)} rows instead of {partition.records}: it was changed")
+                raise IoFailureError(
+                    f"{copy.uri} has {count_text(sum(rows), 'row')} instead of {partition.records}: it was changed"
+                )
             require_schema(copy.uri, footer, self._schema)
             begins = np.cumsum([0, *rows[:-1]])
             within = (begins >= slice_.first) & (begins < slice_.first + slice_.records)
@@ -105,7 +108,7 @@ class Tables:
             return conform(rows_read, self._schema, partition).cast(self._on_the_way)
 
     def size_bytes(self, rows: Any) -> int:
-        """See Content: what they take in memory."""
+        """See Content: the size in memory."""
         return int(rows.nbytes)
 
     def checksum(self, rows: Any, threads: int) -> int:
@@ -124,7 +127,7 @@ class Tables:
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
         """See Content."""
         del threads
-        beside = bytes_beside_row([self._schema.field(key.column).type for key in self._keys])
+        beside = extra_bytes_per_row([self._schema.field(key.column).type for key in self._keys])
         return _SORT_COPIES * len(gathered) + table_blocks.count_rows(gathered) * beside
 
     def sort(self, gathered: Bytes, threads: int) -> Bytes:
@@ -138,7 +141,7 @@ class Tables:
         return np.frombuffer(sink.getvalue(), np.uint8)
 
     def summary(self, output: Bytes, threads: int) -> TableSummary:
-        """See Content: what is read back from the file, so that what was encoded is checked as well."""
+        """See Content: read back from the file, so that the encoding is checked as well."""
         del threads
         return self._summarize_file(parquet_of(arrow().BufferReader(arrow().py_buffer(output))))
 
@@ -175,7 +178,7 @@ class Tables:
         return summary, summary.records
 
     def _sort_rows(self, gathered: Bytes) -> Iterator[Any]:
-        """Yield the rows of packed tables in order, of equal ones the first where keys are unique."""
+        """Yield the rows of packed tables in order; where keys are unique, only the first of equal rows."""
         tables = list(table_blocks.unpack_rows(gathered)) or [self._on_the_way.empty_table()]
         pieces = sorted_pieces(tables, self._keys, piece_bytes=_PIECE_BYTES)
         return drop_repeats(pieces, self._keys) if self._table.unique else pieces
@@ -187,29 +190,29 @@ class Tables:
         return whole
 
     def _key_names(self) -> list[str] | None:
-        """Return the columns that hold keys; None for all, where names do not tell them apart."""
+        """Return the columns that hold keys; None for all, where names are ambiguous."""
         names = self._schema.names
         return [names[key.column] for key in self._keys] if len(set(names)) == len(names) else None
 
     def _key_schema(self) -> Any:
-        """Return the schema of what is read for keys."""
+        """Return the schema of the columns read for keys."""
         if (names := self._key_names()) is None:
             return self._schema
         return arrow().schema([self._schema.field(name) for name in dict.fromkeys(names)])
 
     def _select_keys(self, rows: Any) -> Any:
-        """Return the key columns of rows, of which perhaps no others were read."""
+        """Return the key columns of rows that may have been read without the others."""
         names = self._schema.names
         places = [rows.schema.names.index(names[key.column]) for key in self._keys]
         if rows.schema.names == names:
             places = [key.column for key in self._keys]
         keys = [key._replace(column=place) for key, place in zip(self._keys, places, strict=True)]
         table, _ = table_blocks.key_table(rows, keys)
-        return table.cast(table_blocks.schema_on_the_way(table.schema))
+        return table.cast(table_blocks.transfer_schema(table.schema))
 
 
 def _spread_places(rows: int, wanted: int, *, seed: int) -> Ints:
-    """Return the places of about so many rows, one drawn from each stretch: rows may repeat at equal distances."""
+    """Return the places of about `wanted` rows, one drawn from each stretch: rows may repeat at equal distances."""
     count = min(rows, max(1, wanted))
     drawn = np.random.default_rng(seed).random(count)
     return ((np.arange(count) + drawn) * rows / max(1, count)).astype(np.int64)

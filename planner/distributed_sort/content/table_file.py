@@ -1,4 +1,4 @@
-"""Parquet files where they lie: on this node's disks, or in an object store, of which only ranges are read."""
+"""Parquet files where they lie: on this node's disks, or in an object store, where only ranges are read."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.folder_columns import folder_values
-from planner.sorting.tables.parquet_parts import has_encrypted_columns
+from planner.sorting.tables.parquet_parts import follows_another_file, has_encrypted_columns, place_of_rows
 from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs, united_schema
 
 _FOOTERS_KEPT: Final = 8
-"""Of the files that a process reads: each can take tens of megabytes."""
+"""Footers that a process keeps: each can take tens of megabytes."""
 
 
 class StoredObject(io.RawIOBase):
-    """An object of a store as a file that can only be read."""
+    """An object of a store as a read-only file."""
 
     def __init__(self, uri: str, size: int) -> None:
         super().__init__()
         self._uri, self._size, self._at = uri, size, 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return where the next byte is read."""
+        """Return the position of the next read."""
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a byte counted from the beginning, from here, or from the end."""
+        """Go to a byte counted from the beginning, from the current position, or from the end."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def readinto(self, into: Any) -> int:
-        """Read as much as there is room for, by one request. Raises IoFailureError."""
+        """Read as much as fits, by one request. Raises IoFailureError."""
         count = max(0, min(len(into), self._size - self._at))
         object_store.read_range(self._uri, np.frombuffer(into, np.uint8)[:count], offset=self._at)
         self._at += count
@@ -63,7 +63,7 @@ class StoredObject(io.RawIOBase):
 
 @dataclass(frozen=True)
 class Footer:
-    """What the end of a file says: pyarrow's metadata and schema, and the rows of each row group."""
+    """The end of a file: pyarrow's metadata and schema, and the rows of each row group."""
 
     metadata: Any
     schema: Any
@@ -71,14 +71,12 @@ class Footer:
 
 
 def folders_of(uri: str, below: str = "") -> dict[str, str | None]:
-    """Return the columns that folders give a file below a place."""
+    """Return the columns that folder names add to a file below a place."""
     return folder_values(uri.removeprefix(below).split("/")[:-1])
 
 
 def conform(rows: Any, schema: Any, partition: Partition) -> Any:
-    """Return rows of a file with the columns of a schema: its own by their names, those that its folders give, or
-    nulls.
-    """
+    """Return rows of a file with the columns of a schema: the file's own by name, those its folders add, or nulls."""
     if rows.schema.equals(schema):
         return rows
     library = arrow()
@@ -97,7 +95,7 @@ def conform(rows: Any, schema: Any, partition: Partition) -> Any:
 
 
 def require_schema(uri: str, footer: Footer, schema: Any) -> None:
-    """Raise IoFailureError unless a file still is one of those whose columns a schema unites."""
+    """Raise IoFailureError unless a file's columns still fit the united schema."""
     with suppress(BadInputError):
         if united_schema([schema, footer.schema], [uri, uri], fills=True).equals(schema):
             return
@@ -107,7 +105,7 @@ def require_schema(uri: str, footer: Footer, schema: Any) -> None:
 @contextmanager
 def open_parquet(partition: Partition) -> Iterator[Any]:
     """Open a partition's copy that this node reaches, as pyarrow's `ParquetFile`. Raises IoFailureError, and
-    DamagedFileError for what is no Parquet.
+    DamagedFileError for a file that is not Parquet.
     """
     with open_copy(copy_here(partition)) as (file, _):
         yield file
@@ -115,7 +113,7 @@ def open_parquet(partition: Partition) -> Iterator[Any]:
 
 @contextmanager
 def open_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
-    """Open a copy as `opened` does, and say what its footer is."""
+    """Open a copy as `opened` does, and return its footer too."""
     with _parquet_errors(copy):
         size, changed = _version(copy.uri)
         with _footer_errors():
@@ -125,8 +123,8 @@ def open_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
 
 
 def parquet_of(source: Any, *, is_far: bool = False, metadata: Any = None, unit: str | None = None) -> Any:
-    """Return pyarrow's `ParquetFile`; what `is_far` is read in long ranges. Checksums of pages are checked, where the
-    file has them. Spark's times of 96 bits have microseconds, and may be later than nanoseconds can say.
+    """Return pyarrow's `ParquetFile`; a source that `is_far` is read in long ranges. Page checksums are verified where
+    the file has them. Spark's 96-bit times have microseconds, and may be beyond the range of nanoseconds.
     """
     library = arrow("pyarrow.parquet")
     if unit is None and metadata is not None:
@@ -141,7 +139,7 @@ def _int96_unit(metadata: Any) -> str:
 
 
 def require_int96_fits(uri: str, footer: Footer, groups: Sequence[int]) -> None:
-    """Raise BadInputError for times of 96 bits that the unit does not hold which their writer is known for."""
+    """Raise BadInputError for 96-bit times that do not fit the unit known for their writer."""
     columns = int96_leaves(footer.metadata)
     if not columns:
         return
@@ -170,6 +168,10 @@ def _footer(uri: str, size: int, _changed: str) -> Footer:
     with StoredObject(uri, size) if object_store.is_object(uri) else Path(uri).open("rb") as raw:
         if has_encrypted_columns(raw, metadata):
             raise arrow().ArrowInvalid("some of its columns are encrypted")
+        if other := place_of_rows(metadata):
+            raise arrow().ArrowInvalid(f"it lists the rows of other files, as {other}: name these")
+        if follows_another_file(raw, metadata):
+            raise arrow().ArrowInvalid("it is several files, one after the other: name these")
     with _file(uri, size, metadata) as file:
         rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         return Footer(metadata, file.schema_arrow, rows)
@@ -181,7 +183,7 @@ def _file(uri: str, size: int, metadata: Any, *, unit: str | None = None) -> Any
 
 
 def _version(uri: str) -> tuple[int, str]:
-    """Return the bytes of a file, and what is another text when it was changed."""
+    """Return the size of a file in bytes, and a text that changes when the file does."""
     if object_store.is_object(uri):
         return object_store.version_of(uri)
     status = Path(uri).stat()
@@ -190,7 +192,7 @@ def _version(uri: str) -> tuple[int, str]:
 
 @contextmanager
 def _parquet_errors(copy: Copy) -> Iterator[None]:
-    """Turn errors of the system and of pyarrow into those that name node and file."""
+    """Turn errors of the system and of pyarrow into errors that name node and file."""
     try:
         with file_errors("read", copy.uri):
             yield
@@ -200,9 +202,7 @@ def _parquet_errors(copy: Copy) -> Iterator[None]:
 
 @contextmanager
 def _footer_errors() -> Iterator[None]:
-    """Turn what pyarrow says of a footer, but raises as an error of the system without a number, into an error of
-    content.
-    """
+    """Turn footer errors, which pyarrow raises as system errors without a number, into content errors."""
     try:
         yield
     except OSError as error:

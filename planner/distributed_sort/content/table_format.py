@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TableFormat:
-    """Tables of one `schema` (Arrow's serialization of it, as base64) and the keys that they are sorted by.
+    """Tables of one `schema` (Arrow's serialization of it, as base64) and their sort keys.
 
-    Keys are `COLUMN[:asc|desc][:first|last]`; of rows with equal keys `unique` keeps one. What follows is as in
-    `ParquetStyle`.
+    Keys are `COLUMN[:asc|desc][:first|last]`; `unique` keeps one of the rows with equal keys. The other fields are as
+    in `ParquetStyle`.
     """
 
     schema: str
@@ -31,10 +31,10 @@ class TableFormat:
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> TableFormat:
-        """Return the format that a manifest has. Raises TypeError for anything else."""
+        """Return the format in a manifest. Raises TypeError for anything else."""
         leaves = fields.get("dictionaries")
         dictionaries = None if leaves is None else tuple(leaves)
-        known = {name: value for name, value in fields.items() if name != "is_flat"}  # which manifests had once
+        known = {name: value for name, value in fields.items() if name != "is_flat"}  # in manifests of earlier versions
         return TableFormat(**{**known, "keys": tuple(fields["keys"]), "dictionaries": dictionaries})
 
     def arrow_schema(self) -> Any:
@@ -42,13 +42,13 @@ class TableFormat:
         return _parse_schema(self.schema)
 
     def column_keys(self) -> list[ColumnKey]:
-        """Return the keys by the columns' places. Raises BadInputError for a column that is not there."""
+        """Return the keys by the columns' places. Raises BadInputError for a missing column."""
         from planner.sorting.tables.table_keys import parse_table_keys
 
         return parse_table_keys(self.keys, self.arrow_schema())
 
     def style(self) -> ParquetStyle:
-        """Return how files are written."""
+        """Return the style in which files are written."""
         from planner.sorting.tables.parquet_output import ParquetStyle
 
         return ParquetStyle(
@@ -60,7 +60,7 @@ class TableFormat:
 
 
 def serialize_schema(schema: Any) -> str:
-    """Return a schema as a manifest has it."""
+    """Return a schema as stored in a manifest."""
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 

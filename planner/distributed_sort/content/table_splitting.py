@@ -1,6 +1,6 @@
 """Partitions of tables of equal weight, chosen from a sample of their keys.
 
-Where a boundary belongs among rows follows from sorting both together, so that all orders are those of one machine.
+Boundaries are placed among rows by sorting both together, so that every order is the one used on a single machine.
 """
 
 from __future__ import annotations
@@ -24,32 +24,34 @@ from planner.sorting.tables.table_rows import TableRows
 @dataclass(frozen=True, kw_only=True)
 class TableSplitting:
     """Boundaries between ranges of rows: a packed table of keys, b'' for none, and whether each range begins `behind`
-    the rows that have the key. `pieces`: into how many partitions each range is cut, 1 but for a frequent key.
+    the rows that have the key. `pieces` is the number of partitions that each range is cut into, 1 except for a
+    frequent key.
     """
 
     boundaries: bytes
     behind: tuple[bool, ...]
     pieces: tuple[int, ...]
     weights: tuple[float, ...]
-    """The share of the rows that each partition is expected to hold."""
+    """Expected share of the rows for each partition."""
 
     @property
     def partitions(self) -> int:
-        """How many output partitions there are."""
+        """Number of output partitions."""
         return len(self.weights)
 
     def document(self) -> dict[str, Any]:
-        """Return what a journal has of the boundaries."""
+        """Return the boundaries as stored in a journal."""
         return {"rows": base64.b64encode(self.boundaries).decode(), "behind": self.behind}
 
     @staticmethod
     def of(document: Mapping[str, Any], *, pieces: tuple[int, ...], weights: tuple[float, ...]) -> TableSplitting:
-        """Return the splitting that a journal has."""
+        """Return the splitting from a journal."""
         boundaries, behind = base64.b64decode(document["rows"]), tuple(document["behind"])
         return TableSplitting(boundaries=boundaries, behind=behind, pieces=pieces, weights=weights)
 
     def order(self, rows: Any, keys: Sequence[ColumnKey]) -> tuple[Any, Ints]:
-        """Return the places of rows in order, given as their key columns, and where partitions begin and the last ends.
+        """Return the order of rows, given as their key columns, and the beginnings of the partitions and the end of the
+        last.
 
         The sort is stable: boundaries stand before all rows or behind them, and so before or behind equal ones.
         """
@@ -100,8 +102,8 @@ def split_tables(
 
 
 def _boundaries(begins: Ints, rows: int, partitions: int) -> tuple[list[int], list[bool]]:
-    """Return the places of boundaries in a sorted sample, whose equal keys begin at `begins`. One that would fill a
-    partition has a range of its own: it is wanted twice, or, where there are few partitions, once.
+    """Return the places of boundaries in a sorted sample, whose equal keys begin at `begins`. A key that would fill a
+    partition has a range of its own: it is chosen twice, or, with few partitions, once.
     """
     at = np.searchsorted(begins, np.arange(1, partitions) * rows // partitions, side="right") - 1
     wanted, times = np.unique(at, return_counts=True)
@@ -115,14 +117,14 @@ def _boundaries(begins: Ints, rows: int, partitions: int) -> tuple[list[int], li
 
 
 def _cuts(begins: Ints, places: Sequence[int], behind: Sequence[bool], rows: int) -> list[int]:
-    """Return how many rows of the sample lie before each boundary."""
+    """Return the number of sampled rows before each boundary."""
     ends = np.append(begins[1:], rows)
     at = np.searchsorted(begins, places)
     return [int((ends if is_behind else begins)[place]) for place, is_behind in zip(at, behind, strict=True)]
 
 
 def _holds_one_key(places: Sequence[int], behind: Sequence[bool], at: int) -> bool:
-    """Whether a range goes from a key to behind the same key."""
+    """Return whether a range holds a single key: from the key to behind the same key."""
     return 0 < at < len(places) and places[at] == places[at - 1] and behind[at]
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from planner.distributed_sort.content.table_blocks import key_table, pack_rows, schema_on_the_way, unpack_rows
+from planner.distributed_sort.content.table_blocks import key_table, pack_rows, transfer_schema, unpack_rows
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_hash import rows_checksum
@@ -16,13 +16,13 @@ from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_runs import count_disorder
 
 _MOST_SHOWN: Final = 80
-"""Characters of a value in a manifest."""
+"""Most characters of a value in a manifest."""
 _ENDS: Final = ("first_keys", "last_keys")
 
 
 @dataclass(kw_only=True)
 class TableSummary:
-    """What consecutive rows hold, and the packed keys of the first and the last of them, b'' for none."""
+    """Summary of consecutive rows, and the packed keys of the first and the last of them, b'' for none."""
 
     table: TableFormat
     records: int = 0
@@ -33,7 +33,7 @@ class TableSummary:
     last_keys: bytes = b""
 
     def append(self, behind: TableSummary) -> None:
-        """Add what lies behind; order is also checked where both meet."""
+        """Add the summary of the rows behind; order is also checked where both meet."""
         if behind.records == 0:
             return
         if self.records:
@@ -56,11 +56,11 @@ class TableSummary:
 
     @staticmethod
     def of(table: TableFormat, rows: Any) -> TableSummary:
-        """Return what the rows of a table hold."""
+        """Return the summary of a table's rows."""
         if not rows.num_rows:
             return TableSummary(table=table)
         own, keys = key_table(rows, _keys(table)[0])
-        own = own.cast(schema_on_the_way(own.schema))
+        own = own.cast(transfer_schema(own.schema))
         unordered, duplicates = count_disorder(own, keys)
         return TableSummary(
             table=table,
@@ -74,13 +74,13 @@ class TableSummary:
 
     @staticmethod
     def parse(table: TableFormat, serialized: bytes) -> TableSummary:
-        """Return a summary that was serialized."""
+        """Parse a serialized summary."""
         fields: dict[str, Any] = json.loads(serialized)
         return TableSummary(**fields | {name: base64.b64decode(fields[name]) for name in _ENDS}, table=table)
 
 
 def format_keys(keys: bytes) -> str:
-    """Return the key values of one row as a manifest has them, '' for none: a list in JSON, long values cut."""
+    """Return the key values of one row as stored in a manifest, '' for none: a list in JSON, long values cut."""
     rows = [table.to_pylist()[0] for table in unpack_rows(keys)]
     return json.dumps([_format_value(value) for value in rows[0].values()], ensure_ascii=False) if rows else ""
 
@@ -93,6 +93,6 @@ def _format_value(value: Any) -> Any:
 
 @lru_cache(maxsize=8)
 def _keys(table: TableFormat) -> tuple[list[ColumnKey], list[ColumnKey]]:
-    """Return the keys of whole rows, and the same of rows that are nothing but keys."""
+    """Return the keys of whole rows, and the same for rows that consist of keys alone."""
     keys = table.column_keys()
     return keys, [key._replace(column=place) for place, key in enumerate(keys)]

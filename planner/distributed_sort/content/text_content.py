@@ -21,21 +21,21 @@ from planner.native import core, core_errors
 _WINDOW_BYTES: Final = 16_000
 _WINDOW_LINES: Final = 16
 _MOST_WINDOW_LINES: Final = 64
-"""Lines of a window may be alike, so few are taken of each, and more where windows would be more than a share of the
-file. More windows take long where each is a request.
+"""Most lines taken from a window: lines of a window may be alike, so few are taken from each, and more where windows
+would cover more than a share of the file. More windows take long where each is a request.
 """
 _SAMPLED_SHARE: Final = 0.05
 _STEP_BYTES: Final = 64_000
-"""A line that goes on behind its slice is read in such steps."""
+"""Step for reading a line that continues behind its slice."""
 _BESIDE_LINE_BYTES: Final = 32
-"""Of memory for each line that is sorted: an entry, its place and its number, rounded up."""
+"""Extra memory for each line that is sorted: an entry, its place and its number, rounded up."""
 _QUOTE: Final = ord('"')
 _BYTES: Final = Layout(record_size=1)
 
 
 @dataclass(kw_only=True)
 class TextSummary:
-    """What consecutive lines hold, and the first and last of them, without their ends."""
+    """Summary of consecutive lines, with the first and last of them, without their ends."""
 
     text: TextFormat
     records: int
@@ -46,7 +46,7 @@ class TextSummary:
     last_line: bytes
 
     def append(self, behind: TextSummary) -> None:
-        """Add what lies behind; order is also checked where both meet."""
+        """Add the summary of the lines behind; order is also checked where both meet."""
         if behind.records == 0:
             return
         if self.records:
@@ -95,15 +95,15 @@ class Text:
         share = round(_SAMPLED_SHARE * partition.records) // _WINDOW_BYTES
         windows = max(1, min(most, keys // _WINDOW_LINES, max(share, keys // _MOST_WINDOW_LINES)))
         lines = self._first_lines(partition, windows, keys)
-        if 2 * len(lines) < keys and windows < most:  # they are long
+        if 2 * len(lines) < keys and windows < most:  # lines are long
             lines = self._first_lines(partition, min(most, windows * keys // max(1, len(lines))), keys)
-        if lines and self._text.csv is not None:  # a wrong row is best told of where it was read
+        if lines and self._text.csv is not None:  # report a wrong row where it was read
             with core_errors():
                 core.summarize_text(b"\n".join([*lines, b""]), self._order)
         return lines
 
     def _first_lines(self, partition: Partition, windows: int, keys: int) -> list[bytes]:
-        """Return up to `keys` lines, as many of each window: the first that begin in it."""
+        """Return up to `keys` lines, equally many per window: the first that begin in it."""
         width, lines = min(_WINDOW_BYTES, partition.records), list[bytes]()
         starts = _window_starts(partition, windows, width)
         wanted, length = -(-keys // len(starts)), min(width + 1, partition.records)
@@ -111,7 +111,7 @@ class Text:
         for start, stretch in zip(starts, stretches, strict=True):
             begun, is_within = self._from_line_begin(partition, stretch, at=start, is_cut=start > 0)
             lines_here = core.first_lines(begun.data, self._order, wanted + 1)
-            if len(lines_here) <= wanted:  # the last one may go on behind the window
+            if len(lines_here) <= wanted:  # the last one may continue behind the window
                 begun = self._to_line_end(partition, start + length, begun, is_within=is_within)
                 lines_here = core.first_lines(begun.data, self._order, wanted)
             lines += lines_here[:wanted]
@@ -123,7 +123,7 @@ class Text:
         return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
 
     def peak_bytes_per_byte(self, samples: list[list[bytes]], splitting: TextSplitting) -> float:
-        """Return the memory that the partition takes to be sorted which takes most, for each byte of the samples."""
+        """Return the sorting memory of the partition that needs most, per byte of the samples."""
         end = self._text.line_end.encode()
         lines = np.frombuffer(b"".join(line + end for of_partition in samples for line in of_partition), np.uint8)
         grouped, offsets = self.group(lines, splitting, 1)
@@ -162,19 +162,19 @@ class Text:
         return slice_.first + slice_.records - len(begun)
 
     def has_line_end(self, stretch: Bytes) -> bool:
-        """Whether the byte that ends lines is in a stretch, be it within quotes."""
+        """Return whether a stretch holds the byte that ends lines, also within quotes."""
         steps = (stretch[begin : begin + _STEP_BYTES] for begin in range(0, len(stretch), _STEP_BYTES))
         return any(bool((step == self._end).any()) for step in steps)
 
     def line_ends(self, lines: Bytes) -> Ints:
-        """Return where lines end, behind the byte that ends each."""
+        """Return the ends of lines, each behind its end byte."""
         is_end = lines == self._end
         if self._text.csv is not None:
             is_end &= ~np.logical_xor.accumulate(lines == _QUOTE)
         return np.flatnonzero(is_end) + 1
 
     def _ends_outside_quotes(self, records: Bytes) -> int:
-        """Count rows: newlines within quotes end none, and some fields have hundreds."""
+        """Count rows: newlines within quotes end no row, and some fields have hundreds."""
         rows, is_within = 0, np.False_
         for begin in range(0, len(records), _STEP_BYTES):
             step = records[begin : begin + _STEP_BYTES]
@@ -215,7 +215,7 @@ class Text:
         return self.summary(np.empty(0, np.uint8), threads=1)
 
     def describe(self, output: Bytes, summary: TextSummary) -> Partition:
-        """See Content: keys can be long, and are not told."""
+        """See Content: keys can be long, and are left out."""
         del summary
         return Partition(records=len(output), copies=())
 
@@ -229,21 +229,21 @@ class Text:
         return self.summary(lines, threads), len(lines)
 
     def _read_lines(self, partition: Partition, first: int, count: int) -> Bytes:
-        """Return the lines that begin within some bytes of a partition, each with its end."""
+        """Return the lines that begin within a range of a partition's bytes, each with its end."""
         begun, is_within = self._read_from_first_line(partition, first, count)
         return self._to_line_end(partition, first + count, begun, is_within=is_within)
 
     def _read_from_first_line(self, partition: Partition, first: int, count: int) -> tuple[Bytes, bool]:
-        """Return some bytes of a partition from the first line on that begins there, and whether quotes are open behind
-        them.
+        """Return a range of a partition's bytes from the first line that begins there, and whether quotes are open at
+        its end.
         """
-        before = min(first, 1)  # a line begins behind the end of another
+        before = min(first, 1)  # a line begins behind another's end
         stretch = self._read(partition, first - before, count + before)
         return self._from_line_begin(partition, stretch, at=first - before, is_cut=first > 0)
 
     def _from_line_begin(self, partition: Partition, stretch: Bytes, *, at: int, is_cut: bool) -> tuple[Bytes, bool]:
-        """Return a stretch that begins at byte `at` from the first line on that begins behind another's end in it, if
-        it `is_cut`, and whether quotes are open behind it.
+        """Return a stretch that begins at byte `at`, and whether quotes are open at its end. If it `is_cut`, it is
+        returned from the first line that begins behind another's end.
         """
         if is_cut:
             begin, _ = core.find_line_end(stretch.data, self._order, self._is_within(partition, at))
@@ -251,7 +251,7 @@ class Text:
         return stretch, bool(len(stretch)) and core.is_within_quotes_behind(stretch.data, self._order)
 
     def _to_line_end(self, partition: Partition, behind: int, lines: Bytes, *, is_within: bool) -> Bytes:
-        """Return lines that are read up to a byte `behind`, with the rest of the last of them."""
+        """Return lines read up to the byte `behind`, with the rest of the last line."""
         if not len(lines) or (lines[-1] == self._end and not is_within):
             return lines
         return np.concatenate(
@@ -259,8 +259,8 @@ class Text:
         )
 
     def _read_rest_of_line(self, partition: Partition, at: int, *, is_within: bool, last: int) -> list[Bytes]:
-        """Return what a line has from `at` on, behind a byte `last`, with its end. Raises BadInputError for a row that
-        has none.
+        """Return the rest of a line from `at` on, behind a byte `last`, with its end. Raises BadInputError for a row
+        without an end.
         """
         steps = list[Bytes]()
         while at < partition.records:
@@ -276,7 +276,7 @@ class Text:
         return [*steps, np.array([ord("\r")] * needs_return + [self._end], np.uint8)]
 
     def _is_within(self, partition: Partition, at: int) -> bool:
-        """Whether a byte of a partition lies within quotes."""
+        """Return whether a byte of a partition lies within quotes."""
         if partition.quotes is None:
             return False
         point, is_within = partition.quotes.point_before(at)
@@ -289,7 +289,9 @@ class Text:
 
 
 def _window_starts(partition: Partition, windows: int, width: int) -> list[int]:
-    """Return where windows of a partition begin, but for one of them at the byte before; where quotes are known."""
+    """Return the beginnings of windows of a partition, one byte early except at the start; at grid points where quotes
+    are known.
+    """
     last, step = partition.records - width, partition.quotes.step_bytes if partition.quotes else 1
     starts = (max(0, last * number // max(1, windows - 1) - 1) for number in range(windows))
     return sorted({start // step * step for start in starts})

@@ -16,22 +16,22 @@ from planner.native import core, core_errors
 
 @dataclass(frozen=True, kw_only=True)
 class TextSplitting:
-    """Boundaries between ranges of lines, each a line with whether the range begins behind it, and `pieces`: into how
-    many partitions each range is cut, 1 but for a line that is frequent.
+    """Boundaries between ranges of lines, each a line and whether the range begins behind it, and `pieces`: the number
+    of partitions that each range is cut into, 1 except for a frequent line.
     """
 
     boundaries: tuple[tuple[bytes, bool], ...]
     pieces: tuple[int, ...]
     weights: tuple[float, ...]
-    """The share of the bytes that each partition is expected to hold."""
+    """Expected share of the bytes for each partition."""
 
     @property
     def partitions(self) -> int:
-        """How many output partitions there are."""
+        """Number of output partitions."""
         return len(self.weights)
 
     def offsets(self, begins: Sequence[int], grouped: Bytes, *, order: core.KeyOrder) -> Ints:
-        """Return where partitions begin, and the last ends, in lines grouped by the boundaries' ranges."""
+        """Return the beginnings of partitions and the end of the last, in lines grouped by the boundaries' ranges."""
         edges = [
             edge
             for (begin, end), count in zip(pairwise(begins), self.pieces, strict=True)
@@ -61,8 +61,8 @@ def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) ->
 
 
 def _boundaries(lines: Sequence[bytes], partitions: int) -> list[tuple[bytes, bool]]:
-    """Return boundaries chosen from sorted lines. One that would fill a partition has a range of its own: it is wanted
-    twice, or, where there are few partitions, once.
+    """Return boundaries chosen from sorted lines. A line that would fill a partition has a range of its own: it is
+    chosen twice, or, with few partitions, once.
     """
     wanted = Counter(lines[len(lines) * number // partitions] for number in range(1, partitions))
     counts, full_bytes = Counter(lines), sum(len(line) + 1 for line in lines) / partitions
@@ -92,12 +92,14 @@ def _weights(lines: Sequence[bytes], boundaries: Sequence[tuple[bytes, bool]], t
 
 
 def _holds_one_line(boundaries: Sequence[tuple[bytes, bool]], index: int) -> bool:
-    """Whether a range goes from a line to behind the same line."""
+    """Return whether a range holds a single line: from the line to behind the same line."""
     return 0 < index < len(boundaries) and boundaries[index] == (boundaries[index - 1][0], True)
 
 
 def _cut(grouped: Bytes, begin: int, end: int, count: int, *, order: core.KeyOrder) -> list[int]:
-    """Return where `count` pieces of some lines begin, which are alike if there are several pieces: at lines."""
+    """Return the beginnings of `count` pieces of some lines, at lines; if there are several pieces, the lines are
+    equal.
+    """
     line_bytes, _ = core.find_line_end(grouped[begin:end].data, order)
     lines = 0 if line_bytes is None else (end - begin) // line_bytes
     return [begin + lines * piece // count * (line_bytes or 0) for piece in range(count)]

@@ -1,1 +1,1 @@
-"""A dataset: what is to be sorted, its files, copies and partitions."""
+"""A dataset: the data to sort, its files, copies and partitions."""

@@ -1,7 +1,7 @@
-"""Compressed text: no slice of it can be read alone, so one node decompresses each file before the sort.
+"""Compressed text: its slices cannot be read alone, so one node decompresses each file before the sort.
 
-From then on it is text on that node's disk. If the node is lost, or cannot read the text, the file is decompressed
-again, best by another one.
+Afterwards it is text on that node's disk. If the node is lost, or cannot read the text, the file is decompressed again,
+preferably by another node.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from planner.distributed_sort.dataset.joined_files import joined_bytes, read_joi
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
-from planner.distributed_sort.node_files.run_files import file_errors, read_exactly, write_whole
+from planner.distributed_sort.node_files.run_files import file_errors, read_exactly, write_atomically
 from planner.distributed_sort.node_tasks.input_tasks import InputTask, outcomes
 from planner.errors import BadInputError, IoFailureError
 
 COMPRESSED_PIECE_BYTES: Final = 16 << 20
-"""What one request for compressed text reads."""
+"""Bytes of compressed text read by one request."""
 _MOST_NAMED: Final = 10
 
 
@@ -41,7 +41,7 @@ class Decompressed:
     read_bytes: int
 
 
-def with_plain_copies(
+def with_decompressed_copies(
     source: Dataset,
     files: JobFiles,
     nodes: Nodes,
@@ -50,17 +50,18 @@ def with_plain_copies(
     needed: Collection[int] | None = None,
     suspected: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[Dataset, int]:
-    """Return a dataset of which each partition has a plain copy, or each `needed` one, and the bytes read for that.
+    """Return a dataset with a plain copy of each partition, or of each `needed` one, and the number of bytes read for
+    that.
 
-    Of `suspected` ones a text could not be read, on the node that is named, or on any: what there is of them is read
-    through before it is used again, and best another node makes it.
+    The text of a `suspected` partition could not be read, on the named node or on any: existing texts are read through
+    before reuse, and preferably another node makes a new one.
 
-    Raises BadInputError naming a file that is damaged, IoFailureError when one cannot be had.
+    Raises BadInputError naming a damaged file, IoFailureError when a file cannot be read.
     """
     numbers = [
         number
         for number, partition in enumerate(source.partitions)
-        if (needed is None or number in needed) and not has_plain_copy(partition.readable_from(nodes.names))
+        if (needed is None or number in needed) and not has_decompressed_copy(partition.readable_from(nodes.names))
     ]
     numbers.sort(key=lambda number: -source.partitions[number].records)
     tasks = [
@@ -72,7 +73,7 @@ def with_plain_copies(
         )
         for number in numbers
     ]
-    done: list[Decompressed] = _require_sound(
+    done: list[Decompressed] = _require_success(
         outcomes(tasks, source, nodes, emit, failed="input could not be decompressed")
     )
     partitions = list(source.partitions)
@@ -81,8 +82,8 @@ def with_plain_copies(
     return replace(source, partitions=tuple(partitions)), sum(outcome.read_bytes for outcome in done)
 
 
-def _require_sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
-    """Return outcomes without errors. Raises the first error, with what the others say beside it."""
+def _require_success(ended: Sequence[Decompressed | BadInputError]) -> list[Decompressed]:
+    """Return outcomes without errors. Raises the first error, with the messages of the others as details."""
     errors = [outcome for outcome in ended if isinstance(outcome, BadInputError)]
     if errors:
         others = [error.message for error in errors[1:]]
@@ -90,15 +91,15 @@ def _require_sound(ended: Sequence[Decompressed | BadInputError]) -> list[Decomp
     return [outcome for outcome in ended if isinstance(outcome, Decompressed)]
 
 
-def has_plain_copy(partition: Partition) -> bool:
-    """Whether slices of a partition can be read from one of its copies, or it needs none."""
+def has_decompressed_copy(partition: Partition) -> bool:
+    """Return whether slices of a partition can be read from one of its copies, or no copy is needed."""
     return not partition.copies or any(not copy.compression for copy in partition.copies)
 
 
 def decompress_or_error(
     partition: Partition, files: JobFiles, number: int, layout: Layout
 ) -> Decompressed | BadInputError:
-    """Do as `decompress` does, and return the error of a damaged file: so all of them can be named."""
+    """Decompress as `decompress` does, and return the error of a damaged file, so that errors can name all of them."""
     try:
         return decompress(partition, files, number, layout)
     except BadInputError as error:
@@ -116,25 +117,27 @@ def check_or_error(partition: Partition, files: JobFiles, number: int, layout: L
 def decompress(
     partition: Partition, files: JobFiles, number: int, layout: Layout, *, is_suspected: bool = False
 ) -> Decompressed:
-    """Write a partition's file to one of this node's disks as plain text, unless an earlier attempt has, or the files
-    that it joins as one. Raises BadInputError where one is damaged, IoFailureError.
+    """Write a partition's file, or the files that it joins, to one of this node's disks as plain text, unless an
+    earlier attempt has. Raises BadInputError where a file is damaged, IoFailureError.
     """
     copy = next(copy for copy in partition.copies if copy.compression and copy.node in ("", node_name()))
-    texts, read_bytes = PlainTexts(files.plain_folders(), number), 0
-    if (path := texts.find_whole(is_read_through=is_suspected)) is None:
+    texts, read_bytes = DecompressedTexts(files.decompressed_folders(), number), 0
+    if (path := texts.find_complete(is_read_through=is_suspected)) is None:
         read_bytes = stored_bytes(copy)
-        path = texts.write(plain_text(copy, layout))
-    plain_bytes = size_in_name(path)
-    return Decompressed(partition=with_plain_copy(partition, copy, path, plain_bytes), read_bytes=read_bytes)
+        path = texts.write(decompressed_text(copy, layout))
+    decompressed_bytes = size_in_name(path)
+    return Decompressed(
+        partition=with_decompressed_copy(partition, copy, path, decompressed_bytes), read_bytes=read_bytes
+    )
 
 
 def stored_bytes(copy: Copy) -> int:
-    """Return how large the files of a compressed copy are. Raises IoFailureError."""
+    """Return the size of a compressed copy's files. Raises IoFailureError."""
     return joined_bytes(copy) if copy.parts else size_of(copy.uri)
 
 
-def plain_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
-    """Yield the text of a compressed copy, or the files that it joins as one. Raises BadInputError where one is
+def decompressed_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
+    """Yield the text of a compressed copy, or of the files that it joins, as one. Raises BadInputError where a file is
     damaged, IoFailureError.
     """
     if copy.parts:
@@ -151,12 +154,12 @@ def plain_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
         raise BadInputError(f"{node_name()}: {copy.uri}: {error.message}", error.details) from error
 
 
-def with_plain_copy(partition: Partition, copy: Copy, path: Path, plain_bytes: int) -> Partition:
-    """Return a partition of which a compressed copy has become a file of so many bytes on this node.
+def with_decompressed_copy(partition: Partition, copy: Copy, path: Path, decompressed_bytes: int) -> Partition:
+    """Return a partition whose compressed copy is now a file of `decompressed_bytes` bytes on this node.
 
-    Raises IoFailureError where it is not as long as it was before.
+    Raises IoFailureError where the length differs from the earlier one.
     """
-    records = partition.records if partition.groups else plain_bytes - copy.offset
+    records = partition.records if partition.groups else decompressed_bytes - copy.offset
     if partition.is_estimated:
         partition = replace(partition, records=records, is_estimated=False)
     if records != partition.records:
@@ -168,28 +171,28 @@ def with_plain_copy(partition: Partition, copy: Copy, path: Path, plain_bytes: i
 _STEP_BYTES: Final = 4 << 20
 
 
-class PlainTexts:
-    """The texts of one file of the input in some folders, one on each disk."""
+class DecompressedTexts:
+    """The texts of one input file in some folders, one on each disk."""
 
     def __init__(self, folders: Sequence[Path], number: int) -> None:
         self._folders = folders
         self._number = number
 
-    def find_whole(self, *, is_read_through: bool = False) -> Path | None:
-        """Return a text that is as long as it was, and readable, if that is asked; others are deleted."""
+    def find_complete(self, *, is_read_through: bool = False) -> Path | None:
+        """Return a text of its original length, and readable if that is asked; others are deleted."""
         for path in self._paths():
-            if _is_whole(path, is_read_through=is_read_through):
+            if _is_complete(path, is_read_through=is_read_through):
                 return path
             with suppress(OSError):
                 path.unlink()
         return None
 
     def write(self, chunks: Iterable[Bytes]) -> Path:
-        """Write a text; where one could not be deleted, to the next disk. Raises IoFailureError."""
+        """Write a text; to the next disk if an old one could not be deleted. Raises IoFailureError."""
         turn = self._number + sum(1 for _ in self._paths())
         folder, token = self._folders[turn % len(self._folders)], secrets.token_hex(4)
         unnamed = folder / f"new-{self._number:06d}-{token}"
-        size = write_whole(unnamed, chunks, durable=False)
+        size = write_atomically(unnamed, chunks, durable=False)
         with file_errors("write", unnamed):
             return unnamed.rename(folder / f"input-{self._number:06d}-{size}-{token}")
 
@@ -199,11 +202,11 @@ class PlainTexts:
 
 
 def size_in_name(path: Path) -> int:
-    """Return how long a text was when it was written."""
+    """Return the length of a text when it was written."""
     return int(path.name.split("-")[2])
 
 
-def _is_whole(path: Path, *, is_read_through: bool) -> bool:
+def _is_complete(path: Path, *, is_read_through: bool) -> bool:
     try:
         if path.stat().st_size != size_in_name(path):
             return False

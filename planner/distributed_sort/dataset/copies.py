@@ -1,4 +1,4 @@
-"""Doing something with every partition of a dataset, from another copy where the first does not serve."""
+"""Work on every partition of a dataset, from another copy where the first one fails."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.errors import IoFailureError, PlannerError
 
 PAUSES_S: Final = (0.0, 2.0, 10.0, 30.0)
-"""Before each try; those of a store or a disk that is busy pass by themselves."""
+"""Pause before each try; failures of a busy store or disk go away."""
 _MOST_LOSSES_IN_TURN: Final = 5
 DISK_PAUSES_S: Final = (0.0, 1.0, 1.0)
-"""The same where nothing but a node's own disk can be the reason."""
+"""The same for failures of a node's own disk alone."""
 
 Begin = Callable[[str, Partition, int], Any]
 """Begins a task on a node with a partition, whose only copy is there, and its number; returns its reference."""
 Turns = Callable[[int], int]
-"""By partition: which node, of all by their names, takes first what all can reach; the next one tries again."""
+"""By partition: index, among all nodes by name, of the node that first takes shared data; the next one tries again."""
 
 
 @dataclass(kw_only=True)
 class Outcomes:
-    """What came of the partitions, by number, and why nothing came of others."""
+    """Outcomes of the partitions, by number, and the reasons of failures."""
 
     done: dict[int, Any] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
 
     def note(self, number: int, node: str, outcome: Callable[[], Any]) -> None:
-        """Wait for the outcome of a partition on a node, and keep it, or why there is none."""
+        """Wait for the outcome of a partition on a node, and keep it, or the reason of its failure."""
         try:
             result = outcome()
         except PlannerError as error:
@@ -45,7 +45,7 @@ class Outcomes:
             del self.failed[number]
 
     def complete(self, *, doing: str) -> list[Any]:
-        """Return all outcomes in order. Raises IoFailureError naming partitions that have none."""
+        """Return all outcomes in order. Raises IoFailureError naming partitions without one."""
         if self.failed:
             reasons = [f"partition {number}: {why}" for number, why in sorted(self.failed.items())][:10]
             whole = len(self.done) + len(self.failed)
@@ -62,15 +62,16 @@ def run_on_each_copy(
     turn: Turns = lambda number: number,
     pauses_s: Sequence[float] | None = None,
 ) -> Outcomes:
-    """Do something with partitions of a dataset, by number, each from one of the `copies` given for it.
+    """Run a task on partitions of a dataset, by number, each from one of the `copies` given for it.
 
-    What fails, or is lost with its node, is tried again after a pause, from the next copy whose node is alive. A copy
-    that all nodes reach is taken by each in turn. There are as many tries as `pauses_s`, by default `PAUSES_S`.
+    A task that fails, or is lost with its node, is tried again after a pause, from the next copy whose node is alive. A
+    copy that all nodes reach is taken by each node in turn. The number of tries is that of `pauses_s`, by default
+    `PAUSES_S`.
     """
     outcomes = Outcomes(failed=dict.fromkeys(copies, "no node is left that has it"))
 
     def choose_copy(number: int, attempt: int) -> tuple[str, Partition] | None:
-        """Return a node and the partition with the copy that it takes."""
+        """Return a node and the partition with the copy to read."""
         usable = [copy for copy in copies[number] if not copy.node or copy.node in nodes.names]
         if not usable:
             return None
@@ -80,7 +81,7 @@ def run_on_each_copy(
 
     for attempt, pause_s in enumerate(PAUSES_S if pauses_s is None else pauses_s):
         if not any(choose_copy(number, attempt) for number in outcomes.failed):
-            break  # nothing is left to do, or nobody is left who could
+            break  # nothing is left to do, or no node is left to do it
         time.sleep(pause_s)
         taken = {number: work for number in outcomes.failed if (work := choose_copy(number, attempt))}
         begun = {number: (node, begin(node, partition, number)) for number, (node, partition) in taken.items()}
@@ -91,8 +92,8 @@ def run_on_each_copy(
 
 
 def retry_on_nodes(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
-    """Return what a task that any node can do returns; each try is by the next node, after a pause. Raises
-    IoFailureError naming what went wrong.
+    """Return the result of a task that any node can do; each try is by the next node, after a pause. Raises
+    IoFailureError naming the failure.
     """
     outcomes = Outcomes(failed={0: "no node is left"})
     for attempt, pause_s in enumerate(PAUSES_S):
@@ -108,9 +109,9 @@ def retry_on_nodes(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doin
 
 
 def run_on_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
-    """Return what a task that any node can do returns, by another node where one is lost meanwhile.
+    """Return the result of a task that any node can do, by another node where one is lost meanwhile.
 
-    Raises what the task raises, and IoFailureError when several nodes were lost with it, or none is left.
+    Raises the task's errors, and IoFailureError when several nodes were lost with it, or none is left.
     """
     for attempt in range(_MOST_LOSSES_IN_TURN):
         node = nodes.names[attempt % len(nodes.names)]

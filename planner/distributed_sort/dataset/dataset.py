@@ -1,4 +1,4 @@
-"""A dataset on a cluster: its partitions in order, where each lies, and how to have a lost one again."""
+"""A dataset on a cluster: its partitions in order, their places, and ways to restore a lost one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.config.atomic_file import replace_file
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.dataset.quote_grid import QuoteGrid
 from planner.errors import BadInputError, IoFailureError
@@ -27,9 +27,9 @@ QUOTE: Final = '"'
 
 @dataclass(frozen=True, kw_only=True)
 class CsvFormat:
-    """Rows of CSV: the byte between columns, how many there are, how rows end, and the first row of every file.
+    """CSV rows: the byte between columns, the number of columns, the line ending, and the first row of every file.
 
-    `header` is the first row with its end, as Latin-1, '' where files have none. It is no part of a partition.
+    `header` is the first row with its end, as Latin-1, '' where files have none. It is not part of a partition.
     """
 
     delimiter: str
@@ -38,16 +38,16 @@ class CsvFormat:
     header: str = ""
 
     def for_core(self) -> tuple[bytes, bytes, int, bool]:
-        """Return the same as the sort core has it, with the quote."""
+        """Return the same in the form of the sort core, with the quote."""
         return self.delimiter.encode("latin-1"), QUOTE.encode(), self.columns, self.ends_with_crlf
 
 
 @dataclass(frozen=True, kw_only=True)
 class TextFormat:
-    """Lines, and what they are sorted by: keys as the sort core takes them, the whole line where there are none.
+    """Lines and their sort keys: keys in the form of the sort core, or the whole line without keys.
 
-    `separator` is one byte, as Latin-1, '' for blanks; of lines with equal keys `unique` keeps one. Of `csv` lines are
-    rows and keys are columns.
+    `separator` is one byte, as Latin-1, '' for blanks; `unique` keeps one of the lines with equal keys. With `csv`,
+    lines are rows and keys are columns.
     """
 
     keys: tuple[Key, ...] = ()
@@ -58,7 +58,7 @@ class TextFormat:
 
     @property
     def longest_end_bytes(self) -> int:
-        """Bytes that a last line without an end gets at most."""
+        """Most bytes added to a last line without an end."""
         return 2 if self.csv is not None and self.csv.ends_with_crlf else 1
 
     def order(self) -> TextOrder:
@@ -76,10 +76,10 @@ class TextFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Fixed records: `record_size` bytes each, the key being `key_size` bytes from `key_offset` on.
+    """Fixed records: `record_size` bytes each, with a key of `key_size` bytes from `key_offset` on.
 
-    Where the data is `text`, a record is a byte: what counts records counts bytes. Where it is a `table`, a record is a
-    row, and `record_size` what it takes in memory in the mean.
+    Where the data is `text`, a record is a byte: counts of records are counts of bytes. Where it is a `table`, a record
+    is a row, and `record_size` its mean size in memory.
     """
 
     record_size: int = 100
@@ -99,24 +99,24 @@ class Layout:
         return Layout(record_size=max(1, row_bytes), key_offset=0, key_size=0, table=table)
 
     def document(self) -> dict[str, Any]:
-        """Return the layout as a manifest has it."""
+        """Return the layout as stored in a manifest."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def unit(self) -> str:
-        """What is counted, in words."""
+        """Name of the counted unit."""
         if self.table is not None:
             return "rows"
         return "records" if self.text is None else "bytes"
 
     @property
     def counted_unit(self) -> str:
-        """What a summary of the data counts, in words."""
+        """Name of the unit that a summary of the data counts."""
         return "rows" if self.form in ("csv", "parquet") else self.form
 
     @property
     def form(self) -> str:
-        """What files hold, as `--format` names it."""
+        """Content of the files, as `--format` names it."""
         if self.table is not None:
             return "parquet"
         if self.text is None:
@@ -125,28 +125,30 @@ class Layout:
 
     @property
     def stored_size(self) -> int:
-        """Bytes of what blocks and intermediate files count: rows of tables have no one size, so they count bytes."""
+        """Bytes of the unit that blocks and intermediate files count: rows of tables vary in size, so these count
+        bytes.
+        """
         return 1 if self.table is not None else self.record_size
 
     @property
     def is_unique(self) -> bool:
-        """Whether one record is left of those with equal keys."""
+        """True if one record is kept of those with equal keys."""
         form = self.text or self.table
         return form is not None and form.unique
 
     @property
     def longest_end_records(self) -> int:
-        """What the end of a partition may get beside what it has: a last line's end."""
+        """Most records added at the end of a partition: a last line's end."""
         return 0 if self.text is None else self.text.longest_end_bytes
 
     def core(self) -> dict[str, Any]:
-        """Return the layout as the sort core names it, all values integers."""
+        """Return the layout by the sort core's names, all values integers."""
         return {"record_bytes": self.record_size, "key_offset": self.key_offset, "key_bytes": self.key_size}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How the sort benchmark's generator makes a partition: the numbers of its records, skewed or not."""
+    """Parameters of the sort benchmark's generator for a partition: the numbers of its records, skewed or not."""
 
     start: int
     skew: bool = False
@@ -154,8 +156,8 @@ class Recipe:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A small file that a copy joins with others: all that it has from byte `offset` on, and how many `records` that
-    are, estimated where it has a `compression`.
+    """A small file that a copy joins with others: its content from byte `offset` on, and its number of `records`,
+    estimated where it has a `compression`.
     """
 
     uri: str
@@ -167,8 +169,8 @@ class Part:
 @dataclass(frozen=True, kw_only=True)
 class Copy:
     """A file with a partition's records, which begin `offset` bytes into it: a path on the disks of `node`, or, where
-    that is '', a URI that all reach. Of a file with `compression` (gz, zst) the offset is that in its plain text. One
-    that is `joined` has `parts` instead of one file.
+    that is '', a URI that all reach. For a file with `compression` (gz, zst), the offset is in its plain text. A
+    `joined` one has `parts` instead of one file.
     """
 
     uri: str
@@ -179,20 +181,20 @@ class Copy:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files that it is."""
+        """The files of the copy."""
         return tuple(part.uri for part in self.parts) or (self.uri,)
 
     def document(self) -> dict[str, Any]:
-        """Return the copy as a manifest has it."""
+        """Return the copy as stored in a manifest."""
         return {name: value for name, value in asdict(self).items() if value or name not in ("compression", "parts")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where nobody has looked.
+    """Consecutive records of a dataset. Keys are in hex, and '' like the checksum where they are unknown.
 
-    A sort of CSV adds `quotes`, which no manifest has. Tables have `groups`: the rows of each row group. How many bytes
-    compressed text has `is_estimated` until it is decompressed.
+    A sort of CSV adds `quotes`, which no manifest has. Tables have `groups`: the rows of each row group. The size of
+    compressed text `is_estimated` until it is decompressed.
     """
 
     records: int
@@ -207,24 +209,24 @@ class Partition:
 
     @property
     def uri(self) -> str:
-        """Where the first copy lies."""
+        """Place of the first copy."""
         return self.copies[0].uri
 
     def document(self) -> dict[str, Any]:
-        """Return the partition as a manifest has it."""
+        """Return the partition as stored in a manifest."""
         optional = {name: value for name in ("groups", "is_estimated") if (value := getattr(self, name))}
         absent = {"quotes", "groups", "is_estimated"}
         always = {name: value for name, value in asdict(self).items() if name not in absent}
         return always | {"copies": [copy.document() for copy in self.copies]} | optional
 
     def for_slice(self, first: int, records: int) -> Partition:
-        """Return the partition without what a task does not need that reads some of its records."""
+        """Return the partition with only the data that a task needs to read some of its records."""
         if self.quotes is None:
             return replace(self, groups=()) if self.groups else self
         return replace(self, quotes=self.quotes.for_slice(first, records))
 
     def readable_from(self, nodes: Collection[str]) -> Partition:
-        """Return the partition with the copies that one of `nodes` can read: theirs, and those that all can read."""
+        """Return the partition with the copies that one of `nodes` can read: their own, and the shared ones."""
         return replace(self, copies=tuple(copy for copy in self.copies if not copy.node or copy.node in nodes))
 
     def without_nodes(self, lost: frozenset[str]) -> Partition:
@@ -234,7 +236,7 @@ class Partition:
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Partitions in order; sorted, when a sort wrote them: then the names of its files end with its `job`."""
+    """Partitions in order; sorted if a sort wrote them: then the names of its files end with its `job`."""
 
     partitions: tuple[Partition, ...]
     layout: Layout = Layout()
@@ -251,7 +253,7 @@ class Dataset:
         return self.records * self.layout.record_size
 
     def digest(self) -> str:
-        """Return what tells one dataset from another: a hash of the manifest."""
+        """Return a hash of the manifest, which identifies the dataset."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]
 
     def to_json(self) -> str:
@@ -262,8 +264,8 @@ class Dataset:
 
 
 def read_manifest(path: Path) -> Dataset:
-    """Return the dataset of a manifest. Raises BadInputError when it cannot be read or is none."""
-    what, text = f"manifest {path} is not one that `planner sort` writes", read_given(path)
+    """Return the dataset of a manifest. Raises BadInputError when the file cannot be read or is not a manifest."""
+    what, text = f"manifest {path} is not one that `planner sort` writes", read_user_file(path)
     try:
         return dataset_of(json.loads(text))
     except json.JSONDecodeError as error:
@@ -283,7 +285,7 @@ def dataset_of(document: Mapping[str, Any]) -> Dataset:
 
 
 def write_manifest(dataset: Dataset, path: Path) -> None:
-    """Write a manifest, whole or not at all. Raises IoFailureError."""
+    """Write a manifest atomically. Raises IoFailureError."""
     try:
         replace_file(path, dataset.to_json() + "\n")
     except OSError as error:

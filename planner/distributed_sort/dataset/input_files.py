@@ -1,4 +1,4 @@
-"""The files that a source of a dataset names: itself, all in a directory, or all objects below a prefix."""
+"""The files of a source: itself, all in a directory, or all objects below a prefix."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from planner.config.given_files import HIDDEN, files_below
+from planner.config.user_files import HIDDEN, files_below, require_no_table_log
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
@@ -21,9 +21,9 @@ _BYTES: Final = Layout(record_size=1)
 
 
 def files_of(source: str) -> dict[str, int]:
-    """Return the bytes of every file by its path or URI, ordered by name: of several those that are not empty.
+    """Return the size of every file by its path or URI, ordered by name; of several files, only the non-empty ones.
 
-    Raises BadInputError where there is none, IoFailureError for what cannot be reached.
+    Raises BadInputError where there is none, and for a table with a log; IoFailureError where a file cannot be reached.
     """
     if is_object(source):
         if not (below := object_store.list_files(source)):
@@ -31,6 +31,8 @@ def files_of(source: str) -> dict[str, int]:
                 raise BadInputError(f"{source}: there is no such object, and none below it")
             return {source: size}
         _require_no_object(source)
+        for uri in below:
+            require_no_table_log(uri)
         files = {uri: size for uri, size in below.items() if size and _is_data(uri[len(source) :])}
     elif not Path(source).exists():
         raise BadInputError(f"{source}: there is no such file or directory")
@@ -46,9 +48,9 @@ def files_of(source: str) -> dict[str, int]:
 
 
 def _require_no_object(prefix: str) -> None:
-    """Raise BadInputError where an object that holds something has the name of a prefix, as it would be left out."""
+    """Raise BadInputError where a non-empty object has the name of a prefix, as it would be left out."""
     size = None
-    with suppress(PlannerError):  # who may read what is below it need not be allowed to ask for it
+    with suppress(PlannerError):  # users who may read objects below it need not have access to it
         size = object_store.size_if_there(prefix)
     if size:
         raise BadInputError(
@@ -58,13 +60,13 @@ def _require_no_object(prefix: str) -> None:
 
 
 def size_of(name: str) -> int:
-    """Return the bytes of a file. Raises IoFailureError."""
+    """Return the size of a file in bytes. Raises IoFailureError."""
     with file_errors("read", name):
         return object_store.size_of(name) if is_object(name) else Path(name).stat().st_size
 
 
 def beginning_of(name: str, size: int, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
-    """Yield a file from its beginning on, a piece at a time. Raises IoFailureError."""
+    """Yield a file from its beginning, a piece at a time. Raises IoFailureError."""
     partition = Partition(records=size, copies=(Copy(uri=name),))
     for first in range(0, size, piece_bytes):
         count = min(piece_bytes, size - first)
@@ -72,7 +74,7 @@ def beginning_of(name: str, size: int, *, piece_bytes: int = _PIECE_BYTES) -> It
 
 
 def is_manifest(source: str) -> bool:
-    """Whether a source is a manifest of partitions. Raises OSError."""
+    """Return whether a source is a manifest of partitions. Raises OSError."""
     if is_object(source) or not Path(source).is_file():
         return False
     with Path(source).open("rb") as file:

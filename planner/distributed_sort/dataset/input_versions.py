@@ -1,7 +1,7 @@
-"""Versions of input files, to detect a change during a sort: slices of two versions would lose rows or double them.
+"""Versions of input files, to detect changes during a sort: slices of two versions would lose or duplicate rows.
 
-Tasks leave out objects of a store: to ask for their version takes a request for each slice. `fingerprints` has them,
-and `changed_objects` compares them at the end.
+Tasks do not check objects of a store: asking for a version takes a request for each slice. `fingerprints` includes
+them, and `changed_objects` compares them at the end.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from planner.errors import IoFailureError
 
 @dataclass(frozen=True, kw_only=True)
 class FileVersion:
-    """The size of a file on the disks of `node`, '' where all nodes reach it, and when it was changed last.
+    """The size of a file on the disks of `node`, '' where all nodes reach it, and its time of modification.
 
-    No inode: where a file is mounted on several nodes, each may number it in its own way.
+    Inodes are left out: nodes that mount the same file may number it differently.
     """
 
     uri: str
@@ -38,7 +38,7 @@ class FileVersion:
 
 
 def version_here(partition: Partition) -> FileVersion | None:
-    """Return the version of the file that this node reads a partition from; None where that is no file. Raises
+    """Return the version of the file that this node reads a partition from; None if it is not a file. Raises
     IoFailureError.
     """
     copies = copies_at(partition, node_name())
@@ -57,8 +57,8 @@ _FILES_AT_ONCE: Final = 16
 
 
 def fingerprints(uris: Sequence[str]) -> dict[str, str]:
-    """Return the version of each file or object that this node can read, and a checksum of pieces of its content, as
-    the time of a file may be kept when it is changed.
+    """Return the version of each file or object that this node can read, and a checksum of pieces of its content, since
+    a change may keep a file's time.
     """
     with ThreadPoolExecutor(_FILES_AT_ONCE) as threads:
         prints = list(threads.map(_fingerprint, uris))
@@ -66,7 +66,7 @@ def fingerprints(uris: Sequence[str]) -> dict[str, str]:
 
 
 def changed_objects(before: Mapping[str, str]) -> list[str]:
-    """Return which objects have another version than their fingerprint of before says; what cannot be asked has not."""
+    """Return the objects whose version differs from their earlier fingerprint; unreachable ones count as unchanged."""
 
     def is_changed(uri: str) -> bool:
         try:
@@ -80,7 +80,7 @@ def changed_objects(before: Mapping[str, str]) -> list[str]:
 
 
 def _fingerprint(uri: str) -> str:
-    """Return '' for what cannot be read: that is no change, and whoever needs it will say so."""
+    """Return '' for an unreadable file: that is no change, and readers will report it."""
     try:
         size, version = version_of(uri) if is_object(uri) else _version_of_file(uri)
         last = max(0, size - _SAMPLE_BYTES)
@@ -100,14 +100,14 @@ def _version_of_file(path: str) -> tuple[int, str]:
 
 @dataclass
 class InputVersions:
-    """The first version that was seen of each file, and how long files of text were when they were listed."""
+    """The first version seen of each file, and the length of text files when they were listed."""
 
     listed_bytes: Mapping[tuple[str, str], int] = field(default_factory=dict)
     _first: dict[tuple[str, str], FileVersion] = field(default_factory=dict)
 
     @classmethod
     def of(cls, source: Dataset) -> InputVersions:
-        """Return what is known of a dataset's files before any is read: partitions of text reach to their end."""
+        """Return the known versions of a dataset's files before any is read: partitions of text reach to their end."""
         listed = Counter[tuple[str, str]]()
         for partition in source.partitions if source.layout.text is not None else ():
             for copy in partition.copies:
@@ -117,8 +117,8 @@ class InputVersions:
         return cls(listed_bytes=listed)
 
     def note(self, versions: Iterable[FileVersion | None]) -> None:
-        """Take note of versions that tasks read. Raises IoFailureError, which names the file, when one differs from the
-        version that was seen before, or is not as long as when it was listed.
+        """Record versions that tasks read. Raises IoFailureError naming the file when one differs from the version seen
+        before, or has another length than when it was listed.
         """
         for version in versions:
             if version is None:

@@ -1,6 +1,6 @@
-"""Many small files as few partitions: a task for each file takes longer than what is in it.
+"""Many small files as few partitions: a task for each file takes longer than its content is worth.
 
-One node reads the files of a partition and writes them to its disk as one, as it does with compressed text.
+One node reads the files of a partition and writes them to its disk as one, as with compressed text.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from planner.distributed_sort.node_files.node_environment import node_name
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 from planner.sorting.tables.arrow_library import arrow
+from planner.units import count_text
 
 JOINED: Final = "joined"
-"""How the copy of a partition is `compressed` that joins files."""
+"""`compression` of a partition's copy that joins files."""
 _SMALL_BYTES: Final = 1 << 20
 _JOINED_BYTES: Final = 8 << 20
 _MOST_FILES: Final = 256
-"""In a partition: each is a request, some of which are under way at a time."""
+"""Most files in a partition: each is a request, some of which are under way at a time."""
 _LEAST_FILES: Final = 64
-"""Fewer small files are read as they are."""
+"""Fewest small files that are joined; fewer are read as they are."""
 _FILES_AT_ONCE: Final = 16
 
 
 def join_small(partitions: Sequence[Partition], *, record_bytes: int = 1) -> list[Partition]:
-    """Return partitions, of which those of many small files have become few, which hold the same in the same order.
+    """Return partitions with many small files joined into few, with the same content in the same order.
 
-    Only files that every node reaches are joined. What joined text holds is estimated until it is joined, since a last
+    Only files that every node reaches are joined. The size of joined text is estimated until it is joined, since a last
     line without an end gets one.
     """
     small = [_is_small(partition, record_bytes) for partition in partitions]
@@ -80,9 +81,9 @@ def _join(partitions: Sequence[Partition]) -> Partition:
 
 
 def read_joined(copy: Copy, layout: Layout) -> Iterator[Bytes]:
-    """Yield a file that holds what the parts of a copy hold: their lines, or one row group of their rows.
+    """Yield a file with the content of a copy's parts: their lines, or one row group of their rows.
 
-    Raises BadInputError naming a part that is damaged, and IoFailureError naming one that was changed.
+    Raises BadInputError naming a damaged part, and IoFailureError naming a changed one.
     """
     text = layout.text
     if text is None:
@@ -95,7 +96,7 @@ def read_joined(copy: Copy, layout: Layout) -> Iterator[Bytes]:
 
 
 def _read_each(parts: Sequence[Part], read: Callable[[Part], Any]) -> Iterator[Any]:
-    """Yield what parts hold in their order: requests to a store take tens of milliseconds, so several are under way."""
+    """Yield the content of parts in order: requests to a store take tens of milliseconds, so several are under way."""
 
     def named(part: Part) -> Any:
         with _naming(part):
@@ -114,8 +115,8 @@ def _naming(part: Part) -> Iterator[None]:
 
 
 def _lines(part: Part, text: TextFormat) -> Bytes:
-    """Return the lines of a part, the last of them with an end. Of CSV each row is looked at, as what is wrong with one
-    is best said where the file is known.
+    """Return the lines of a part, the last with an end. Every row of CSV is checked here, as the file is known for an
+    error message.
     """
     size = size_of(part.uri)
     if not part.compression and size != part.offset + part.records:
@@ -134,11 +135,11 @@ def _lines(part: Part, text: TextFormat) -> Bytes:
 
 
 def _rows(part: Part, schema: Any) -> Any:
-    """Return the rows of a part with the columns that its folders give."""
+    """Return the rows of a part with the columns that its folders add."""
     copy = Copy(uri=part.uri)
     with open_copy(copy) as (file, footer):
         if footer.metadata.num_rows != part.records:
-            raise _changed(part, f"{footer.metadata.num_rows} rows instead of {part.records}")
+            raise _changed(part, f"{count_text(footer.metadata.num_rows, 'row')} instead of {part.records}")
         require_schema(part.uri, footer, schema)
         return conform(file.read(use_threads=False), schema, Partition(records=part.records, copies=(copy,)))
 
@@ -151,7 +152,7 @@ def _one_group(rows: Any) -> Bytes:
 
 
 def joined_bytes(copy: Copy) -> int:
-    """Return what the files hold that a copy joins, as they are stored."""
+    """Return the stored size of the files that a copy joins."""
     return sum(size_of(part.uri) for part in copy.parts)
 
 

@@ -1,7 +1,7 @@
-"""Partitions in an object store (s3://, gs://, az://): ranges are read, objects appear whole or not at all.
+"""Partitions in an object store (s3://, gs://, az://): ranges are read, objects appear atomically.
 
-The store is reached by obstore, which repeats what fails in passing; who may do so, and where an S3-compatible store
-listens, the nodes' environment says (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
+obstore accesses the store and retries temporary failures. The nodes' environment has the credentials and the address of
+an S3-compatible store (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, ...).
 """
 
 from __future__ import annotations
@@ -23,32 +23,34 @@ from numpy.typing import NDArray
 from planner.arrays import raw_bytes
 from planner.distributed_sort.dataset.store_access import ACCOUNT, account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
-from planner.distributed_sort.node_files.requests import request_under_way
+from planner.distributed_sort.node_files.requests import track_request
 from planner.errors import BadInputError, IoFailureError
 from planner.extras import optional
 
 SCHEMES: Final = ("s3://", "gs://", "az://")
 REQUEST_BYTES: Final = 64_000_000
-"""What staging moves by one request."""
+"""Bytes that staging moves by one request."""
 RETRIES: Final[Any] = {
-    "max_retries": 60,
+    "max_retries": 1_800,
     "retry_timeout": timedelta(minutes=3),
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=4), "base": 2},
 }
-"""A store that refuses requests for two minutes, as when it is overloaded, costs no work."""
+"""A request is tried again for three minutes, which an overloaded store may take. Waits are random and may stay at
+0.1 s, of which the three minutes have 1,800: fewer retries would end sooner.
+"""
 _WORTH_READING_BYTES: Final = 256_000
-"""Bytes between two ranges are read with them, if they are no more: a request of its own takes as long. obstore's usual
-megabyte would have all of an object read for its sample.
+"""Longest gap between two ranges that is read with them: a separate request takes as long. obstore's usual megabyte
+would have all of an object read for its sample.
 """
 
 
 _SAID: Final = re.compile(r"<(Code|Message)>([^<]+)</")
 
 
-def own_uri(address: str) -> str:
-    """Return an address as Hadoop and Spark write it, s3a:// or abfss://container@account.dfs.core.windows.net/..., by
-    the URI that this program has for it; others as they are. Raises BadInputError for another storage account than the
-    environment names.
+def planner_uri(address: str) -> str:
+    """Return this program's URI for an address in Hadoop's and Spark's form, s3a:// or
+    abfss://container@account.dfs.core.windows.net/...; other addresses are unchanged. Raises BadInputError for a
+    storage account other than the environment's.
     """
     scheme, _, rest = address.partition("://")
     if scheme in ("s3a", "s3n"):
@@ -64,7 +66,7 @@ def own_uri(address: str) -> str:
 
 
 def is_object(uri: str) -> bool:
-    """Say whether a URI names something in an object store."""
+    """Return whether a URI names something in an object store."""
     return uri.startswith(SCHEMES)
 
 
@@ -79,7 +81,7 @@ def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
 
 
 def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray[np.uint8]]:
-    """Return so many bytes of an object from each start on, several at a time: each request alone may take tens of
+    """Return `length` bytes of an object from each start on, several requests at a time: each may take tens of
     milliseconds. Raises IoFailureError naming node and object.
     """
     store, path = _store_and_path(uri)
@@ -97,8 +99,8 @@ def _require_length(uri: str, content: NDArray[np.uint8], length: int) -> NDArra
 
 
 def write_object(uri: str, content: NDArray[Any]) -> int:
-    """Write an object and return its bytes; it is seen when all of them have been taken. One request leaves no parts
-    behind when it fails. Raises IoFailureError.
+    """Write an object and return its size in bytes; it is visible once all bytes have been taken. One request leaves no
+    parts behind when it fails. Raises IoFailureError.
     """
     store, path = _store_and_path(uri)
     with _store_errors("write", uri):
@@ -107,7 +109,7 @@ def write_object(uri: str, content: NDArray[Any]) -> int:
 
 
 def write_file(uri: str, path: Path) -> int:
-    """Write a file as an object, in parts if it is large, and return the requests that it took; it is seen when all of
+    """Write a file as an object, in parts if it is large, and return the number of requests; it is visible once all of
     it has been taken. Raises IoFailureError.
     """
     store, name = _store_and_path(uri)
@@ -120,12 +122,12 @@ def write_file(uri: str, path: Path) -> int:
 
 
 def size_of(uri: str) -> int:
-    """Return the bytes of an object. Raises IoFailureError."""
+    """Return the size of an object in bytes. Raises IoFailureError."""
     return version_of(uri)[0]
 
 
 def version_of(uri: str) -> tuple[int, str]:
-    """Return the bytes of an object, and what is another text when it is another object. Raises IoFailureError."""
+    """Return the size of an object in bytes, and a text that differs for another object. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _store_errors("read", uri):
         head = _obstore().head(store, path)
@@ -133,7 +135,7 @@ def version_of(uri: str) -> tuple[int, str]:
 
 
 def size_if_there(uri: str) -> int | None:
-    """Return the bytes of an object, None where there is none. Raises IoFailureError."""
+    """Return the size of an object in bytes, None where there is no object. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _store_errors("read", uri):
         try:
@@ -143,13 +145,13 @@ def size_if_there(uri: str) -> int | None:
 
 
 def list_files(prefix: str) -> dict[str, int]:
-    """Return the bytes of every object below a prefix by its URI, ordered by their names. Raises IoFailureError."""
+    """Return the size of every object below a prefix by its URI, ordered by name. Raises IoFailureError."""
     return {uri: size for uri, (size, _) in list_versions(prefix).items()}
 
 
 def list_versions(prefix: str) -> dict[str, tuple[int, str]]:
-    """Return the bytes of every object below a prefix by its URI, ordered by their names, and what is another text when
-    it is another object. Raises IoFailureError.
+    """Return the size of every object below a prefix by its URI, ordered by name, and a text that differs for another
+    object. Raises IoFailureError.
     """
     store, path = _store_and_path(prefix)
     bucket = "/".join(prefix.split("/", 3)[:3])
@@ -190,14 +192,14 @@ def delete_partitions(prefix: str, job: str) -> None:
 
 
 def delete_file(uri: str) -> None:
-    """Delete an object; it is well if there is none. Raises IoFailureError."""
+    """Delete an object; a missing one is no error. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _store_errors("delete", uri), suppress(FileNotFoundError, _not_found()):
         _obstore().delete(store, path)
 
 
 def read_version(uri: str) -> tuple[bytes, Any] | None:
-    """Return what an object holds, and what `put_if` knows this version by; None where there is none. Raises
+    """Return an object's content, and its version for `put_if`; None where there is no object. Raises
     IoFailureError.
     """
     store, path = _store_and_path(uri)
@@ -210,16 +212,22 @@ def read_version(uri: str) -> tuple[bytes, Any] | None:
             return None
 
 
-def put_if(uri: str, content: bytes, *, seen: Any) -> bool:
-    """Write an object if the version that was `seen` is still there, none where None; say whether it was written.
-    Raises IoFailureError.
+def put_if(uri: str, content: bytes, *, expected_version: Any) -> bool:
+    """Write an object if `expected_version` is still there, or no object where it is None; return whether it was
+    written. Raises IoFailureError.
     """
     from obstore.exceptions import AlreadyExistsError, PreconditionError
 
     store, path = _store_and_path(uri)
     with _store_errors("write", uri):
         try:
-            _obstore().put(store, path, content, mode="create" if seen is None else seen, use_multipart=False)
+            _obstore().put(
+                store,
+                path,
+                content,
+                mode="create" if expected_version is None else expected_version,
+                use_multipart=False,
+            )
         except (AlreadyExistsError, PreconditionError, FileExistsError):
             return False
     return True
@@ -239,8 +247,8 @@ def _store_and_path(uri: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=8)
 def _store(url: str) -> Any:
-    """Return the store of a bucket. Raises IoFailureError when the environment does not suffice to reach it, and
-    ProviderRefusedError where it has no credentials.
+    """Return the store of a bucket. Raises IoFailureError when the environment has too little to reach it, and
+    ProviderRefusedError without credentials.
     """
     _obstore()
     require_credentials(url)
@@ -251,22 +259,22 @@ def _store(url: str) -> Any:
 
 
 def _obstore() -> Any:
-    return optional("obstore", extra="objects", purpose=f"{node_name()}: an object store")
+    return optional("obstore", extra="objects", purpose=f"reading an object store from {node_name()}")
 
 
 @contextmanager
 def _store_errors(doing: str, uri: str) -> Iterator[None]:
-    """Turn what the store or the library raises into an IoFailureError that names node, object and reason. What takes
-    long meanwhile, as the library tries again, is noted for the node's service.
+    """Turn errors of the store or the library into an IoFailureError that names node, object and reason. A long wait,
+    as the library retries, is noted for the node's service.
     """
     from obstore.exceptions import BaseError
 
     try:
-        with request_under_way(f"the store has yet to let it {doing} {uri}"):
+        with track_request(f"the store has yet to let it {doing} {uri}"):
             yield
     except (BaseError, OSError) as error:
         if refused := account_error(uri, str(error)):
             raise refused from error
-        said = dict(_SAID.findall(str(error)))  # the store's own words, if it has some
+        said = dict(_SAID.findall(str(error)))  # the store's own words, if any
         reason = ": ".join(said.values()) or next(iter(str(error).splitlines()), "") or type(error).__name__
         raise IoFailureError(f"{node_name()}: cannot {doing} {uri}: {reason}") from error

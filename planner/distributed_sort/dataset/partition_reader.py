@@ -1,4 +1,4 @@
-"""Reading a partition's records wherever they can be had: this node's disks, an object store, or the generator."""
+"""Reading a partition's records from any source: this node's disks, an object store, or the generator."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors, read_exactly
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
+from planner.units import count_text
 
 
 class InputUnreadableError(IoFailureError):
-    """A node could not read a copy of its input; another copy, or the same one made again, may do."""
+    """A node could not read a copy of its input; another copy, or the same one made again, may be readable."""
 
 
 class InputDamagedError(InputUnreadableError):
-    """A copy of the input is damaged, whoever reads it; another copy may be sound."""
+    """A copy of the input is damaged for every reader; another copy may be sound."""
 
 
 class DamagedFileError(BadInputError):
-    """What a file holds is not of its format."""
+    """The content of a file does not match its format."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """Records `first` to `first + records - 1` of an input partition: what one map task takes."""
+    """Records `first` to `first + records - 1` of an input partition: the input of one map task."""
 
     number: int
     partition: int
@@ -41,7 +42,7 @@ class Slice:
 
 
 def read_records(partition: Partition, layout: Layout, *, first: int, records: int, into: Bytes | None = None) -> Bytes:
-    """Return some records of a partition, read from a copy that this node reaches, else remade from the recipe.
+    """Return some records of a partition, from a copy that this node reaches, else remade from the recipe.
 
     They are put `into` an array of their size, if one is given. Raises IoFailureError naming node and file when a copy
     cannot be read, or when there is none.
@@ -59,7 +60,7 @@ def read_records(partition: Partition, layout: Layout, *, first: int, records: i
 
 
 def read_windows(partition: Partition, layout: Layout, *, starts: Sequence[int], records: int) -> list[Bytes]:
-    """Return so many records of a partition from each of `starts` on. Raises IoFailureError as `read_records` does."""
+    """Return `records` records of a partition from each of `starts`. Raises IoFailureError as `read_records` does."""
     copies, size = _copies_here(partition), layout.record_size
     if copies and is_object(copies[0].uri):
         places = [copies[0].offset + start * size for start in starts]
@@ -78,7 +79,7 @@ def read_file(partition: Partition) -> Bytes:
 
 
 def copy_here(partition: Partition) -> Copy:
-    """Return a copy that this node reaches, best one on its own disks. Raises IoFailureError when there is none."""
+    """Return a copy that this node reaches, preferably on its own disks. Raises IoFailureError when there is none."""
     if copies := _copies_here(partition):
         return copies[0]
     raise IoFailureError(
@@ -87,7 +88,7 @@ def copy_here(partition: Partition) -> Copy:
 
 
 def copies_at(partition: Partition, node: str) -> list[Copy]:
-    """Return the copies that a node reads, in the order in which it prefers them."""
+    """Return the copies that a node reads, in its order of preference."""
     reached = (copy for copy in partition.copies if copy.node in ("", node) and not copy.compression)
     return sorted(reached, key=lambda copy: not copy.node)
 
@@ -97,22 +98,22 @@ def _copies_here(partition: Partition) -> list[Copy]:
 
 
 def without_copies_on(partition: Partition, node: str) -> Partition:
-    """Return a partition without the copies on a node, if it can be had otherwise than from such a copy of another
-    node: made again, decompressed again, or read where all nodes reach it. Else return it as it is.
+    """Return a partition without the copies on a node, if it has another source than such a copy on another node: made
+    again, decompressed again, or read from a place that all nodes reach. Else return it unchanged.
     """
-    rest = replace(partition, copies=tuple(copy for copy in partition.copies if not _is_plain_on(copy, node)))
+    rest = replace(partition, copies=tuple(copy for copy in partition.copies if not _is_decompressed_on(copy, node)))
     others = (copy for copy in rest.copies if not copy.node or copy.compression)
     return rest if rest.recipe is not None or any(others) else partition
 
 
-def _is_plain_on(copy: Copy, node: str) -> bool:
+def _is_decompressed_on(copy: Copy, node: str) -> bool:
     return copy.node == node and not copy.compression
 
 
 @contextmanager
 def naming_file(partition: Partition) -> Iterator[None]:
-    """Add the file to what is wrong with its records, and tell what cannot be read from other failures. A damaged copy
-    is such a failure, since only who orders the task knows of all copies.
+    """Add the file to errors of its records, and separate unreadable input from other failures. A damaged copy counts
+    as unreadable input, since only the caller that ordered the task knows all copies.
     """
     try:
         yield
@@ -125,8 +126,8 @@ def naming_file(partition: Partition) -> Iterator[None]:
 
 
 def nodes_with(partition: Partition) -> list[str]:
-    """Return the nodes that a partition is to be read on: those whose disks it lies on, [''] where any can read it.
-    Where there is a plain copy, nobody needs a compressed one.
+    """Return the nodes to read a partition on: those with a copy on their disks, [''] where any can read it. Where
+    there is a plain copy, compressed ones are ignored.
     """
     plain = [copy for copy in partition.copies if not copy.compression]
     nodes = [copy.node for copy in plain or partition.copies if copy.node]
@@ -134,9 +135,9 @@ def nodes_with(partition: Partition) -> list[str]:
 
 
 def _display_name(partition: Partition) -> str:
-    """Return what the user calls the file: not the text that a compressed one has become."""
+    """Return the user's name of the file: not that of the text made from a compressed one."""
     if not partition.copies:
-        return f"a partition of {partition.records} records"
+        return f"a partition of {count_text(partition.records, 'record')}"
     return next((copy.uri for copy in partition.copies if copy.compression), partition.uri)
 
 

@@ -1,4 +1,4 @@
-"""A grid over a partition of CSV that says at each point whether it lies within quotes, where a newline ends no row."""
+"""A grid over a partition of CSV that marks the points within quotes, where a newline does not end a row."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class QuoteGrid:
         return number * self.step_bytes, bool(self.within[number - self.first])
 
     def for_slice(self, first: int, count: int) -> QuoteGrid:
-        """Return the part that tells of some bytes and of the one before them, which is little to send to a task."""
+        """Return the part for some bytes and for the one before them, which is small enough to send to a task."""
         begin = max(0, first - 1) // self.step_bytes
         end = (first + count) // self.step_bytes + 1
         return replace(self, within=self.within[begin - self.first : end - self.first], first=begin)
 
 
 def step_bytes_of(data_bytes: int) -> int:
-    """Return how far the points of the grid lie apart: a slice is read from the point before it on."""
+    """Return the distance between points of the grid: a slice is read from the point before it."""
     return min(max(data_bytes // _MOST_POINTS, _LEAST_STEP_BYTES), _MOST_STEP_BYTES)
 
 
 def grid_of(flips: Sequence[bytes], step_bytes: int) -> QuoteGrid:
-    """Return the grid of a partition from what each step does: 1 where it has an odd number of quotes."""
+    """Return the grid of a partition from its steps: 1 for each with an odd number of quotes."""
     odd = np.frombuffer(b"".join(flips), np.uint8)
     behind = np.bitwise_xor.accumulate(odd) if len(odd) else odd
     return QuoteGrid(step_bytes=step_bytes, within=b"\0" + behind.tobytes())

@@ -1,4 +1,4 @@
-"""Reading CSV once before it is sorted, to know where its rows begin: every node counts the quotes of its stretches."""
+"""Scan of CSV before it is sorted, to find where its rows begin: every node counts the quotes of its stretches."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _STEPS_PER_TASK: Final = 256
 
 
 def find_quotes(readable: ReadableInput) -> int:
-    """Have partitions know where quotes are, if they are CSV, and return the bytes read for that.
+    """Add the positions of quotes to partitions of CSV, and return the number of bytes read.
 
-    Raises IoFailureError when a partition cannot be had.
+    Raises IoFailureError when a partition cannot be read.
     """
     source = readable.source
     if source.layout.text is None or source.layout.text.csv is None:

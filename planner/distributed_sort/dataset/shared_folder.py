@@ -1,4 +1,4 @@
-"""Output in a folder that all nodes reach by its path: emulated nodes, those of the machine that they share."""
+"""Output in a folder that all nodes reach by its path: for emulated nodes, one on the machine that they share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uuid import uuid4
 import numpy as np
 
 from planner.distributed_sort.node_files.node_environment import job_of_part
-from planner.distributed_sort.node_files.run_files import file_errors, write_whole
+from planner.distributed_sort.node_files.run_files import file_errors, write_atomically
 
 _WITHOUT_LOCKS: Final = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _STEP_BYTES: Final = 16_000_000
@@ -22,7 +22,7 @@ _WITHOUT_LINKS: Final = (errno.EXDEV, errno.EPERM, errno.EOPNOTSUPP, errno.EMLIN
 
 
 def list_files(folder: str) -> dict[str, int]:
-    """Return the bytes of every file directly in a folder by its path; none where there is no folder. Raises
+    """Return the size of every file directly in a folder by its path; nothing without the folder. Raises
     IoFailureError.
     """
     with file_errors("list", folder):
@@ -32,20 +32,20 @@ def list_files(folder: str) -> dict[str, int]:
 
 
 def require_writable(folder: str) -> None:
-    """Write and delete an empty file, and make the folder before. Raises IoFailureError when either is refused."""
+    """Create the folder, then write and delete an empty file. Raises IoFailureError when either fails."""
     path = Path(folder) / f".planner-writable-{uuid4().hex[:8]}"
-    write_whole(path, (), durable=False)
+    write_atomically(path, (), durable=False)
     with file_errors("delete", path):
         path.unlink()
 
 
 def write_file(uri: str, path: Path) -> int:
-    """Put a file that was synced into the folder, and return the requests that it took, which are none. On the same
-    file system it gets a second name, elsewhere it is copied. Raises IoFailureError.
+    """Put a synced file into the folder, and return the number of requests, 0. On the same file system it gets a second
+    name, elsewhere it is copied. Raises IoFailureError.
     """
     target = Path(uri)
     with file_errors("write", target):
-        target.unlink(missing_ok=True)  # of an attempt that was given up
+        target.unlink(missing_ok=True)  # left by an abandoned attempt
         try:
             os.link(path, target)
         except OSError as error:
@@ -58,27 +58,25 @@ def write_file(uri: str, path: Path) -> int:
 
 
 def delete_partitions(folder: str, job: str) -> None:
-    """Delete a job's output partitions directly in a folder, and the folder if they were all that it held; nothing
-    else there. Raises IoFailureError.
+    """Delete a job's output partitions directly in a folder, and the folder if nothing else is in it; nothing else
+    there. Raises IoFailureError.
     """
     if not (own := [name for name in list_files(folder) if job_of_part(Path(name).name) == job]):
         return
     for name in own:
         delete_file(name)
-    with suppress(OSError):  # it holds something else
+    with suppress(OSError):  # it holds other files
         Path(folder).rmdir()
 
 
 def delete_file(path: str) -> None:
-    """Delete a file; it is well if there is none. Raises IoFailureError."""
+    """Delete a file; a missing one is no error. Raises IoFailureError."""
     with file_errors("delete", path):
         Path(path).unlink(missing_ok=True)
 
 
 def read_version(path: str) -> tuple[bytes, Any] | None:
-    """Return what a file holds, and what `put_if` knows this version by; None where there is none. Raises
-    IoFailureError.
-    """
+    """Return a file's content, and its version for `put_if`; None where there is no file. Raises IoFailureError."""
     with file_errors("read", path):
         try:
             with Path(path).open("rb") as file:
@@ -87,22 +85,22 @@ def read_version(path: str) -> tuple[bytes, Any] | None:
             return None
 
 
-def put_if(path: str, content: bytes, *, seen: Any) -> bool:
-    """Write a file, durably, if the version that was `seen` is still there, none where None; say whether it was
+def put_if(path: str, content: bytes, *, expected_version: Any) -> bool:
+    """Write a file durably if `expected_version` is still there, or no file where it is None; return whether it was
     written. Raises IoFailureError.
     """
     target = Path(path)
-    written = target.with_name(f".planner-{uuid4().hex[:8]}.partial")  # with the target's, it could be too long a name
+    written = target.with_name(f".planner-{uuid4().hex[:8]}.partial")  # could be too long with the target's name
     with file_errors("write", path), _locked(target.parent):
         try:
             with written.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            if seen is None:
+            if expected_version is None:
                 return _link(written, target)
             with suppress(FileNotFoundError):
-                if _version(target.stat()) == seen:
+                if _version(target.stat()) == expected_version:
                     written.replace(target)
                     return True
             return False
@@ -111,7 +109,7 @@ def put_if(path: str, content: bytes, *, seen: Any) -> bool:
 
 
 def _link(written: Path, target: Path) -> bool:
-    """Give a file its name unless something has it, and say whether it got it."""
+    """Give a file its name unless that is taken, and return whether it got it."""
     try:
         os.link(written, target)
     except FileExistsError:
@@ -119,7 +117,7 @@ def _link(written: Path, target: Path) -> bool:
     except OSError as error:
         if error.errno not in _WITHOUT_LINKS:
             raise
-        if target.exists():  # only here may somebody who takes no lock come between
+        if target.exists():  # only here may a process without the lock interfere
             return False
         written.replace(target)
     return True
@@ -131,7 +129,7 @@ def _version(status: os.stat_result) -> tuple[int, int, int]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep others that take this lock from changing a folder, which is made if need be."""
+    """Lock a folder, created if need be, against changes by others that take this lock."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -143,8 +141,9 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int) -> None:
-    """Lock a folder, where its file system can: NFS locks only what is open for writing, as no folder can be. There the
-    first result still gets its name by a link, and of two that replace one the journal refuses the second.
+    """Lock a folder, where its file system can: NFS locks only files that are open for writing, which a folder cannot
+    be. There the first result still gets its name by a link, and the journal refuses the second of two that replace
+    one.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -156,4 +155,4 @@ def _lock(descriptor: int) -> None:
 def _copy(path: Path, target: Path) -> None:
     with file_errors("read", path), path.open("rb") as file:
         steps = (np.frombuffer(step, np.uint8) for step in iter(lambda: file.read(_STEP_BYTES), b""))
-        write_whole(target, steps, durable=True)
+        write_atomically(target, steps, durable=True)

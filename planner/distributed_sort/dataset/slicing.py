@@ -14,7 +14,7 @@ from planner.sort_policy.sizing import slice_lengths
 
 def slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
     """Yield slices of at most `slice_records` records of all partitions in turn: those of one node lie on different
-    disks, which then all are read. Of tables a slice has whole row groups, and may be longer.
+    disks, so that all disks are read. Slices of tables have whole row groups, and may be longer.
     """
     record_size = source.layout.record_size
     lengths = [_lengths(partition, longest=slice_records, record_size=record_size) for partition in source.partitions]
@@ -33,7 +33,7 @@ def _lengths(partition: Partition, *, longest: int, record_size: int) -> Iterato
 
 
 def _of_groups(lengths: Iterable[int], groups: Sequence[int]) -> Iterator[int]:
-    """Yield lengths that end where groups end: a group is in the slice that it begins in."""
+    """Yield lengths that end where groups end: a group belongs to the slice that it begins in."""
     *begins, total = accumulate(groups, initial=0)
     at = np.searchsorted(begins, list(accumulate(lengths, initial=0)))
     edges = sorted({begins[group] for group in at.tolist() if group < len(begins)})

@@ -16,7 +16,7 @@ from planner.errors import ProviderRefusedError
 
 @dataclass(frozen=True, kw_only=True)
 class _Store:
-    """A store: whose it is, how its variables begin, the file that holds credentials besides, and how to get some."""
+    """A store: its provider, the prefix of its variables, the file that also holds credentials, and how to get some."""
 
     owner: str
     prefix: str
@@ -49,7 +49,7 @@ _STORES: Final = {
 _CREDENTIAL: Final = re.compile(
     r"KEY|TOKEN|CREDENTIAL|SIGNATURE|SAS|CLIENT|SERVICE_ACCOUNT|AZURE_CLI|IDENTITY|MSI|ROLE"
 )
-"""Part of the name of every variable by which the store's library is given credentials, or told to do without."""
+"""Part of the name of every variable that gives the store's library credentials, or makes it do without."""
 _REFUSED: Final = re.compile(
     r"InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|InvalidToken|token request|TokenRefreshFailed"
     r"|AuthenticationFailed|invalid_grant|Unauthenticated"
@@ -59,8 +59,8 @@ _LONGEST_LOOK_S: Final = 1.0
 
 
 def require_credentials(url: str, environ: Mapping[str, str] = os.environ) -> None:
-    """Raise ProviderRefusedError, saying how to get some, where there are no credentials for the store of a URL: none
-    in the environment, none in a file, and no metadata server that would give some.
+    """Raise ProviderRefusedError, with advice on getting credentials, where a URL's store has none: none in the
+    environment, none in a file, and no metadata server that would give some.
     """
     scheme = url.partition("://")[0]
     store = _STORES[scheme]
@@ -75,7 +75,7 @@ def require_credentials(url: str, environ: Mapping[str, str] = os.environ) -> No
 
 
 def account_error(url: str, text: str) -> ProviderRefusedError | None:
-    """Return the error of a store that nothing here opens, by what its library says; None for another failure."""
+    """Return the error of a store that nothing here opens, from the library's message; None for another failure."""
     store = _STORES[url.partition("://")[0]]
     if any(address in text for address in store.metadata):
         return _missing(url)
@@ -92,14 +92,14 @@ def _missing(url: str) -> ProviderRefusedError:
 
 
 def _cut(url: str) -> str:
-    """Return the bucket of a URL, as much of it as a line holds."""
+    """Return the bucket of a URL, cut to fit a line."""
     bucket = "/".join(url.split("/", 3)[:3])
     return bucket if len(bucket) <= 40 else f"{bucket[:37]}..."
 
 
 @lru_cache(maxsize=len(_STORES))
 def _has_metadata_server(scheme: str) -> bool:
-    """Say whether there is a metadata server; Google's says whose it is, another one gives no tokens of Google."""
+    """Return whether there is a metadata server; Google's identifies itself, and any other gives no Google tokens."""
     connection = HTTPConnection("169.254.169.254", timeout=_LONGEST_LOOK_S)
     try:
         connection.request("GET", "/", headers={"Metadata-Flavor": "Google"})

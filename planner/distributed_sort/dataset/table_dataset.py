@@ -1,4 +1,4 @@
-"""Parquet files as a dataset: each a partition, whose footer says what row groups it has."""
+"""Parquet files as a dataset: each is a partition, whose footer lists its row groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from planner.distributed_sort.content.table_blocks import schema_on_the_way
+from planner.distributed_sort.content.table_blocks import transfer_schema
 from planner.distributed_sort.content.table_file import Footer, folders_of, open_copy
 from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
@@ -25,18 +25,18 @@ from planner.sorting.tables.table_keys import has_categories, parse_table_keys
 
 _FOOTERS_AT_ONCE: Final = 32
 _MOST_DECODED: Final = 8
-"""Files of which a few rows are decoded, as footers do not say how large rows are in memory."""
+"""Most files with a few decoded rows, as footers do not give the size of rows in memory."""
 _DECODED_ROWS: Final = 1 << 14
 _FOLDER_BYTES: Final = 8
-"""Of a value that a folder gives, in a row in memory: an integer, or a short text."""
+"""Bytes in memory for a folder's value in a row: an integer, or a short text."""
 _LEAST_GROUP_ROWS: Final = 1 << 17
-"""Of row groups of the output: those of small files would make it large and slow to read."""
+"""Fewest rows of the output's row groups: the groups of small files would make it large and slow to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Source:
-    """Partitions with one schema; how the files are written, bytes of a row in memory, where it was looked, and the
-    columns that the names of folders below the source give, and the files lack.
+    """Partitions with one schema, the style of their files, the bytes of a row in memory if examined, and the columns
+    that the names of folders below it add to those of the files.
     """
 
     name: str
@@ -57,14 +57,14 @@ def tables_of(
     fills: bool = False,
     columns: Collection[str] = (),
 ) -> Dataset:
-    """Return the rows of Parquet files, of all in directories and below prefixes of object stores, and of manifests
-    that a sort of Parquet wrote. All nodes must reach the files by these names. Folders called `NAME=VALUE` give the
-    rows below them a column, of integers if all values are; where `columns` are named, these, and all folders of a
-    file do.
+    """Return the rows of Parquet files, of all files in directories and below prefixes of object stores, and of
+    manifests written by sorts of Parquet. All nodes must reach the files by these names. Folders called `NAME=VALUE`
+    give the rows below them a column, of integers if all values are. With `columns`, only these columns are added, from
+    all folders in a file's path.
 
-    Columns go by their names; those that not all files have are refused, unless it `fills` them with nulls. Raises
-    BadInputError for columns of another type, for keys that are no columns or have no order, and for
-    what is no Parquet.
+    Columns go by their names; columns missing from some files are refused, unless it `fills` them with nulls. Raises
+    BadInputError for columns of another type, for keys that are no columns or have no order, and for files that are not
+    Parquet.
     """
     manifests = [name for name in sources if is_manifest(name)]
     files = [name for name in sources if name not in manifests]
@@ -86,7 +86,7 @@ def tables_of(
     row_bytes = round(sum(sizes) / len(sizes)) if sizes else 1
     longest = max((max(partition.groups, default=0) for partition in partitions), default=0)
     table = replace(table, group_rows=min(max(longest, _LEAST_GROUP_ROWS), MOST_GROUP_ROWS))
-    if not any(source.has_int96 for source in read):  # which a joined file would not have
+    if not any(source.has_int96 for source in read):  # a joined file would lack them
         partitions = tuple(join_small(partitions, record_bytes=row_bytes))
     return Dataset(partitions=partitions, layout=Layout.of_table(table, row_bytes=row_bytes))
 
@@ -103,7 +103,7 @@ def _of_files(sources: Sequence[str], columns: Collection[str]) -> Iterator[_Sou
 
 
 def _with_folders(read: Sequence[_Source]) -> list[_Source]:
-    """Return sources whose schemas have the columns that folders give."""
+    """Return sources whose schemas include the columns that folders add."""
     types = folder_types([source.folders for source in read])
 
     def extended(source: _Source) -> _Source:
@@ -117,7 +117,7 @@ def _with_folders(read: Sequence[_Source]) -> list[_Source]:
 
 
 def _fields_of(style: ParquetStyle) -> dict[str, Any]:
-    """Return what a manifest says of a style."""
+    """Return the fields of a style in a manifest."""
     return {name: value for name, value in asdict(style).items() if name != "details"}
 
 
@@ -143,7 +143,7 @@ def _of_file(name: str, below: str, columns: Collection[str], *, is_decoded: boo
 
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[Any, Footer]]:
-    """Open a file as `open_copy` does; what is wrong with its content names it."""
+    """Open a file as `open_copy` does; content errors name the file."""
     try:
         with open_copy(Copy(uri=name)) as opened:
             yield opened
@@ -152,8 +152,8 @@ def _opened(name: str) -> Iterator[tuple[Any, Footer]]:
 
 
 def decoded_bytes_of(name: str) -> tuple[float, str]:
-    """Return what the rows of a Parquet file take as they are sorted, by its first ones, and what its columns are
-    compressed with, in pyarrow's words. Raises BadInputError, IoFailureError.
+    """Return the size of a Parquet file's rows while they are sorted, from its first ones, and the compression of its
+    columns, by pyarrow's name. Raises BadInputError, IoFailureError.
     """
     with _opened(name) as (file, footer):
         metadata, row_bytes = footer.metadata, _decoded_row_bytes(file)
@@ -163,10 +163,10 @@ def decoded_bytes_of(name: str) -> tuple[float, str]:
 
 
 def _decoded_row_bytes(file: Any) -> float | None:
-    """Return what a row takes as it is sorted, of the first rows of a file; None where it has none."""
+    """Return the mean size of a row while it is sorted, from the first rows of a file; None for a file without rows."""
     for batch in file.iter_batches(_DECODED_ROWS, use_threads=False):
         if batch.num_rows:
-            return float(batch.cast(schema_on_the_way(batch.schema)).nbytes / batch.num_rows)
+            return float(batch.cast(transfer_schema(batch.schema)).nbytes / batch.num_rows)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Files of text and of CSV as datasets. Compressed ones get estimated sizes, from the beginning of some files."""
+"""Text and CSV files as datasets. Compressed ones get estimated sizes, from the beginning of some files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from planner.sorting.text.csv_keys import FirstRow, read_first_row
 from planner.sorting.text.text_files import CommonRows, CsvColumns, common_rows
 
 _FILES_AT_ONCE: Final = 32
-"""Are looked into: each request to a store takes tens of milliseconds, whatever it reads."""
+"""Files examined at a time: each request to a store takes tens of milliseconds, whatever its size."""
 
 
 def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
@@ -43,9 +43,9 @@ def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
 
 
 def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dataset:
-    """Return the rows of files of CSV, named as those of lines, and of manifests that a sort of CSV wrote.
+    """Return the rows of CSV files, named as those of lines, and of manifests written by sorts of CSV.
 
-    Raises BadInputError for files whose headers are not equal, and for keys that are no columns; IoFailureError.
+    Raises BadInputError for files with different headers, and for keys that are no columns; IoFailureError.
     """
     rows, partitions = dict[str, FirstRow](), list[Partition]()
     for source in sources:
@@ -101,19 +101,19 @@ def _of_manifest(dataset: Dataset) -> tuple[Partition, ...]:
 
 
 _MOST_TRIED: Final = 8
-"""Files of which the beginning is decompressed; the others are taken to be like these."""
+"""Most files whose beginning is decompressed; the others are assumed to be like these."""
 _TRIED_BYTES: Final = 1 << 20
-"""Of compressed data, from the beginning of each."""
+"""Compressed bytes read from the beginning of each."""
 
 
 def estimate_sizes(partitions: Sequence[Partition]) -> list[Partition]:
-    """Return the partitions of files of text, of which those of compressed files say so, and have estimated sizes.
-    Other partitions, as of manifests, are returned as they are. Raises BadInputError where a beginning is damaged.
+    """Return the partitions of text files, with compressed ones marked and their sizes estimated. Other partitions,
+    such as those of manifests, are unchanged. Raises BadInputError where a beginning is damaged.
     """
     with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
         forms = {number: form for number, form in enumerate(pool.map(_compression, partitions)) if form}
     tried = sorted({list(forms)[turn * len(forms) // _MOST_TRIED] for turn in range(_MOST_TRIED)}) if forms else []
-    ratios = {number: plain_per_byte(partitions[number].uri, forms[number]) for number in tried}
+    ratios = {number: decompressed_per_byte(partitions[number].uri, forms[number]) for number in tried}
     mean = sum(ratios.values()) / max(1, len(ratios))
     return [
         _with_estimate(partition, forms[number], ratios.get(number, mean)) if number in forms else partition
@@ -121,8 +121,8 @@ def estimate_sizes(partitions: Sequence[Partition]) -> list[Partition]:
     ]
 
 
-def plain_per_byte(name: str, form: str) -> float:
-    """Return the bytes of text for each compressed byte in the beginning of a file. Raises BadInputError."""
+def decompressed_per_byte(name: str, form: str) -> float:
+    """Return the bytes of text per compressed byte at the beginning of a file. Raises BadInputError."""
     taken = plain = 0
 
     def pieces() -> Iterator[bytes]:
@@ -139,7 +139,7 @@ def plain_per_byte(name: str, form: str) -> float:
 
 
 def text_of(name: str, size: int) -> Iterator[bytes]:
-    """Yield a file from its beginning on, decompressed if it is compressed. Raises BadInputError where it is damaged,
+    """Yield a file from its beginning, decompressed if it is compressed. Raises BadInputError where it is damaged,
     IoFailureError.
     """
     pieces = beginning_of(name, size)
@@ -148,7 +148,7 @@ def text_of(name: str, size: int) -> Iterator[bytes]:
 
 
 def _compression(partition: Partition) -> str:
-    """Return how the one file of a partition is compressed, if it is a file that any node reaches."""
+    """Return the compression of a partition's one file, if any node reaches it."""
     if partition.recipe is not None or len(partition.copies) != 1 or partition.copies[0].node:
         return ""
     return _form(partition.uri, partition.records + partition.copies[0].offset)

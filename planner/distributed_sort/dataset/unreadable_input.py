@@ -17,9 +17,9 @@ from planner.errors import BadInputError, IoFailureError
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadableCopy:
-    """An input partition, by its number, whose copies at `uris` on a node could not be read, and why.
+    """An input partition, by its number, whose copies at `uris` on a node could not be read, and the reason.
 
-    What `is_damaged` is so for all who read it, and is one copy: the node's own, or one that all nodes reach.
+    A copy that `is_damaged` is so for every reader, and is a single one: the node's own, or one that all nodes reach.
     """
 
     partition: int
@@ -29,8 +29,8 @@ class UnreadableCopy:
     is_damaged: bool = False
 
     def remove_from(self, partition: Partition) -> Partition | None:
-        """Return the partition without the copy. None: the task read another copy than there is now, or nothing but
-        such copies is there to read instead; whoever reads it again takes these by turns.
+        """Return the partition without the copy. None if the task read a copy that has been replaced since, or if all
+        other sources are such copies too; readers then take these by turns.
         """
         if self.is_damaged:
             rest = replace(partition, copies=tuple(copy for copy in partition.copies if not self.is_of(copy)))
@@ -40,12 +40,12 @@ class UnreadableCopy:
         return rest if rest is not partition and own & self.uris else None
 
     def is_of(self, copy: Copy) -> bool:
-        """Whether a copy is what could not be read."""
+        """Return whether a copy is the unreadable one."""
         return copy.uri in self.uris and copy.node in ("", self.node)
 
 
 def unreadable_copy(number: int, node: str, read: Partition, error: IoFailureError) -> UnreadableCopy | None:
-    """Return what an error says of the partition that a task on a node has `read`; None if reading did not fail."""
+    """Return the copy that a task on a node failed to `read`, according to an error; None if reading did not fail."""
     if not isinstance(error, InputUnreadableError):
         return None
     is_damaged = isinstance(error, InputDamagedError)
@@ -54,8 +54,8 @@ def unreadable_copy(number: int, node: str, read: Partition, error: IoFailureErr
     return UnreadableCopy(partition=number, node=node, uris=uris, reason=error.message, is_damaged=is_damaged)
 
 
-def require_sound(number: int, partition: Partition, faults: Iterable[UnreadableCopy]) -> None:
-    """Raise BadInputError, which names each damaged copy, when by these faults no copy of a partition is sound."""
+def require_intact_copy(number: int, partition: Partition, faults: Iterable[UnreadableCopy]) -> None:
+    """Raise BadInputError, which names each damaged copy, when these faults leave a partition no sound copy."""
     damaged = [fault for fault in faults if fault.partition == number and fault.is_damaged]
     if not damaged or partition.recipe is not None:
         return

@@ -1,4 +1,4 @@
-"""Fetching a parcel's blocks from the nodes that grouped them, from all of these at a time."""
+"""Fetching a parcel's blocks from the nodes that grouped them, from all of these at the same time."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from planner.distributed_sort.exchange.block_server import (
 from planner.distributed_sort.node_files.node_environment import JobFiles
 
 _AGAIN_FOR_S: Final = 10.0
-"""A server that does not answer is asked again for so long: its process may be restarting. A node that is gone is
-noticed earlier, and given up.
+"""Time for which an unresponsive server is asked again: its process may be restarting. A lost node is noticed and
+abandoned earlier.
 """
 _AGAIN_EVERY_S: Final = 0.2
 _REACHED_WITHIN_S: Final = 8.0
-"""By a server that nothing stands before."""
+"""Longest time to reach a server that no firewall blocks."""
 
 
 class Part(NamedTuple):
-    """A block to fetch: where it lies in a segment of the node at `address`, and how many partitions it is for.
+    """A block to fetch: its place in a segment of the node at `address`, and its number of partitions.
 
     It begins with a `Block.head`.
     """
@@ -52,8 +52,8 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PackedParts:
-    """The parts of a parcel by columns: Ray packs a list of many objects one by one, which takes longer than all else
-    that ordering them takes.
+    """The parts of a parcel by columns: Ray packs a list of many objects one by one, which takes longer than the rest
+    of ordering them.
     """
 
     slices: list[int]
@@ -70,7 +70,7 @@ class PackedParts:
 
 
 class _Wanted(NamedTuple):
-    """A part, its place among those of a parcel, and where it shall be put."""
+    """A part, its place among those of a parcel, and the memory to put it in."""
 
     number: int
     part: Part
@@ -78,7 +78,7 @@ class _Wanted(NamedTuple):
 
 
 class BlockFetcher:
-    """Fetches for one node. What waits for nodes that are lost is given up by `give_up`."""
+    """Fetches for one node. `give_up` abandons fetches from lost nodes."""
 
     def __init__(self, token: bytes) -> None:
         self._token = token
@@ -88,10 +88,15 @@ class BlockFetcher:
         self._round = 0
 
     def fetch(
-        self, files: JobFiles, parts: Sequence[Part], into: Bytes, *, on_come: Callable[[Part], None] = lambda _: None
+        self,
+        files: JobFiles,
+        parts: Sequence[Part],
+        into: Bytes,
+        *,
+        on_arrival: Callable[[Part], None] = lambda _: None,
     ) -> list[Bytes | None]:
-        """Fetch parts into consecutive pieces of `into`; return the pieces, None for what is not to be had. `on_come`
-        is called for each part that has come, from several threads.
+        """Fetch parts into consecutive pieces of `into`; return the pieces, None for unavailable parts. `on_arrival` is
+        called for each part that has arrived, from several threads.
         """
         ends = np.cumsum([part.size_bytes for part in parts]).tolist()
         pieces = [into[end - part.size_bytes : end] for part, end in zip(parts, ends, strict=True)]
@@ -101,7 +106,7 @@ class BlockFetcher:
         outcomes = dict[int, bool]()
 
         def fetch_from(wanted: list[_Wanted]) -> None:
-            self._fetch_from(files, wanted, outcomes, on_come)
+            self._fetch_from(files, wanted, outcomes, on_arrival)
 
         if len(by_source) == 1:
             fetch_from(*by_source.values())
@@ -110,13 +115,13 @@ class BlockFetcher:
                 list(threads.map(fetch_from, by_source.values()))
         return [piece if outcomes.get(number) else None for number, piece in enumerate(pieces)]
 
-    def take_back(self, addresses: Collection[Address]) -> None:
-        """Fetch again from addresses that were given up: an earlier sort left out nodes that were slow or full."""
+    def resume_fetching(self, addresses: Collection[Address]) -> None:
+        """Fetch again from abandoned addresses: an earlier sort left out slow or full nodes."""
         with self._lock:
             self._given_up.difference_update(addresses)
 
     def reach(self, address: Address) -> str:
-        """Return why nothing can be fetched from an address, '' if it answers."""
+        """Return the reason why an address cannot be fetched from, '' if it answers."""
         for pause_s in (_AGAIN_EVERY_S, 1.0, 1.0, 0.0):  # a process may be restarting
             try:
                 with socket.create_connection(address, timeout=_REACHED_WITHIN_S) as connection:
@@ -130,8 +135,8 @@ class BlockFetcher:
         return reason
 
     def give_up(self, addresses: Collection[Address] | None = None) -> None:
-        """Give up what is being fetched from some addresses, now and until they are taken back; from all, but only now,
-        where None.
+        """Abandon the fetches from some addresses, now and until they are taken back; where None, from all, but only
+        now.
         """
         with self._lock:
             if addresses is None:
@@ -145,20 +150,22 @@ class BlockFetcher:
                 for connection in connections
             ]
             for connection in sockets:
-                with suppress(OSError):  # it has ended by itself
+                with suppress(OSError):  # it has ended already
                     connection.shutdown(socket.SHUT_RDWR)
 
     def _fetch_from(
-        self, files: JobFiles, wanted: list[_Wanted], outcomes: dict[int, bool], on_come: Callable[[Part], None]
+        self, files: JobFiles, wanted: list[_Wanted], outcomes: dict[int, bool], on_arrival: Callable[[Part], None]
     ) -> None:
-        """Fetch parts from one address, note whether they came, and go on with what is left if a connection is lost."""
+        """Fetch parts from one address, note whether they arrived, and continue with the rest if a connection is
+        lost.
+        """
         address, began_round, last_s = wanted[0].part.address, self._round, time.monotonic()
         while left := [want for want in wanted if want.number not in outcomes]:
             if not self._is_wanted(address, began_round) or time.monotonic() - last_s > _AGAIN_FOR_S:
                 return
             try:
                 with self._connection(address, began_round) as connection:
-                    self._receive(connection, files, left, outcomes, on_come)
+                    self._receive(connection, files, left, outcomes, on_arrival)
             except OSError:
                 if left[0].number in outcomes:
                     last_s = time.monotonic()
@@ -170,9 +177,9 @@ class BlockFetcher:
         files: JobFiles,
         wanted: list[_Wanted],
         outcomes: dict[int, bool],
-        on_come: Callable[[Part], None],
+        on_arrival: Callable[[Part], None],
     ) -> None:
-        """Ask for parts and receive them. Raises OSError when the connection is lost."""
+        """Request parts and receive them. Raises OSError when the connection is lost."""
         request = request_of(files, [(part.segment, part.offset, part.size_bytes) for _, part, _ in wanted])
         nonce = receive_exactly(connection, NONCE_BYTES)
         server, client = wanted[0].part.address, connection.getsockname()[0]
@@ -182,7 +189,7 @@ class BlockFetcher:
             is_here = receive_exactly(connection, 1) == HERE
             if is_here:
                 receive_into(connection, piece.data)
-                on_come(part)
+                on_arrival(part)
             outcomes[number] = is_here
 
     def _is_wanted(self, address: Address, began_round: int) -> bool:

@@ -1,10 +1,10 @@
 """A node's server of its segments: other nodes fetch their blocks of the slices that were grouped here.
 
-A connection begins with 32 random bytes from the server. Within ten seconds the client answers with its job, with an
-HMAC under the secret of that job, and with its request. The HMAC is of these bytes, of the addresses of both ends, and
-of the request, so that who passes it on can ask for nothing else, nobody else, and not later. For each part follows a
-byte, which says whether it is there, and the part. The kernel sends it from the file's pages (sendfile). There are
-parts of the job's segments alone, by their names.
+A connection begins with 32 random bytes from the server. Within ten seconds the client answers with its job, an HMAC
+under the secret of that job, and its request. The HMAC covers these bytes, the addresses of both ends, and the request,
+so that a relayed one serves no other request, no other server and no later time. The answer to each part is a byte that
+marks whether the part exists, and the part. The kernel sends it from the file's pages (sendfile). Only parts of the
+job's segments can be requested, by their names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Address = tuple[str, int]
 """Host and port."""
 
 SILENT_S: Final = 60.0
-"""A connection over which nothing came for so long is given up: on a slow link others may take turns for a while."""
+"""A connection is closed after this time without data: on a slow link others may take turns for a while."""
 NONCE_BYTES: Final = 32
 HEAD: Final = struct.Struct("<64s32s32sI")
 """The job, the client's HMAC, and the SHA-256 and the length of its request."""
@@ -41,20 +41,20 @@ MISSING: Final = b"-"
 _WORTH_WAKING_BYTES: Final = 256 << 10
 _MOST_REQUEST_BYTES: Final = 1 << 24
 _PORTS: Final = range(20_000, 30_000)
-"""Below those that the kernel gives to connections, and above those of Ray's workers."""
+"""Ports below those that the kernel gives to connections, and above those of Ray's workers."""
 OPEN_PORTS: Final = f"nodes fetch data from each other: open the TCP ports {_PORTS[0]} to {_PORTS[-1]} between them"
 _PORTS_TRIED: Final = 50
 
 
 def head_of(token: bytes, nonce: bytes, request: bytes, *, job: str, client: str, server: Address) -> bytes:
-    """Return what the client at an address sends before its request to a server."""
+    """Return the head that the client at an address sends before its request to a server."""
     digest = sha256(request).digest()
     proof = _proof(token, nonce, digest, job=job.encode(), client=client, server=server)
     return HEAD.pack(job.encode(), proof, digest, len(request))
 
 
 def _proof(token: bytes, nonce: bytes, digest: bytes, *, job: bytes, client: str, server: Address) -> bytes:
-    """Return the HMAC under the secret of a job, which follows from the token of all jobs and tells nothing of it."""
+    """Return the HMAC under the secret of a job, which is derived from the token of all jobs and does not reveal it."""
     host, port = server
     secret = hmac.digest(token, job, "sha256")
     return hmac.digest(secret, nonce + digest + f"{client} {host} {port}".encode(), "sha256")
@@ -75,11 +75,11 @@ class BlockServer:
 
     @property
     def address(self) -> Address:
-        """Where it listens."""
+        """Address on which it listens."""
         return self._server.address
 
     def close(self) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -93,12 +93,12 @@ class _Server(socketserver.ThreadingTCPServer):
 
     @property
     def address(self) -> Address:
-        """Where it listens."""
+        """Address on which it listens."""
         host, port = self.server_address[:2]
         return str(host), int(port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is none of the server's business."""
+        """Ignore clients that disconnect."""
 
 
 class _Handler(socketserver.BaseRequestHandler):
@@ -126,7 +126,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def receive_exactly(connection: socket.socket, size: int) -> bytes:
-    """Return so many bytes from a connection. Raises ConnectionError when it ends before."""
+    """Return `size` bytes from a connection. Raises ConnectionError when it ends before."""
     content = bytearray(size)
     receive_into(connection, memoryview(content))
     return bytes(content)
@@ -135,7 +135,7 @@ def receive_exactly(connection: socket.socket, size: int) -> bytes:
 def receive_into(connection: socket.socket, view: memoryview) -> None:
     """Fill `view` from a connection. Raises ConnectionError when it ends before."""
     while view:
-        # Over a slow link the thread would wake for each packet, and spend more than the link's time on it.
+        # Over a slow link the thread would wake for each packet, and take longer than the link itself.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(len(view), _WORTH_WAKING_BYTES))
         if not (count := connection.recv_into(view)):
             raise ConnectionError("the other end closed the connection")
@@ -143,7 +143,7 @@ def receive_into(connection: socket.socket, view: memoryview) -> None:
 
 
 def _send(connection: socket.socket, files: JobFiles, name: str, *, offset: int, size: int) -> None:
-    """Send a part, or that there is none. A file that is too short ends the connection."""
+    """Send a part, or the mark of a missing one. A file that is too short ends the connection."""
     try:
         descriptor = open_segment(files, name)
     except OSError:

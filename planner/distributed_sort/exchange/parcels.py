@@ -15,7 +15,7 @@ class Block(NamedTuple):
     """The records of a slice for partitions `first` to `end` - 1, all of one owner. They wait in a `segment` of the
     source, from `offset` on, behind a head.
 
-    A block that `is_retry` was in a parcel that was lost.
+    A block that `is_retry` was in a lost parcel.
     """
 
     slice: Slice
@@ -30,7 +30,7 @@ class Block(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int]:
-        """Unique among the blocks under way."""
+        """Key that is unique among the blocks under way."""
         return self.slice.number, self.first
 
 
@@ -39,7 +39,7 @@ Parcel = tuple[Block, ...]
 
 
 def pack(parcel: Parcel, address: Callable[[str], Address]) -> PackedParts:
-    """Return where the blocks of a parcel are to be fetched, heads and records, by the address of each node."""
+    """Return the places from which to fetch the blocks of a parcel, heads and records, by the address of each node."""
     partitions = parcel[0].end - parcel[0].first
     return PackedParts(
         slices=[block.slice.number for block in parcel],

@@ -1,7 +1,7 @@
-"""Segments: files in a node's memory, one for each slice, with the blocks that other nodes are to fetch.
+"""Segments: files in a node's memory, one for each slice, with the blocks for other nodes to fetch.
 
-Such a segment is written again and again, because the first touch of fresh memory costs more than the copy. Who orders
-the tasks names it, and names it again only when nobody can be reading it (`SegmentNames`).
+Such a segment is rewritten repeatedly, because the first touch of fresh memory costs more than the copy. The process
+that orders the tasks names it, and reuses the name only when no node can be reading it (`SegmentNames`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SegmentNames:
     """Names of segments by node."""
 
     def __init__(self) -> None:
-        self._prefix = secrets.token_hex(4)  # other orderers, and earlier rounds, have names of their own
+        self._prefix = secrets.token_hex(4)  # other coordinators and earlier rounds have names of their own
         self._numbers = count()
         self._free: dict[str, list[str]] = defaultdict(list)
         self._retired: dict[str, list[str]] = defaultdict(list)
@@ -43,21 +43,21 @@ class SegmentNames:
         """Return a name for the next slice of a node."""
         return self._free[node].pop() if self._free[node] else f"{self._prefix}-{next(self._numbers)}"
 
-    def give_back(self, node: str, name: str, *, is_stored: bool) -> None:
-        """Free a name whose slice has ended; `is_stored` says that all of it was stored at the first try."""
+    def release_segment(self, node: str, name: str, *, is_stored: bool) -> None:
+        """Free a name whose slice has ended; `is_stored` means that all of it was stored at the first try."""
         (self._free if is_stored else self._retired)[node].append(name)
 
-    def take_retired(self, node: str) -> tuple[str, ...]:
-        """Return, once, the segments of a node that nobody shall begin to read."""
+    def pop_retired(self, node: str) -> tuple[str, ...]:
+        """Return, once, the segments of a node that may no longer be read."""
         return tuple(self._retired.pop(node, ()))
 
 
 def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *, reserve_bytes: int) -> None:
-    """Write arrays one after another to the segment `name`: in memory if that leaves `reserve_bytes` there, which
-    others count on, else on a disk. Raises IoFailureError.
+    """Write arrays one after another to the segment `name`: in memory if that leaves `reserve_bytes` there for other
+    uses, else on a disk. Raises IoFailureError.
     """
     memory, disk = (folder / name for folder in files.segment_folders())
-    if _has_room(memory, sum(array.nbytes for array in arrays) + reserve_bytes) and _try_write(memory, arrays):
+    if _fits_on_disk(memory, sum(array.nbytes for array in arrays) + reserve_bytes) and _try_write(memory, arrays):
         return
     memory.unlink(missing_ok=True)
     with file_errors("write", disk):
@@ -65,8 +65,8 @@ def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *,
 
 
 def open_segment(files: JobFiles, name: str) -> int:
-    """Return a descriptor of a segment that this node has. Raises OSError when there is none, and for what is none by
-    its name, which comes from other nodes.
+    """Return a descriptor of a segment on this node. Raises OSError for a missing one, and for an invalid name, since
+    names come from other nodes.
     """
     if not (_NAME.fullmatch(name) and _JOB.fullmatch(files.job)):
         raise FileNotFoundError(errno.ENOENT, "this is no segment", name)
@@ -79,20 +79,20 @@ def open_segment(files: JobFiles, name: str) -> int:
 
 
 def drop_segments(files: JobFiles, names: Iterable[str]) -> None:
-    """Delete segments; it is well if there are none."""
+    """Delete segments; missing ones are no error."""
     for folder in files.segment_folders():
         for name in names:
             (folder / name).unlink(missing_ok=True)
 
 
-def _has_room(path: Path, size: int) -> bool:
-    """Say whether a file of so many bytes fits, which may replace what the path holds now."""
+def _fits_on_disk(path: Path, size: int) -> bool:
+    """Return whether a file of `size` bytes fits, which may replace the present one."""
     held = path.stat().st_blocks * 512 if path.exists() else 0
     return shutil.disk_usage(path.parent.parent).free + held >= size
 
 
 def _try_write(path: Path, arrays: Sequence[NDArray[Any]]) -> bool:
-    """Write arrays to a path, and say whether they fitted."""
+    """Write arrays to a path, and return whether they fitted."""
     try:
         _write(path, arrays)
     except OSError as error:
@@ -116,18 +116,18 @@ def _write(path: Path, arrays: Sequence[NDArray[Any]]) -> None:
 
 _NAMES: Final = ".planner-sort-*-blocks"
 _held: Final = dict[Path, int]()
-"""By folder: a descriptor whose lock says that this process uses it."""
+"""By folder: a descriptor whose lock marks the folder as used by this process."""
 _changing: Final = threading.Lock()
 
 
 def create_folder(folder: Path) -> None:
-    """Make a folder of segments, which only its owner may read, unless there is one, and hold it. Raises OSError."""
+    """Create a folder of segments, which only its owner may read, unless it exists, and hold it. Raises OSError."""
     while not hold_folder(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def hold_folder(folder: Path) -> bool:
-    """Hold a folder until this process ends or the folder goes, and say whether there is one. Raises OSError."""
+    """Hold a folder until this process ends or the folder is deleted, and return whether it exists. Raises OSError."""
     with _changing:
         if _is_at(_held.get(folder), folder):
             return True
@@ -139,13 +139,13 @@ def hold_folder(folder: Path) -> bool:
             return False
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         _held[folder] = descriptor
-        return _is_at(descriptor, folder)  # it may have been freed before the lock was had
+        return _is_at(descriptor, folder)  # it may have been freed before it was locked
 
 
 def free_abandoned(parents: Iterable[Path]) -> None:
     """Delete the folders of segments that no process holds, as far as this user may."""
     for folder in [folder for parent in dict.fromkeys(parents) for folder in parent.glob(_NAMES)]:
-        with suppress(OSError):  # someone holds it, or it has just gone
+        with suppress(OSError):  # another process holds it, or it has just been deleted
             _free(folder)
 
 
@@ -159,7 +159,7 @@ def _free(folder: Path) -> None:
 
 
 def _is_at(descriptor: int | None, folder: Path) -> bool:
-    """Whether a descriptor is of the folder that is there now."""
+    """Return whether a descriptor refers to the folder's present version."""
     if descriptor is None:
         return False
     try:

@@ -1,8 +1,8 @@
 """Transfer rates of the nodes in the shuffle, and the nodes that are much slower than the others.
 
 A transfer lasts as long as its slower end needs. So a slow node is slow with all others, and each other node only with
-that one. A node's rate is therefore the median over its partners, and each partner counts with its median transfer.
-However many transfers wait for a slow node, they weigh as one partner.
+the slow one. A node's rate is therefore the median over its partners, and each partner counts with its median transfer.
+All transfers that wait for a slow node weigh as one partner.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from planner.distributed_sort.exchange.parcels import Block, Parcel
 from planner.statistics.slow_node_screening import MIN_NODES, DroppedNode, screen
 
 ENOUGH_TRANSFERS: Final = 6
-"""Of every node, before any node is judged."""
+"""Transfers of every node before any node is judged."""
 _LATEST_TRANSFERS: Final = 20
-"""Of each pair of nodes; older ones do not count."""
+"""Transfers that count for each pair of nodes; older ones do not."""
 CHECKS_IN_A_ROW: Final = 4
-"""A node must be slow in so many: while its processes start, any node is slow for a moment."""
+"""Consecutive checks in which a node must be slow: while its processes start, any node is slow for a moment."""
 MUCH_SLOWER: Final = 1 / 4
-"""Than this share of the median. Leaving a node out costs its share of all work, too much for a slightly slow one."""
+"""A node is much slower below this share of the median. Leaving it out costs its share of all work, too much for a
+slightly slow node.
+"""
 
 
 _MOST_NOTED: Final = 16
-"""Blocks of a parcel, spread over it: on many nodes it has hundreds, of few sources, and all take equally long."""
+"""Most blocks noted of a parcel, spread over it: on many nodes it has hundreds, of few sources, all equally long."""
 
 
 @dataclass
@@ -49,8 +51,8 @@ class TransferRates:
 
     def __init__(self, *, most_partners: float = math.inf) -> None:
         self._most_partners = most_partners
-        """Of a node that only receives: those whose blocks are noted here."""
-        self._under_way: dict[tuple[int, int], _Transfer] = {}  # by the key of the parcel's first block
+        """Partners of a node that only receives: those whose blocks are noted here."""
+        self._in_progress: dict[tuple[int, int], _Transfer] = {}  # by the key of the parcel's first block
         self._begun = 0
         self._slow_checks: Counter[str] = Counter()
         self._rates: dict[tuple[str, str], deque[float]] = defaultdict(lambda: deque(maxlen=_LATEST_TRANSFERS))
@@ -59,30 +61,30 @@ class TransferRates:
         """Note that a parcel is in flight."""
         step = -(-len(parcel) // _MOST_NOTED)
         self._begun += 1
-        self._under_way[parcel[0].key] = _Transfer(parcel[self._begun % step :: step], at_s)
+        self._in_progress[parcel[0].key] = _Transfer(parcel[self._begun % step :: step], at_s)
 
-    def excuse(self, have_come: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
-        """Ignore blocks that have arrived but wait for others of their parcel, which takes longer than usual."""
+    def excuse(self, have_arrived: Callable[[Sequence[Block]], Sequence[bool]], *, at_s: float) -> None:
+        """Ignore blocks that have arrived but wait unusually long for others of their parcel."""
         usual = median(list(chain(*self._rates.values())) or [0.0])
         late = [
             transfer
-            for transfer in self._under_way.values()
+            for transfer in self._in_progress.values()
             if any(0 < transfer.most_bytes_per_s(block, at_s) < usual for block in transfer.blocks)
         ]
-        arrived = iter(have_come([block for transfer in late for block in transfer.blocks]))
+        arrived = iter(have_arrived([block for transfer in late for block in transfer.blocks]))
         for transfer in late:
             waiting = tuple(block for block in transfer.blocks if not next(arrived))
             transfer.blocks = waiting or transfer.blocks
 
-    def record_end(self, parcel: Parcel, *, came: Collection[int], at_s: float) -> None:
-        """Note that a parcel was stored, of which the blocks of these slices `came`, or was lost. Empty or excused
+    def record_end(self, parcel: Parcel, *, arrived_blocks: Collection[int], at_s: float) -> None:
+        """Note that a parcel was stored, including the blocks of the `arrived_blocks`, or was lost. Empty or excused
         blocks, and those of the owner itself, do not count.
         """
-        if (transfer := self._under_way.pop(parcel[0].key, None)) is None or not came:
+        if (transfer := self._in_progress.pop(parcel[0].key, None)) is None or not arrived_blocks:
             return
         seconds = max(at_s - transfer.began_at_s, 1e-3)
         for block in transfer.blocks:
-            if block.size_bytes and block.slice.number in came and block.source != block.owner:
+            if block.size_bytes and block.slice.number in arrived_blocks and block.source != block.owner:
                 self._rates[_pair(block)].append(block.size_bytes / seconds)
 
     def slow_nodes(self, names: list[str], *, at_s: float) -> list[DroppedNode]:
@@ -122,7 +124,7 @@ class TransferRates:
         """
         between = {pair: list(rates) for pair, rates in self._rates.items() if names.issuperset(pair)}
         usual = median(list(chain(*between.values())) or [0.0])
-        for transfer in self._under_way.values():
+        for transfer in self._in_progress.values():
             for block in transfer.blocks:
                 most, pair = transfer.most_bytes_per_s(block, at_s), _pair(block)
                 if 0 < most < usual and names.issuperset(pair):

@@ -10,4 +10,4 @@ Emit = Callable[[dict[str, Any]], None]
 
 
 def ignore(_: dict[str, Any]) -> None:
-    """Receive events that nobody wants."""
+    """Ignore an event."""

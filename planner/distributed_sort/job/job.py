@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from planner.distributed_sort.dataset.compressed_input import with_plain_copies
+from planner.distributed_sort.dataset.compressed_input import with_decompressed_copies
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.input_versions import InputVersions
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
+from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
@@ -28,10 +28,12 @@ from planner.statistics.slow_node_screening import DroppedNode
 _MOST_SUSPICIONS: Final = 3
 """How many times an input partition may be re-read from another source because a node could not read it."""
 _WORTH_AVOIDING: Final = 1 / 3
-"""Of what a slow node shall store: if more is still to come, it takes longer than doing all of it again elsewhere."""
+"""Share of a slow node's data: if more than that is still to come, the node takes longer than redoing all of it
+elsewhere.
+"""
 
 _UNEVEN: Final = 2
-"""Times its share is more than a partition has."""
+"""Largest ratio of a partition to its share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,12 +42,12 @@ class SortRequest:
     (s3://bucket/prefix), each partition on `copies` nodes.
 
     `rates` are the nodes' speeds in any one unit; a node without one gets the mean. Nodes whose environment names no
-    disks keep files in `directory`. `uniform` trusts that keys are spread evenly over all values (Indy). `in_memory`
-    keeps intermediate data in the nodes' memory (Minutesort). `sums_input` asks for the input's checksum. `avoid_slow`
+    disks keep files in `directory`. `uniform` assumes that keys are spread evenly over all values (Indy). `in_memory`
+    keeps intermediate data in the nodes' memory (Minutesort). `sums_input` requests the input's checksum. `avoid_slow`
     leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
-    `nodes_per_coordinator`, coordinators order the tasks of about so many each. Small data makes no partition for each
-    node that has much less than `least_partition_bytes`; `partition_bytes` is what a partition shall have. A new job's
-    id is `job`, or drawn where that is ''.
+    `nodes_per_coordinator`, coordinators order the tasks of about that number of nodes each. Small data makes no
+    partition for each node that has much less than `least_partition_bytes`; `partition_bytes` is the intended size of a
+    partition. A new job's id is `job`, or drawn where that is ''.
     """
 
     source: Dataset
@@ -65,7 +67,9 @@ class SortRequest:
     job: str = ""
 
     def stored_bytes(self, source: Dataset) -> float:
-        """Return what is written to the nodes' own disks in all, of the output of tables what is known: nothing."""
+        """Return the bytes written to the nodes' own disks in all; the output of tables counts as 0, as its size is
+        unknown.
+        """
         is_elsewhere = self.on_volume or is_object(self.output) or source.layout.table is not None
         return source.bytes * ((not self.in_memory) + (0 if is_elsewhere else self.copies))
 
@@ -86,18 +90,18 @@ class BytesMoved:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Where a job runs: its nodes, and its files on them."""
+    """The nodes that a job runs on, and its files on them."""
 
     ray: Any
     nodes: Nodes
     files: JobFiles
     members: tuple[str, ...] = ()
-    """The nodes that are ordered here, where a coordinator orders a part of them; empty: all of them."""
+    """The nodes of a coordinator that orders a part of them; empty for all nodes."""
     coordinators: int = 1
-    """How many there are: each fills so large a part of a node's store."""
+    """Number of coordinators: each fills an equal share of a node's store."""
 
     def usage(self, *, since_s: float) -> dict[str, list[dict[str, float]]]:
-        """Return each remaining node's samples since a time; theirs are in seconds from it."""
+        """Return each remaining node's samples since a time, in seconds from it."""
         services = self.nodes.services
         asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
         samples_of = {name: self.nodes.wait_for(reference, nodes=(name,)) for name, reference in asked.items()}
@@ -110,8 +114,8 @@ class Cluster:
 
 @dataclass(kw_only=True)
 class Work:
-    """What is to be done, and what is done of it. `source` is the request's, of which each partition is where it can
-    be read now.
+    """The work of a job, and its progress. `source` is that of the request, with each partition where it can be read
+    now.
     """
 
     source: Dataset
@@ -122,9 +126,9 @@ class Work:
     journal: Journal
     moved: BytesMoved = field(default_factory=BytesMoved)
     input_checksums: dict[int, int] = field(default_factory=dict)
-    """By slice that was read; their sum is the checksum of the input."""
+    """Checksums by slice that was read; their sum is the checksum of the input."""
     input_versions: InputVersions = field(init=False)
-    """Of the files that were read."""
+    """Versions of the files that were read."""
 
     def __post_init__(self) -> None:
         self.input_versions = InputVersions.of(self.source)
@@ -137,31 +141,31 @@ class Work:
 
 @dataclass(kw_only=True)
 class Trouble:
-    """What went wrong in a job so far, and how often that was seen to."""
+    """Problems of a job so far, and counts of their repairs."""
 
     retries: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
-    """By node whose intermediate files are not all readable: what is wrong."""
+    """By node with unreadable intermediate files: the reason."""
     damages: Counter[str] = field(default_factory=Counter)
-    """How often damaged files were repaired, by node."""
+    """Repairs of damaged files, by node."""
     failed_starts: int = 0
-    """How often coordinators ended too early although no node was lost."""
+    """Times that coordinators ended too early although no node was lost."""
     slow_nodes: dict[str, str] = field(default_factory=dict)
-    """By node much slower than the others: how slow it is, and whether it was left out."""
+    """By node much slower than the others: its slowness, and whether it was left out."""
     suspected: dict[int, str] = field(default_factory=dict)
-    """By input partition: the node that could not read its copy last."""
+    """By input partition: the last node that could not read its copy."""
     suspicions: Counter[int] = field(default_factory=Counter)
-    """How often that was, by input partition."""
+    """Number of such failures, by input partition."""
     damaged_inputs: list[UnreadableCopy] = field(default_factory=list)
     """Copies of the input that no node can read."""
     unnoticed: frozenset[str] = frozenset()
-    """Nodes that were lost while input was had otherwise, and not yet returned by `notice_losses`."""
+    """Nodes lost while input was restored, and not yet returned by `notice_losses`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """When a job began, how long its phases took, and what ordering it took of processors. `timeline` lists when each
-    stretch of a phase began and ended, in seconds from the job's beginning.
+    """The start of a job, the durations of its phases, and the processor time of ordering it. `timeline` lists the
+    beginning and end of each stretch of a phase, in seconds from the job's beginning.
     """
 
     began: float = field(default_factory=time.monotonic)
@@ -173,7 +177,7 @@ class Clock:
 
     @contextmanager
     def time_phase(self, phase: str) -> Iterator[None]:
-        """Note in the timeline when the body, a stretch of a phase, began and ended, also if it fails."""
+        """Note in the timeline the beginning and end of the body, a stretch of a phase, also if it fails."""
         start_s = time.monotonic() - self.began
         try:
             yield
@@ -200,12 +204,12 @@ class Job:
     clock: Clock = field(default_factory=Clock)
 
     def input_of(self, slice_: Slice) -> Partition:
-        """Return the partition that a slice belongs to, with the copies that are left, as the slice's task needs it."""
+        """Return the partition of a slice, with the copies that are left, as the slice's task needs it."""
         whole = self.work.source.partitions[slice_.partition]
         return whole.for_slice(slice_.first, slice_.records).readable_from(self.cluster.nodes.names)
 
     def pending_tasks(self) -> PendingTasks:
-        """Return what watches running tasks, for as long as the largest may take."""
+        """Return a watcher of running tasks, with a limit for the duration of the largest."""
         slice_bytes = self.work.sizes.slice_records * self.work.record_size
         partition_bytes = self.work.source.bytes / len(self.work.ledger.owner)
         limit_s = patience_s(max(slice_bytes, _UNEVEN * partition_bytes))
@@ -218,27 +222,27 @@ class Job:
         )
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
-        """Take note of lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
+        """Record lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
         before, unnoticed = self.cluster.nodes.lost, self.trouble.unnoticed
         self.trouble.unnoticed = frozenset()
         self.after_losses(self.cluster.nodes.detect_losses(at_once=at_once))
         return unnoticed | (self.cluster.nodes.lost - before)
 
     def on_unreadable_input(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
-        """Suspect the copy of an input partition that a task `read` on a node, if that is why it failed."""
+        """Suspect the copy of an input partition that a task `read` on a node, if that is why the task failed."""
         if fault := unreadable_copy(number, node, read, error):
             self.suspect(fault)
 
     def suspect(self, fault: UnreadableCopy) -> None:
-        """Have input that a node could not read otherwise: where all reach it, decompressed again, or made again.
+        """Restore input that a node could not read: from a copy that all reach, or decompressed or made again.
 
-        Raises IoFailureError when that was tried often enough, BadInputError when all copies of a partition are
-        damaged, and what `require_inputs` raises.
+        Raises IoFailureError after too many tries, BadInputError when all copies of a partition are damaged, and the
+        errors of `require_inputs`.
         """
         partitions, number = self.work.source.partitions, fault.partition
         if fault.is_damaged:
             self.trouble.damaged_inputs.append(fault)
-            require_sound(
+            require_intact_copy(
                 number, partitions[number].readable_from(self.cluster.nodes.names), self.trouble.damaged_inputs
             )
         if (rest := fault.remove_from(partitions[number])) is None:
@@ -254,19 +258,19 @@ class Job:
         self.after_losses(self.require_inputs())
         self.trouble.unnoticed |= self.cluster.nodes.lost - before
 
-    def after_losses(self, gone: frozenset[str]) -> None:
-        """Forget what was on lost nodes, and see to the input that was there. Raises what `require_inputs` does."""
-        while gone:
-            self.emit({"event": "lost", "nodes": sorted(gone), "left": self.cluster.nodes.names})
-            self._forget(gone)
-            gone = self.require_inputs()
+    def after_losses(self, lost_nodes: frozenset[str]) -> None:
+        """Forget the data of lost nodes, and restore the input on them. Raises the errors of `require_inputs`."""
+        while lost_nodes:
+            self.emit({"event": "lost", "nodes": sorted(lost_nodes), "left": self.cluster.nodes.names})
+            self._forget(lost_nodes)
+            lost_nodes = self.require_inputs()
 
-    def _forget(self, gone: frozenset[str]) -> None:
-        self.work.ledger.forget_nodes(gone, self.cluster.nodes.names)
+    def _forget(self, lost_nodes: frozenset[str]) -> None:
+        self.work.ledger.forget_nodes(lost_nodes, self.cluster.nodes.names)
         self.work.journal.record_owners(self.work.ledger.owner)
 
     def report_slow_node(self, drop: DroppedNode) -> bool:
-        """Report a slow node, leave it out if much is still to come to it, and say whether it was left out."""
+        """Report a slow node, leave it out if much is still to come to it, and return whether it was left out."""
         is_early = not self.work.ledger.done and self.work.ledger.share_missing(drop.node) > _WORTH_AVOIDING
         is_avoided = is_early and self.request.avoid_slow and self.exclude_node(drop.node)
         self.trouble.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
@@ -274,15 +278,15 @@ class Job:
         return is_avoided
 
     def on_full_disk(self, node: str, error: IoFailureError) -> None:
-        """Leave out a node whose disk is full; its work goes to the others, if they have room. Raises the error if
-        not.
+        """Leave out a node whose disk is full; its work goes to the others, if they have room. Otherwise raises the
+        error.
         """
         if self.request.on_volume or not self.exclude_node(node):
             raise error
         self.emit({"event": "full", "node": node, "reason": error.message})
 
     def exclude_node(self, node: str) -> bool:
-        """Leave a node out if the others can do all its work again, and say whether it was."""
+        """Leave a node out if the others can do all its work again, and return whether it was left out."""
         left = [name for name in self.cluster.nodes.names if name != node]
         copies = self.request.copies
         free_bytes = min((self.cluster.nodes.facts[name].free_bytes for name in left), default=0)
@@ -297,8 +301,8 @@ class Job:
         return True
 
     def require_inputs(self) -> frozenset[str]:
-        """Have what is still needed of compressed input decompressed again where that is lost, and return the nodes
-        that are lost meanwhile. Raises IoFailureError naming the partitions that are still needed but lost.
+        """Have lost compressed input that is still needed decompressed again, and return the nodes lost meanwhile.
+        Raises IoFailureError naming the partitions that are still needed but lost.
         """
         needed = {self.work.slices[number].partition for number in self.work.ledger.missing_slices()}
         partitions, names = self.work.source.partitions, self.cluster.nodes.names
@@ -308,14 +312,16 @@ class Job:
             if not partitions[number].readable_from(names).copies and partitions[number].recipe is None
         ]
         if lost:
-            gone = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))
+            lost_nodes = ", ".join(sorted({copy.node for partition in lost for copy in partition.copies} - set(names)))
             lines = [
                 f"{partition.uri} on {', '.join(copy.node for copy in partition.copies)}: {partition.records} records"
                 for partition in lost
             ]
-            raise IoFailureError(f"lost with {gone}, and there is neither a copy nor a recipe to remake it", lines)
+            raise IoFailureError(
+                f"lost with {lost_nodes}, and there is neither a copy nor a recipe to remake it", lines
+            )
         before = self.cluster.nodes.lost
-        self.work.source, read_bytes = with_plain_copies(
+        self.work.source, read_bytes = with_decompressed_copies(
             self.work.source,
             self.cluster.files,
             self.cluster.nodes,
@@ -327,7 +333,7 @@ class Job:
         return self.cluster.nodes.lost - before
 
     def driver_effort(self) -> dict[str, float]:
-        """Return what ordering the job took of this process: tasks, seconds of a processor, and bytes of the ledger."""
+        """Return this process's cost of ordering the job: tasks, processor seconds, and bytes of the ledger."""
         return {
             "tasks": self.cluster.nodes.tasks,
             "cpu_s": time.process_time() - self.clock.began_cpu_s,
@@ -336,12 +342,12 @@ class Job:
         }
 
     def report_progress(self, phase: str, *, records: int) -> None:
-        """Emit how much of a phase is done: so many of the input's records."""
+        """Emit the progress of a phase, in records of the input."""
         self.emit(progress(phase, self.work.source, records=records, nodes=len(self.cluster.nodes.names)))
 
 
 def progress(phase: str, source: Dataset, *, records: int, nodes: int) -> dict[str, Any]:
-    """Return the event that so many records of `source` are done in a phase, on so many nodes."""
+    """Return the event that `records` records of `source` are done in a phase, on `nodes` nodes."""
     size = source.layout.record_size
     counts = {"bytes_done": min(records * size, source.bytes), "bytes_total": source.bytes, "nodes": nodes}
     return {"event": "progress", "phase": phase} | counts

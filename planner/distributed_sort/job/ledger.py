@@ -1,4 +1,4 @@
-"""The record of a job's finished work, so that after a loss or a crash only the missing part is done again."""
+"""The record of a job's finished work, so that only the missing part is done again after a loss or a crash."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from planner.sort_policy.placement import reassign_partitions
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerRows:
-    """Some rows of a ledger, for another one: groups by their first partition, and the records that are new of each."""
+    """Some rows of a ledger, for another one: groups by their first partition, and the new records of each."""
 
     begins: Ints
     records: Ints
@@ -35,10 +35,10 @@ class LedgerRows:
 
 
 class Ledger:
-    """Which slices lie with the owner of each partition, in bits: a row for eight slices, a column for each group.
+    """The slices stored by the owner of each partition, in bits: a row for eight slices, a column for each group.
 
-    A group is consecutive partitions of one owner, whose records came together. `done[p]`: the finished output
-    partition and its serialized summary. Where it is of `own` slices only, others are never missing.
+    A group is consecutive partitions of one owner, whose records came together. `done[p]` is the finished output
+    partition and its serialized summary. In a ledger of `own` slices only, others are never missing.
     """
 
     def __init__(self, *, slices: int, owner: list[str], own: Collection[int] | None = None) -> None:
@@ -56,22 +56,22 @@ class Ledger:
         self._others = np.packbits(self._others, bitorder="little")
         self._changed_rows = set[int]()
         self._whole: list[tuple[str, int, int]] = []
-        """What is missing of a slice of which nothing is stored, however groups are cut; empty until it is needed."""
+        """The missing ranges of a slice without stored data, for any division into groups; empty until needed."""
         self._divide_groups(_changes(owner))
 
     @property
     def size_bytes(self) -> int:
-        """The memory that it takes but for finished partitions."""
+        """Memory of the ledger except for finished partitions."""
         return self._is_stored.nbytes + self._records.nbytes + self._begins.nbytes
 
     @property
     def stored_records(self) -> int:
-        """The records that are stored in all; where a group was divided, each partition counts as much as another."""
+        """Number of stored records; where a group was divided, its partitions count equally."""
         return int(self._records.sum())
 
     def record(self, slices: Mapping[int, int], *, first: int, end: int) -> None:
-        """Note that the records of some slices for partitions `first` to `end` - 1 are stored, so many of each. What is
-        noted again does not count: the number is the same each time.
+        """Note the numbers of stored records of some slices for partitions `first` to `end` - 1. Repeated notes do not
+        count: the number is the same each time.
         """
         begin = self._at(first)
         groups = range(begin, self._at(end))
@@ -85,7 +85,7 @@ class Ledger:
             np.bitwise_or.at(self._is_stored[:, group], rows, bits)
 
     def missing_ranges(self, slice_number: int) -> list[tuple[str, int, int]]:
-        """Return what of a slice is not stored, of unfinished partitions: (owner, first, end), one owner each."""
+        """Return the missing parts of a slice, for unfinished partitions: (owner, first, end), one owner each."""
         groups, begins, ends = self._unfinished_ranges()
         is_missing = ~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1
         if self.done or not is_missing.all():
@@ -94,7 +94,7 @@ class Ledger:
         return list(self._whole)
 
     def _ranges(self, begins: Ints, ends: Ints, groups: Ints) -> list[tuple[str, int, int]]:
-        """Return some groups, those of one owner that meet as one."""
+        """Return some groups as ranges, joining adjacent ones of one owner."""
         ranges = list[tuple[str, int, int]]()
         for at in groups.tolist():
             owner, first, end = self.owner[begins[at]], int(begins[at]), int(ends[at])
@@ -104,39 +104,39 @@ class Ledger:
         return ranges
 
     def is_missing(self, slice_number: int) -> bool:
-        """Say whether anything of a slice is not stored that an unfinished partition needs."""
+        """Return whether an unfinished partition lacks any part of a slice."""
         groups, _, _ = self._unfinished_ranges()
         return bool((~self._is_stored[slice_number >> 3, groups] >> (slice_number & 7) & 1).any())
 
     def missing_slices(self) -> list[int]:
-        """Return the slices of which anything is missing."""
+        """Return the slices with missing parts."""
         groups, _, _ = self._unfinished_ranges()
         stored = np.bitwise_and.reduce(self._is_stored[:, groups], axis=1, initial=255) | self._others
         is_stored = np.unpackbits(stored, count=self._slices, bitorder="little")
         return [int(number) for number in np.flatnonzero(is_stored == 0)]
 
     def complete_partitions(self) -> list[int]:
-        """Return the partitions of which every slice is stored."""
+        """Return the partitions with every slice stored."""
         stored = np.bitwise_or(self._is_stored, self._others[:, None])
         counts = np.unpackbits(stored, axis=0, count=self._slices, bitorder="little").sum(axis=0)
         return np.flatnonzero(np.repeat(counts == self._slices, self._lengths())).tolist()
 
     def rows_of(self, slices: Ints) -> LedgerRows:
-        """Return what is stored of some slices, and of those beside them, none of it new."""
+        """Return the stored parts of some slices, and of those in the same rows, none of them as new."""
         rows = np.unique(slices >> 3)
         rows = rows[self._is_stored[rows].any(axis=1)]
         records = np.zeros_like(self._records)
         return LedgerRows(begins=self._begins, records=records, rows=rows, is_stored=self._is_stored[rows])
 
     def take_changes(self) -> LedgerRows:
-        """Return what was stored since the last call; the count of records restarts here."""
+        """Return the parts stored since the last call; the count of records restarts here."""
         rows = np.array(sorted(self._changed_rows), np.int64)
         changes = LedgerRows(begins=self._begins, records=self._records, rows=rows, is_stored=self._is_stored[rows])
         self._changed_rows, self._records = set(), np.zeros_like(self._records)
         return changes
 
     def merge(self, changes: LedgerRows) -> None:
-        """Note what another ledger of the same partitions and owners says is stored."""
+        """Add the stored parts of another ledger with the same partitions and owners."""
         self._divide_groups(changes.begins)
         groups = np.searchsorted(changes.begins, self._begins, side="right") - 1
         self._is_stored[changes.rows] |= changes.is_stored[:, groups]
@@ -144,7 +144,7 @@ class Ledger:
         self._records += changes.records[groups] * self._lengths() // np.maximum(1, lengths)
 
     def share_missing(self, owner: str) -> float:
-        """Return the share of an owner's blocks that are not stored; 0 for one that owns nothing."""
+        """Return the share of an owner's blocks that are not stored; 0 for a node that owns nothing."""
         own = np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_)
         wanted = int(self._lengths()[own].sum()) * self._slices
         if not wanted:
@@ -153,7 +153,7 @@ class Ledger:
         return 1 - float((stored * self._lengths()[own]).sum()) / wanted
 
     def forget_nodes(self, lost: frozenset[str], left: list[str]) -> None:
-        """Strike out what lost nodes had; their partitions go in turn to those that are `left`."""
+        """Remove the entries of lost nodes; their partitions go in turn to those that are `left`."""
         self.done = {
             number: (remaining, summary)
             for number, (partition, summary) in self.done.items()
@@ -167,7 +167,7 @@ class Ledger:
         self._clear_groups(np.isin(self._begins, orphans))
 
     def forget_records(self, owner: str) -> None:
-        """Strike out what an owner has that is not finished; it stays the owner."""
+        """Remove an owner's unfinished entries; it stays the owner."""
         self._clear_groups(np.array([self.owner[begin] == owner for begin in self._begins.tolist()], np.bool_))
 
     def _clear_groups(self, groups: NDArray[np.bool_]) -> None:
@@ -179,14 +179,14 @@ class Ledger:
         return np.diff(self._begins, append=len(self.owner))
 
     def _at(self, partition: int) -> int:
-        """Return the group that begins with a partition; one that holds it is divided first."""
+        """Return the group that begins with a partition, dividing the group that holds it if necessary."""
         at = int(self._begins.searchsorted(partition))
         if partition < len(self.owner) and (at == len(self._begins) or self._begins[at] != partition):
             self._divide_groups([partition])
         return at
 
     def _divide_groups(self, partitions: Iterable[int]) -> None:
-        """Divide groups so that these partitions begin one."""
+        """Divide groups so that each of these partitions begins one."""
         begins = np.union1d(self._begins, np.fromiter(partitions, np.int64))
         if len(begins) == len(self._begins):
             return
@@ -219,7 +219,7 @@ Progress = tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]
 
 @dataclass(frozen=True, kw_only=True)
 class EarlierJob:
-    """What a journal says of a job: its files, what it sorts, and how far it got; None before keys were split."""
+    """An earlier job in a journal: its files, its input, and its progress; None before keys were split."""
 
     files: JobFiles
     identity: dict[str, Any]
@@ -230,8 +230,8 @@ _BEGINNING: Final = b'{"'
 
 
 class Journal:
-    """A job in a file that grows line by line: its id and its input, and of its ledger how keys were split, who owns
-    what, which partitions are finished. Intermediate files need no lines: nodes are asked for theirs.
+    """A job in a file that grows line by line: its id and its input, and from its ledger the splitting of keys, the
+    owners, and the finished partitions. Intermediate files need no lines: nodes report theirs.
     """
 
     def __init__(self, path: Path) -> None:
@@ -239,11 +239,11 @@ class Journal:
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep other processes from running this journal's job while the body runs. Raises BadInputError while one
-        does, IoFailureError.
+        """Keep other processes from running this journal's job while the body runs. Raises BadInputError while another
+        process runs it, IoFailureError.
         """
         while (descriptor := self._lock()) is None:
-            pass  # who held it has just ended
+            pass  # its holder has just ended
         try:
             yield
         finally:
@@ -284,12 +284,12 @@ class Journal:
         self._write({"files": asdict(files), "identity": identity})
 
     def begin(self, *, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
-        """Note how the job is divided. Raises IoFailureError."""
+        """Note the division of the job. Raises IoFailureError."""
         self._write({"slice_records": slice_records, **document_of(splitting)})
         self.record_owners(owner)
 
     def record_replaced(self, manifests: list[str | None]) -> None:
-        """Note the manifests that publishing begins to replace, None for none at a place."""
+        """Note the manifests that publishing is about to replace, None for a place without one."""
         self._write({"replaced": manifests})
 
     def replaced(self) -> list[str | None] | None:
@@ -297,18 +297,18 @@ class Journal:
         return next((line["replaced"] for line in self._lines() if "replaced" in line), None)
 
     def record_owners(self, owner: list[str]) -> None:
-        """Note who owns each partition from now on."""
+        """Note the new owner of each partition."""
         self._write({"owner": owner})
 
     def record_finished(self, number: int, partition: Partition, summary: bytes) -> None:
-        """Note a finished output partition. A line that a power cut takes costs no more than sorting it again, so the
-        driver need not wait for the disk, which is busy with output.
+        """Note a finished output partition. A line lost in a power cut only costs sorting it again, so the driver need
+        not wait for the disk, which is busy with output.
         """
         line = {"done": number, "partition": partition.document(), "summary": base64.b64encode(summary).decode()}
         self._write(line, durable=False)
 
     def read(self) -> EarlierJob | None:
-        """Return the job; None when there is none, or it is an earlier version's."""
+        """Return the job; None without a journal, or for an earlier version's."""
         lines = list(self._lines())
         if not lines or "files" not in lines[0]:
             return None
@@ -317,7 +317,7 @@ class Journal:
         )
 
     def end(self) -> None:
-        """Delete the journal of a job that needs none any more."""
+        """Delete the journal of a job that no longer needs one."""
         self.path.unlink(missing_ok=True)
 
     def _lines(self) -> Iterator[dict[str, Any]]:
@@ -325,7 +325,7 @@ class Journal:
             for line in self.path.read_text(encoding="utf-8").splitlines():
                 try:
                     yield json.loads(line)
-                except ValueError:  # the line that was being written when the process was killed
+                except ValueError:  # the line being written when the process was killed
                     continue
 
     def _write(self, line: dict[str, Any], *, durable: bool = True) -> None:

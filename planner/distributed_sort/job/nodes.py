@@ -1,4 +1,4 @@
-"""The nodes of a Ray cluster by name: which are alive, which are lost, and running a task on one of them."""
+"""The nodes of a Ray cluster by name: live and lost ones, and running a task on one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, SAID_EVERY_S, Pulses, Silence, waiting
+from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, REPORT_EVERY_S, Pulses, Silence, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
@@ -21,35 +21,35 @@ from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.health_checks import noticed_after_s
 
 WORKER_RETRIES: Final = 5
-"""How often Ray runs a task again whose process has died."""
+"""Times that Ray runs a task again whose process has died."""
 LOST: Final = object()
-"""Stands for the outcome of a task that was lost."""
+"""The outcome of a task that was lost."""
 NOWHERE: Final = "", 0
 """The address of a node whose service does not answer."""
 _CHECK_EVERY_S: Final = 0.5
 _FREE_WITHIN_S: Final = 2.0
 _LONGEST_BUSY_S: Final = 9.0
-"""CPUs that another job uses are waited for so long: those of a job that ends are free within a second or two."""
+"""Wait for CPUs that another job uses: those of a job that ends are free within a second or two."""
 _LONGEST_ANSWER_S: Final = 0.5
-"""The driver waits so long for what it wants to know of a service."""
+"""The driver's longest wait for the answer of a service."""
 
 
 def import_ray() -> Any:
-    """Return Ray. Raises PlannerError, saying how to install it, when it is missing."""
+    """Return Ray. Raises PlannerError with install instructions when it is missing."""
     return optional("ray", extra="ray", purpose="the cluster sort")
 
 
 class Nodes:
     """The nodes that offered CPUs when the job began.
 
-    `lost` names those that have gone since, and those left out because they are slow; `avoided` names only the latter.
+    `lost` names those that have gone since, and those left out for being slow; `avoided` names only the latter.
     """
 
     def __init__(self, ray: Any, *, directory: str = "", emit: Emit = ignore) -> None:
         self._ray = ray
         self.emit = emit
         self.stuck: frozenset[str] = frozenset()
-        """Those that are there, but do nothing."""
+        """Nodes that are there, but do nothing."""
         self._pulses: Pulses | None = Pulses(ray)
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
@@ -63,10 +63,10 @@ class Nodes:
         self.concurrency = Concurrency.of(())
         self.store_bytes: dict[str, int] = {}
         self.services: dict[str, Any] = {}
-        """By node: its `NodeService`, once they have begun."""
+        """By node: its `NodeService`, once started."""
         self._addresses: dict[str, Address] = {}
         self.tasks = 0
-        """Begun so far, calls of services included: Ray keeps account of each in the driver."""
+        """Tasks begun so far, including calls of services: Ray keeps account of each in the driver."""
         self._discover()
 
     @property
@@ -75,8 +75,8 @@ class Nodes:
         return self._ray
 
     def __getstate__(self) -> dict[str, Any]:
-        """For a coordinator, which knows the nodes as the driver does, counts its own tasks, and only reports who is
-        stuck.
+        """Return the state for a coordinator, which knows the nodes as the driver does, counts its own tasks, and only
+        reports stuck nodes.
         """
         own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore, "_pulses": None}
         return vars(self) | own
@@ -90,7 +90,7 @@ class Nodes:
         return sorted(self._ids.keys() - self.lost)
 
     def threads(self, node: str) -> int:
-        """Return the threads of a task on a node."""
+        """Return the number of threads of a task on a node."""
         return self.concurrency.threads(self.cpus[node])
 
     def run(self, node: str, task: Callable[..., Any], *arguments: Any, firmly: bool = True) -> Any:
@@ -115,7 +115,7 @@ class Nodes:
         )
 
     def begin_actor(self, node: str, actor: type, *arguments: Any) -> Any:
-        """Begin an actor on a node, which takes none of its CPUs; one method may be called while another runs."""
+        """Begin an actor on a node, without taking any of its CPUs; one method may be called while another runs."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         affinity = NodeAffinitySchedulingStrategy(self._ids[node], soft=False)
@@ -123,8 +123,8 @@ class Nodes:
         return placed.remote(*arguments)
 
     def begin_services(self) -> None:
-        """Begin the service of every node, which goes on until the driver ends, unless that was done before. Ask where
-        they listen. Nodes that are lost meanwhile have none.
+        """Begin the service of every node, unless that was done before, and ask for its address. It runs until the
+        driver ends. Nodes lost meanwhile have none.
         """
         job = self._ray.get_runtime_context().get_job_id()
         hosts = {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes()}
@@ -136,7 +136,7 @@ class Nodes:
         self._require_ports()
 
     def _require_addresses(self) -> None:
-        """Raise IoFailureError where the service of a node that lives has not begun."""
+        """Raise IoFailureError where the service of a live node has not begun."""
         alive = self._alive()
         if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
             raise IoFailureError(
@@ -152,7 +152,7 @@ class Nodes:
         answers = [self.wait_for(reference, nodes=pair) for pair, reference in zip(pairs, begun, strict=True)]
         if all(why is LOST or not why for why in answers):
             return
-        time.sleep(noticed_after_s(len(names)))  # a node that has just gone is no firewall
+        time.sleep(noticed_after_s(len(names)))  # a lost node is not a firewall
         alive = self._alive()
         blocked = [
             f"{name} does not reach {other} at {':'.join(map(str, self._addresses[other]))}: {why}"
@@ -163,7 +163,7 @@ class Nodes:
             raise IoFailureError(blocked[0], [*blocked[1:], OPEN_PORTS])
 
     def _address_of(self, name: str, asked: Any) -> Any:
-        """Return what a service answers, or LOST. A service whose process died restarts and is asked again."""
+        """Return a service's answer, or LOST. A service whose process died restarts and is asked again."""
         for _ in range(WORKER_RETRIES):
             if (address := self.wait_for(asked, nodes=(name,))) is not LOST or self._ids[name] not in self._alive():
                 return address
@@ -171,11 +171,11 @@ class Nodes:
         return LOST
 
     def address(self, node: str) -> Address:
-        """Return where a node's blocks are to be had."""
+        """Return the address from which to fetch a node's blocks."""
         return self._addresses.get(node, NOWHERE)
 
     def ask_address(self, node: str) -> None:
-        """Ask a node again where its blocks are to be had: its service may have restarted."""
+        """Ask a node for its address again: its service may have restarted."""
         address = self.answer(self.services[node].address.remote())
         if address is not None:
             self._addresses[node] = address
@@ -186,16 +186,18 @@ class Nodes:
         return getattr(self.services[node], method).remote(*arguments)
 
     def answer(self, reference: Any) -> Any:
-        """Return what a service answers; None if it does not soon."""
+        """Return a service's answer; None if it takes too long."""
         exceptions = self._ray.exceptions
         try:
             return self._ray.get(reference, timeout=_LONGEST_ANSWER_S)
         except (exceptions.RayError, exceptions.GetTimeoutError):
             return None
 
-    def give_up(self, gone: Iterable[str] | None = None) -> None:
-        """Have all services give up what they are fetching from nodes that are lost; all of it, where None."""
-        addresses = None if gone is None else [self._addresses[name] for name in gone if name in self._addresses]
+    def give_up(self, lost_nodes: Iterable[str] | None = None) -> None:
+        """Have all services abandon their fetches from lost nodes; all fetches, where None."""
+        addresses = (
+            None if lost_nodes is None else [self._addresses[name] for name in lost_nodes if name in self._addresses]
+        )
         if addresses == []:
             return
         for name in self.names:
@@ -209,27 +211,27 @@ class Nodes:
         self.give_up([node])
 
     def note_stuck(self, node: str) -> None:
-        """Have a node counted as lost that is there, but does nothing; not one whose tasks wait for somebody else."""
+        """Count a node as lost that is there, but does nothing, unless its tasks wait for another service."""
         if not (self._pulses and self._pulses.of(node).awaits):
             self.stuck |= {node}
 
-    def look_for_stuck(self, silence: Silence, busy: Collection[str]) -> None:
-        """Name the silent ones of the nodes that have tasks, but those of which it is known, and said, why; have one
-        counted as lost that is silent for long.
+    def report_silent_nodes(self, silence: Silence, busy: Collection[str]) -> None:
+        """Report silent nodes with tasks, except those with a known and reported reason, and count one as lost that is
+        silent for long.
         """
         if (pulses := self._pulses) is not None:
             for node in busy:
                 if pulses.is_late(node) or pulses.of(node).awaits:
                     silence.hear(node)
-        if stuck := silence.look(busy, self.emit):
+        if stuck := silence.check(busy, self.emit):
             self.note_stuck(stuck)
 
     def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a task on every node and return the results by node; nodes lost meanwhile are left out."""
+        """Run a task on every node and return the results by node, without those of nodes lost meanwhile."""
         return self._run_on(self.names, task, *arguments)
 
     def run_on_excluded(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Run a task on the nodes that were left out because they are slow, or full."""
+        """Run a task on the nodes that were left out because they are slow or full."""
         return self._run_on(sorted(self.excluded), task, *arguments)
 
     def _run_on(self, names: Sequence[str], task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
@@ -239,14 +241,13 @@ class Nodes:
 
     def wait_for(self, reference: Any, *, nodes: Sequence[str]) -> Any:
         """Wait for a task and return its outcome; return LOST as soon as one of `nodes` is gone, or does nothing for
-        long. Every ten seconds an event names them.
+        long. An event names them every ten seconds.
 
-        After a link was cut, Ray reports the node as gone long before it reports the tasks there. Raises what `outcome`
-        raises.
+        After a link was cut, Ray reports the node as gone long before its tasks. Raises the errors of `outcome`.
         """
         began, said = time.monotonic(), 1
         while not self._ray.wait([reference], timeout=_CHECK_EVERY_S, fetch_local=False)[0]:
-            if (since_s := time.monotonic() - began) >= said * SAID_EVERY_S:
+            if (since_s := time.monotonic() - began) >= said * REPORT_EVERY_S:
                 self.emit(waiting(nodes, since_s=since_s))
                 said += 1
                 if since_s > LEAST_PATIENCE_S:
@@ -261,22 +262,22 @@ class Nodes:
                 self.note_stuck(name)
 
     def have_arrived(self, blocks: Sequence[Block]) -> list[bool]:
-        """Say for each block whether its owner has it, as far as owners answer."""
+        """Return for each block whether its owner has it, as far as owners answer."""
         asked = {owner: self.services[owner].arrived_blocks.remote() for owner in {block.owner for block in blocks}}
         come = {owner: self.answer(reference) or set() for owner, reference in asked.items()}
         return [block.key in come[block.owner] for block in blocks]
 
     def outcome(self, reference: Any) -> Any:
-        """Return what a task returned, or LOST when its process or node was lost.
+        """Return the result of a task, or LOST when its process or node was lost.
 
-        Raises the PlannerError that the task raised; anything else that it raised becomes an IoFailureError.
+        Raises the task's PlannerError; any other error becomes an IoFailureError.
         """
         exceptions = self._ray.exceptions
         try:
             return self._ray.get(reference)
         except exceptions.RayError as error:
             cause: BaseException = error
-            while isinstance(cause, exceptions.RayTaskError):  # this task's, or that of a task it waited for
+            while isinstance(cause, exceptions.RayTaskError):  # of this task, or of a task it waited for
                 cause = cause.cause
             if isinstance(cause, PlannerError):
                 raise cause from None
@@ -285,7 +286,7 @@ class Nodes:
             raise IoFailureError("a task failed unexpectedly", str(error).splitlines()[-6:]) from error
 
     def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
-        """Return what several tasks returned. Raises what `outcome` raises, and IoFailureError when one was lost."""
+        """Return the results of several tasks. Raises the errors of `outcome`, and IoFailureError when one was lost."""
         results = [self.wait_for(reference, nodes=self.names) for reference in began]
         if any(result is LOST for result in results):
             self.detect_losses(at_once=True)
@@ -303,18 +304,18 @@ class Nodes:
             return frozenset()
         self._checked_at_s = time.monotonic()
         alive = self._alive()
-        gone = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
-        self.lost |= gone
+        lost_nodes = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
+        self.lost |= lost_nodes
         if not self.names:
             raise UnfinishedError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
-        self.give_up(gone)
-        return gone
+        self.give_up(lost_nodes)
+        return lost_nodes
 
     def _alive(self) -> set[str]:
-        """Return the ids of the nodes that Ray has, without those that do nothing."""
+        """Return the ids of Ray's nodes, without those that do nothing."""
         if self._pulses:
             services = {name: service for name, service in self.services.items() if name in self.names}
-            for name in self._pulses.look(services, self.emit):
+            for name in self._pulses.check(services, self.emit):
                 self.note_stuck(name)
         stuck = {self._ids[name] for name in self.stuck} if self._pulses else set()
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - stuck
@@ -322,7 +323,7 @@ class Nodes:
     def _discover(self) -> None:
         """Ask every node that has free CPUs for its facts.
 
-        Raises IoFailureError when there is no such node, or nodes differ in version or share a name.
+        Raises IoFailureError without such a node, or when nodes differ in version or share a name.
         """
         offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not offering:
@@ -330,7 +331,7 @@ class Nodes:
         self.cpus = self._free_cpus({node["NodeID"]: node["Resources"]["CPU"] for node in offering})
         self._ids = {node: node for node in self.cpus}
         self.concurrency = Concurrency.of(self.cpus.values())
-        # A process takes a second to start, so all that will be needed are started before anything waits for them.
+        # A process takes a second to start, so all are started before anything waits for them.
         for _ in range(self.concurrency.tasks - 1):
             for name in self._ids:
                 self.run(name, node_tasks.describe, self._directory)
@@ -346,11 +347,10 @@ class Nodes:
         }
 
     def _free_cpus(self, offered: Mapping[str, float]) -> dict[str, float]:
-        """Return the CPUs that are free, by the node's id, without nodes that have none. Others get a moment to end
-        what they do. Where Ray's client is connected, which knows only of the sum, all count as free if any are. Raises
-        IoFailureError when none gets free.
+        """Return the free CPUs by node id, without nodes that have none. Busy nodes get a moment to finish. Through
+        Ray's client, which only has the sum, all count as free if any are. Raises IoFailureError when none gets free.
         """
-        from ray._private.state import available_resources_per_node  # what is public tells the sum of all nodes
+        from ray._private.state import available_resources_per_node  # the public API has only the sum of all nodes
         from ray.util.client import ray as client
 
         def free_cpus() -> dict[str, float]:
@@ -375,7 +375,7 @@ class Nodes:
 
 @cache
 def _service(job: str, node_id: str, host: str) -> Any:
-    """Start the service of a node, one for all sorts of a Ray job, since a process takes a second of CPU to start."""
+    """Start the service of a node, one for all sorts of a Ray job, since starting a process takes a second of CPU."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     ray = import_ray()

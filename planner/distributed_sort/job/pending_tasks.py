@@ -1,4 +1,4 @@
-"""Running tasks, and what to do when each has ended."""
+"""Running tasks, and the callbacks for their ends."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from planner.distributed_sort.node_files.run_files import DiskFullError
 from planner.errors import IoFailureError
 
 _LONGEST_WAIT_S: Final = 0.5
-"""Bounds the wait, so that progress is shown and lost nodes are noticed while no task ends."""
+"""Longest wait, so that progress is shown and lost nodes are noticed while no task ends."""
 _WAITED_FOR: Final = 1 / 50
-"""Of many running tasks, so many are waited for at once: Ray looks at all of them each time it is asked."""
+"""Share of the running tasks that are waited for at a time, if there are many: Ray looks at all of them at each
+call.
+"""
 _GATHERING_S: Final = 50e-6
-"""Bounds the wait for several, times the running tasks: it takes Ray a few microseconds to look at each."""
+"""Longest wait for several tasks, per running task: Ray takes a few microseconds to look at each."""
 _LONGEST_UPLOAD_S: Final = 30.0
 _LONGEST_CANCEL_S: Final = 10.0
-"""A killed process ends within a second or two; a task of a node that is lost may never be heard of."""
+"""Longest wait for cancelled tasks: a killed process ends within a second or two; a task of a lost node may never be
+reported.
+"""
 
 OnEnd = Callable[[Any], None]
-"""Called with what a task returned, or LOST."""
+"""Called with the result of a task, or LOST."""
 OnFailure = Callable[[IoFailureError], None]
-"""Called with what a task raised; raises it again where that ends the job."""
+"""Called with the error of a task; raises it again where that ends the job."""
 OnFullDisk = Callable[[str, IoFailureError], None]
-"""Called with a node and what a task of it raised because a disk is full."""
+"""Called with a node and the error of its task when a disk is full."""
 
 
 def _raise(error: IoFailureError) -> None:
@@ -39,7 +43,7 @@ def _raise_full(_: str, error: IoFailureError) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    """A task on `node`, which reads what comes from the nodes it `needs`; a call of a service cannot be cancelled."""
+    """A task on `node`, which reads data from the nodes it `needs`; a call of a service cannot be cancelled."""
 
     on_end: OnEnd
     on_failure: OnFailure
@@ -50,10 +54,10 @@ class _Task:
 
 
 class PendingTasks:
-    """References of running tasks, each with what to call when it ends.
+    """References of running tasks, each with callbacks for its end.
 
-    A node may be silent for `limit_s` at least. Where a disk is full, `on_full_disk` leaves out its node, or raises the
-    error. A task that `uploads` is not killed at once.
+    A node may be silent for `limit_s` or longer. Where a disk is full, `on_full_disk` leaves out its node, or raises
+    the error. A task that `uploads` is not killed at once.
     """
 
     def __init__(
@@ -72,7 +76,7 @@ class PendingTasks:
         self._tasks: dict[Any, _Task] = {}
         self._lost_before = frozenset[str]()
         self._doomed: list[Any] = []
-        """Those that were added although nodes which they need were lost before."""
+        """Tasks added although nodes which they need were already lost."""
         self._silence = Silence(limit_s=limit_s)
         self._next_look_s = 0.0
 
@@ -99,10 +103,10 @@ class PendingTasks:
             self._doomed.append(reference)
 
     def wait(self) -> None:
-        """Give up tasks that need lost nodes, wait half a second at most for others to end, and report all that have.
-        Nodes that are silent are named, and one that is silent for long counts as lost.
+        """Abandon tasks that need lost nodes, wait half a second at most for others to end, and report all that have.
+        Silent nodes are named, and one that is silent for long counts as lost.
 
-        Raises what tasks raised, but for failures that are seen to.
+        Raises the errors of tasks, except for handled failures.
         """
         self._give_up(self._nodes.lost)
         running = list(self._tasks)
@@ -127,14 +131,14 @@ class PendingTasks:
             else:
                 task.on_end(outcome)
         if (now := self._silence.now()) >= self._next_look_s:
-            self._nodes.look_for_stuck(self._silence, {task.node for task in self._tasks.values()})
+            self._nodes.report_silent_nodes(self._silence, {task.node for task in self._tasks.values()})
             self._next_look_s = now + _LONGEST_WAIT_S
 
     def _give_up(self, lost: frozenset[str]) -> None:
         """Cancel the tasks that need lost nodes, best effort, and report them as LOST.
 
-        After a link was cut, Ray reports the node as gone ten seconds before it reports the tasks there. It then makes
-        anew what others wait for, which this job does itself.
+        After a link was cut, Ray reports the node as gone ten seconds before the tasks there. It then recreates the
+        data that others wait for, which this job does itself.
         """
         looked_at = self._doomed if lost == self._lost_before else list(self._tasks)
         self._lost_before, self._doomed = lost, []
@@ -147,8 +151,8 @@ class PendingTasks:
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
-        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up. Where
-        they may be uploading, they first have time to end by themselves: a killed one leaves parts in the store.
+        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up. Those
+        that may be uploading first get time to end on their own: a killed one leaves parts in the store.
         """
         if any(task.is_call for task in self._tasks.values()):
             self._nodes.give_up()

@@ -1,7 +1,7 @@
-"""Blocks: what a slice holds for consecutive partitions, with a checksum of each partition's records.
+"""Blocks: the data of a slice for consecutive partitions, with a checksum of each partition's records.
 
-The checksums are taken when a slice is grouped, and stay with the records over the network and on the disk until these
-are sorted.
+The checksums are computed when a slice is grouped, and stay with the records over the network and on the disk until
+these are sorted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from planner.native import core
 
 
 class Block(NamedTuple):
-    """How many records there are of each partition, the CRC-32 of these, and the records one after another."""
+    """The number of records of each partition, their CRC-32, and the records one after another."""
 
     counts: Ints
     checksums: Ints
@@ -28,18 +28,18 @@ class Block(NamedTuple):
 
     @classmethod
     def parse(cls, content: Bytes, *, partitions: int) -> Self:
-        """Return the block that was sent as `head` and records."""
+        """Parse the block that was sent as `head` and records."""
         counts, checksums = content[: head_bytes(partitions)].view("<i8").reshape(2, partitions)
         return cls(counts, checksums, content[head_bytes(partitions) :])
 
     @property
     def head(self) -> Ints:
-        """What is sent before the records."""
+        """Head, sent before the records."""
         return np.stack([self.counts, self.checksums])
 
     @property
-    def is_sound(self) -> bool:
-        """Whether the records are those that were grouped."""
+    def is_intact(self) -> bool:
+        """True if the records are those that were grouped."""
         lengths = _lengths(self.counts, self.records)
         if (lengths < 0).any() or lengths.sum() != len(self.records):
             return False
@@ -47,12 +47,12 @@ class Block(NamedTuple):
 
 
 def head_bytes(partitions: int) -> int:
-    """Return the bytes of a block's head."""
+    """Return the size of a block's head in bytes."""
     return 2 * 8 * partitions
 
 
 def checksums_of(records: Bytes, lengths: Ints) -> Ints:
-    """Return the CRC-32 of each of consecutive pieces, which are so many bytes long."""
+    """Return the CRC-32 of each of consecutive pieces with these `lengths` in bytes."""
     checksums = np.empty(len(lengths), np.uint32)
     core.checksum_pieces(records.data, lengths=lengths.astype("<u8").data, out=checksums.data)
     return checksums.astype("<i8")

@@ -1,8 +1,8 @@
 """Writing and reading files past the page cache, through one buffer per thread, or in it.
 
 Output, and intermediate data larger than memory, are read at most once, so the page cache only costs time: filling its
-fresh pages takes longer than the disk needs for the bytes. Intermediate data that memory has room for is better off in
-it: much of it is deleted before the disk would have seen it.
+fresh pages takes longer than the disk needs for the bytes. Intermediate data that fits in memory is better off in the
+cache: much of it is deleted before it would have been written to the disk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from planner.arrays import Bytes
 
 _BLOCK_BYTES: Final = 4096
-"""Offsets, sizes and addresses are multiples of it, which suits all disks."""
+"""Alignment of offsets, sizes and addresses, which suits all disks."""
 _BUFFER_BYTES: Final = 4 << 20
 _HUGE_PAGE_BYTES: Final = 2 << 20
 
@@ -61,7 +61,7 @@ def open_direct(path: Path, flags: int, *, cached: bool = False) -> Iterator[int
 
 
 def write_all(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
-    """Write arrays one after another to an empty file and return the bytes. Raises OSError."""
+    """Write arrays one after another to an empty file and return the number of bytes. Raises OSError."""
     buffer, filled, written = _OWN.buffer, 0, 0
     for array in arrays:
         content = array.reshape(-1).view(np.uint8)
@@ -79,7 +79,7 @@ def write_all(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
 
 
 def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
-    """Fill `into` from `offset` on and return the bytes, fewer where the file ends. Raises OSError."""
+    """Fill `into` from `offset` on and return the number of bytes, fewer where the file ends. Raises OSError."""
     buffer, done = _OWN.buffer, 0
     while done < len(into):
         ahead = (offset + done) % _BLOCK_BYTES
@@ -94,7 +94,9 @@ def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
 
 
 def write_cached(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
-    """Write arrays one after another to an empty file through the page cache and return the bytes. Raises OSError."""
+    """Write arrays one after another to an empty file through the page cache and return the number of bytes. Raises
+    OSError.
+    """
     written = 0
     for array in arrays:
         content = array.reshape(-1).view(np.uint8)
@@ -104,8 +106,8 @@ def write_cached(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
 
 
 def read_cached(descriptor: int, into: Bytes, *, offset: int) -> int:
-    """Fill `into` from `offset` on through the page cache and return the bytes, fewer where the file ends. Raises
-    OSError.
+    """Fill `into` from `offset` on through the page cache and return the number of bytes, fewer where the file ends.
+    Raises OSError.
     """
     done = 0
     while done < len(into) and (count := os.preadv(descriptor, [into[done:].data], offset + done)):

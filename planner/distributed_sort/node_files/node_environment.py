@@ -19,7 +19,7 @@ from typing import Final
 from planner.errors import IoFailureError
 
 END_UNIT: Final = "planner-end.service"
-"""Ends a rented machine. Its cloud-init document has it."""
+"""The systemd unit that ends a rented machine, from its cloud-init document."""
 NODE_NAME: Final = "PLANNER_NODE_NAME"
 NODE_DIRECTORY: Final = "PLANNER_NODE_DIRECTORY"
 NODE_SCRATCH: Final = "PLANNER_NODE_SCRATCH"
@@ -35,7 +35,7 @@ intermediate files alone, of its volume, and of a file system in its memory. Sev
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFacts:
-    """A node as it describes itself: `free_bytes` on all of its disks, `available_bytes` of its `memory_bytes`. Nodes
+    """A node's description of itself: `free_bytes` on all of its disks, `available_bytes` of its `memory_bytes`. Nodes
     on the same `machine` share these.
     """
 
@@ -50,12 +50,12 @@ class NodeFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class JobFiles:
-    """Where a job keeps its files on every node: on each of its disks, below the disk's directory, output by turns.
+    """Places of a job's files on every node: on each of its disks, below the disk's directory, with output by turns.
 
-    The id `job` is a part of every name, and nothing that lacks it is deleted. `output` names the folder of the output,
-    or a prefix in an object store; `on_volume` puts a folder on the node's volume instead of its disks. `in_memory`
-    keeps intermediate files in memory, as Minutesort does; those that are `cached` pass through the page cache, which
-    has room for them.
+    The id `job` is a part of every name, and files without it are never deleted. `output` names the folder of the
+    output, or a prefix in an object store; `on_volume` puts a folder on the node's volume instead of its disks.
+    `in_memory` keeps intermediate files in memory, as Minutesort does; those that are `cached` pass through the page
+    cache, which has room for them.
     """
 
     job: str
@@ -71,21 +71,23 @@ class JobFiles:
         return [disk / f".planner-sort-{self.job}" for disk in disks]
 
     def segment_folders(self) -> tuple[Path, Path]:
-        """Return where blocks wait on this node until others fetch them: in memory; and on a disk, if that is full."""
+        """Return the places where blocks wait on this node until others fetch them: in memory, and on a disk if that is
+        full.
+        """
         name = f".planner-sort-{self.job}-blocks"
         return node_memory() / name, scratch_directories(self.directory)[0] / name
 
-    def plain_folders(self) -> list[Path]:
+    def decompressed_folders(self) -> list[Path]:
         """Return the folders of decompressed input on this node, one on each disk that takes intermediate files."""
         return [disk / f".planner-sort-{self.job}-plain" for disk in scratch_directories(self.directory)]
 
     @property
     def in_store(self) -> bool:
-        """Whether the output goes to an object store."""
+        """True if the output goes to an object store."""
         return "://" in self.output
 
     def output_uri(self, number: int) -> str:
-        """Return where this node writes an output partition."""
+        """Return the URI to which this node writes an output partition."""
         name = part_name(number, self.job)
         if self.in_store:
             return f"{self.output.rstrip('/')}/{name}"
@@ -99,23 +101,25 @@ class JobFiles:
 
 
 def part_name(number: int, job: str) -> str:
-    """Return what an output partition of a job is called, but for its suffix."""
+    """Return the name of a job's output partition, without its suffix."""
     return f"part-{number:06d}-{job}"
 
 
 def job_of_part(name: str) -> str:
-    """Return the job of an output partition, or of one that was being written, by its name; '' for any other file."""
+    """Return the job of an output partition, or of one being written, by its name; '' for any other file."""
     match = _PART.fullmatch(name)
     return match[1] if match else ""
 
 
 def node_name() -> str:
-    """Return what this node is called."""
+    """Return this node's name."""
     return os.environ.get(NODE_NAME) or socket.gethostname()
 
 
 def data_directories(fallback: str = "") -> list[Path]:
-    """Return where this node's disks for input and output are mounted. Raises IoFailureError when nobody has said."""
+    """Return the mount points of this node's disks for input and output. Raises IoFailureError when they are not
+    set.
+    """
     directories = os.environ.get(NODE_DIRECTORY) or fallback
     if not directories:
         raise IoFailureError(
@@ -125,24 +129,24 @@ def data_directories(fallback: str = "") -> list[Path]:
 
 
 def scratch_directories(fallback: str = "") -> list[Path]:
-    """Return where this node's disks for intermediate files are mounted: the same ones, unless they are set apart."""
+    """Return the mount points of this node's disks for intermediate files: the same ones, unless they are separate."""
     apart = os.environ.get(NODE_SCRATCH)
     return _folders(apart) if apart else data_directories(fallback)
 
 
 def _folders(directories: str) -> list[Path]:
-    return [Path(directory) for directory in directories.split(os.pathsep) if directory]  # '' would be where Ray runs
+    return [Path(directory) for directory in directories.split(os.pathsep) if directory]  # '' would be Ray's directory
 
 
 def node_volume() -> Path:
-    """Return where this node's block volume is mounted. Raises IoFailureError when it has none."""
+    """Return the mount point of this node's block volume. Raises IoFailureError when it has none."""
     if not (volume := os.environ.get(NODE_VOLUME)):
         raise IoFailureError(f"node {node_name()} has no volume: set {NODE_VOLUME} where it is mounted")
     return Path(volume)
 
 
 def node_memory() -> Path:
-    """Return where a file system in this node's memory is mounted."""
+    """Return the mount point of a file system in this node's memory."""
     return Path(os.environ.get(NODE_MEMORY) or "/dev/shm")
 
 
@@ -161,19 +165,19 @@ def facts(directory: str = "") -> NodeFacts:
 
 
 def available_bytes(nodes: Collection[NodeFacts]) -> float:
-    """Return what each node has available of its memory: the least of all; those on one machine share it."""
+    """Return the available memory of each node: the least of all; those on one machine share it."""
     on_machine = Counter(node.machine for node in nodes)
     return min(node.available_bytes / on_machine[node.machine] for node in nodes)
 
 
 def versions() -> dict[str, str]:
-    """Return what must be equal on all nodes for tasks and their results to mean the same."""
+    """Return the versions that must be equal on all nodes for tasks and their results to mean the same."""
     python = ".".join(platform.python_version_tuple()[:2])
     return {"planner": version("sortplanner"), "ray": version("ray"), "python": python}
 
 
 def require_same_versions(nodes: Iterable[NodeFacts]) -> None:
-    """Raise IoFailureError, which names them, for nodes whose versions differ from this process's."""
+    """Raise IoFailureError naming the nodes whose versions differ from this process's."""
     differing = [
         f"{node.name} has {name} {node.versions.get(name)}, the driver {version}"
         for node in nodes
@@ -192,9 +196,9 @@ def require_own_names(nodes: Iterable[NodeFacts]) -> None:
 
 
 def free_space(folders: Iterable[Path]) -> None:
-    """Delete folders and all in them; it is well if there are none."""
+    """Delete folders with their content; missing ones are no error."""
     for folder in folders:
-        for _ in range(3):  # a task that was given up may still be writing
+        for _ in range(3):  # an abandoned task may still be writing
             shutil.rmtree(folder, ignore_errors=True)
             if not folder.exists():
                 break
@@ -220,5 +224,5 @@ def _free_bytes(disk: Path) -> int:
 
 
 def end_machine() -> None:
-    """End this machine by the unit that its cloud-init document has set up for the time when its run expires."""
+    """End this machine by the unit that its cloud-init document set up for the expiry of its run."""
     subprocess.run(["sudo", "-n", "systemctl", "start", "--no-block", END_UNIT], check=True)

@@ -1,4 +1,4 @@
-"""Requests of a node's processes that somebody else has yet to answer: the node's service says what they wait for."""
+"""Open requests of a node's processes to other services: the node's service reports them as reasons of a wait."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WORTH_SAYING_S: Final = 10.0
 
 
 @contextmanager
-def request_under_way(doing: str) -> Iterator[None]:
-    """Note what this thread waits for during the body, if this node has room for a note."""
+def track_request(doing: str) -> Iterator[None]:
+    """Note the request of this thread during the body, if this node has room for a note."""
     note = _folder() / f"{os.getpid()}-{threading.get_ident()}"
     with suppress(OSError):
         note.parent.mkdir(mode=0o700, exist_ok=True)
@@ -25,13 +25,13 @@ def request_under_way(doing: str) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # others have notes there
+        with suppress(OSError):  # other requests have notes there
             note.unlink()
             note.parent.rmdir()
 
 
 def longest_request() -> tuple[str, float]:
-    """Return what a process of this node waits for longest, and for how many seconds; '' if none waits for long."""
+    """Return the request that a process of this node has waited for longest, and its seconds; '' if none takes long."""
     found = [(0.0, "")]
     for note in _notes():
         with suppress(FileNotFoundError):  # it has just been answered
@@ -41,7 +41,7 @@ def longest_request() -> tuple[str, float]:
 
 
 def _notes() -> Iterator[Path]:
-    """Yield the notes of processes that live."""
+    """Yield the notes of live processes."""
     for note in _folder().glob("*-*"):
         if Path("/proc", note.name.partition("-")[0]).exists():
             yield note

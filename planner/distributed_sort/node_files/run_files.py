@@ -1,8 +1,8 @@
 """Intermediate files on a node's disk: the records of some slices of the input for consecutive partitions.
 
-A file holds the partitions' records one partition after another, of each the records of one slice after another. Then
-come, as 64-bit integers, the slices' numbers, and how many records there are of each slice for each partition, and the
-CRC-32 of these. Its name tells which slices and partitions it is of, and it appears whole or not.
+A file holds the partitions' records one partition after another, and within each one slice after another. These are
+followed by 64-bit integers: the slices' numbers, and the number of records and their CRC-32 for each slice and
+partition. The file's name identifies its slices and partitions, and it appears atomically.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from planner.errors import IoFailureError
 
 _NAME: Final = re.compile(r"(\d+)-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)\.run")
 _FILES_KNOWN: Final = 4096
-"""Of which a process keeps the tables: it reads a piece of each for every partition that it sorts."""
+"""Files whose tables a process keeps: it reads a piece of each for every partition that it sorts."""
 
 
 class DiskFullError(IoFailureError):
-    """A disk of a node has no room left; others may have."""
+    """A disk of a node is full; others may have room."""
 
 
 class RunsDamagedError(IoFailureError):
-    """Intermediate files are not all there, or cannot be read; what was in them can be made again."""
+    """Intermediate files are missing or unreadable; their content can be made again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFile:
-    """Records of so many `slices`, whose numbers have this `digest`, for partitions `first` to `end` - 1."""
+    """Records of `slices` slices, whose numbers have this `digest`, for partitions `first` to `end` - 1."""
 
     path: Path
     lowest_slice: int
@@ -54,13 +54,13 @@ class RunFile:
     end: int
 
     def counts(self) -> dict[int, Ints]:
-        """Return, by slice, the records of each partition. Raises IoFailureError."""
+        """Return, by slice, the number of records of each partition. Raises IoFailureError."""
         slices, ends, _ = self._table()
         counts = np.diff(ends, prepend=0).reshape(-1, len(slices))
         return {number: counts[:, column] for column, number in enumerate(slices)}
 
     def pieces(self, partition: int) -> Iterator[tuple[int, slice]]:
-        """Yield (slice, which of the file's records) of a partition, in the file's order. Raises IoFailureError."""
+        """Yield (slice, range of the file's records) of a partition, in the file's order. Raises IoFailureError."""
         slices, ends, _ = self._table()
         at = (partition - self.first) * len(slices)
         begin = int(ends[at - 1]) if at else 0
@@ -69,9 +69,9 @@ class RunFile:
             begin = end
 
     def read(self, records: slice, into: Bytes, *, record_size: int, cached: bool = False) -> None:
-        """Read some of the file's records into `into`, which has their size: all of some pieces. Raises IoFailureError,
-        also when the file is not as long as all its records and its table, as what is cut off in front shifts the rest,
-        and when a piece is not what was written.
+        """Read some of the file's records into `into`, which has their size and covers whole pieces. Raises
+        IoFailureError, also when the file's length differs from that of its records and table, as a cut at the front
+        shifts the rest, and when a piece differs from what was written.
         """
         _, ends, checksums = self._table()
         whole = int(ends[-1]) * record_size + self.table_bytes
@@ -94,13 +94,13 @@ class RunFile:
 
     @property
     def table_bytes(self) -> int:
-        """Bytes of the table at the end."""
+        """Size in bytes of the table at the end."""
         return 8 * self.slices * (1 + 2 * (self.end - self.first))
 
 
 @lru_cache(maxsize=_FILES_KNOWN)
 def _table(run: RunFile, _written_at: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    """Return a run file's slices, how many of its records stand before the end of each piece, and its checksum."""
+    """Return a run file's slices, the number of its records before the end of each piece, and its checksum."""
     size = run.table_bytes
     with run.path.open("rb") as file:
         file.seek(-size, os.SEEK_END)
@@ -116,7 +116,7 @@ def _digest(slices: Ints) -> str:
 
 
 def run_files(folders: Iterable[Path]) -> list[RunFile]:
-    """Return the complete run files of some folders in order of slices; none where there is no folder."""
+    """Return the complete run files of some folders in order of slices; none without a folder."""
     named = ((entry, _NAME.fullmatch(entry.name)) for folder in folders for entry in _entries(folder))
     files = [
         RunFile(
@@ -142,8 +142,8 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def pieces_of(partition: int, folders: Iterable[Path], read_slices: set[int]) -> Iterator[tuple[RunFile, slice]]:
-    """Yield where the records of `partition` lie, each slice's once, and add the slices to `read_slices`. One may lie
-    in several files: when a node is lost, what was on its way is sent again in other parcels, and Ray repeats map
+    """Yield the places of the records of `partition`, each slice's once, and add the slices to `read_slices`. A slice
+    may be in several files: when a node is lost, data on its way is sent again in other parcels, and Ray repeats map
     tasks, one of which may run on the owner. Raises IoFailureError.
     """
     for run in run_files(folders):
@@ -152,7 +152,7 @@ def pieces_of(partition: int, folders: Iterable[Path], read_slices: set[int]) ->
 
 
 def _merge_ranges(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) -> Iterator[slice]:
-    """Yield the records of slices that are not in `read_slices` yet, neighbours together, and add the slices."""
+    """Yield the records of slices that are not in `read_slices` yet, joining adjacent ones, and add the slices."""
     begin = end = 0
     for number, records in pieces:
         if number in read_slices:
@@ -169,8 +169,8 @@ def _merge_ranges(pieces: Iterable[tuple[int, slice]], read_slices: set[int]) ->
 
 def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, Block], cached: bool = False) -> int:
     """Write a run file of some slices' blocks to one of the folders, through the page cache where `cached`, and return
-    its bytes. Of each slice there is the block that it has for the partitions from `first` on. Raises IoFailureError,
-    with nothing left.
+    its size in bytes. `blocks` has each slice's block for the partitions from `first` on. Raises IoFailureError,
+    leaving nothing behind.
     """
     numbers = np.array(list(blocks), "<i8")
     counts = [block.counts for block in blocks.values()]
@@ -179,11 +179,13 @@ def write_run(folders: Sequence[Path], *, first: int, blocks: Mapping[int, Block
     name = f"{min(blocks):08d}-{digest}-{len(blocks)}-{first:06d}-{first + len(counts[0]):06d}.run"
     path = folders[int(digest, 16) % len(folders)] / name
     tables = (np.stack(columns, axis=1).astype("<i8") for columns in (counts, checksums))
-    return write_whole(path, (*_by_partition(list(blocks.values())), numbers, *tables), durable=False, cached=cached)
+    return write_atomically(
+        path, (*_by_partition(list(blocks.values())), numbers, *tables), durable=False, cached=cached
+    )
 
 
 def _by_partition(blocks: Sequence[Block]) -> Iterator[Bytes]:
-    """Yield the pieces of blocks so that each partition's are together."""
+    """Yield the pieces of blocks, with each partition's together."""
     if len(blocks) == 1:
         yield blocks[0].records
         return
@@ -196,8 +198,8 @@ def _cut(counts: Ints, records: Bytes) -> list[Bytes]:
     return np.split(records, ends[:-1])
 
 
-def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, cached: bool = False) -> int:
-    """Write arrays one after another to `path`, which appears whole or not at all, and return the bytes.
+def write_atomically(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, cached: bool = False) -> int:
+    """Write arrays one after another to `path`, which appears atomically, and return the number of bytes.
 
     Files that are `cached` pass through the page cache. `durable` ones survive a power cut when this returns. Raises
     IoFailureError naming node and file.
@@ -219,7 +221,7 @@ def write_whole(path: Path, arrays: Iterable[NDArray[Any]], *, durable: bool, ca
 
 
 def sync(path: Path) -> None:
-    """Have the disk take what has been written of a file. Raises IoFailureError."""
+    """Flush a file's written data to the disk. Raises IoFailureError."""
     with file_errors("write", path), path.open("rb") as file:
         os.fsync(file.fileno())
 
@@ -236,8 +238,8 @@ def read_exactly(file: FileIO, into: Bytes, path: Path | str) -> None:
 
 @contextmanager
 def file_errors(doing: str, path: Path | str) -> Iterator[None]:
-    """Turn an OSError of the body into an IoFailureError that names node, file and what was being done; a full disk is
-    a DiskFullError.
+    """Turn an OSError of the body into an IoFailureError that names node, file and operation; a full disk is a
+    DiskFullError.
     """
     try:
         yield
@@ -255,6 +257,6 @@ def _changed_error(path: Path | str, how: str) -> IoFailureError:
 
 
 def partial_files(folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield what tasks that were killed left of files they had begun."""
+    """Yield the unfinished files of killed tasks."""
     for folder in folders:
         yield from folder.glob(".*.partial")

@@ -11,23 +11,24 @@ from typing import Any, Final
 
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.partition_reader import nodes_with
-from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
+from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.errors import IoFailureError
+from planner.units import count_of
 
 _MOST_ATTEMPTS: Final = 10
 _READS_AGAIN_S: Final = (0.0, 1.0)
-"""How long to wait before what could not be read is read again, from the next copy."""
+"""Pauses before unreadable input is read again, from the next copy."""
 
 Restore = Callable[[Dataset, Collection[int], Sequence[UnreadableCopy]], Dataset]
-"""Returns a dataset in which partitions, given by number, can be read although nodes were lost and copies are bad."""
+"""Returns a dataset whose partitions, given by number, can be read although nodes were lost and copies are bad."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputTask:
-    """A call with a partition of the input, given by its number, and other arguments; best not on the node `avoided`,
-    where any can do it.
+    """A call with a partition of the input, given by its number, and other arguments; preferably not on the node
+    `avoided`, where any can do it.
     """
 
     partition: int
@@ -44,11 +45,11 @@ def _unchanged(source: Dataset, numbers: Collection[int], faults: Sequence[Unrea
 def outcomes(
     tasks: Sequence[InputTask], source: Dataset, nodes: Nodes, emit: Emit, *, failed: str, restore: Restore = _unchanged
 ) -> list[Any]:
-    """Return the outcomes of tasks in their order. What is lost with a node, or cannot be read, is done elsewhere, from
-    partitions that `restore` makes readable.
+    """Return the outcomes of tasks in their order. Work that is lost with a node, or whose input cannot be read, is
+    done elsewhere, from partitions that `restore` makes readable.
 
     Raises the error of a task's last attempt, BadInputError when all copies of a partition are damaged, and
-    IoFailureError, which begins with `failed`, when a partition cannot be had.
+    IoFailureError, which begins with `failed`, when a partition is unavailable.
     """
     whole, damages = source, list[UnreadableCopy]()
     missing, done, pauses_s = dict(enumerate(tasks)), dict[int, Any](), iter(_READS_AGAIN_S)
@@ -58,22 +59,23 @@ def outcomes(
         missing = {number: task for number, task in missing.items() if number not in done}
         if not missing:
             return [done[number] for number in range(len(tasks))]
-        if gone := nodes.detect_losses(at_once=True):
-            emit({"event": "lost", "nodes": sorted(gone), "left": nodes.names})
+        if lost_nodes := nodes.detect_losses(at_once=True):
+            emit({"event": "lost", "nodes": sorted(lost_nodes), "left": nodes.names})
         faults = [failure.fault for failure in failures if failure.fault is not None]
         damages += [fault for fault in faults if fault.is_damaged]
         for number in {fault.partition for fault in damages}:
-            require_sound(number, whole.partitions[number].readable_from(nodes.names), damages)
+            require_intact_copy(number, whole.partitions[number].readable_from(nodes.names), damages)
         passing = [failure for failure in failures if failure.fault is None or not failure.fault.is_damaged]
-        if passing and not gone:
+        if passing and not lost_nodes:
             if (pause_s := next(pauses_s, None)) is None:
                 raise passing[0].error
             time.sleep(pause_s)
         source = restore(source, {task.partition for task in missing.values()}, faults)
     lost = {task.partition: source.partitions[task.partition] for task in missing.values()}
+    unit = source.layout.unit
     raise IoFailureError(
         f"{failed} in {_MOST_ATTEMPTS} attempts",
-        [f"{part.uri if part.copies else 'a recipe'}: {part.records} {source.layout.unit}" for part in lost.values()],
+        [f"{part.uri if part.copies else 'a recipe'}: {count_of(part.records, unit)}" for part in lost.values()],
     )
 
 
@@ -86,7 +88,7 @@ class _Failure:
 def _run_attempt(
     tasks: Mapping[int, InputTask], source: Dataset, nodes: Nodes, *, attempt: int
 ) -> tuple[dict[int, Any], list[_Failure]]:
-    """Do tasks and return what came of them, without those that were lost, and why others failed; none still runs."""
+    """Do tasks and return their outcomes, without lost ones, and the reasons of failures; none still runs."""
     began, ended, failures = {}, dict[int, Any](), list[_Failure]()
     for number, task in tasks.items():
         spared = [name for name in nodes.names if name != task.avoided] or nodes.names
@@ -104,8 +106,8 @@ def _run_attempt(
 
 
 def _choose_reader(partition: Partition, nodes: Nodes, anywhere: str, *, attempt: int) -> tuple[Partition, str]:
-    """Return a partition with copies that the cluster reaches, and a node to read it on: each that has one by turns,
-    then `anywhere` what all reach or can make. Raises IoFailureError.
+    """Return a partition with copies that the cluster reaches, and a node to read it on: each with a copy by turns,
+    then `anywhere` if all nodes reach or can make it. Raises IoFailureError.
     """
     reachable = partition.readable_from(nodes.names)
     if not (holders := nodes_with(reachable)):

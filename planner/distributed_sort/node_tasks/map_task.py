@@ -1,5 +1,5 @@
-"""The map task: a slice of the input is read and grouped by output partition. What stays on its node is written to a
-disk; the rest waits in a segment of its node's memory until the owners fetch it.
+"""The map task: a slice of the input is read and grouped by output partition. Data that stays on its node is written to
+a disk; the rest waits in a segment of its node's memory until the owners fetch it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from planner.sorting.tables.arrow_library import arrow
 
 @dataclass(frozen=True, kw_only=True)
 class MapOrder:
-    """What a map task shall do: group `slice` of `partition` into a block for each range of partitions, given as
-    (owner, first, end); it stores those that the node owns which it runs on, and writes the others to `segment`.
+    """The order for a map task: group `slice` of `partition` into a block for each range of partitions, given as
+    (owner, first, end); store those that the task's node owns, and write the others to `segment`.
 
-    That leaves `reserve_bytes` free of the node's memory. The segments `dropped` are deleted before. A line or row that
-    cannot be sorted in `memory_bytes` is refused; 0 refuses none.
+    That leaves `reserve_bytes` of the node's memory free. The segments `dropped` are deleted before. A line or row that
+    cannot be sorted in `memory_bytes` is refused; 0 disables this check.
     """
 
     slice: Slice
@@ -51,9 +51,9 @@ class MapOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Mapped:
-    """Work of a map task on `node`: bytes read from a copy of its input, bytes remade, the seconds in all, and,
-    where it was asked for, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote
-    to the node's disks, `offsets` where the others begin in the segment, `sizes` the bytes of all blocks' records.
+    """Work of a map task on `node`: bytes read from a copy of its input, bytes remade, total seconds, and, if
+    requested, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote to the
+    node's disks, `offsets` the beginnings of the others in the segment, `sizes` the bytes of all blocks' records.
     `versions` are those of the file before and after it was read.
     """
 
@@ -69,10 +69,10 @@ class Mapped:
 
 
 def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
-    """Do a map task, and return what was done.
+    """Do a map task, and return its work.
 
-    Raises IoFailureError naming node and file, and BadInputError naming file and row of CSV that is not as it must be,
-    and of what is too long to be sorted.
+    Raises IoFailureError naming node and file, and BadInputError naming file and row of invalid CSV, or of a line or
+    row that is too long to be sorted.
     """
     began = time.monotonic()
     drop_segments(order.files, order.dropped)
@@ -111,21 +111,21 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
 
 
 def _offsets(blocks: dict[int, Block]) -> dict[int, int]:
-    """Return where blocks begin that are written one after another."""
+    """Return the beginnings of blocks that are written one after another."""
     lengths = [block.head.nbytes + block.records.nbytes for block in blocks.values()]
     return dict(zip(blocks, accumulate(lengths, initial=0), strict=False))
 
 
 _TABLE_COPIES: Final = 3
-"""Of a row while it is sorted: as it came, in order, and in the file."""
+"""Copies of a row while it is sorted: as gathered, in order, and in the file."""
 _LINE_COPIES: Final = 4
-"""Not less than what any line takes beside itself."""
+"""Copies of a line while it is sorted: an upper bound for any line."""
 _ADVICE: Final = "shorten or remove it, or sort with more memory: --memory, or a larger object store of Ray's"
 
 
 def require_sortable(partition: Partition, layout: Layout, slice_: Slice, rows: Any, *, memory_bytes: int) -> None:
-    """Raise BadInputError, which says where it is, for a line or a cell of a slice that cannot be sorted in the memory
-    of a sort task. `rows` are what was read of the slice.
+    """Raise BadInputError, with the position, for a line or a cell of a slice that cannot be sorted in the memory of a
+    sort task. `rows` is the content read of the slice.
     """
     if layout.text is not None:
         _require_lines(partition, Text(layout.text), slice_, rows, memory_bytes=memory_bytes)
@@ -151,8 +151,8 @@ def _require_lines(partition: Partition, text: Text, slice_: Slice, lines: Bytes
 
 
 def _may_have_long_line(lines: Bytes, text: Text, least_bytes: int) -> bool:
-    """Whether a piece of half the length has no newline, as within each line that is as long. Of most pieces no more
-    than the beginning is looked at. A row of CSV with newlines within quotes is not noticed.
+    """Return whether lines may include one of `least_bytes`: any such line contains a piece of half the length without
+    a newline. Of most pieces only the beginning is searched. A row of CSV with newlines within quotes is not noticed.
     """
     half = max(1, least_bytes // 2)
     pieces = (lines[begin : begin + half] for begin in range(0, len(lines) - half + 1, half))
@@ -160,7 +160,7 @@ def _may_have_long_line(lines: Bytes, text: Text, least_bytes: int) -> bool:
 
 
 def _first_row(partition: Partition, slice_: Slice) -> int:
-    """Return the number of the first row that was read, which begins a row group, from 1 on."""
+    """Return the number of the first row read, which begins a row group, counting from 1."""
     with open_copy(copy_here(partition)) as (_, footer):
         begins = accumulate(footer.group_rows, initial=0)
         return 1 + next(begin for begin in begins if begin >= slice_.first)

@@ -1,5 +1,5 @@
-"""The actor of a node for a whole Ray job: it samples the node's use, serves the blocks that were grouped there, and
-fetches and stores those that the node owns.
+"""The actor of a node for a whole Ray job: it samples the node's use, serves the blocks grouped there, and fetches and
+stores the blocks that the node owns.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from planner.distributed_sort.node_tasks.resource_sampler import Sampler
 from planner.sort_policy.send_queue import MOST_PARCELS
 
 STORING: Final = "storing"
-"""The methods that may wait for other nodes: so many run at a time that others never wait for them."""
+"""Concurrency group of the methods that may wait for other nodes: it has room for enough calls that others never wait
+for them.
+"""
 MOST_STORING: Final = MOST_PARCELS + 3
 PULSE: Final = "pulse"
-"""Of the method that answers at once whatever others do."""
+"""Concurrency group of the method that answers at once."""
 _PROBE: Final = "probe-0"
 
 
 class NodeService:
-    """Its process listens on `host`, at a port that follows from `seed`, for those who know the `token`."""
+    """Service whose process listens on `host`, at a port derived from `seed`, for clients that know the `token`."""
 
     def __init__(self, host: str, *, token: bytes, seed: int) -> None:
         self._sampler = Sampler()
@@ -44,33 +46,35 @@ class NodeService:
         self._arrived: set[tuple[int, int]] = set()
 
     def address(self) -> Address:
-        """Return where others fetch this node's blocks."""
+        """Return the address from which others fetch this node's blocks."""
         return self._server.address
 
     def pulse(self) -> Pulse:
-        """Say how the node is."""
+        """Return the state of the node."""
         awaits, awaits_s = longest_request()
         return Pulse(idle_s=self._sampler.idle_s(), awaits=awaits, awaits_s=awaits_s)
 
     def meet(self, others: Collection[Address], neighbour: Address) -> str:
-        """Begin a sort with nodes at these addresses, and return why nothing can be fetched from one, '' if it can."""
-        self._fetcher.take_back(others)
+        """Begin a sort with nodes at these addresses, and return why `neighbour` cannot be fetched from, '' if it
+        can.
+        """
+        self._fetcher.resume_fetching(others)
         return self._fetcher.reach(neighbour)
 
     def samples(self) -> list[dict[str, float]]:
-        """Return what the node used, each second so far."""
+        """Return the node's resource use, each second so far."""
         return self._sampler.samples()
 
     def store(self, files: JobFiles, first: int, packed: PackedParts) -> Stored:
         """Fetch a parcel, whose blocks are for partitions from `first` on, and write it to one of this node's disks as
-        one file. What is not to be had, or has changed on the way, is left out. Raises IoFailureError.
+        one file. Blocks that are unavailable, or have changed on the way, are left out. Raises IoFailureError.
         """
         parts = packed.unpack()
         keys = {(part.slice, first) for part in parts}
         try:
             with self._buffers.array(sum(part.size_bytes for part in parts)) as into:
                 pieces = self._fetcher.fetch(
-                    files, parts, into, on_come=lambda part: self._arrived.add((part.slice, first))
+                    files, parts, into, on_arrival=lambda part: self._arrived.add((part.slice, first))
                 )
                 fetched = zip(parts, pieces, strict=True)
                 blocks = {
@@ -78,41 +82,41 @@ class NodeService:
                     for part, piece in fetched
                     if piece is not None
                 }
-                sound = {number: block for number, block in blocks.items() if block.is_sound}
-                return node_tasks.store(files, first, sound)
+                intact = {number: block for number, block in blocks.items() if block.is_intact}
+                return node_tasks.store(files, first, intact)
         finally:
             self._arrived -= keys
 
     def copy(self, order: SortOrder, part: Part) -> Sorted | None:
-        """Fetch a sorted partition and write it here, too; return None if it cannot be had. Raises IoFailureError."""
+        """Fetch a sorted partition and write it here, too; return None if it is unavailable. Raises IoFailureError."""
         with self._buffers.array(part.size_bytes) as into:
             (records,) = self._fetcher.fetch(order.files, [part], into)
             return None if records is None else node_tasks.write_partition(records, order)
 
     def arrived_blocks(self) -> set[tuple[int, int]]:
-        """Return the blocks that have come, but wait for others of their parcel: (slice, first partition)."""
+        """Return the blocks that have arrived, but wait for others of their parcel: (slice, first partition)."""
         return set(self._arrived)
 
     def give_up(self, addresses: Collection[Address] | None = None) -> None:
-        """Give up what is fetched from nodes that are lost; all that is being fetched, where none are named."""
+        """Abandon the fetches from lost nodes; all fetches, where none are named."""
         self._fetcher.give_up(addresses)
 
     def begin_probe(self, files: JobFiles, size: int) -> None:
-        """Have a segment of so many bytes that others can fetch to see how long it takes."""
+        """Create a segment of `size` bytes that others can fetch to measure the time."""
         write_segment(files, _PROBE, [np.zeros(size, np.uint8)], reserve_bytes=0)
 
     def probe_seconds(self, files: JobFiles, address: Address, size: int) -> float | None:
-        """Return how long it takes to fetch the probe of another node; None if it is not to be had."""
+        """Return the seconds to fetch the probe of another node; None if it is unavailable."""
         part = Part(slice=0, address=address, segment=_PROBE, offset=0, size_bytes=size, partitions=0)
         with self._buffers.array(size) as into:
-            into.fill(0)  # its first touch is not the link's
+            into.fill(0)  # keeps the first touch out of the measurement
             began = time.perf_counter()
             (piece,) = self._fetcher.fetch(files, [part], into)
             return None if piece is None else time.perf_counter() - began
 
 
 class _Buffers:
-    """Arrays that are used again, since the first touch of fresh memory costs more than what is received costs."""
+    """Arrays for reuse, since the first touch of fresh memory costs more than receiving the data."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -120,7 +124,7 @@ class _Buffers:
 
     @contextmanager
     def array(self, size: int) -> Iterator[Bytes]:
-        """Yield so many bytes, which are free again afterwards."""
+        """Yield `size` bytes, which are free again afterwards."""
         with self._lock:
             whole = self._free.pop() if self._free else np.empty(0, np.uint8)
         if len(whole) < size:

@@ -1,6 +1,6 @@
-"""Tasks on the nodes: plain functions over files and arrays, which know nothing of Ray.
+"""Tasks on the nodes: plain functions over files and arrays, independent of Ray.
 
-Each may run again at any time: its output appears whole under a name of its own, or not at all.
+Each may be repeated at any time: its output appears atomically, under a name of its own.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from planner.distributed_sort.node_files.node_environment import JobFiles, NodeF
 from planner.distributed_sort.node_files.run_files import RunsDamagedError
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
+from planner.units import count_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sorted:
-    """An output partition as written, the intermediate bytes it came from, and valsort's summary of it, serialized.
+    """A written output partition, the intermediate bytes it came from, and valsort's summary of it, serialized.
 
     Its records take `sent_bytes` in the segment where they wait to be copied.
     """
@@ -43,9 +44,9 @@ class Sorted:
 
 @dataclass(frozen=True, kw_only=True)
 class SortOrder:
-    """What a sort task shall do: the partition's number, of how many slices the node must have its records, the memory
-    allowed. Where it is to be copied, there is a `segment` for its records, which leaves `reserve_bytes` of the node's
-    memory free. The segments `dropped` are deleted before.
+    """The order for a sort task: the partition's number, the number of slices whose records the node must have, the
+    memory allowed. If it is to be copied, there is a `segment` for its records, which leaves `reserve_bytes` of the
+    node's memory free. The segments `dropped` are deleted before.
     """
 
     number: int
@@ -61,7 +62,7 @@ class SortOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """What was written to a node's disks: which slices it is of, and the bytes of it all."""
+    """Data written to a node's disks: its slices, and its size in bytes."""
 
     slices: tuple[int, ...]
     written_bytes: int
@@ -69,7 +70,7 @@ class Stored:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """What a node has of a job's intermediate files: (slice, first partition, end, records in all)."""
+    """A node's intermediate files of a job: (slice, first partition, end, records in all)."""
 
     runs: tuple[tuple[int, int, int, int], ...]
 
@@ -80,7 +81,9 @@ def describe(directory: str) -> NodeFacts:
 
 
 def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:
-    """Write a partition of test records to one of the node's disks; all of it is there, or a sort would wait for it."""
+    """Write a whole partition of test records to one of the node's disks; a sort would wait for any that are
+    missing.
+    """
     path = Path(files.output_uri(index))
     with run_files.file_errors("make", path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,15 +100,15 @@ def sample(partition: Partition, layout: Layout, keys: int) -> list[bytes]:
 
 
 def store(files: JobFiles, first: int, blocks: Mapping[int, Block]) -> Stored:
-    """Write blocks of some slices to one of this node's disks, as one file, and say what there is of each for the
-    partitions from `first` on.
+    """Write the blocks of some slices for the partitions from `first` on to one of this node's disks, as one file, and
+    return the slices and bytes stored.
     """
     written = run_files.write_run(files.run_folders(), first=first, blocks=blocks, cached=files.cached) if blocks else 0
     return Stored(slices=tuple(blocks), written_bytes=written)
 
 
 def inventory(files: JobFiles) -> Inventory:
-    """Return what this node has of a job, and delete what killed tasks left half written, or a crash of the node, and
+    """Return this node's files of a job, and delete files left half written by killed tasks or a crash of the node, and
     the segments of killed jobs.
     """
     free_abandoned(folder.parent for folder in files.segment_folders())
@@ -115,17 +118,17 @@ def inventory(files: JobFiles) -> Inventory:
     for run in run_files.run_files(files.run_folders()):
         try:
             runs += [(number, run.first, run.end, int(counts.sum())) for number, counts in run.counts().items()]
-        except IoFailureError:  # they are not synced
+        except IoFailureError:  # unsynced files of a crash
             run.path.unlink()
     return Inventory(runs=tuple(runs))
 
 
 def sort_partition(order: SortOrder) -> Sorted:
-    """Bring the runs of a partition together, sort them and write the partition; where it is to be copied, also put its
-    records in a segment.
+    """Gather the runs of a partition, sort them and write the partition; if it is to be copied, also put its records in
+    a segment.
 
-    Raises RunsDamagedError when the runs are not of all slices or one cannot be read, which is deleted; BadInputError
-    when the records do not fit in the memory allowed; IoFailureError when the partition cannot be written.
+    Raises RunsDamagedError when the runs lack slices or one cannot be read, which is deleted; BadInputError when the
+    records do not fit in the memory allowed; IoFailureError when the partition cannot be written.
     """
     drop_segments(order.files, order.dropped)
     content = content_of(order.layout)
@@ -137,7 +140,7 @@ def sort_partition(order: SortOrder) -> Sorted:
 
 
 def offer_partition(partition: Partition, order: SortOrder) -> int:
-    """Put a whole output partition that this node has in a segment, and return its bytes there."""
+    """Put a whole output partition of this node in a segment, and return its bytes there."""
     drop_segments(order.files, order.dropped)
     return _offer(content_of(order.layout).read_output(partition), order)
 
@@ -158,7 +161,7 @@ def _require_memory(order: SortOrder, needed_bytes: int) -> None:
 
 
 def write_partition(records: Bytes, order: SortOrder) -> Sorted:
-    """Write sorted records as an output partition of this node, durably, and say what was written."""
+    """Write sorted records as an output partition of this node, durably, and return its description."""
     files, content = order.files, content_of(order.layout)
     summary = content.summary(records, order.threads)
     uri = files.output_uri(order.number) + content.suffix
@@ -166,7 +169,7 @@ def write_partition(records: Bytes, order: SortOrder) -> Sorted:
     if files.in_store:
         write_object(uri, np.concatenate([prologue, records]) if len(prologue) else records)
     else:
-        run_files.write_whole(Path(uri), (prologue, records), durable=True)
+        run_files.write_atomically(Path(uri), (prologue, records), durable=True)
     copy = Copy(uri=uri, node=_node_of(files), offset=len(prologue))
     partition = replace(content.describe(records, summary), copies=(copy,), checksum=f"{summary.checksum:x}")
     return Sorted(
@@ -179,7 +182,7 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     summary, have = content_of(layout).validate(partition, threads)
     if have != partition.records:
         raise IoFailureError(
-            f"{node_name()}: {partition.uri} holds {have} {layout.unit} instead of {partition.records}"
+            f"{node_name()}: {partition.uri} holds {count_of(have, layout.unit)} instead of {partition.records}"
         )
     return bytes(summary.serialize())
 
@@ -187,22 +190,22 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
 def clean(files: JobFiles) -> None:
     """Delete a job's intermediate files on this node, and the segments of killed jobs."""
     free_abandoned(folder.parent for folder in files.segment_folders())
-    free_space([*files.run_folders(), *files.segment_folders(), *files.plain_folders()])
+    free_space([*files.run_folders(), *files.segment_folders(), *files.decompressed_folders()])
 
 
 def undo(files: JobFiles) -> None:
-    """Delete a job's intermediate files on this node and what it has written of the output."""
+    """Delete a job's intermediate files on this node and its output so far."""
     clean(files)
     if files.in_store:
         object_store.delete_partitions(files.output, files.job)
         return
     for folder in files.output_folders():
-        for _ in range(3):  # a task that was given up may still be writing
+        for _ in range(3):  # an abandoned task may still be writing
             shared_folder.delete_partitions(str(folder), files.job)
 
 
 def delete_files(uris: Sequence[str], kept: Collection[str]) -> None:
-    """Delete files of this node, or objects, but none of those `kept`, by whatever path."""
+    """Delete files of this node, or objects, except those `kept`, by whatever path."""
     names = {uri if is_object(uri) else os.path.realpath(uri) for uri in kept}
     for uri in uris:
         if is_object(uri) and uri not in names:
@@ -212,7 +215,7 @@ def delete_files(uris: Sequence[str], kept: Collection[str]) -> None:
 
 
 def _node_of(files: JobFiles) -> str:
-    """Return the node that output is bound to: none, when all can reach it, on a volume or in an object store."""
+    """Return the node that output is bound to: '' when all can reach it, on a volume or in an object store."""
     return "" if files.on_volume or files.in_store else node_name()
 
 
@@ -228,7 +231,7 @@ def _gather_records(order: SortOrder) -> Bytes:
             [f"intermediate files were lost or changed: {_join_paths(order.files.run_folders())}"],
         )
     whole = sum(records.stop - records.start for _, records in pieces)
-    _require_memory(order, 2 * whole * size)  # before so much is read
+    _require_memory(order, 2 * whole * size)  # before reading it all
     gathered, done = buffers.array(buffers.RAW, whole * size), 0
     for run, records in pieces:
         end = done + (records.stop - records.start) * size

@@ -1,4 +1,5 @@
-"""Samples of a node's use, each second: CPU time, bytes of disks, bytes over the network (SoCC 2015, figure 11).
+"""Samples of a node's resource use, each second: CPU time, bytes of disks, bytes over the network (SoCC 2015, figure
+11).
 
 A node's processes are those in its network namespace: all processes on a real machine, and only its own on an emulated
 node. Its network traffic is that of its interfaces except the loopback.
@@ -18,7 +19,7 @@ import psutil
 _PERIOD_S: Final = 1.0
 _IDLE_CORES: Final = 0.2
 _IDLE_BYTES_PER_S: Final = 1e6
-"""Ray's own processes and this sampler use less on a node that does nothing."""
+"""Most bytes/s of an idle node: Ray's own processes and this sampler use less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class Counters:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """Means over a second or so, which ended at `at_s` in seconds of Unix time."""
+    """Means over about a second, which ended at `at_s` in seconds of Unix time."""
 
     at_s: float
     cpu_cores: float
@@ -44,7 +45,7 @@ class Sample:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the node did no work."""
+        """True if the node did no work."""
         disks = self.disk_read_bytes_per_s + self.disk_write_bytes_per_s
         return (
             self.cpu_cores < _IDLE_CORES
@@ -53,13 +54,13 @@ class Sample:
 
 
 def read_counters() -> Counters:
-    """Return this node's counters now, without those of processes that may not be read."""
+    """Return this node's counters now, without those of unreadable processes."""
     interfaces = psutil.net_io_counters(pernic=True, nowrap=False)
     interfaces.pop("lo", None)
     namespace = Path("/proc/self/ns/net").readlink()
     processes = {}
     for pid in psutil.pids():
-        with suppress(OSError, psutil.Error):  # it has ended, or belongs to someone else
+        with suppress(OSError, psutil.Error):  # it has ended, or belongs to another user
             if Path(f"/proc/{pid}/ns/net").readlink() == namespace:
                 processes[pid] = _process_usage(psutil.Process(pid))
     return Counters(
@@ -71,7 +72,7 @@ def read_counters() -> Counters:
 
 
 def mean_usage(before: Counters, after: Counters) -> Sample:
-    """Return the means between two counts; a process that began meanwhile counts from its beginning."""
+    """Return the means between two counts; a process begun meanwhile counts from its beginning."""
     seconds = max(after.at_s - before.at_s, 1e-9)
     nothing = (0.0, 0, 0)
     changes = [
@@ -104,7 +105,7 @@ class Sampler:
         return [asdict(sample) for sample in list(self.taken)]
 
     def idle_s(self) -> float:
-        """Return for how long the node has done nothing."""
+        """Return the seconds for which the node has done nothing."""
         return time.time() - self._worked_at_s
 
     def _run(self) -> None:

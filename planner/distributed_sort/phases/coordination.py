@@ -1,9 +1,9 @@
-"""The two phases as the driver runs them: alone on a few nodes, by coordinators for groups of nodes on many.
+"""The two phases as run by the driver: alone on a few nodes, by coordinators for groups of nodes on many.
 
 A task costs its owner milliseconds of a processor, and each block of it some more. So on many nodes the driver owns no
 tasks. A coordinator for each group runs the same code for the slices that its nodes group, or the partitions that they
-sort, and reports every few seconds. When a node or a coordinator is lost, all coordinators end, and new ones do what is
-missing by the driver's ledger.
+sort, and reports every few seconds. When a node or a coordinator is lost, all coordinators end, and new ones do the
+work that is missing in the driver's ledger.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from planner.sort_policy.sizing import groups
 
 _MAX_IDLE_ROUNDS: Final = 20
 _LONGEST_PAUSE_S: Final = 5.0
-"""Between rounds in which nothing was done, each pause a second longer: a process of a node may be restarting."""
+"""Longest pause between rounds without progress, each a second longer: a process of a node may be restarting."""
 
 
 def run_rounds(
     job: Job, *, between: Callable[[Job], None] = lambda _: None, pause: Callable[[float], None] = time.sleep
 ) -> None:
-    """Run rounds until all partitions are finished, and something `between` them.
+    """Run rounds until all partitions are finished, and call `between` between them.
 
-    Raises IoFailureError when round after round does nothing although no node is lost, and what a round raises.
+    Raises IoFailureError after several rounds without progress or a lost node, and the errors of a round.
     """
     idle_rounds, before = 0, _progress_marker(job)
     while not run_round(job):
@@ -56,22 +56,22 @@ def run_rounds(
 
 
 def _progress_marker(job: Job) -> tuple[int, int, frozenset[str]]:
-    """Return what changes when a round does anything: what is stored, copies of finished partitions, lost nodes."""
+    """Return a marker that changes with progress: stored data, copies of finished partitions, lost nodes."""
     copies = sum(len(partition.copies) for partition, _ in job.work.ledger.done.values())
     return job.work.ledger.stored_records, copies, job.cluster.nodes.lost
 
 
 _FIRST_REPORT_S: Final = 0.25
 _REPORT_EVERY_S: Final = 5.0
-"""Later on: the first report comes soon, and each one takes twice as long as the one before, up to this."""
+"""Longest interval of reports: the first comes soon, and each interval is twice as long as the one before."""
 _LONGEST_WAIT_S: Final = 0.5
 _LONGEST_END_S: Final = 15.0
 _MAX_FAILED_STARTS: Final = 10
 
 
 def shuffle(job: Job) -> None:
-    """Have coordinators run phase one for all that is missing. Raises IoFailureError when something cannot be had or
-    written.
+    """Have coordinators run phase one for all missing slices. Raises IoFailureError when data is unavailable or cannot
+    be written.
     """
     with job.clock.time_phase(phase_one.PHASE):
         while job.work.ledger.missing_slices():
@@ -79,9 +79,10 @@ def shuffle(job: Job) -> None:
 
 
 def reduce(job: Job) -> bool:
-    """Have coordinators run phase two and say whether all partitions are finished; if not, some need phase one again.
+    """Have coordinators run phase two and return whether all partitions are finished; if not, some need phase one
+    again.
 
-    Raises IoFailureError when something cannot be read or written.
+    Raises IoFailureError when data cannot be read or written.
     """
     with job.clock.time_phase(phase_two.PHASE):
         _run_coordinators(job, phase_two.PHASE)
@@ -89,10 +90,10 @@ def reduce(job: Job) -> bool:
 
 
 def run_round(job: Job) -> bool:
-    """Do what is missing, and say whether all partitions are finished. Without coordinators, those of which nothing was
-    lost are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
+    """Do the missing work, and return whether all partitions are finished. Without coordinators, partitions that lost
+    nothing are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
 
-    Raises IoFailureError when something cannot be had, read or written.
+    Raises IoFailureError when data is unavailable, or cannot be read or written.
     """
     if is_coordinated(job):
         shuffle(job)
@@ -100,19 +101,19 @@ def run_round(job: Job) -> bool:
     tasks = job.pending_tasks()
     rest = phase_two.Reduce(job, tasks)
     with job.clock.time_phase(phase_one.PHASE):
-        phase_one.Shuffle(job, tasks).run(beside=rest.begin_unaffected)
+        phase_one.Shuffle(job, tasks).run(meanwhile=rest.begin_unaffected)
     with job.clock.time_phase(phase_two.PHASE):
         return rest.run()
 
 
 def is_coordinated(job: Job) -> bool:
-    """Whether a job has so many nodes that its driver owns no tasks."""
+    """Return whether a job has enough nodes that its driver owns no tasks."""
     return len(job.cluster.nodes.names) > job.request.nodes_per_coordinator
 
 
 def _run_coordinators(job: Job, phase: str) -> None:
     """Have coordinators run a phase until it is over, or until one of them or a node is lost. Raises IoFailureError
-    when they end too early again and again.
+    when they repeatedly end too early.
     """
     before, suspicions = job.cluster.nodes.lost, job.trouble.suspicions.total()
     coordinators = _start_coordinators(job, phase)
@@ -130,8 +131,8 @@ def _run_coordinators(job: Job, phase: str) -> None:
 
 
 def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
-    """Take over what coordinators report, and say whether all are done; they are not when a node was lost, or left
-    out. `running` has the reports that are to come, by the coordinator's node.
+    """Take over the reports of coordinators, and return whether all are done; they are not when a node was lost or left
+    out. `running` has the pending reports, by the coordinator's node.
     """
     before, done_records = (
         job.cluster.nodes.lost,
@@ -152,7 +153,7 @@ def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[An
             seconds[node] = min(_REPORT_EVERY_S, 2 * seconds[node])
             if not report.is_over:
                 running[coordinators[node].advance.remote(seconds[node])] = node
-        job.cluster.nodes.look_for_stuck(silence, running.values())
+        job.cluster.nodes.report_silent_nodes(silence, running.values())
         if job.notice_losses() or job.cluster.nodes.lost != before:
             return False
     _report_progress(job, phase, done_records)
@@ -164,7 +165,7 @@ def _report_progress(job: Job, phase: str, done_records: int) -> None:
 
 
 def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> None:
-    """End coordinators. Those that run cancel their tasks first, which could write after a clean-up."""
+    """End coordinators. Running ones cancel their tasks first, which could write after a clean-up."""
     last = [reference for reference, node in running.items() if node not in job.cluster.nodes.lost]
     for coordinator in coordinators.values() if last else ():
         coordinator.end.remote()
@@ -199,7 +200,9 @@ def _start_coordinators(job: Job, phase: str) -> dict[str, Any]:
 
 
 def _divide_slices(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
-    """Return the missing slices that each group shall do: each where its input is, or where the fewest are."""
+    """Return the missing slices for each group. A slice goes to a group that holds its input, or to any if none does,
+    and there to the one with the fewest slices.
+    """
     group_of = {name: at for at, members in enumerate(parts) for name in members}
 
     @cache
@@ -214,7 +217,7 @@ def _divide_slices(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
 
 
 def _note(job: Job, report: Report) -> bool:
-    """Take over what a coordinator did, and say whether all must restart."""
+    """Take over the work of a coordinator, and return whether all must restart."""
     job.work.ledger.merge(report.changes)
     for number, partition, summary in report.finished:
         job.work.ledger.done[number] = (partition, summary)

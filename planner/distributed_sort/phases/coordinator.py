@@ -1,4 +1,4 @@
-"""An actor that orders a phase's tasks for a group of nodes, with the driver's own code, and tells it what was done."""
+"""An actor that orders a phase's tasks for a group of nodes, with the driver's own code, and reports the work done."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from planner.sort_policy.sizing import Sizes, coordinator_sizes
 from planner.statistics.slow_node_screening import DroppedNode
 
 _OBJECTS_PER_COLLECTION: Final = 200_000
-"""Hundreds of thousands of blocks wait here, none of them in a cycle: to look for cycles took a sixth of the time."""
+"""Hundreds of thousands of blocks wait here, none of them in a cycle: searching for cycles took a sixth of the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobFacts:
-    """What all coordinators of a phase are told of the job. `splitting` is Ray's reference, within a list, so that Ray
+    """Facts of the job for all coordinators of a phase. `splitting` is Ray's reference, within a list, so that Ray
     passes it on as it is.
     """
 
@@ -46,7 +46,7 @@ class JobFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupFacts:
-    """The nodes of one coordinator; in phase one also the slices that they group, and what is stored of them."""
+    """The nodes of one coordinator; in phase one also the slices that they group, and the stored parts of these."""
 
     members: tuple[str, ...]
     slices: Ints
@@ -55,8 +55,8 @@ class GroupFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a coordinator did since its last report. `is_over`: nothing is left for it to do. `is_stopped`: a node was
-    lost, or it was told to end, so it has given up what was under way.
+    """The work of a coordinator since its last report. `is_over`: nothing is left for it to do. `is_stopped`: a node
+    was lost, or it was asked to end, so it has abandoned its running tasks.
     """
 
     is_over: bool
@@ -70,19 +70,21 @@ class Report:
     unreadable: UnreadableCopy | None
     events: tuple[dict[str, Any], ...]
     stuck: frozenset[str]
-    """Nodes that do nothing; the driver, which knows more of them, decides whether they are lost."""
+    """Nodes that do nothing; the driver, which has more information, decides whether they are lost."""
     full: dict[str, str]
-    """Nodes of which a disk is full, and the file that could not be written."""
+    """Nodes with a full disk, and the file that could not be written."""
     retries: int
     effort: Counter[str]
 
 
 class NodesLostError(Exception):
-    """A node was lost, or a copy of the input; the driver decides who gets its partitions, and who reads instead."""
+    """A node was lost, or a copy of the input; the driver decides which nodes take over its partitions, or read the
+    input.
+    """
 
 
 class _UnwrittenJournal(Journal):
-    """Keeps what is to be written to the driver's journal."""
+    """Keeps the lines to be written to the driver's journal."""
 
     def __init__(self) -> None:
         super().__init__(Path())
@@ -103,21 +105,19 @@ class GroupJob(Job):
     full: dict[str, str] = field(default_factory=dict)
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
-        """Raise NodesLostError when a node is lost. Only the driver looks all the time: the head answers it alone."""
+        """Raise NodesLostError when a node is lost. Only the driver looks continually: the head answers it alone."""
         if at_once and self.cluster.nodes.detect_losses(at_once=True):
             raise NodesLostError
         return frozenset()
 
     def suspect(self, fault: UnreadableCopy) -> None:
-        """Raise NodesLostError when input is to be had otherwise, or perhaps no longer: only the driver can see to
-        that.
-        """
+        """Raise NodesLostError when input has to be restored, or may be lost: only the driver can handle that."""
         if fault.is_damaged or fault.remove_from(self.work.source.partitions[fault.partition]) is not None:
             self.unreadable = fault
             raise NodesLostError
 
     def on_full_disk(self, node: str, error: IoFailureError) -> None:
-        """Raise NodesLostError when a disk is full: only the driver can see to that."""
+        """Raise NodesLostError when a disk is full: only the driver can handle that."""
         self.full[node] = error.message
         raise NodesLostError
 
@@ -128,7 +128,7 @@ class GroupJob(Job):
 
 
 class Coordinator:
-    """Orders one phase for a group, a while at each call. Tasks go on between calls."""
+    """Orders one phase for a group, for some time at each call. Tasks continue between calls."""
 
     def __init__(self, facts: JobFacts, group: GroupFacts) -> None:
         gc.set_threshold(_OBJECTS_PER_COLLECTION)
@@ -138,7 +138,7 @@ class Coordinator:
         self._is_ended = False
 
     def advance(self, seconds: float) -> Report:
-        """Go on for so long at most. Raises IoFailureError when something cannot be had or written."""
+        """Continue for at most `seconds`. Raises IoFailureError when data is unavailable or cannot be written."""
         until_s, is_stopped = time.monotonic() + seconds, False
         try:
             self._phase.run(until=lambda: self._is_ended or time.monotonic() >= until_s or bool(self._job.events))

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from planner.distributed_sort.content.partitioning import AnySplitting
-from planner.distributed_sort.dataset.compressed_input import has_plain_copy
+from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.quote_scan import find_quotes
 from planner.distributed_sort.dataset.readable_input import ReadableInput
@@ -19,7 +19,7 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.phases import sampling
 from planner.errors import BadInputError, IoFailureError, some_of
-from planner.sort_policy.placement import share_out, within_room
+from planner.sort_policy.placement import share_out, share_within_space
 from planner.sort_policy.sizing import (
     LEAST_PARTITION_BYTES,
     LEAST_TABLE_BYTES,
@@ -30,16 +30,16 @@ from planner.sort_policy.sizing import (
 )
 from planner.units import format_bytes
 
-_ROOM_USED: Final = 0.95
-"""Of the bytes that are free on a node: shares are never quite as they were to be."""
+_SPACE_USED: Final = 0.95
+"""Share of a node's free bytes that is used: actual shares differ slightly from the planned ones."""
 PROBE_BYTES: Final = 4_000_000
-"""Over 400 Mbit/s they take 80 ms, which a connection's first milliseconds do not hide."""
+"""Over 400 Mbit/s they take 80 ms, so that a connection's first milliseconds do not matter."""
 
 
 def link_bytes_per_s(nodes: Nodes, files: JobFiles) -> float | None:
     """Return the median rate of the nodes' links, in bytes/s; None with fewer than two nodes, or when any is lost.
 
-    What waits for a processor of a busy node counts as the link's, so that the rate is rather too low.
+    Waiting for a processor of a busy node counts as the link's time, so that the rate is rather too low.
     """
     names = nodes.names
     if len(names) < 2:
@@ -58,13 +58,13 @@ def link_bytes_per_s(nodes: Nodes, files: JobFiles) -> float | None:
 DECOMPRESS_PHASE: Final = "decompress"
 SAMPLE_PHASE: Final = "sample"
 _PROBES_PER_NODE: Final = 2
-"""Links are measured where a node has more data than so many measurements take."""
+"""Links are measured where a node has more data than this number of measurements transfers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What is decided before the first phase; `done` has the partitions that an earlier call finished, if there was
-    one. Of the `source` each partition can be read in slices; that took `decompressed_s` seconds.
+    """Decisions before the first phase; `done` has the partitions that an earlier call finished, if there was one. Each
+    partition of the `source` can be read in slices; that took `decompressed_s` seconds.
     """
 
     source: Dataset
@@ -78,14 +78,14 @@ class Start:
 
 
 def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
-    """Make the input readable in slices, and decide. `earlier` is what the journal of an earlier call has, None without
-    one: then the input is sampled, and partitions are shared out. What is lost with a node meanwhile is done again.
-    Raises BadInputError, IoFailureError.
+    """Make the input readable in slices, and decide the splitting and owners. `earlier` is from the journal of an
+    earlier call; None without one: then the input is sampled, and partitions are shared out. Work lost with a node
+    meanwhile is done again. Raises BadInputError, IoFailureError.
     """
     began, readable = time.monotonic(), ReadableInput(request.source, files=files, nodes=nodes, emit=emit)
-    if not all(map(has_plain_copy, request.source.partitions)):
+    if not all(map(has_decompressed_copy, request.source.partitions)):
         emit(progress(DECOMPRESS_PHASE, request.source, records=0, nodes=len(nodes.names)))
-    readable.make_plain()
+    readable.decompress()
     decompressed_s = time.monotonic() - began if readable.read_bytes else 0.0
     scanned_bytes = find_quotes(readable)
     sizes = _sizes(request, readable.source, files, nodes, emit)
@@ -142,18 +142,18 @@ def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes,
 
 
 def node_shares(request: SortRequest, source: Dataset, nodes: Nodes) -> dict[str, float]:
-    """Return each node's share of the partitions, in any unit: as its rate, but no more than its disks have room for.
-    Raises IoFailureError when all have not enough.
+    """Return each node's share of the partitions, in any unit: in proportion to its rate, but no more than fits on its
+    disks. Raises IoFailureError when all disks together are too small.
     """
     rates, needed_bytes = _rates(request.rates, nodes.names), request.stored_bytes(source)
-    room_bytes = {name: _ROOM_USED * nodes.facts[name].free_bytes for name in rates}
-    if sum(room_bytes.values()) < needed_bytes:
+    space_bytes = {name: _SPACE_USED * nodes.facts[name].free_bytes for name in rates}
+    if sum(space_bytes.values()) < needed_bytes:
         free = [f"{name}: {format_bytes(nodes.facts[name].free_bytes)}" for name in nodes.names]
         raise IoFailureError(
             f"the nodes' disks have not the {format_bytes(needed_bytes)} that the sort needs",
             [f"free on {some_of(free)}", "free some, add nodes, or send the output to a store with --to"],
         )
-    return within_room(rates, room_bytes, needed_bytes=needed_bytes)
+    return share_within_space(rates, space_bytes, needed_bytes=needed_bytes)
 
 
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Phase two: every partition is read by its owner, sorted and written, and copied if asked for."""
+"""Phase two: every partition is read by its owner, sorted and written, and copied if requested."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ PHASE: Final = "sort and reduce"
 
 class Reduce:
     """Keeps a few partitions of every node under way until all are finished or a node is lost. Raises IoFailureError
-    when something cannot be read or written. `tasks` may be shared with a phase one that makes again what was lost.
+    when data cannot be read or written. `tasks` may be shared with a phase one that recreates lost data.
     """
 
     def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
         self._job, self._cluster, self._work, self._trouble = job, job.cluster, job.work, job.trouble
         self._is_begun = False
         self.is_over = False
-        """Nothing is left to do, or nothing can be done before phase one runs again."""
+        """True when nothing is left to do, or nothing can be done before phase one runs again."""
         self._tasks = job.pending_tasks() if tasks is None else tasks
         self._unqueued = [
             number
@@ -40,23 +40,23 @@ class Reduce:
             if not job.cluster.members or source_of(job, number) in job.cluster.members
         ]
         self._queues: dict[str, deque[int]] = defaultdict(deque)
-        """By node: its partitions that are not begun."""
-        self._under_way: dict[int, str] = {}
+        """By node: its partitions that have not begun."""
+        self._in_progress: dict[int, str] = {}
         self._done_records = sum(partition.records for partition, _ in job.work.ledger.done.values())
         self._sorted: dict[int, Sorted] = {}
         self._tried: dict[int, set[str]] = defaultdict(set)
-        """By partition: the nodes that were to get its copy."""
+        """By partition: the nodes tried for its copy."""
         self._segments = SegmentNames()
         self._segment_of: dict[int, str] = {}
-        """By partition under way: where its records wait to be copied."""
+        """By partition under way: the segment where its records wait to be copied."""
         self._copies = min(job.request.copies, len(job.cluster.nodes.names))
-        self._copies_in_flight: Counter[str] = Counter()  # by the node they go to
+        self._copies_in_flight: Counter[str] = Counter()  # by their destination
         self._copies_sent: Counter[str] = Counter()
         self._lost_before = job.cluster.nodes.lost
 
     def begin_unaffected(self) -> None:
-        """While phase one makes again what was lost, begin what there is room for of the partitions of which nothing
-        was, or whose copy alone was.
+        """While phase one recreates lost data, begin as many partitions as there is room for, of those that lost
+        nothing or only their copy.
         """
         if not self._is_begun:
             self._enqueue(self._work.ledger.done.keys() | set(self._work.ledger.complete_partitions()))
@@ -65,26 +65,26 @@ class Reduce:
             self._submit()
 
     def _enqueue(self, numbers: Collection[int]) -> None:
-        """Queue those of some partitions that were not queued yet, each at the node that has it."""
+        """Queue those of some partitions that were not queued yet, each at its source node."""
         for number in self._unqueued:
             if number in numbers:
                 self._queues[source_of(self._job, number)].append(number)
         self._unqueued = [number for number in self._unqueued if number not in numbers]
 
     def run(self, *, until: Callable[[], bool] = lambda: False) -> bool:
-        """Go on until it is over, or `until` says so, and say whether all partitions are finished; if it is over and
-        some are not, they need phase one again. Cancels the running tasks if it fails.
+        """Continue until it is over, or `until` returns True, and return whether all partitions are finished; if it is
+        over and some are not, they need phase one again. Cancels the running tasks if it fails.
         """
         self._report()
         self._enqueue(range(len(self._work.ledger.owner)))
         try:
-            while any(self._queues.values()) or self._under_way:
+            while any(self._queues.values()) or self._in_progress:
                 if not self._has_lost_nodes:
                     self._submit()
                 if self._tasks:
                     self._tasks.wait()
                 self._job.notice_losses()
-                if self._has_lost_nodes and not self._under_way:
+                if self._has_lost_nodes and not self._in_progress:
                     break
                 self._report()
                 if until():
@@ -97,23 +97,25 @@ class Reduce:
         return not self._has_lost_nodes and not unfinished_partitions(self._job)
 
     def cancel(self) -> None:
-        """Cancel what is under way, best effort."""
+        """Cancel the running tasks, best effort."""
         self._tasks.cancel_all()
 
     @property
     def _has_lost_nodes(self) -> bool:
-        """Whether a node was lost since this began."""
+        """True if a node was lost since this began."""
         return self._cluster.nodes.lost != self._lost_before
 
     def _submit(self) -> None:
         """Start as many partitions as there is room for."""
         concurrency = self._cluster.nodes.concurrency
-        copied = self._job.request.copies > 1  # memory was divided for as many, also after losses
-        busy = Counter(self._under_way.values())
-        sorting = Counter(owner for number, owner in self._under_way.items() if number not in self._sorted)
+        copied = self._job.request.copies > 1  # memory was divided for this number, also after losses
+        busy = Counter(self._in_progress.values())
+        sorting = Counter(owner for number, owner in self._in_progress.items() if number not in self._sorted)
         for owner, queue in self._queues.items():
-            room = sorts_to_begin(concurrency, under_way=busy[owner], sorting=sorting[owner], copied=copied)
-            for _ in range(min(room, len(queue))):
+            startable_sorts = sorts_to_begin(
+                concurrency, in_progress=busy[owner], sorting=sorting[owner], copied=copied
+            )
+            for _ in range(min(startable_sorts, len(queue))):
                 self._begin(queue.popleft(), owner)
 
     def _begin(self, number: int, owner: str) -> None:
@@ -122,19 +124,19 @@ class Reduce:
             self._restore_copy(number, source=owner)
             return
         job.trouble.retries += self._sorted.pop(number, None) is not None
-        self._under_way[number] = owner
+        self._in_progress[number] = owner
         outcome = job.cluster.nodes.run(owner, node_tasks.sort_partition, self._source_order(number, owner))
         on_failure = partial(self._on_sort_failure, number, owner)
         self._tasks.add(outcome, partial(self._on_sorted, number), node=owner, on_failure=on_failure)
 
     def _source_order(self, number: int, node: str) -> SortOrder:
-        """Return the order for who has a partition, which is to be copied from there."""
+        """Return the order for the source of a partition, from which it is to be copied."""
         order = self._order(number, node)
         if self._copies == 1:
             return order
         segment = self._segment_of[number] = self._segments.take(node)
         reserve_bytes = self._cluster.nodes.store_bytes[node]
-        return replace(order, segment=segment, dropped=self._segments.take_retired(node), reserve_bytes=reserve_bytes)
+        return replace(order, segment=segment, dropped=self._segments.pop_retired(node), reserve_bytes=reserve_bytes)
 
     def _order(self, number: int, node: str) -> SortOrder:
         return SortOrder(
@@ -159,7 +161,7 @@ class Reduce:
             self._finish(number, outcome)
 
     def _on_sort_failure(self, number: int, owner: str, error: IoFailureError) -> None:
-        """Leave a node's partitions to the next round if its intermediate files are damaged: what was in them is made
+        """Leave a node's partitions to the next round if its intermediate files are damaged: their content is made
         again first. Raises any other error.
         """
         if not isinstance(error, RunsDamagedError):
@@ -171,7 +173,7 @@ class Reduce:
 
     def _copy(self, number: int, sent_bytes: int) -> None:
         """Have another node fetch and write a partition that lies in a segment of its source; each is tried once."""
-        job, source, tried = self._job, self._under_way[number], self._tried[number]
+        job, source, tried = self._job, self._in_progress[number], self._tried[number]
         others = [name for name in job.cluster.nodes.names if name != source and name not in tried]
         if not others:
             self._give_up(number) if tried else self._finish(number, self._sorted[number])
@@ -188,8 +190,8 @@ class Reduce:
 
     def _on_copied(self, number: int, node: str, sent_bytes: int, copied: Any) -> None:
         self._copies_in_flight[node] -= 1
-        if copied is LOST and self._under_way[number] not in self._cluster.nodes.lost:
-            self._copy(number, sent_bytes)  # elsewhere: that node is lost, or its service restarts
+        if copied is LOST and self._in_progress[number] not in self._cluster.nodes.lost:
+            self._copy(number, sent_bytes)  # to another node: that one is lost, or its service restarts
             return
         if copied is LOST or copied is None:
             self._give_up(number)
@@ -215,17 +217,17 @@ class Reduce:
 
     def _give_up(self, number: int) -> None:
         """Leave a partition to the next round, because its owner or the node of its copy was lost."""
-        if (source := self._under_way.get(number)) in self._cluster.nodes.names:
+        if (source := self._in_progress.get(number)) in self._cluster.nodes.names:
             self._cluster.nodes.ask_address(source)
         self._release(number, is_copied=False)
         self._trouble.retries += 1
         self._job.notice_losses(at_once=True)
 
     def _restore_copy(self, number: int, *, source: str) -> None:
-        """Copy a finished partition again whose copy was lost with its node."""
+        """Copy a finished partition again if its copy was lost with its node."""
         partition, summary = self._work.ledger.done[number]
         self._sorted[number] = Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=summary)
-        self._under_way[number] = source
+        self._in_progress[number] = source
         offered = self._cluster.nodes.run(
             source, node_tasks.offer_partition, partition, self._source_order(number, source)
         )
@@ -238,18 +240,18 @@ class Reduce:
             self._copy(number, sent_bytes)
 
     def _release(self, number: int, *, is_copied: bool) -> None:
-        """Note that a partition is under way no longer; what was copied in full at the first try is read no more."""
-        source, segment = self._under_way.pop(number, ""), self._segment_of.pop(number, "")
+        """Note that a partition is no longer under way; a segment copied in full at the first try is read no more."""
+        source, segment = self._in_progress.pop(number, ""), self._segment_of.pop(number, "")
         is_first_try = len(self._tried.pop(number, ())) <= 1
         if segment:
-            self._segments.give_back(source, segment, is_stored=is_copied and is_first_try)
+            self._segments.release_segment(source, segment, is_stored=is_copied and is_first_try)
 
     def _report(self) -> None:
         self._job.report_progress(PHASE, records=self._done_records)
 
 
 def unfinished_partitions(job: Job) -> list[int]:
-    """Return the partitions that are not written with as many copies as were asked for, or as there are nodes."""
+    """Return the partitions that are not written with as many copies as requested, or as there are nodes."""
     copies, done = min(job.request.copies, len(job.cluster.nodes.names)), job.work.ledger.done
     return [
         number

@@ -19,16 +19,16 @@ from planner.sort_policy.sizing import Sizes
 _PLANNED_SHARE: Final = 3 / 4
 """Share of a sort task's memory for the size that the sample predicts."""
 _MOST_TIMES: Final = 4.0
-"""So many times the partitions are tried at once."""
+"""Largest factor by which the number of partitions grows at a time."""
 _LEAST_GAIN: Final = 0.9
 
 
 def choose_splitting(readable: ReadableInput, *, sizes: Sizes, is_uniform: bool) -> tuple[Any, int]:
-    """Return splitters chosen from a sample of the input, and the bytes read for it.
+    """Return splitters chosen from a sample of the input, and the number of bytes read for it.
 
-    Text of short lines gets more partitions than the `sizes` have. Larger input partitions give more of the sample.
-    Where it `is_uniform`, nothing is read: keys are then taken as spread evenly.
-    Raises IoFailureError when a partition cannot be had.
+    Text of short lines gets more partitions than the `sizes` have. Larger input partitions contribute more to the
+    sample. Where it `is_uniform`, nothing is read, and keys are assumed to be evenly spread. Raises IoFailureError when
+    a partition is unavailable.
     """
     source = readable.source
     if is_uniform and (source.layout.text or source.layout.table):
@@ -63,7 +63,7 @@ def split_to_fit(
 
 
 def _sample_keys(readable: ReadableInput, *, key_count: int) -> list[list[bytes]]:
-    """Return about `key_count` keys by partition. Raises IoFailureError when a partition cannot be had."""
+    """Return about `key_count` keys by partition. Raises IoFailureError when a partition is unavailable."""
     source = readable.source
     tasks = [
         InputTask(

@@ -19,16 +19,16 @@ from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
 from planner.errors import IoFailureError
-from planner.sort_policy.admission import MapsUnderWay
+from planner.sort_policy.admission import ActiveMaps
 from planner.sort_policy.send_queue import SendQueue
 
 _AT_ONCE: Final = 2
-"""So many attempts follow each other at once; then the pause doubles each time."""
+"""Attempts that follow each other at once; then the pause doubles each time."""
 _LONGEST_PAUSE_S: Final = 30.0
 
 
 class PausedSlices:
-    """Slices by number, and when each may be grouped again."""
+    """Slices by number, and the times when each may be grouped again."""
 
     def __init__(self) -> None:
         self._until_s: dict[int, float] = {}
@@ -37,12 +37,12 @@ class PausedSlices:
         return len(self._until_s)
 
     def add(self, number: int, *, attempts: int) -> None:
-        """Let a slice rest after `attempts` attempts."""
+        """Pause a slice after `attempts` attempts."""
         pause_s = min(2.0 ** (attempts - _AT_ONCE - 1), _LONGEST_PAUSE_S) if attempts > _AT_ONCE else 0.0
         self._until_s[number] = time.monotonic() + pause_s
 
     def pop_ready(self) -> list[int]:
-        """Return the slices that have rested, and forget them."""
+        """Remove and return the slices whose pause is over."""
         now_s = time.monotonic()
         numbers = [number for number, until_s in self._until_s.items() if now_s >= until_s]
         for number in numbers:
@@ -50,15 +50,15 @@ class PausedSlices:
         return numbers
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all slices."""
         self._until_s.clear()
 
 
 @dataclass(kw_only=True)
-class SliceUnderWay:
-    """The node that groups it, in which segment, how many of its blocks are not stored yet, and their bytes.
+class ActiveSlice:
+    """The node that groups a slice, the segment, the number of blocks not yet stored, and their bytes.
 
-    `is_disturbed` says that some of it was lost on the way, so that its segment may still be read.
+    If `is_disturbed`, some of it was lost on the way, so that its segment may still be read.
     """
 
     source: str
@@ -72,11 +72,11 @@ class SliceUnderWay:
 PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
 _MOST_FAILURES: Final = 3
-"""Of a slice that cannot be read: each holder of its input is asked in turn, and one that is alone again."""
+"""Most failures of a slice that cannot be read: each holder of its input is tried in turn, and a single one again."""
 _IDLE_S: Final = 0.1
 _PROGRESS_EVERY_S: Final = 0.5
 _CHECK_SHARE: Final = 0.05
-"""Of the driver's time, at most, to look for slow nodes: it compares all blocks under way."""
+"""Largest share of the driver's time to look for slow nodes: it compares all blocks under way."""
 
 
 class Shuffle:
@@ -88,10 +88,10 @@ class Shuffle:
         self._lost = job.cluster.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._paused = PausedSlices()
-        self._under_way: dict[int, SliceUnderWay] = {}  # by slice
+        self._in_progress: dict[int, ActiveSlice] = {}  # by slice
         self._attempts: Counter[int] = Counter()
         self._segments = SegmentNames()
-        self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes by slice that they could not group
+        self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes that could not group a slice, by slice
         self._reported_at_s = self._next_check_at_s = 0.0
         store_bytes = min(job.cluster.nodes.store_bytes.values()) // job.cluster.coordinators
         self._send_queue = SendQueue[Block](
@@ -104,18 +104,18 @@ class Shuffle:
         self._transfer_rates = TransferRates(most_partners=len(job.cluster.members or job.cluster.nodes.names))
         self._judged: set[str] = set()
 
-    def run(self, *, until: Callable[[], bool] = lambda: False, beside: Callable[[], None] = lambda: None) -> bool:
-        """Go on until nothing is missing, or `until` says so, and say whether nothing is missing. `beside` may begin
-        other tasks. Cancels what is under way if it fails.
+    def run(self, *, until: Callable[[], bool] = lambda: False, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        """Continue until nothing is missing, or `until` returns True, and return whether nothing is missing.
+        `meanwhile` may begin other tasks. Cancels the running tasks if it fails.
         """
         self._report()
         try:
             if not self._is_begun:
                 self._enqueue(self._work.ledger.missing_slices())
                 self._is_begun = True
-            while self._submit() or self._under_way or self._paused:
+            while self._submit() or self._in_progress or self._paused:
                 self._send()
-                beside()
+                meanwhile()
                 if self._tasks:
                     self._tasks.wait()
                 else:
@@ -134,12 +134,12 @@ class Shuffle:
         return True
 
     def cancel(self) -> None:
-        """Cancel what is under way, best effort."""
+        """Cancel the running tasks, best effort."""
         self._tasks.cancel_all()
 
     def _handle_losses(self, *, at_once: bool = False) -> bool:
-        """Queue all missing slices again when nodes are lost, and say whether any is; nobody would empty a lost node's
-        queue. Others may have noticed the loss.
+        """Queue all missing slices again when nodes are lost, and return whether any is: a lost node's queue would
+        never be emptied. Others may have noticed the loss.
         """
         self._job.notice_losses(at_once=at_once)
         if self._cluster.nodes.lost == self._lost:
@@ -167,7 +167,7 @@ class Shuffle:
     def _enqueue_all(self) -> None:
         self._queues.clear()
         self._paused.clear()
-        self._enqueue([number for number in self._work.ledger.missing_slices() if number not in self._under_way])
+        self._enqueue([number for number in self._work.ledger.missing_slices() if number not in self._in_progress])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
@@ -180,33 +180,33 @@ class Shuffle:
             self._queues[min(holders, key=lambda node: (failed.count(node), len(self._queues[node])))].append(number)
 
     def _submit(self) -> bool:
-        """Start what there is room for; say whether anything is still queued."""
+        """Start as many slices as there is room for, and return whether any is still queued."""
         self._enqueue(self._paused.pop_ready())
-        for node, room in self._room().items():
+        for node, startable_slices in self._startable_slices().items():
             begun = 0
-            while begun < room and (queue := self._queues[node] or self._queues[""]):
+            while begun < startable_slices and (queue := self._queues[node] or self._queues[""]):
                 begun += self._begin(queue.popleft(), node)
         return any(self._queues.values())
 
-    def _room(self) -> dict[str, int]:
-        """Return how many slices each node may begin."""
+    def _startable_slices(self) -> dict[str, int]:
+        """Return the number of slices that each node may begin."""
         sizes, concurrency = self._work.sizes, self._cluster.nodes.concurrency
         slice_bytes = sizes.slice_records * self._work.record_size
         nodes = {
-            name: MapsUnderWay(grouped=self._grouped[name])
-            for name in self._cluster.members or self._cluster.nodes.names
+            name: ActiveMaps(grouped=self._grouped[name]) for name in self._cluster.members or self._cluster.nodes.names
         }
-        for slice_ in self._under_way.values():
+        for slice_ in self._in_progress.values():
             if (node := nodes.get(slice_.source)) is not None:
                 node.held_bytes += slice_.left_bytes
                 node.slices += 1
                 node.grouping += slice_.is_grouping
         return {
-            name: node.room(concurrency, slices=sizes.slices, slice_bytes=slice_bytes) for name, node in nodes.items()
+            name: node.startable_slices(concurrency, slices=sizes.slices, slice_bytes=slice_bytes)
+            for name, node in nodes.items()
         }
 
     def _begin(self, number: int, node: str) -> bool:
-        """Start the map task of a slice, whose blocks are then queued; say whether anything was missing."""
+        """Start the map task of a slice, whose blocks are then queued; return whether anything was missing."""
         job, slice_ = self._job, self._work.slices[number]
         missing = job.work.ledger.missing_ranges(number)
         if not missing:
@@ -223,7 +223,7 @@ class Shuffle:
             files=job.cluster.files,
             ranges=tuple(missing),
             segment=self._segments.take(node),
-            dropped=self._segments.take_retired(node),
+            dropped=self._segments.pop_retired(node),
             reserve_bytes=job.cluster.nodes.store_bytes[node],
             threads=job.cluster.nodes.threads(node),
             sums=job.request.sums_input,
@@ -231,7 +231,7 @@ class Shuffle:
         )
         is_firm = nodes_with(source) != [""] and source.recipe is None
         mapped = job.cluster.nodes.run(node, map_slice, order, job.work.splitting_reference, firmly=is_firm)
-        self._under_way[number] = SliceUnderWay(
+        self._in_progress[number] = ActiveSlice(
             source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.work.record_size
         )
         on_failure = partial(self._on_map_failure, number, node, order)
@@ -239,29 +239,33 @@ class Shuffle:
         return True
 
     def _on_map_failure(self, number: int, node: str, order: MapOrder, error: IoFailureError) -> None:
-        """Have a slice grouped again, best by another node that holds its input. Raises the error of the last try."""
+        """Have a slice grouped again, preferably by another node that holds its input. Raises the error of the last
+        try.
+        """
         self._failed_on[number].append(node)
         if len(self._failed_on[number]) == _MOST_FAILURES:
             raise error
         self._job.on_unreadable_input(order.slice.partition, node, order.partition, error)
-        self._release_blocks(number, blocks=self._under_way[number].left, size_bytes=self._under_way[number].left_bytes)
+        self._release_blocks(
+            number, blocks=self._in_progress[number].left, size_bytes=self._in_progress[number].left_bytes
+        )
 
     def _on_mapped(self, slice_: Slice, ranges: list[tuple[str, int, int]], mapped: Any) -> None:
         number = slice_.number
-        under_way = self._under_way[number]
-        under_way.is_grouping = False
+        in_progress = self._in_progress[number]
+        in_progress.is_grouping = False
         if mapped is LOST:
-            under_way.is_disturbed = True
-            self._release_blocks(number, blocks=under_way.left, size_bytes=under_way.left_bytes)
+            in_progress.is_disturbed = True
+            self._release_blocks(number, blocks=in_progress.left, size_bytes=in_progress.left_bytes)
             return
         self._work.input_versions.note(mapped.versions)
-        under_way.left_bytes = sum(mapped.sizes.values())
-        under_way.is_disturbed = mapped.node != under_way.source  # the segment is on another node
-        self._grouped[under_way.source] += 1
+        in_progress.left_bytes = sum(mapped.sizes.values())
+        in_progress.is_disturbed = mapped.node != in_progress.source  # the segment is on another node
+        self._grouped[in_progress.source] += 1
         self._work.moved.input_read += mapped.read_bytes
         self._work.moved.input_remade += mapped.remade_bytes
         self._work.input_checksums[number] = mapped.checksum
-        source, segment, sizes, offsets = mapped.node, under_way.segment, mapped.sizes, mapped.offsets
+        source, segment, sizes, offsets = mapped.node, in_progress.segment, mapped.sizes, mapped.offsets
         stored, add = mapped.stored, self._send_queue.add
         for owner, first, end in ranges:
             if first in stored:
@@ -274,8 +278,8 @@ class Shuffle:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
         for block in self._send_queue.remove_lost(self._cluster.nodes.lost):
             self._drop_block(block)
-        more_to_come = any(slice_.is_grouping for slice_ in self._under_way.values())
-        for parcel in self._send_queue.next(more_to_come=more_to_come):
+        expects_more = any(slice_.is_grouping for slice_ in self._in_progress.values())
+        for parcel in self._send_queue.next(expects_more=expects_more):
             self._transfer_rates.record_start(parcel, at_s=time.monotonic())
             owner, first = parcel[0].owner, parcel[0].first
             stored = self._cluster.nodes.call(
@@ -285,61 +289,65 @@ class Shuffle:
             self._tasks.add(stored, partial(self._on_stored, parcel), node=owner, sources=sources, is_call=True)
 
     def _on_stored(self, parcel: Parcel, stored: Any) -> None:
-        """Note what an owner stored; have what did not come sent once more, or made again."""
+        """Note the blocks that an owner stored; have missing ones sent once more, or made again."""
         self._send_queue.release(parcel)
         lost = self._cluster.nodes.lost
         if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         numbers = frozenset() if stored is LOST else self._record(parcel, stored)
-        self._transfer_rates.record_end(parcel, came=numbers, at_s=time.monotonic())
-        came = parcel if len(numbers) == len(parcel) else [block for block in parcel if block.slice.number in numbers]
-        for block in came:
+        self._transfer_rates.record_end(parcel, arrived_blocks=numbers, at_s=time.monotonic())
+        arrived_blocks = (
+            parcel if len(numbers) == len(parcel) else [block for block in parcel if block.slice.number in numbers]
+        )
+        for block in arrived_blocks:
             self._release_blocks(block.slice.number, size_bytes=block.size_bytes)
-        self._work.moved.crossed_network += sum(block.size_bytes for block in came)
-        if came is not parcel:
+        self._work.moved.crossed_network += sum(block.size_bytes for block in arrived_blocks)
+        if arrived_blocks is not parcel:
             self._handle_missing_blocks([block for block in parcel if block.slice.number not in numbers])
 
     def _handle_missing_blocks(self, missed: list[Block]) -> None:
-        """Have blocks that did not come sent once more, or made again."""
+        """Have missing blocks sent once more, or made again."""
         for source in {block.source for block in missed if not block.is_retry} - self._cluster.nodes.lost:
             self._cluster.nodes.ask_address(source)
         for block in missed:
             self._on_block_missing(block)
 
     def _on_block_missing(self, block: Block) -> None:
-        """Have a block sent once more; one that was, or whose node is lost, is made again."""
+        """Have a block sent once more; after a second failure, or if its node is lost, it is made again."""
         if block.is_retry or self._cluster.nodes.lost & {block.source, block.owner}:
             self._drop_block(block)
             return
-        self._under_way[block.slice.number].is_disturbed = True
+        self._in_progress[block.slice.number].is_disturbed = True
         self._send_queue.add(block._replace(is_retry=True))
 
     def _drop_block(self, block: Block) -> None:
-        self._under_way[block.slice.number].is_disturbed = True
+        self._in_progress[block.slice.number].is_disturbed = True
         self._release_blocks(block.slice.number, size_bytes=block.size_bytes)
 
     def _record(self, parcel: Parcel, stored: Stored) -> frozenset[int]:
-        """Note that blocks lie on their owner's disk and return the slices that they are of.
+        """Note that blocks lie on their owner's disk and return their slices.
 
         Nothing counts if the owner was lost since, because its partitions have new owners.
         """
         if parcel[0].owner in self._cluster.nodes.lost:
             return frozenset()
         self._work.moved.intermediate_written += stored.written_bytes
-        came, size = frozenset(stored.slices), self._work.record_size
-        records = {number: block.size_bytes // size for block in parcel if (number := block.slice.number) in came}
+        arrived_blocks, size = frozenset(stored.slices), self._work.record_size
+        records = {
+            number: block.size_bytes // size for block in parcel if (number := block.slice.number) in arrived_blocks
+        }
         self._work.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
-        return came
+        return arrived_blocks
 
     def _release_blocks(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
         """Note that blocks of a slice were stored or lost; after the last, queue the slice again if any is missing."""
-        under_way = self._under_way[number]
-        under_way.left -= blocks
-        under_way.left_bytes -= size_bytes
-        if under_way.left:
+        in_progress = self._in_progress[number]
+        in_progress.left -= blocks
+        in_progress.left_bytes -= size_bytes
+        if in_progress.left:
             return
-        del self._under_way[number]
-        self._segments.give_back(under_way.source, under_way.segment, is_stored=not under_way.is_disturbed)
+        del self._in_progress[number]
+        self._segments.release_segment(in_progress.source, in_progress.segment, is_stored=not in_progress.is_disturbed)
         if self._work.ledger.is_missing(number) and not self._handle_losses(at_once=True):
             self._paused.add(number, attempts=self._attempts[number])
 

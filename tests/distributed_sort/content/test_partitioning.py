@@ -1,4 +1,4 @@
-"""Partitions of equal weight from a sample, frequent keys cut into pieces, shares as nodes are fast."""
+"""Partitions of equal weight from a sample, frequent keys cut into pieces, shares by the nodes' speed."""
 
 from __future__ import annotations
 

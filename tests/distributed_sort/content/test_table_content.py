@@ -1,4 +1,4 @@
-"""Tables as the content of a dataset: what the tasks of a sort do with them, one after another."""
+"""Tables as the content of a dataset: the steps of a sort's tasks, one after another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.table import sort_table
-from tests.sorting.arrow_tables import write_encrypted
+from tests.sorting.arrow_tables import write_encrypted, write_listing
 
 VALUES = st.sampled_from([None, math.nan, -0.0, 0.0, 1.5, -2.0, math.inf])
 ROWS = st.lists(st.tuples(VALUES, st.sampled_from([None, "", "a", "b" * 20, "b" * 20 + "c"])), max_size=60)
@@ -39,7 +39,7 @@ def table_of(rows: list[tuple[float | None, str | None]]) -> pa.Table:
 
 
 def sorted_parts(dataset: Dataset, *, partitions: int, slice_rows: int) -> tuple[list[pa.Table], Partition]:
-    """Do what the tasks do; return what each partition's file holds, and a description of the last."""
+    """Run the tasks' steps; return the content of each partition's file, and a description of the last."""
     content = content_of(dataset.layout)
     samples = [content.sample(partition, 100) for partition in dataset.partitions]
     splitting, _ = content.split(samples, partitions)
@@ -137,11 +137,18 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 not so PAR1")
     with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
         content.read_slice(partition, whole)
-    path.write_bytes(b"PAR1" + b"not so" * 9 + b"PARE")  # encrypted: for pyarrow an error of the system
+    path.write_bytes(b"PAR1" + b"not so" * 9 + b"PARE")  # encrypted: pyarrow raises OSError
     with pytest.raises(BadInputError, match="no Parquet file, or damaged or encrypted"):
         content.read_slice(partition, whole)
     write_encrypted(path, pa.table({"k": [1, 2, 3]}))
     with pytest.raises(BadInputError, match="encrypted: some of its columns are encrypted"):
+        content.read_slice(partition, whole)
+    write_listing(path, pa.table({"k": [1, 2, 3]}))
+    with pytest.raises(BadInputError, match=r"it lists the rows of other files, as part\.parquet"):
+        content.read_slice(partition, whole)
+    pq.write_table(pa.table({"k": [1, 2, 3]}), path)
+    path.write_bytes(path.read_bytes() * 2)
+    with pytest.raises(BadInputError, match="it is several files, one after the other"):
         content.read_slice(partition, whole)
     path.unlink()
     with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*No such file"):
@@ -177,7 +184,7 @@ def test_a_page_is_checked_where_it_has_a_checksum(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keys", [["b", "a"], ["b:desc", "a", "c"], ["c", "b", "a"]])
 def test_keys_may_be_all_columns_in_another_order(tmp_path: Path, keys: list[str]) -> None:
-    """Samples of them have the order of the keys."""
+    """Samples have the keys' order."""
     columns = {"a": [n % 7 for n in range(500)], "b": [f"{n % 11}" for n in range(500)]}
     table = pa.table(columns | ({"c": [float(n % 5) for n in range(500)]} if "c" in keys else {}))
     for name in ("0", "1"):
@@ -201,7 +208,7 @@ def test_times_of_96_bits_are_kept_or_refused(year: int, fits: bool, tmp_path: P
 
 
 def test_files_whose_columns_differ_are_united_by_name(tmp_path: Path) -> None:
-    """Also where the key is missing in one, and in another order or as a dictionary in a third."""
+    """Also where the key is missing in one, or in another order, or is a dictionary in a third."""
     texts = pa.array(["x", "y"]).dictionary_encode()
     tables = [pa.table({"k": [3, 1], "t": ["a", "b"]}), pa.table({"t": texts, "k": [2, 0]}), pa.table({"t": ["n"]})]
     for number, table in enumerate(tables):

@@ -1,4 +1,4 @@
-"""Where partitions of tables begin."""
+"""Partition boundaries of tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_frequent_key_has_pieces_of_its_own() -> None:
 @pytest.mark.parametrize("partitions", [1, 2, 3])
 @pytest.mark.parametrize("others", [0, 30])
 def test_a_frequent_key_is_divided_among_few_partitions(partitions: int, others: int) -> None:
-    """It may be wanted as a boundary only once."""
+    """It may be chosen as a boundary only once."""
     values = [5] * 100 + list(range(100, 100 + others))
     splitting = split_tables([sampled(values)], KEYS, partitions=partitions, unique=False)
     _, edges = splitting.order(pa.table({"0": pa.array(values, pa.int64())}), KEYS)

@@ -16,7 +16,7 @@ MANY = [b"%06d" % number for number in range(10_000)]
 
 
 def sizes(lines: list[bytes], text: TextFormat, *, partitions: int) -> list[int]:
-    """Return the bytes of each partition of lines that are split by a tenth of them."""
+    """Return the bytes of each partition of lines split by a sample of a tenth of them."""
     splitting = split_text(random.Random(1).sample(lines, len(lines) // 10), partitions=partitions, text=text)
     _, offsets = Text(text).group(np.frombuffer(b"\n".join(lines) + b"\n", np.uint8), splitting, 1)
     assert len(offsets) == splitting.partitions + 1
@@ -51,7 +51,7 @@ def test_without_lines_there_is_one_partition() -> None:
 @pytest.mark.parametrize("partitions", [2, 3, 4])
 @pytest.mark.parametrize("count", [5_000, 12_000, 200_000])
 def test_a_frequent_line_is_divided_among_few_partitions(partitions: int, count: int) -> None:
-    """It may be wanted as a boundary only once."""
+    """It may be chosen as a boundary only once."""
     parts = sizes([b"000000", *MANY, *[b"004999"] * count], TextFormat(), partitions=partitions)
     assert max(parts) < 1.6 * sum(parts) / partitions
 

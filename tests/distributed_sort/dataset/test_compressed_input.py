@@ -1,4 +1,4 @@
-"""Decompressing input on a node: once for each file, whole or not at all, and never another text than before."""
+"""Decompressing input on a node: once for each file, whole or not at all, and always the same text."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import zstandard
 
 from planner.distributed_sort import staging
 from planner.distributed_sort.dataset.compressed_input import (
-    PlainTexts,
+    DecompressedTexts,
     decompress,
     decompress_or_error,
-    has_plain_copy,
+    has_decompressed_copy,
     size_in_name,
 )
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
@@ -40,12 +40,12 @@ def compressed(path: Path, content: bytes, form: str = "gz") -> Partition:
 def test_a_file_of_several_members_becomes_text_on_a_scratch_disk(this_node: Path, form: str) -> None:
     pack = {"gz": gzip.compress, "zst": zstandard.compress}[form]
     source = compressed(this_node / "in", pack(TEXT[:1000]) + pack(TEXT[1000:]), form)
-    assert not has_plain_copy(source) and nodes_with(source) == [""]
+    assert not has_decompressed_copy(source) and nodes_with(source) == [""]
     done = decompress(source, FILES, 1, LINES)
     partition = done.partition
     assert done.read_bytes == (this_node / "in").stat().st_size
     assert (partition.records, partition.is_estimated) == (len(TEXT) - 4, False)
-    assert has_plain_copy(partition) and nodes_with(partition) == ["node-1"]
+    assert has_decompressed_copy(partition) and nodes_with(partition) == ["node-1"]
     assert copy_here(partition).uri.startswith(str(this_node / "disk2"))
     layout = Layout.of_text(TextFormat())
     assert read_records(partition, layout, first=4, records=8).tobytes() == b"1,x\n1,x\n"
@@ -97,28 +97,28 @@ def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> 
 def test_objects_are_staged_as_text(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT))
     monkeypatch.setattr(staging.object_store, "size_of", lambda uri: Path(uri).stat().st_size)
-    staged = staging.fetch_whole(source, Layout.of_text(TextFormat()), JobFiles(job="input", output="input"), 3)
+    staged = staging.fetch_object(source, Layout.of_text(TextFormat()), JobFiles(job="input", output="input"), 3)
     assert Path(staged.partition.uri).read_bytes() == TEXT
     assert staged.bytes == (this_node / "in").stat().st_size and staged.requests == 1
     assert staged.partition.copies[1:] == source.copies
 
 
-def texts_in(folder: Path) -> PlainTexts:
-    return PlainTexts([folder / "disk0", folder / "disk1"], 2)
+def texts_in(folder: Path) -> DecompressedTexts:
+    return DecompressedTexts([folder / "disk0", folder / "disk1"], 2)
 
 
-def written(texts: PlainTexts) -> Path:
+def written(texts: DecompressedTexts) -> Path:
     return texts.write([np.full(3000, 65, np.uint8), np.full(2, 66, np.uint8)])
 
 
 def test_a_text_is_found_again_by_its_number_and_length(tmp_path: Path) -> None:
     texts = texts_in(tmp_path)
-    assert texts.find_whole() is None
+    assert texts.find_complete() is None
     path = written(texts)
     assert path.parent.name == "disk0" and path.read_bytes() == b"A" * 3000 + b"BB"
     assert size_in_name(path) == 3002
-    assert texts.find_whole() == texts.find_whole(is_read_through=True) == path
-    assert PlainTexts([path.parent], 3).find_whole() is None
+    assert texts.find_complete() == texts.find_complete(is_read_through=True) == path
+    assert DecompressedTexts([path.parent], 3).find_complete() is None
 
 
 def cut(path: Path) -> None:
@@ -135,10 +135,10 @@ def test_what_is_not_whole_is_not_used_again(tmp_path: Path, fault: Callable[[Pa
     texts = texts_in(tmp_path)
     bad = written(texts)
     fault(bad)
-    assert texts.find_whole() is None
+    assert texts.find_complete() is None
     again = written(texts)
     assert again.name != bad.name, "tasks may still read the old one"
-    assert texts.find_whole(is_read_through=True) == again
+    assert texts.find_complete(is_read_through=True) == again
     assert (again.parent.name == "disk1") == bad.is_dir(), "what cannot be deleted makes its disk suspect"
 
 
@@ -153,6 +153,6 @@ def test_an_unreadable_text_of_the_right_length_is_found_by_reading_it(
 
     with monkeypatch.context() as patch:
         patch.setattr("planner.distributed_sort.dataset.compressed_input.read_exactly", fail)
-        assert texts.find_whole() == path
-        assert texts.find_whole(is_read_through=True) is None
+        assert texts.find_complete() == path
+        assert texts.find_complete(is_read_through=True) is None
     assert not path.exists()

@@ -1,4 +1,4 @@
-"""What is done with partitions is done from any copy that serves, and nothing that failed is passed over."""
+"""Work on partitions uses any copy that serves, and no failure is passed over."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.distributed_sort.dataset import copies
 from planner.distributed_sort.dataset.copies import Outcomes, retry_on_nodes, run_on_any, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.job.nodes import LOST
-from planner.distributed_sort.validate import drop_changed_copies, keep_sound_copies
+from planner.distributed_sort.validate import drop_changed_copies, keep_intact_copies
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.distributed_sort.inline_nodes import InlineNodes
@@ -21,7 +21,7 @@ Task = Callable[[str], str]
 
 
 class Machines:
-    """Nodes as far as trying copies needs them: a task is done when it is awaited; those of `lost` do nothing."""
+    """The part of `Nodes` needed to try copies: a task runs when awaited; tasks on `lost` nodes never run."""
 
     def __init__(self, names: Sequence[str], *, lost: Sequence[str] = ()) -> None:
         self.names = list(names)
@@ -121,22 +121,22 @@ def summary(record: bytes) -> bytes:
 
 
 def test_the_sound_copies_of_all_partitions_make_the_output() -> None:
-    """Copy 0 lacks one partition, copy 1 the other: together they are whole, in order, and only they are left."""
+    """Copy 0 lacks one partition, copy 1 the other: together they are whole, in order, and nothing else is left."""
     low, high = b"a" * 100, b"b" * 100
     first, second = Outcomes(done={0: summary(low)}, failed={1: "bad"}), Outcomes(done={1: summary(high)})
-    dataset, whole = keep_sound_copies(two_copies(2), [first, second])
+    dataset, whole = keep_intact_copies(two_copies(2), [first, second])
     assert [[copy.node for copy in partition.copies] for partition in dataset.partitions] == [["node-0"], ["node-1"]]
     assert (whole.records, whole.sorted, whole.lost) == (2, True, 0)
 
 
 def test_a_partition_without_a_sound_copy_is_an_error() -> None:
     with pytest.raises(IoFailureError, match="1 of 2 partitions failed while the output was validated") as caught:
-        keep_sound_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
+        keep_intact_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
     assert caught.value.details == ("partition 1: torn",)
 
 
 def test_a_copy_that_is_not_what_was_written_counts_as_lost_where_the_other_is() -> None:
-    """Nothing is left out where both are other than they were: the output is then not what it should be."""
+    """Nothing is left out where both copies differ from the data written: the output is wrong."""
     low, high, other = (summary(letter * 100) for letter in (b"a", b"b", b"c"))
     sums = [f"{core.validate_records(letter * 100).checksum:x}" for letter in (b"a", b"b")]
     whole = two_copies(2)
@@ -148,12 +148,12 @@ def test_a_copy_that_is_not_what_was_written_counts_as_lost_where_the_other_is()
     assert first.done == {1: other} and "has the checksum" in first.failed[0]
     assert second.done == {0: low, 1: other} and not second.failed
     read = [Outcomes(done={0: low, 1: other}), Outcomes(done={0: low, 1: high})]
-    sound, _ = keep_sound_copies(dataset, drop_changed_copies(read, dataset))
-    assert [[copy.node for copy in part.copies] for part in sound.partitions] == [["node-0", "node-1"], ["node-1"]]
+    intact, _ = keep_intact_copies(dataset, drop_changed_copies(read, dataset))
+    assert [[copy.node for copy in part.copies] for part in intact.partitions] == [["node-0", "node-1"], ["node-1"]]
 
 
 def test_what_any_node_can_do_is_done_by_another_where_one_is_lost() -> None:
-    """A link that was cut while the place of the output was tried ended the whole run."""
+    """A link cut while the output's place was tried used to end the whole run."""
     nodes = Machines(["a", "b", "c"], lost=["a"])
     assert run_on_any(nodes, str, 7, doing="something was tried") == "c: 7"  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""A manifest is read back as it was written, and nothing else is taken for one."""
+"""A manifest is read back as it was written, and no other file is taken for one."""
 
 from __future__ import annotations
 

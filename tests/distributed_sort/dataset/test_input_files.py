@@ -1,4 +1,4 @@
-"""The files that a source names."""
+"""The files named by a source."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import obstore
 import pytest
 from obstore.store import MemoryStore
 
+from planner.config.user_files import require_no_table_log
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
 from planner.errors import BadInputError
@@ -26,6 +27,48 @@ def test_directories_are_read_without_what_others_leave_there(tmp_path: Path) ->
     (tmp_path / "none").mkdir()
     with pytest.raises(BadInputError, match="no files"):
         files_of(str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("log", "kind"),
+    [
+        ("_delta_log/00000000000000000000.json", "Delta"),
+        (".hoodie/hoodie.properties", "Hudi"),
+        ("metadata/v2.metadata.json", "Iceberg"),
+        ("metadata/00001-6f.gz.metadata.json", "Iceberg"),
+    ],
+)
+def test_a_table_whose_log_says_which_rows_count_is_refused(  # derekwisong/datui#237
+    tmp_path: Path, objects: MemoryStore, log: str, kind: str
+) -> None:
+    for name in (log, "data/1.parquet"):
+        (tmp_path / "lake" / "table" / name).parent.mkdir(parents=True)
+        (tmp_path / "lake" / "table" / name).write_bytes(b"12")
+        obstore.put(objects, f"lake/table/{name}", b"12")
+    for source in (tmp_path / "lake" / "table", tmp_path / "lake", "s3://bucket/lake"):
+        with pytest.raises(BadInputError, match=rf"lake.* is a table of {kind}") as caught:
+            files_of(str(source))
+        assert caught.value.details
+    assert list(files_of(str(tmp_path / "lake/table/data"))) == [str(tmp_path / "lake/table/data/1.parquet")]
+
+
+@pytest.mark.parametrize(
+    ("path", "table"),
+    [
+        ("_delta_log/0.json", r"\."),
+        ("lake/t/_delta_log/", "lake/t"),
+        ("s3://bucket/lake/t/metadata/v2.metadata.json", "s3://bucket/lake/t"),
+        ("lake/metadata/day/v2.metadata.json", None),
+        ("lake/my_delta_log/0.json", None),
+        ("lake/metadata/1.parquet", None),
+    ],
+)
+def test_logs_of_tables_are_known_by_their_place(path: str, table: str | None) -> None:
+    if table is None:
+        require_no_table_log(path)
+        return
+    with pytest.raises(BadInputError, match=f"^{table} is a table of"):
+        require_no_table_log(path)
 
 
 def test_manifests_are_told_by_their_beginning(tmp_path: Path) -> None:

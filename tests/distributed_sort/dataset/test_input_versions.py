@@ -1,4 +1,4 @@
-"""Input files that change while they are sorted are named."""
+"""Errors name input files that change while they are sorted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TEXT = Layout(record_size=1, text=TextFormat())
 
 
 def whole(path: Path) -> Partition:
-    """Return the partition of all that is in a file now."""
+    """Return the partition of a file's whole present content."""
     return Partition(records=path.stat().st_size, copies=(Copy(uri=str(path)),))
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_file_has_no_version(path: Path) -> None:
 
 
 def test_text_that_grew_between_its_listing_and_its_first_read_is_named(path: Path) -> None:
-    """Nobody saw it shorter: only the listing says so."""
+    """No node saw it shorter: only the listing shows it."""
     source = Dataset(partitions=(whole(path),), layout=TEXT)
     with path.open("ab") as file:
         file.write(b"more\n")

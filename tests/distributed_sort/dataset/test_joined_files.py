@@ -24,7 +24,7 @@ COLUMNS = CsvColumns(keys=("k:num",))
 
 
 def text_files(folder: Path, *, header: str = "", end: str = "\n") -> list[Path]:
-    """Write files of two rows, of which the last has no end."""
+    """Write files of two rows; the last has no line end."""
     folder.mkdir()
     paths = [folder / f"{number:04d}.csv" for number in range(COUNT)]
     for number, path in enumerate(paths):
@@ -33,7 +33,7 @@ def text_files(folder: Path, *, header: str = "", end: str = "\n") -> list[Path]
 
 
 def joined(dataset: Dataset) -> list[bytes]:
-    """Return what a node writes for each partition, which a manifest has kept."""
+    """Return a node's output for each partition, as kept in a manifest."""
     dataset = dataset_of(json.loads(dataset.to_json()))
     done = [decompress(part, FILES, number, dataset.layout) for number, part in enumerate(dataset.partitions)]
     for part, one in zip(dataset.partitions, done, strict=True):

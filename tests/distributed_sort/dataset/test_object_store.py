@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,7 +19,7 @@ from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
 from planner.distributed_sort.dataset.object_store import read_ranges
 from planner.distributed_sort.dataset.partition_reader import read_windows
-from planner.errors import IoFailureError
+from planner.errors import IoFailureError, PlannerError
 
 CONTENT = bytes(range(200))
 
@@ -57,7 +58,7 @@ def test_an_object_that_is_not_there_is_named() -> None:
 
 
 class CountingServer(ThreadingHTTPServer):
-    """Answers any request with that range of its object, and counts the bytes."""
+    """Answers any request with the requested range of its object, and counts the bytes."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(("127.0.0.1", 0), _Ranges)
@@ -111,10 +112,10 @@ def test_a_sample_takes_a_small_part_of_an_object(server: CountingServer, layout
 
 
 class _Busy(BaseHTTPRequestHandler):
-    """Refuses so many requests in a row, then takes any object in one request."""
+    """Refuses the first `left` requests, then takes any object in one request."""
 
     protocol_version = "HTTP/1.1"
-    left = 12
+    left = 99
     requests: ClassVar[list[str]] = []
 
     def do_PUT(self) -> None:
@@ -140,11 +141,11 @@ def test_a_store_that_is_busy_is_waited_for_and_no_parts_are_left(monkeypatch: p
             "AWS_ACCESS_KEY_ID": "t", "AWS_SECRET_ACCESS_KEY": "t", "AWS_REGION": "us-east-1",
         }.items():  # fmt: skip
             monkeypatch.setenv(name, value)
-        at_once = object_store.RETRIES["backoff"] | {"max_backoff": timedelta(milliseconds=100)}
+        at_once = {"init_backoff": timedelta(milliseconds=1), "max_backoff": timedelta(milliseconds=2), "base": 2}
         monkeypatch.setitem(object_store.RETRIES, "backoff", at_once)
         assert object_store.write_object("s3://busy-for-a-while/out", np.zeros(9_000_000, np.uint8)) == 9_000_000
         server.shutdown()
-    assert len(_Busy.requests) == 13 and not any("uploads" in path for path in _Busy.requests)
+    assert len(_Busy.requests) == 100 and not any("uploads" in path for path in _Busy.requests)
 
 
 def test_addresses_of_hadoop_are_known_by_this_programs_own_uri(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,7 @@ def test_addresses_of_hadoop_are_known_by_this_programs_own_uri(monkeypatch: pyt
         "s3://b/k": "s3://b/k",
         "/a/b@c": "/a/b@c",
     }
-    assert {address: object_store.own_uri(address) for address in known} == known
+    assert {address: object_store.planner_uri(address) for address in known} == known
 
 
 LISTING = b"""<?xml version="1.0"?><ListBucketResult><Name>b</Name><IsTruncated>false</IsTruncated><Contents>
@@ -166,7 +167,7 @@ NO_BUCKET = b"""<?xml version="1.0"?>
 
 
 class AnsweringServer(ThreadingHTTPServer):
-    """Answers any request so."""
+    """Answers any request with the given status and content."""
 
     def __init__(self, status: int, content: bytes) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
@@ -183,11 +184,11 @@ class _Answer(BaseHTTPRequestHandler):
         self.wfile.write(self.server.content)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -> AnsweringServer:
-    """Have the store of every bucket answer so."""
+    """Replace every bucket's store by a server with this answer."""
     server = AnsweringServer(status, content)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
@@ -197,7 +198,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, status: int, content: bytes) -> A
 
 
 def test_the_mark_of_a_folder_is_no_object_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Consoles mark a folder by an empty object, whose name ends with a slash."""
+    """Consoles mark a folder by an empty object whose name ends with a slash."""
     with answering(monkeypatch, 200, LISTING) as server:
         assert object_store.list_files("s3://b/out") == {}
         server.shutdown()
@@ -208,3 +209,10 @@ def test_the_store_says_why_in_its_own_words(monkeypatch: pytest.MonkeyPatch) ->
         with pytest.raises(IoFailureError, match="cannot list s3://b/in: NoSuchBucket: The specified bucket does not"):
             object_store.list_files("s3://b/in")
         server.shutdown()
+
+
+def test_a_package_that_is_absent_is_named_with_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_NODE_NAME", "my-laptop")
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(PlannerError, match=r"^reading an object store from my-laptop needs the package obstore"):
+        object_store.list_files("s3://bucket/in")

@@ -1,4 +1,4 @@
-"""Records are read from the nearest copy, or made again, and what cannot be read is named."""
+"""Records are read from the nearest copy, or made again, and errors name what cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decompressed text is lost with its node, or goes bad, while the input is read: only that is made again."""
+"""Decompressed text is lost with its node, or becomes bad, while the input is read: only that is made again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LAYOUT = Layout.of_text(TextFormat())
 
 
 class MortalNodes(InlineNodes):
-    """Nodes with directories of their own, of which the one that is `doomed` is lost."""
+    """Nodes with directories of their own; the `doomed` one is lost."""
 
     def __init__(self, names: Sequence[str], patch: pytest.MonkeyPatch, folder: Path) -> None:
         super().__init__(names, patch)
@@ -67,7 +67,7 @@ def readable_files(folder: Path, nodes: MortalNodes, events: list[dict[str, Any]
     source = Dataset(partitions=tuple(partitions), layout=LAYOUT)
     files = JobFiles(job="j", output="out")
     readable = ReadableInput(source, files=files, nodes=cast("Nodes", nodes), emit=events.append)
-    readable.make_plain()
+    readable.decompress()
     assert sorted(nodes.begun) == ["a", "a", "b", "b"]
     nodes.begun.clear()
     return readable

@@ -1,4 +1,4 @@
-"""Output in a folder: files appear whole, partitions alone are deleted, and what cannot be written is told by name."""
+"""Output in a folder: files appear whole, only partitions are deleted, and errors name what cannot be written."""
 
 from __future__ import annotations
 
@@ -81,18 +81,20 @@ def test_what_is_sent_to_a_folder_is_a_partition_that_all_nodes_reach(tmp_path: 
 
 def test_a_name_may_be_as_long_as_its_file_system_has_it(tmp_path: Path) -> None:
     target = tmp_path / f"{'x' * 250}.json"
-    assert shared_folder.put_if(str(target), b"1", seen=None)
-    seen = shared_folder.read_version(str(target))
-    assert seen is not None and shared_folder.put_if(str(target), b"2", seen=seen[1])
+    assert shared_folder.put_if(str(target), b"1", expected_version=None)
+    expected_version = shared_folder.read_version(str(target))
+    assert expected_version is not None and shared_folder.put_if(
+        str(target), b"2", expected_version=expected_version[1]
+    )
     assert target.read_bytes() == b"2" and list(tmp_path.iterdir()) == [target]
 
 
 def test_a_file_system_may_lock_no_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NFS locks only what is open for writing."""
+    """NFS locks only files open for writing."""
 
     def refuse(*_: object) -> None:
         raise OSError(errno.EBADF, "Bad file descriptor")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    assert shared_folder.put_if(str(tmp_path / "out.json"), b"1", seen=None)
-    assert not shared_folder.put_if(str(tmp_path / "out.json"), b"2", seen=None), "the link is the one step"
+    assert shared_folder.put_if(str(tmp_path / "out.json"), b"1", expected_version=None)
+    assert not shared_folder.put_if(str(tmp_path / "out.json"), b"2", expected_version=None), "the link is the one step"

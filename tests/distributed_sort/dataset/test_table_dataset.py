@@ -44,7 +44,7 @@ def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
 
 
 def test_folders_give_columns(tmp_path: Path) -> None:
-    """Those below the source alone, and none that the files have."""
+    """Only folders below the source do, and not for columns that the files have."""
     source, rows = tmp_path / "not=this" / "in", pa.table({"k": [1, 2], "own": [5, 6]})
     for day, hour, name in (("1", "07", "a%20b"), ("-12", "8", "c"), ("__HIVE_DEFAULT_PARTITION__", "9", "d")):
         path = source / f"day={day}" / f"hour={hour}" / f"name={name}" / "own=9" / "x.parquet"

@@ -111,7 +111,7 @@ def test_lines_are_no_manifest_of_csv(tmp_path: Path) -> None:
 
 @cache
 def text() -> bytes:
-    """Return what the files hold, made when a test asks for it: every process of the suite loads this file."""
+    """Return the files' content, made on first use: every process of the suite loads this file."""
     draw = random.Random(1).randrange
     return b"".join(b"%d,%d\n" % (draw(10**9), n) for n in range(200_000))
 
@@ -151,3 +151,10 @@ def test_a_damaged_beginning_is_named(tmp_path: Path, kept_bytes: int, after: by
     ):
         with pytest.raises(BadInputError, match=r"a\.gz: the gzip data (end early|are damaged)"):
             reading()
+
+
+def test_text_that_was_compressed_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(gzip.compress(b"b\na\n")))
+    with pytest.raises(BadInputError, match=r"a\.gz: its content was compressed twice"):
+        lines_of([str(path)], TextFormat())

@@ -1,4 +1,4 @@
-"""Which copies of the input are given up when a node cannot read one."""
+"""Copies of the input that are given up when a node cannot read one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from planner.distributed_sort.dataset.dataset import Copy, Partition, Recipe
 from planner.distributed_sort.dataset.partition_reader import InputDamagedError, InputUnreadableError
-from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_sound, unreadable_copy
+from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.errors import BadInputError, IoFailureError
 
 ON_A, ON_B = (Copy(uri=f"/{node}", node=node) for node in "ab")
@@ -63,10 +63,10 @@ def test_a_damaged_copy_is_given_up_wherever_the_others_are() -> None:
 def test_all_damaged_copies_are_named_when_none_is_sound() -> None:
     both = of(ON_A, ON_B)
     first, second = damaged_on("a", both), damaged_on("b", both)
-    require_sound(3, both, [first, first])
-    require_sound(4, both, [first, second])
+    require_intact_copy(3, both, [first, first])
+    require_intact_copy(4, both, [first, second])
     with pytest.raises(BadInputError, match="all copies of a file of the input are damaged") as caught:
-        require_sound(3, both, [first, second, second])
+        require_intact_copy(3, both, [first, second, second])
     assert caught.value.details == ("a: damaged", "b: damaged")
     with pytest.raises(BadInputError, match=r"^a: damaged$"):
-        require_sound(3, of(ON_A), [damaged_on("a", of(ON_A))])
+        require_intact_copy(3, of(ON_A), [damaged_on("a", of(ON_A))])

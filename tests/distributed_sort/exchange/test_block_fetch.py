@@ -1,4 +1,4 @@
-"""Blocks are fetched from real servers; what fails on the way is asked for again, and what nobody has is left out."""
+"""Blocks are fetched from real servers; a failed fetch is repeated, and a block that no node has is left out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SEGMENT: Final = np.random.default_rng(1).integers(0, 256, 300_000, np.uint8)
 
 @pytest.fixture
 def servers(this_node: Path) -> Iterator[list[BlockServer]]:
-    """Two, of one segment, s-0."""
+    """Two servers of one segment, s-0."""
     del this_node
     write_segment(FILES, "s-0", [SEGMENT], reserve_bytes=0)
     servers = [BlockServer(HOST, token=TOKEN, seed=seed) for seed in (1, 2)]
@@ -71,7 +71,7 @@ def test_parts_of_several_nodes_come_in_their_places(servers: list[BlockServer],
     parts = [part_of(sources[at % 2], offset=offset, size_bytes=size) for at, (offset, size) in enumerate(cuts)]
     came: list[Part] = []
     into = np.zeros(sum(part.size_bytes for part in parts), np.uint8)
-    pieces = BlockFetcher(TOKEN).fetch(FILES, parts, into, on_come=came.append)
+    pieces = BlockFetcher(TOKEN).fetch(FILES, parts, into, on_arrival=came.append)
     for piece, (offset, size) in zip(pieces, cuts, strict=True):
         assert piece is not None
         assert piece.tobytes() == SEGMENT[offset : offset + size].tobytes()
@@ -111,7 +111,7 @@ def answer(
     job: str = FILES.job,
     late_s: float = 0.0,
 ) -> bytes:
-    """Return what comes when `request` of a job was signed by a client for an address, and `sent` is asked for."""
+    """Return the answer where a client signed a job's `request` for an address and asks for `sent`."""
     with socket.create_connection(server.address) as connection:
         nonce = receive_exactly(connection, NONCE_BYTES)
         head = head_of(TOKEN, nonce, request, job=job, client=client, server=address)
@@ -136,7 +136,7 @@ def test_what_was_given_up_is_taken_back_by_the_next_sort(server: BlockServer) -
     fetcher, part = BlockFetcher(TOKEN), part_of(server.address, offset=0, size_bytes=10)
     fetcher.give_up([server.address])
     assert fetch(fetcher, part) == [None]
-    fetcher.take_back([server.address])
+    fetcher.resume_fetching([server.address])
     assert fetch(fetcher, part)[0] is not None
 
 
@@ -202,7 +202,7 @@ def test_a_server_that_begins_anew_has_the_same_address_and_is_asked_again(this_
 
 
 class Halting:
-    """A server that sends one part of two, and then nothing, or closes the connection, for so many connections."""
+    """A server that sends one part of two, then sends nothing, or closes the first `closes` connections."""
 
     def __init__(self, *, closes: int) -> None:
         self._socket = socket.create_server((HOST, 0))
@@ -241,13 +241,13 @@ def test_what_is_left_after_a_lost_connection_is_asked_for_again() -> None:
 
 @pytest.mark.parametrize("is_named", [True, False])
 def test_what_hangs_is_given_up(is_named: bool) -> None:
-    """Where the address is named, what is asked of it later is given up, too."""
+    """Once an address is named, later requests to it are given up, too."""
     halting, fetcher = Halting(closes=0), BlockFetcher(TOKEN)
     parts = [part_of(halting.address, offset=at, size_bytes=10) for at in range(2)]
     pieces: list[Bytes | None] = []
     came, into = threading.Event(), np.zeros(20, np.uint8)
     hanging = threading.Thread(
-        target=lambda: pieces.extend(fetcher.fetch(FILES, parts, into, on_come=lambda _: came.set()))
+        target=lambda: pieces.extend(fetcher.fetch(FILES, parts, into, on_arrival=lambda _: came.set()))
     )
     hanging.start()
     assert came.wait(60)
@@ -262,7 +262,7 @@ def test_what_hangs_is_given_up(is_named: bool) -> None:
 
 def test_nodes_of_which_nobody_is_left_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
-    with socket.socket() as deaf:  # holds its port, so that no other process listens there
+    with socket.socket() as deaf:  # holds its port, so no other process listens there
         deaf.bind((HOST, 0))
         address: Address = deaf.getsockname()
         assert fetch(BlockFetcher(TOKEN), part_of(address, offset=0, size_bytes=10)) == [None]

@@ -1,4 +1,4 @@
-"""Segments lie in a node's memory while it has room for them and for what others keep there, else on a disk."""
+"""Segments lie in a node's memory while it has room for them and for the data of other jobs, else on a disk."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_full_memory_leaves_nothing_of_a_segment_there(this_node: Path, monkey
 
 
 def test_a_disk_that_cannot_be_written_is_named(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "_has_room", lambda *_: False)
+    monkeypatch.setattr(segments, "_fits_on_disk", lambda *_: False)
     (this_node / "disk1" / FILES.segment_folders()[1].name).write_bytes(b"a file in the way")
     with pytest.raises(IoFailureError, match=r"node-1: cannot write .*/disk1/"):
         write_segment(FILES, "s-0", [letters("a", 10)], reserve_bytes=0)
@@ -100,18 +100,18 @@ def test_a_name_is_given_again_after_all_was_stored() -> None:
     names = SegmentNames()
     first, second = names.take("a"), names.take("a")
     assert first != second
-    names.give_back("a", first, is_stored=True)
+    names.release_segment("a", first, is_stored=True)
     assert names.take("b") not in (first, second), "of another node"
     assert names.take("a") == first
-    assert names.take_retired("a") == ()
+    assert names.pop_retired("a") == ()
 
 
 def test_what_was_lost_is_retired_once() -> None:
     names = SegmentNames()
     name = names.take("a")
-    names.give_back("a", name, is_stored=False)
+    names.release_segment("a", name, is_stored=False)
     assert names.take("a") != name
-    assert (names.take_retired("b"), names.take_retired("a"), names.take_retired("a")) == ((), (name,), ())
+    assert (names.pop_retired("b"), names.pop_retired("a"), names.pop_retired("a")) == ((), (name,), ())
 
 
 def test_orderers_do_not_share_names() -> None:
@@ -160,7 +160,7 @@ def test_the_next_job_frees_what_a_killed_one_left(this_node: Path) -> None:
 
 def test_what_a_job_that_goes_on_needs_is_kept(this_node: Path) -> None:
     killed = JobFiles(job="killed", output="out")
-    needed = [folder / "file" for folder in (*killed.run_folders(), *killed.plain_folders())]
+    needed = [folder / "file" for folder in (*killed.run_folders(), *killed.decompressed_folders())]
     for path in needed:
         path.parent.mkdir()
         path.touch()

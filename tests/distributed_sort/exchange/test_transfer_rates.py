@@ -1,4 +1,4 @@
-"""A slow node is told from its partners, and from noise."""
+"""A slow node is distinguished from its partners, and from noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def begin(transfers: TransferRates, number: int, *, source: str, owner: str, siz
 
 
 def transfer(transfers: TransferRates, number: int, *, source: str, owner: str, seconds: float) -> None:
-    transfers.record_end((begin(transfers, number, source=source, owner=owner),), came={number}, at_s=10.0 + seconds)
+    transfers.record_end(
+        (begin(transfers, number, source=source, owner=owner),), arrived_blocks={number}, at_s=10.0 + seconds
+    )
 
 
 def transfers_of(rates: dict[str, float], *, rounds: int = ENOUGH_TRANSFERS) -> TransferRates:
@@ -101,7 +103,7 @@ def test_however_much_waits_for_a_slow_node_the_others_are_not_slow() -> None:
 def test_what_was_lost_is_no_longer_under_way() -> None:
     transfers = transfers_of(dict.fromkeys(NODES, 1000.0))
     for number in range(1000, 1030):
-        transfers.record_end((begin(transfers, number, source="node-3", owner="node-1"),), came=(), at_s=11.0)
+        transfers.record_end((begin(transfers, number, source="node-3", owner="node-1"),), arrived_blocks=(), at_s=11.0)
     assert not any(transfers.slow_nodes(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))
 
 
@@ -113,7 +115,7 @@ def test_empty_blocks_in_flight_say_nothing() -> None:
 
 
 def parcels_that_wait(transfers: TransferRates) -> None:
-    """Parcels under way, each of a block from the slow node and one from another node."""
+    """Parcels under way, each with a block from the slow node and one from another node."""
     others = [name for name in NODES if name != "node-3"]
     for number, (source, owner) in enumerate(5 * list(permutations(others, 2)), start=500):
         slices = [Slice(number=2 * number + place, partition=0, first=0, records=10) for place in range(2)]
@@ -151,7 +153,7 @@ def test_what_was_excused_counts_neither_when_it_ends() -> None:
     )
     transfers.record_start(waiting, at_s=10.0)
     transfers.excuse(lambda blocks: [block is waiting[0] for block in blocks], at_s=NOW_S)
-    transfers.record_end(waiting, came={1000}, at_s=10_000.0)
+    transfers.record_end(waiting, arrived_blocks={1000}, at_s=10_000.0)
     assert not any(transfers.slow_nodes(NODES, at_s=NOW_S) for _ in range(2 * CHECKS_IN_A_ROW))
 
 
@@ -164,7 +166,7 @@ def test_of_long_parcels_a_few_blocks_are_noted_and_in_time_those_of_all_sources
         slices = [Slice(number=number * 40 + at, partition=0, first=0, records=1) for at in range(len(sources))]
         parcel = tuple(Block(slice_, name, owner, 0, 1, 1000) for slice_, name in zip(slices, sources, strict=True))
         transfers.record_start(parcel, at_s=0.0)
-        came = {slice_.number for slice_ in slices}
-        transfers.record_end(parcel, came=came, at_s=10.0 if owner == "node-7" else 1.0)
+        arrived_blocks = {slice_.number for slice_ in slices}
+        transfers.record_end(parcel, arrived_blocks=arrived_blocks, at_s=10.0 if owner == "node-7" else 1.0)
     drops = [transfers.slow_nodes(names, at_s=0.0) for _ in range(CHECKS_IN_A_ROW)]
     assert [drop.node for drop in drops[-1]] == ["node-7"]

@@ -1,4 +1,4 @@
-"""What a job does about lost and slow nodes, and the times that it notes."""
+"""A job's reaction to lost and slow nodes, and the times that it records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SLOW = DroppedNode(node="b", metric="transfers", rate_per_s=1.0, limit_per_s=5.0
 
 
 class FakeNodes:
-    """Three nodes, of which `GONE` is lost when asked."""
+    """Three nodes; `GONE` is reported lost when asked."""
 
     def __init__(self, *, free_bytes: int = 10**9) -> None:
         self.lost = frozenset[str]()

@@ -1,4 +1,4 @@
-"""What is done and what is missing, after losses and after crashes."""
+"""Record of done and missing work, after losses and after crashes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_missing_ranges_are_maximal_and_of_one_owner(owner: list[str], stored: s
 def test_parts_tell_the_whole_what_they_stored(
     owner: list[str], stored: list[tuple[int, int, int]], own: set[int], told: int
 ) -> None:
-    """A part is told what is stored already, and tells twice what it stored since."""
+    """A part starts from what is already stored, and reports what it stored since in two steps."""
     alone, whole = Ledger(slices=20, owner=owner), Ledger(slices=20, owner=owner)
     slices = {True: own, False: set(range(20)) - own}
     parts = {which: Ledger(slices=20, owner=owner, own=numbers) for which, numbers in slices.items()}

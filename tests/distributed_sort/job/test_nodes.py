@@ -1,4 +1,4 @@
-"""The services of nodes as they begin; all else is tested on a cluster (the journeys)."""
+"""Start of the nodes' services; the rest is tested on a cluster (the journeys)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADDRESS = "10.0.0.1", 7
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, answers: list[Any], *, alive: set[str]) -> tuple[Any, int]:
-    """Return the address of a service that answers so, and how often it was asked again."""
+    """Return the address of a service that gives these answers, and how often it was asked again."""
     nodes, left, again = Nodes.__new__(Nodes), iter(answers), list[str]()
     remote = SimpleNamespace(remote=lambda: again.append("asked"))
     monkeypatch.setattr(nodes, "_ids", {"a": "id-of-a"}, raising=False)
@@ -37,7 +37,7 @@ def test_the_service_of_a_lost_node_is_not_asked_again(monkeypatch: pytest.Monke
 
 
 def ring(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], *, alive: str) -> None:
-    """Have nodes meet, each of which says why it does not reach the next; those in `alive` live some seconds later."""
+    """Have nodes meet, each answering why it does not reach the next; those in `alive` are alive some seconds later."""
     nodes = Nodes.__new__(Nodes)
     monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda _: None))
     for name, value in {
@@ -61,7 +61,7 @@ def test_a_port_that_is_blocked_is_named_and_what_to_open(monkeypatch: pytest.Mo
 
 
 def test_cpus_that_none_is_free_of_are_told_through_rays_client_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its tasks would wait for as long as the other jobs run."""
+    """Otherwise its tasks would wait until the other jobs end."""
     from ray.util.client import ray as client
 
     nodes, free = Nodes.__new__(Nodes), {"CPU": 1.0}

@@ -1,4 +1,4 @@
-"""Tasks under way land when they end, and at once when their node is lost, or one whose data they wait for."""
+"""Tasks under way land when they end, and at once when their node, or one whose data they wait for, is lost."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from planner.errors import IoFailureError
 
 
 class Silent:
-    """A Ray that has heard of no task's end yet."""
+    """A Ray that has not heard of any task's end yet."""
 
     def __init__(self) -> None:
         self.cancelled: list[tuple[str, bool]] = []
 
-    def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
-        assert under_way
-        return [], under_way
+    def wait(self, in_progress: list[str], **_: Any) -> tuple[list[str], list[str]]:
+        assert in_progress
+        return [], in_progress
 
     def cancel(self, reference: str, *, force: bool) -> None:
         self.cancelled.append((reference, force))
 
 
 class LostNodes:
-    """Those that are lost; `given_up` counts how often services were told to give all up."""
+    """The lost nodes; `given_up` counts how often services were ordered to give everything up."""
 
     lost = frozenset[str]()
     given_up = 0
 
-    def look_for_stuck(self, silence: Silence, busy: set[str]) -> None:
-        silence.look(busy, lambda _: None)
+    def report_silent_nodes(self, silence: Silence, busy: set[str]) -> None:
+        silence.check(busy, lambda _: None)
 
     def give_up(self) -> None:
         self.given_up += 1
@@ -87,10 +87,10 @@ def test_of_many_tasks_several_are_waited_for_at_once_and_all_that_ended_are_rep
             super().__init__()
             self.waited_for = list[int]()
 
-        def wait(self, under_way: list[str], *, num_returns: int, **_: Any) -> tuple[list[str], list[str]]:
+        def wait(self, in_progress: list[str], *, num_returns: int, **_: Any) -> tuple[list[str], list[str]]:
             self.waited_for.append(num_returns)
             ended = min(30, num_returns)
-            return under_way[:ended], under_way[ended:]
+            return in_progress[:ended], in_progress[ended:]
 
     class Done(LostNodes):
         def outcome(self, reference: int) -> int:
@@ -107,8 +107,8 @@ def test_of_many_tasks_several_are_waited_for_at_once_and_all_that_ended_are_rep
 
 def test_a_full_disk_is_handed_on_once_and_its_tasks_are_lost() -> None:
     class Ended(Silent):
-        def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
-            return under_way, []
+        def wait(self, in_progress: list[str], **_: Any) -> tuple[list[str], list[str]]:
+            return in_progress, []
 
     class Full(LostNodes):
         def outcome(self, _: str) -> Any:
@@ -134,15 +134,15 @@ def test_a_full_disk_is_handed_on_once_and_its_tasks_are_lost() -> None:
 
 def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterwards() -> None:
     class Ending(Silent):
-        """A Ray whose tasks end while it is waited for."""
+        """A Ray whose tasks end while the caller waits."""
 
         writing = frozenset({"one", "two"})
 
-        def wait(self, under_way: list[str], **limits: Any) -> tuple[list[str], list[str]]:
-            assert limits["num_returns"] == len(under_way)
+        def wait(self, in_progress: list[str], **limits: Any) -> tuple[list[str], list[str]]:
+            assert limits["num_returns"] == len(in_progress)
             assert limits["timeout"] > 0
             self.writing = self.writing - {reference for reference, force in self.cancelled if force}
-            return under_way, []
+            return in_progress, []
 
     ray = Ending()
     tasks = PendingTasks(ray, cast("Nodes", LostNodes()))
@@ -155,12 +155,12 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
 
 def test_what_may_be_uploading_has_time_to_end_by_itself() -> None:
     class Uploading(Silent):
-        """A Ray whose tasks end while it is waited for, if they were not killed before."""
+        """A Ray whose tasks end while the caller waits, unless they were killed before."""
 
-        def wait(self, under_way: list[str], **_: Any) -> tuple[list[str], list[str]]:
+        def wait(self, in_progress: list[str], **_: Any) -> tuple[list[str], list[str]]:
             assert not self.cancelled or self.ended
             self.ended = True
-            return under_way, []
+            return in_progress, []
 
         ended = False
 

@@ -1,4 +1,4 @@
-"""A node that is silent is named within ten seconds, and one that does nothing is told apart from a slow one."""
+"""A silent node is named within ten seconds, and an idle one is distinguished from a slow one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Clock:
 
 
 def watched(*, every_s: float, until_s: float, ends: dict[str, float], took_s: float = 1.0) -> tuple[list[Any], str]:
-    """Return what was said, and who was stuck: tasks of each node in `ends` end every second until then."""
-    clock, said = Clock(), list[Any]()
+    """Return the reports and the stuck node: tasks of each node in `ends` end every second until that time."""
+    clock, events = Clock(), list[Any]()
     silence = Silence(clock)
     for node in ends:
         silence.begin(node)
@@ -27,20 +27,20 @@ def watched(*, every_s: float, until_s: float, ends: dict[str, float], took_s: f
         for node, end_s in ends.items():
             if clock.s <= end_s:
                 silence.hear(node, took_s=took_s)
-        if stuck := silence.look(ends, said.append):
-            return said, stuck
-    return said, ""
+        if stuck := silence.check(ends, events.append):
+            return events, stuck
+    return events, ""
 
 
 def test_who_is_silent_is_named_again_and_again() -> None:
-    said, stuck = watched(every_s=0.5, until_s=35, ends={"a": 100, "b": 2})
-    assert said == [{"event": "waiting", "nodes": ["b"], "since_s": at, "reason": ""} for at in (8, 16, 24, 32)]
+    events, stuck = watched(every_s=0.5, until_s=35, ends={"a": 100, "b": 2})
+    assert events == [{"event": "waiting", "nodes": ["b"], "since_s": at, "reason": ""} for at in (8, 16, 24, 32)]
     assert stuck == ""
 
 
 def test_who_holds_up_the_others_is_stuck() -> None:
-    said, stuck = watched(every_s=0.5, until_s=1000, ends={"a": 1000, "b": 2})
-    assert (stuck, len(said)) == ("b", 7)
+    events, stuck = watched(every_s=0.5, until_s=1000, ends={"a": 1000, "b": 2})
+    assert (stuck, len(events)) == ("b", 7)
 
 
 def test_of_several_the_one_that_was_silent_first_is_stuck() -> None:
@@ -53,27 +53,27 @@ def test_long_tasks_get_their_time() -> None:
 
 
 def test_while_no_task_has_ended_the_largest_one_says_how_long_it_may_take() -> None:
-    clock, said = Clock(), list[Any]()
+    clock, events = Clock(), list[Any]()
     silence = Silence(clock, limit_s=patience_s(1e9))
     silence.begin("a")
-    stuck_at_s = next(at for at in range(1000) if silence.look(("a",), said.append) or setattr(clock, "s", at))
+    stuck_at_s = next(at for at in range(1000) if silence.check(("a",), events.append) or setattr(clock, "s", at))
     assert 250 <= stuck_at_s <= 270
-    assert said[0]["nodes"] == ["a"]
+    assert events[0]["nodes"] == ["a"]
 
 
 def test_a_node_without_tasks_is_not_waited_for() -> None:
-    clock, said = Clock(), list[Any]()
+    clock, events = Clock(), list[Any]()
     silence = Silence(clock)
     silence.begin("a")
     clock.s = 50
-    assert silence.look((), said.append) == "" and said == []
+    assert silence.check((), events.append) == "" and events == []
     silence.begin("a")
     clock.s = 55
-    assert silence.look(("a",), said.append) == "" and said == []
+    assert silence.check(("a",), events.append) == "" and events == []
 
 
 class Services:
-    """A Ray, and services of nodes by name; those that are `stopped` never answer, those that are `gone` fail."""
+    """A Ray, and services of nodes by name; `stopped` ones never answer, `gone` ones fail."""
 
     exceptions = SimpleNamespace(RayError=ZeroDivisionError)
 
@@ -100,22 +100,22 @@ class Services:
 
 
 def pulses_after(services: Services, *, seconds: float) -> tuple[Pulses, list[Any], list[str]]:
-    """Return the pulses, what was said, and who has stopped at the end."""
-    clock, said, stopped = Clock(), list[Any](), list[str]()
+    """Return the pulses, the reports, and the nodes that have stopped at the end."""
+    clock, events, stopped = Clock(), list[Any](), list[str]()
     pulses = Pulses(services, clock)
     while clock.s < seconds:
         clock.s += 0.5
-        stopped = pulses.look(services.by_name, said.append)
-    return pulses, said, stopped
+        stopped = pulses.check(services.by_name, events.append)
+    return pulses, events, stopped
 
 
 def test_a_stopped_service_is_named_and_its_node_lost() -> None:
     services = Services({"a": Pulse(), "b": Pulse(awaits="the store")})
     services.stopped = {"b"}
-    _, said, stopped = pulses_after(services, seconds=20)
+    _, events, stopped = pulses_after(services, seconds=20)
     assert stopped == []
-    assert {(*event["nodes"], event["reason"]) for event in said} == {("b", "no process there answers")}
-    assert said[0]["since_s"] <= 6
+    assert {(*event["nodes"], event["reason"]) for event in events} == {("b", "no process there answers")}
+    assert events[0]["since_s"] <= 6
     assert pulses_after(services, seconds=40)[2] == ["b"]
     assert services.asked.count("b") == 2, "once by each of these clocks"
 
@@ -123,11 +123,13 @@ def test_a_stopped_service_is_named_and_its_node_lost() -> None:
 def test_a_service_that_restarts_has_not_stopped() -> None:
     services = Services({"a": Pulse(), "b": Pulse(idle_s=5)})
     services.gone = {"b"}
-    pulses, said, stopped = pulses_after(services, seconds=100)
-    assert (said, stopped, pulses.of("b")) == ([], [], Pulse())
+    pulses, events, stopped = pulses_after(services, seconds=100)
+    assert (events, stopped, pulses.of("b")) == ([], [], Pulse())
 
 
 def test_what_tasks_wait_for_is_said_every_ten_seconds() -> None:
-    _, said, stopped = pulses_after(Services({"a": Pulse(awaits="the store", awaits_s=12.4), "b": Pulse()}), seconds=30)
+    _, events, stopped = pulses_after(
+        Services({"a": Pulse(awaits="the store", awaits_s=12.4), "b": Pulse()}), seconds=30
+    )
     expected = {"event": "waiting", "nodes": ["a"], "since_s": 12, "reason": "the store"}
-    assert (said, stopped) == ([expected] * 4, [])
+    assert (events, stopped) == ([expected] * 4, [])

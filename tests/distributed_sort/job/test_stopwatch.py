@@ -1,4 +1,4 @@
-"""A stopwatch notes the seconds of each step that ends."""
+"""A stopwatch records the seconds of each step that ends."""
 
 from __future__ import annotations
 

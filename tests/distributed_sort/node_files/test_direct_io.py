@@ -1,4 +1,4 @@
-"""Whatever is written past the page cache is read back, at any offset and size."""
+"""Data written past the page cache is read back, at any offset and size."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.distributed_sort.node_files import direct_io
 
 LARGE = 9_000_001
-"""More than two buffers, and no whole number of blocks."""
+"""More than two buffers, and not a whole number of blocks."""
 
 
 def write(path: Path, sizes: list[int]) -> bytes:

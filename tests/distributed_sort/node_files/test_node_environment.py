@@ -1,4 +1,4 @@
-"""What a process knows of its node comes from its environment."""
+"""A process reads the facts of its node from its environment."""
 
 from __future__ import annotations
 

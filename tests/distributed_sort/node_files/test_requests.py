@@ -1,4 +1,4 @@
-"""What the processes of a node wait for is known to its service."""
+"""A node's service knows the pending requests of the node's processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.distributed_sort.node_files import requests
-from planner.distributed_sort.node_files.requests import longest_request, request_under_way
+from planner.distributed_sort.node_files.requests import longest_request, track_request
 
 
 def note_in(node: Path) -> Path:
@@ -19,7 +19,7 @@ def note_in(node: Path) -> Path:
 
 
 def test_the_request_that_waits_longest_is_said_until_it_is_answered(this_node: Path) -> None:
-    with request_under_way("read s3://b/x"):
+    with track_request("read s3://b/x"):
         assert longest_request() == ("", 0.0), "it may be answered any moment"
         note = note_in(this_node)
         os.utime(note, (note.stat().st_atime, note.stat().st_mtime - 20))
@@ -33,7 +33,7 @@ def test_what_a_killed_process_waited_for_counts_no_more(this_node: Path, monkey
     monkeypatch.setattr(requests, "_WORTH_SAYING_S", 0.0)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
-    with request_under_way("mine"):
+    with track_request("mine"):
         note = note_in(this_node)
         left = note.with_name(f"{ended.pid}-1")
         left.write_text("read s3://b/y")
@@ -44,5 +44,5 @@ def test_what_a_killed_process_waited_for_counts_no_more(this_node: Path, monkey
 
 def test_a_node_without_room_for_notes_works_on(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_NODE_MEMORY", str(this_node / "gone"))
-    with request_under_way("read"):
+    with track_request("read"):
         assert longest_request() == ("", 0.0)

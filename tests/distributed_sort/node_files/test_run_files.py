@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.node_files.blocks import Block
-from planner.distributed_sort.node_files.run_files import partial_files, pieces_of, run_files, write_run, write_whole
+from planner.distributed_sort.node_files.run_files import (
+    partial_files,
+    pieces_of,
+    run_files,
+    write_atomically,
+    write_run,
+)
 from planner.errors import IoFailureError
 
 RECORD_BYTES = 2
@@ -87,7 +93,7 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(IoFailureError, match=r"cannot write .*out: No space left"):
-        write_whole(tmp_path / "out", arrays(), durable=False)
+        write_atomically(tmp_path / "out", arrays(), durable=False)
     assert not list(tmp_path.iterdir())
     (tmp_path / ".x.partial").touch()
     assert list(partial_files([tmp_path])) == [tmp_path / ".x.partial"]

@@ -1,4 +1,4 @@
-"""Input that cannot be read is read again, from the next copy, before it ends a sort."""
+"""Unreadable input is read again, from the next copy, before it ends a sort."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A map task groups its slice, stores its own node's block, and writes the others to a segment.
 
-A line or a cell that needs more memory than there is for a partition is named where it is read.
+Errors name a line or cell that needs more memory than a partition has, where it is read.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def order_for(
 
 
 def block(mapped: Mapped, first: int, *, partitions: int) -> tuple[list[int], bytes]:
-    """Return a block of the segment: how many records there are for each partition, and these."""
+    """Return the block of the segment: the number of records in each partition, and the records."""
     with os.fdopen(open_segment(FILES, "s-0"), "rb") as segment:
         segment.seek(mapped.offsets[first])
         content = np.frombuffer(segment.read(head_bytes(partitions) + mapped.sizes[first]), np.uint8)
     parsed = Block.parse(content, partitions=partitions)
-    assert parsed.is_sound
+    assert parsed.is_intact
     return parsed.counts.tolist(), parsed.records.tobytes()
 
 
@@ -90,7 +90,7 @@ def test_a_lost_partition_is_made_again_from_its_recipe(partition: Partition) ->
 
 
 def test_a_repeated_task_stores_what_its_new_node_owns(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Node-1 is lost, and Ray happens to repeat its task on node-2."""
+    """Node-1 is lost, and Ray repeats its task on node-2."""
     splitting, order = splitting_of(partition), order_for(partition)
     first = map_slice(order, splitting)
     assert (list(first.stored), list(first.offsets)) == ([0], [2])

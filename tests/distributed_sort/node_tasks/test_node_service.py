@@ -1,4 +1,4 @@
-"""The service of a node stores what it fetches from others, and says what has come meanwhile."""
+"""The service of a node stores the blocks it fetches from others, and reports those that have come meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.requests import request_under_way
+from planner.distributed_sort.node_files.requests import track_request
 from planner.distributed_sort.node_files.run_files import run_files
 from planner.distributed_sort.node_tasks.node_service import NodeService
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
@@ -31,7 +31,7 @@ SIZE_BYTES: Final = BLOCK.head.nbytes + RECORDS.nbytes
 
 @pytest.fixture
 def services(this_node: Path) -> Iterator[list[NodeService]]:
-    """Two services, whose node is the same: s-0 has a block of three partitions behind ten other bytes."""
+    """Two services of the same node: s-0 has a block of three partitions behind ten other bytes."""
     del this_node
     write_segment(FILES, "s-0", [np.zeros(10, np.uint8), BLOCK.head, RECORDS], reserve_bytes=0)
     both = [NodeService("127.0.0.1", token=b"t", seed=seed) for seed in (3, 4)]
@@ -55,7 +55,7 @@ def part_from(service: NodeService, number: int, *, segment: str = "s-0") -> Par
 
 
 def test_its_pulse_says_what_the_tasks_of_its_node_wait_for(services: list[NodeService], this_node: Path) -> None:
-    with request_under_way("the store has yet to let it write s3://b/x"):
+    with track_request("the store has yet to let it write s3://b/x"):
         (note,) = (this_node / "memory").rglob(f"{os.getpid()}-*")
         os.utime(note, (0, time.time() - 20))
         pulse = services[0].pulse()
@@ -105,7 +105,7 @@ def test_a_partition_is_copied_as_it_is(services: list[NodeService]) -> None:
 
 
 def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService]) -> None:
-    """The second source is gone, and asked for a while before it is given up."""
+    """The second source is lost; its service is asked for a while before it is given up."""
     slow = Part(8, ("127.0.0.1", 1), "s-0", offset=0, size_bytes=10, partitions=0)
     stored: list[tuple[int, ...]] = []
     storing = threading.Thread(

@@ -1,4 +1,4 @@
-"""What runs on the nodes, called here: slices are grouped, stored, gathered, sorted, and errors name node and file."""
+"""Tasks of the nodes, called here: slices are grouped, stored, gathered, sorted, and errors name node and file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def splitting_of(partition: Partition) -> Splitting:
 
 
 def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> int:
-    """Store every slice, in part by the map task, and return how many there are."""
+    """Store every slice, in part by the map task, and return the number of slices."""
     slices = 0
     for number, first in enumerate(range(0, partition.records, slice_records)):
         taken = Slice(number=number, partition=0, first=first, records=min(slice_records, partition.records - first))
@@ -160,7 +160,7 @@ def test_what_is_to_be_copied_waits_in_a_segment(partition: Partition) -> None:
 
 
 def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> None:
-    """Output on the disks that are for data, intermediate files on those set apart for them; all are removed."""
+    """Output is on the data disks, intermediate files on the disks set apart for them; all are removed."""
     count = shuffle(partition, splitting_of(partition))
     runs = [run.path for run in run_files(FILES.run_folders())]
     assert len(runs) == 10, "five slices, two runs of each"
@@ -172,7 +172,7 @@ def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> Non
 
 
 def test_a_bit_that_flips_on_the_disk_is_no_record(partition: Partition) -> None:
-    """The file goes, so that what was in it is made again."""
+    """The file is deleted, so that its records are made again."""
     count = shuffle(partition, splitting_of(partition))
     path = run_files(FILES.run_folders())[0].path
     content, status = bytearray(path.read_bytes()), path.stat()
@@ -203,7 +203,7 @@ def test_a_full_disk_leaves_nothing_half_written(this_node: Path, partition: Par
     node_tasks.store(FILES, 0, {0: block})
     (path,) = (run.path for run in run_files(FILES.run_folders()))
     path.unlink()
-    path.mkdir()  # a write that cannot succeed
+    path.mkdir()  # a write that must fail
     with pytest.raises(IoFailureError, match=rf"node-1: cannot write {path}"):
         node_tasks.store(FILES, 0, {0: block})
     assert list(path.parent.iterdir()) == [path]

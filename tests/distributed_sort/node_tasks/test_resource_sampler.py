@@ -1,4 +1,4 @@
-"""What a node is seen to do."""
+"""Sampled activity of a node."""
 
 from __future__ import annotations
 

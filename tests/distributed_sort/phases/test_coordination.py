@@ -1,4 +1,4 @@
-"""Coordinators do together what the driver would do alone, whichever of them, or of the nodes, is lost meanwhile."""
+"""Coordinators together do the driver's work, whichever of them, or of the nodes, is lost meanwhile."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ RECORDS, SLICE_RECORDS, PARTITIONS_EACH = 40_000, 10_000, 3
 
 
 class InstantRay:
-    """Tasks and reports are there at once, or, where it is stuck, never."""
+    """Tasks and reports end at once or, where it is stuck, never."""
 
     def __init__(self, chance: random.Random | None = None) -> None:
         self.cancelled = 0
         self.is_stuck = False
         self._chance = chance
-        """Draws how many have ended, and which; without it all have."""
+        """Draws the number and choice of ended tasks; without it all have ended."""
 
     def cancel(self, _: Any, *, force: bool) -> None:
         self.cancelled += force
@@ -69,7 +69,7 @@ class Reference:
 
 
 class Actor:
-    """A coordinator on a node; it ends with its node, and now and then by itself."""
+    """A coordinator on a node; it ends with its node, and now and then on its own."""
 
     def __init__(self, nodes: InstantNodes, node: str, coordinator: Coordinator) -> None:
         self._nodes, self._node, self.coordinator = nodes, node, coordinator
@@ -90,8 +90,9 @@ class Actor:
 
 
 class InstantNodes:
-    """Nodes whose tasks do nothing and say they did; `doomed` ones are lost after so many reports of coordinators, or
-    tasks that the driver ordered. The input on `unreadable` ones cannot be read. A sort `is_whole` must allow.
+    """Nodes whose tasks do nothing and report success. `doomed` ones are lost after a number of reports of
+    coordinators, or tasks ordered by the driver. The input on `unreadable` ones cannot be read. `is_whole` must allow
+    each sort.
     """
 
     is_whole: Callable[[int], bool] = staticmethod(lambda _: True)
@@ -117,9 +118,9 @@ class InstantNodes:
         self.lost = self.excluded = self.stuck = frozenset[str]()
         self.tasks = self.reports = 0
         self.copies_fail_until = 0.0
-        """So many tasks are ordered before copies arrive."""
+        """Number of tasks ordered before copies arrive."""
         self.order: list[str] = []
-        """The names of tasks, as they were begun."""
+        """The names of tasks, in the order of their start."""
 
     @property
     def names(self) -> list[str]:
@@ -143,8 +144,8 @@ class InstantNodes:
     def have_arrived(self, blocks: list[Any]) -> list[bool]:
         return [True for _ in blocks]
 
-    def look_for_stuck(self, *_: Any) -> None:
-        """All of them do something."""
+    def report_silent_nodes(self, *_: Any) -> None:
+        """All of them are busy."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:
         gone = frozenset(self.doomed) - self.lost
@@ -257,7 +258,7 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1, nodes_per_coor
 def test_everything_is_done_in_the_end(
     tmp_path: Path, node_count: int, doomed: dict[int, int], ended: set[int], copies: int, unreadable: set[int]
 ) -> None:
-    """Also what nodes cannot read, which is made again."""
+    """Also input that nodes cannot read, which is made again."""
     names = [f"node-{number}" for number in range(node_count)]
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
     bad = frozenset(names[number] for number in unreadable if number < node_count)
@@ -304,8 +305,8 @@ def test_the_driver_alone_does_everything_in_the_end(
 
 
 def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) -> None:
-    """A node is lost when all is sorted but for two partitions. One was its own, so slices are grouped again. Copies
-    that were on it are made meanwhile, and the other partition is sorted.
+    """A node is lost when all is sorted but two partitions. One was its own, so slices are grouped again. Copies that
+    were on it are made meanwhile, and the other partition is sorted.
     """
     names = ["a", "b", "c", "d"]
     nodes = InstantNodes(names, doomed_after={}, ended_after=set(), chance=random.Random(1))
@@ -332,7 +333,7 @@ def test_copies_that_fail_for_a_while_are_tried_again_after_pauses(tmp_path: Pat
 
 
 def test_a_sort_that_gets_no_further_ends_with_an_error(tmp_path: Path) -> None:
-    """A node answers, but its service does not begin anew."""
+    """A node answers, but its service does not start again."""
     nodes, pauses = InstantNodes(["a", "b"], doomed_after={}, ended_after=set()), list[float]()
     nodes.copies_fail_until = math.inf
     with pytest.raises(IoFailureError, match="no further in 20 tries although no node was lost"):

@@ -1,4 +1,4 @@
-"""What links carry is measured between all nodes at a time, and unknown where one is lost."""
+"""The rates of links are measured between all nodes at a time, and unknown where one is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = JobFiles(job="j", output="out")
 
 
 class FakeNodes:
-    """Every node has a probe, but those that are `lost`; fetching takes as long as `seconds` says by node."""
+    """Every node has a probe, except the `lost` ones; a fetch takes each node's `seconds`."""
 
     def __init__(self, seconds: dict[str, Any], *, lost: str = "") -> None:
         self.names = list(seconds)
@@ -58,7 +58,7 @@ def test_without_a_link_or_all_nodes_the_rate_is_unknown() -> None:
 
 
 def shares(free_bytes: dict[str, int], **options: Any) -> dict[str, float]:
-    """Return the nodes' shares of a sort of 1000 bytes, which has 1000 of intermediate files besides its output."""
+    """Return the nodes' shares of a sort of 1000 bytes with 1000 of intermediate files besides its output."""
     nodes = SimpleNamespace(
         names=list(free_bytes), facts={name: SimpleNamespace(free_bytes=free) for name, free in free_bytes.items()}
     )

@@ -1,4 +1,4 @@
-"""Copies go where least is under way, and all partitions end with as many as they shall have."""
+"""Copies go to the node with fewest under way, and all partitions end with the required number of copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CONCURRENCY = Concurrency.of([1.0])
 
 
 class FakeNodes:
-    """A nodes that does nothing, but says it did; `under_way` counts sorts and copies by node, `most` is their most."""
+    """A `Nodes` that does nothing but reports success; `in_progress` counts sorts and copies by node, `most` most."""
 
     def __init__(self, names: list[str], chance: random.Random) -> None:
         self.names = names
@@ -37,15 +37,15 @@ class FakeNodes:
         self.copied: Counter[str] = Counter()
         self.most: Counter[str] = Counter()
         self.most_behind = 0
-        self._under_way: Counter[str] = Counter()
-        self._waiting: set[str] = set()  # segments that are not fetched yet
+        self._in_progress: Counter[str] = Counter()
+        self._waiting: set[str] = set()  # segments not fetched yet
         self._chance = chance
 
     def threads(self, _: str) -> int:
         return 1
 
-    def look_for_stuck(self, *_: Any) -> None:
-        """All of them do something."""
+    def report_silent_nodes(self, *_: Any) -> None:
+        """All of them are busy."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:
         return frozenset()
@@ -65,19 +65,19 @@ class FakeNodes:
         return self._begin(method, node, order)
 
     def _begin(self, name: str, node: str, order: SortOrder) -> tuple[str, str, int]:
-        self._under_way[f"{name} {node}"] += 1
-        self.most[name] = max(self.most[name], self._under_way[f"{name} {node}"])
+        self._in_progress[f"{name} {node}"] += 1
+        self.most[name] = max(self.most[name], self._in_progress[f"{name} {node}"])
         return name, node, order.number
 
     def _note(self, node: str, *, source: str) -> None:
-        """Note a copy, and how many more are under way to its node than to that with least."""
+        """Record a copy, and how many more are under way to its node than to the one with fewest."""
         self.copied[node] += 1
-        to = {name: self._under_way[f"copy {name}"] for name in self.names if name != source}
+        to = {name: self._in_progress[f"copy {name}"] for name in self.names if name != source}
         self.most_behind = max(self.most_behind, to[node] - min(to.values()))
 
     def outcome(self, reference: tuple[str, str, int]) -> Any:
         name, node, number = reference
-        self._under_way[f"{name} {node}"] -= 1
+        self._in_progress[f"{name} {node}"] -= 1
         if name == node_tasks.offer_partition.__name__:
             return 1
         return Sorted(partition=written(number, node), read_bytes=0, written_bytes=0, summary=b"")
@@ -113,7 +113,7 @@ def job_of(nodes: FakeNodes, folder: Path, *, partitions: int, copies: int) -> J
 @given(node_count=st.integers(2, 6), share=st.integers(1, 12), lost=st.booleans(), seed=st.integers(0, 10**6))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
 def test_copies_go_where_least_is_under_way(tmp_path: Path, node_count: int, share: int, lost: bool, seed: int) -> None:
-    """Also those that are made anew after a loss, of partitions that have one copy left."""
+    """Also copies made again after a loss, of partitions that have one copy left."""
     nodes = FakeNodes([f"node-{number}" for number in range(node_count)], random.Random(seed))
     job = job_of(nodes, tmp_path, partitions=node_count * share, copies=2)
     if lost:
@@ -129,7 +129,7 @@ def test_copies_go_where_least_is_under_way(tmp_path: Path, node_count: int, sha
 
 
 class NodesWithoutService(FakeNodes):
-    """The service of one node begins anew all the time, while its tasks run."""
+    """The service of one node restarts all the time, while its tasks run."""
 
     def call(self, node: str, method: str, order: SortOrder, part: Part) -> Any:
         if node != self.names[-1]:
@@ -141,11 +141,11 @@ class NodesWithoutService(FakeNodes):
         return LOST if reference[0] == "lost" else super().outcome(reference)
 
     def ask_address(self, _: str) -> None:
-        """Nothing comes of it."""
+        """Return nothing."""
 
 
 def test_copies_go_elsewhere_while_a_service_begins_anew(tmp_path: Path) -> None:
-    """What was sorted is not sorted again."""
+    """Sorted partitions are not sorted again."""
     nodes = NodesWithoutService(["a", "b", "c"], random.Random(1))
     job = job_of(nodes, tmp_path, partitions=9, copies=2)
     assert Reduce(job).run()

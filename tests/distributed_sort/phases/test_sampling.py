@@ -1,4 +1,4 @@
-"""Splitters come from a sample that is read on the nodes, in spite of nodes that are lost meanwhile."""
+"""Splitters come from a sample read on the nodes, in spite of nodes that are lost meanwhile."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def short_lines(lines: list[bytes], *, unique: bool = False, most_bytes: float) 
 
 
 def test_text_of_short_lines_gets_more_partitions() -> None:
-    """Beside each line there is as much memory, however short it is."""
+    """Each line, however short, needs the same extra memory."""
     digits = [b"%d" % (number % 10) for number in range(8000)]
     long = [b"%d" % number * 20 for number in range(8000)]
     for lines, most_bytes in ((digits, 1.5), (digits + long, 0.4)):

@@ -1,4 +1,4 @@
-"""Whatever is lost on the way, and whenever, the shuffle goes on until every slice is stored with its owners."""
+"""Whatever is lost, and whenever, the shuffle continues until every slice is stored with its owners."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Sizing = Callable[[str, MapOrder], dict[int, int]]
 
 
 class Reference:
-    """Of a task that groups into a segment of the node `source`, or of one that stores, which has neither."""
+    """Reference of a task that groups into a segment of the node `source`, or of one that stores, which has neither."""
 
     def __init__(self, outcome: Callable[[], Any], *, source: str = "", segment: str = "") -> None:
         self.outcome = outcome
@@ -54,10 +54,10 @@ class Reference:
 
 
 class FakeNodes:
-    """A nodes that does nothing, but says it did; it loses one task in `losing`, and now and then a node.
+    """A `Nodes` that does nothing but reports success; it loses one task in `losing`, and now and then a node.
 
-    `most_held_bytes` is the most that was grouped on a node and not stored elsewhere yet, `most_held` in blocks.
-    `readable` counts, by segment, the blocks that somebody may still fetch: those of lost tasks for ever.
+    `most_held_bytes` is the most data grouped on a node and not yet stored elsewhere, `most_held` the same in blocks.
+    `readable` counts, by segment, the blocks that may still be fetched: those of lost tasks for ever.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class FakeNodes:
     def ask_address(self, node: str) -> None:
         assert node not in self.lost
 
-    def look_for_stuck(self, *_: Any) -> None:
-        """All of them do something."""
+    def report_silent_nodes(self, *_: Any) -> None:
+        """All of them are busy."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:
         if not self._doomed or self._chance.randrange(10):
@@ -121,7 +121,7 @@ class FakeNodes:
         return mapped_by(node, order, stored=own, sizes=sizes)
 
     def _store(self, parts: list[Part]) -> Stored:
-        """Store a parcel, now and then without some of it, as where a service has begun anew."""
+        """Store a parcel, now and then without part of it, as a restarted service does."""
         assert len({part.partitions for part in parts}) == 1
         came = [part for part in parts if not self._losing or self._chance.randrange(self._losing)]
         for part in came:
@@ -142,7 +142,7 @@ class FakeNodes:
 
 
 def mapped_by(node: str, order: MapOrder, *, stored: dict[int, Stored], sizes: dict[int, int]) -> Mapped:
-    """What a map task says that did nothing."""
+    """Return the report of a map task that did nothing."""
     return Mapped(
         node=node,
         read_bytes=0,
@@ -156,17 +156,17 @@ def mapped_by(node: str, order: MapOrder, *, stored: dict[int, Stored], sizes: d
 
 
 def _even(_: str, order: MapOrder) -> dict[int, int]:
-    """The bytes of each block of a slice, by first partition, of keys spread evenly."""
+    """Return the bytes of each block of a slice, by first partition, for keys spread evenly."""
     return {first: order.slice.records * 100 * (end - first) // 25 for _, first, end in order.ranges}
 
 
 def _of_one_node(_: str, order: MapOrder) -> dict[int, int]:
-    """The same where all keys of a slice are of the last range."""
+    """Return the same where all keys of a slice are in the last range."""
     return {first: 0 for _, first, _ in order.ranges} | {order.ranges[-1][1]: order.slice.records * 100}
 
 
 def _of_its_own(node: str, order: MapOrder) -> dict[int, int]:
-    """The same where all keys of a slice are of the node that groups it."""
+    """Return the same where all keys of a slice belong to the node that groups it."""
     return {first: order.slice.records * 100 * (owner == node) for owner, first, _ in order.ranges}
 
 
@@ -175,7 +175,7 @@ def _stored(numbers: list[int]) -> Stored:
 
 
 class SlowLinks(FakeNodes):
-    """Blocks are on their way for as long as anything is to be grouped; `most_waiting` is the most of them."""
+    """Blocks stay under way as long as any slice is to be grouped; `most_waiting` is their maximum."""
 
     most_waiting = 0
 
@@ -228,7 +228,7 @@ def test_every_slice_is_stored_in_the_end(tmp_path: Path, node_count: int, losin
 
 @pytest.mark.parametrize("sizes", [_of_one_node, _of_its_own])
 def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path, sizes: Sizing) -> None:
-    """Most blocks of a slice are empty, and stored at once, or wait while what it holds has been stored."""
+    """Most blocks of a slice are empty; they are stored at once, or still wait when its data has been stored."""
     names = [f"node-{number}" for number in range(6)]
     nodes = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
     job = job_of(nodes, tmp_path, records=40 * SLICE_RECORDS)
@@ -268,7 +268,7 @@ class BadDisks(FakeNodes):
 
 
 def on_two_nodes(nodes: BadDisks, folder: Path) -> Job:
-    """Return a job whose input is one slice of which both nodes have a copy."""
+    """Return a job whose input is one slice that both nodes have a copy of."""
     job = job_of(nodes, folder, records=SLICE_RECORDS)
     copies = tuple(Copy(uri="/in", node=name) for name in nodes.names)
     source = Dataset(partitions=(Partition(records=SLICE_RECORDS, copies=copies),))
@@ -294,7 +294,7 @@ def test_a_slice_that_nobody_can_read_ends_the_job(tmp_path: Path) -> None:
 
 
 class Rewriting(FakeNodes):
-    """The input of each slice was written after that of the one before."""
+    """The input of each slice was written later than the one before."""
 
     def _map(self, node: str, order: MapOrder, sizes: dict[int, int]) -> Mapped:
         version = FileVersion(uri="/in", node="", size_bytes=9, changed_ns=order.slice.number)
@@ -308,7 +308,7 @@ def test_input_that_is_changed_between_slices_ends_the_job(tmp_path: Path) -> No
 
 
 class SlowService(FakeNodes):
-    """The service of node-1 died, and begins anew only a minute later: it stores nothing before."""
+    """The service of node-1 died, and restarts only a minute later: until then it stores nothing."""
 
     now_s = 0.0
 

@@ -1,1 +1,1 @@
-"""Spark applications: their logs, what bounds them, their time on other clusters."""
+"""Spark applications: their logs, their bounds, and their predicted time on other clusters."""

@@ -1,4 +1,4 @@
-"""One application, or one attempt of it, as its log tells it; tables of it as pandas DataFrames."""
+"""One application, or one attempt of it, as its log records it, and its tables as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """What the log tells of the cluster; None and '' are unknown. `origins` says where each figure stands.
+    """The cluster as the log describes it; None and '' are unknown. `origins` states where each figure comes from.
 
-    `executors` and `cores` are the most at one time, as is `hosts_at_once` of the `hosts` that ran executors: others
-    replaced them. `cores_per_executor` and
-    `memory_per_executor_bytes` (heap and overhead, as far as stated) are unknown where executors differ.
+    `executors` and `cores` are the most at one time; `hosts_at_once` is the same for the `hosts` that ran executors,
+    which may have replaced each other. `cores_per_executor` and `memory_per_executor_bytes` (heap and overhead, as far
+    as stated) are unknown where executors differ.
     """
 
     platform: str = ""
@@ -40,14 +40,14 @@ class Cluster:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The names of what the log does not tell."""
+        """Names of the fields that the log does not give."""
         names = (f.name for f in fields(self) if f.name not in ("origins", "dynamic"))
         return tuple(name for name in names if getattr(self, name) in (None, "", ()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """Something that was not read: `count` times, first at `first` (file and line), where it says `example`."""
+    """Something that could not be read: `count` times, first at `first` (file and line), which has `example`."""
 
     what: str
     count: int
@@ -61,12 +61,12 @@ class Loss:
 
 @dataclass(frozen=True, kw_only=True)
 class Application:
-    """One application. Times are seconds since 1970, None where the log does not tell.
+    """One application. Times are seconds since 1970, None where the log lacks them.
 
-    `files` are those it was read from, in their order. `ended` is whether the log has its end; else the log was cut
-    or the application still ran, and `ended_at_s` is the last time that the log tells. `properties` are Spark's.
-    `task_ids` is how many tasks were launched, by their numbers; `clock_jump_s` by how much the driver's clock jumped.
-    `cached_bytes` is the most data that was kept at one time, in memory and on disks, NaN where the log does not tell.
+    `files` are the files it was read from, in order. `ended` is whether the log has its end; if not, the log was cut or
+    the application was still running, and `ended_at_s` is the last time in the log. `properties` are Spark's.
+    `task_ids` counts the tasks launched, by their numbers; `clock_jump_s` is how far the driver's clock jumped.
+    `cached_bytes` is the most data kept at one time, in memory and on disks, NaN where the log does not show it.
     """
 
     app_id: str
@@ -90,14 +90,14 @@ class Application:
 
     @property
     def duration_s(self) -> float | None:
-        """From its start to its end, or to the last time that the log tells."""
+        """Seconds from its start to its end, or to the last time in the log."""
         if self.started_at_s is None or self.ended_at_s is None:
             return None
         return max(0.0, self.ended_at_s - self.started_at_s)
 
     @cached_property
     def sums(self) -> TaskSums:
-        """What all tasks did."""
+        """Sums over all tasks."""
         return sum((stage.sums for stage in self.stages), TaskSums())
 
     @property
@@ -107,7 +107,7 @@ class Application:
 
     @cached_property
     def cores_over_time(self) -> tuple[CoresStep, ...]:
-        """How many executors and cores there were."""
+        """Number of executors and cores over time."""
         return cores_over_time(self.executors)
 
     def stage_frame(self) -> pd.DataFrame:
@@ -143,6 +143,7 @@ def stage_row(stage: Stage, *, origin_s: float | None) -> dict[str, Any]:
         "failed": stage.failed,
         "killed": stage.killed,
         "speculative": stage.speculative,
+        "resubmitted": stage.resubmitted,
         "running": stage.running,
         "without_metrics": stage.without_metrics,
         **known_sums(stage.sums),

@@ -1,4 +1,4 @@
-"""Completeness of an application's log: planned against seen, and what is missing in words."""
+"""Completeness of an application's log: tasks planned against tasks seen, and the gaps in words."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from typing import Final
 from planner.spark.application.application import Application
 from planner.spark.application.executors import SparkJob
 from planner.spark.application.stage import Stage
-from planner.units import format_duration
+from planner.units import count_text, format_duration
 
+LEAST_SHARE: Final = 0.95
+"""Least share of its tasks that a log must have to determine how much a run read."""
 _COMPACT: Final = ".compact"
 _AT_ONCE_S: Final = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Completeness:
-    """`tasks_seen` ended in the log, of `tasks_planned` at least; `gaps` says what else is missing, `attempts` which
-    attempts failed or were killed.
+    """`tasks_seen` tasks ended in the log, out of at least `tasks_planned`; `gaps` lists what else is missing,
+    `attempts` the attempts that failed or were killed.
     """
 
     tasks_seen: int
@@ -31,25 +33,21 @@ class Completeness:
 
     @property
     def share(self) -> float:
-        """The share of the tasks that the log holds."""
+        """Share of the tasks that the log holds."""
         return self.tasks_seen / self.tasks_planned if self.tasks_planned else 1.0
 
     @property
     def sentence(self) -> str:
-        """The measure in one sentence."""
+        """The completeness in one sentence."""
         share = "" if self.share == 1 else f" ({min(max(self.share, 0.001), 0.999):.1%})"
         seen = f"{self.tasks_seen:,} of {self.tasks_planned:,} tasks{share}"
-        rest = f"{_count(self.stages, 'stage')}, {_count(self.executors, 'executor')}"
+        rest = f"{count_text(self.stages, 'stage')}, {count_text(self.executors, 'executor')}"
         head = f"The log is {'incomplete' if self.gaps else 'complete'}: {seen}, {rest}"
         return "; ".join([head, *self.gaps, *self.attempts]) + "."
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def completeness(application: Application) -> Completeness:
-    """Return how much of a run there is. Tasks are numbered from 0, so that also those of lost stages are counted."""
+    """Return how much of a run the log holds. Tasks are numbered from 0, so those of lost stages are counted, too."""
     planned = sum(_expected(stage) for stage in application.stages)
     planned += sum(job.last_tasks for job in _without_stages(application))
     return Completeness(
@@ -63,16 +61,17 @@ def completeness(application: Application) -> Completeness:
 
 
 def _expected(stage: Stage) -> int:
-    """Return how many tasks of a stage would have ended, as far as it got."""
+    """Return how many tasks of a stage should have ended by the point it reached."""
     if stage.status == "failed":
         return stage.tasks + stage.running
     started = stage.tasks + stage.running
-    return max(started, (stage.tasks_planned or 0) + stage.failed + stage.killed) if not stage.attempt else started
+    planned = (stage.tasks_planned or 0) + stage.failed + stage.killed + stage.resubmitted
+    return started if stage.attempt else max(started, planned)
 
 
 def _gaps(application: Application, *, lost: int) -> Iterator[str]:
     if lost > 0:
-        yield f"{_count(lost, 'task')} without an end"
+        yield f"{count_text(lost, 'task')} without an end"
     if application.started_at_s is None:
         yield "no start, so how long it took is unknown"
     if not application.ended:
@@ -95,26 +94,24 @@ def _missing_events(application: Application) -> Iterator[str]:
         "stage": sum(stage.tasks_planned is None for stage in stages),
         "executor": 0 if local else len(nameless),
     }
-    yield from (f"{_count(count, what)} without a start" for what, count in missing.items() if count > 0)
+    yield from (f"{count_text(count, what)} without a start" for what, count in missing.items() if count > 0)
     unended = {
         "job": sum(not job.result for job in jobs),
         "stage": sum(stage.completed_at_s is None for stage in stages),
     }
     if application.ended:
-        yield from (f"{_count(count, what)} without an end" for what, count in unended.items() if count)
+        yield from (f"{count_text(count, what)} without an end" for what, count in unended.items() if count)
     if bare := len(_without_stages(application)):
-        yield f"{_count(bare, 'job')} without {'its' if bare == 1 else 'their'} stages"
+        yield f"{count_text(bare, 'job')} without {'its' if bare == 1 else 'their'} stages"
     silent = sum(max(0, stage.without_metrics - stage.failed - stage.killed) for stage in stages)
     if silent:
-        yield f"{_count(silent, 'task')} without metrics"
+        yield f"{count_text(silent, 'task')} without metrics"
     if not application.properties:
         yield "no properties, so memory and platform are unknown"
 
 
 def _without_stages(application: Application) -> list[SparkJob]:
-    """Return the jobs that took time, and of which no stage is there; where its data are kept a job runs none, and ends
-    at once.
-    """
+    """Return the jobs that took time but have no stage in the log. Jobs on kept data run no stage, but end at once."""
     seen = {stage.stage_id for stage in application.stages}
     return [
         job
@@ -131,6 +128,7 @@ def _attempts(application: Application) -> Iterator[str]:
         "failed job": sum(job.result not in ("", "JobSucceeded") for job in application.jobs),
         "failed task attempt": sum(stage.failed for stage in stages),
         "killed task attempt": sum(stage.killed for stage in stages),
+        "resubmitted task": sum(stage.resubmitted for stage in stages),
         "failed stage attempt": sum(stage.status == "failed" for stage in stages),
     }
-    yield from (_count(count, what) for what, count in counts.items() if count)
+    yield from (count_text(count, what) for what, count in counts.items() if count)

@@ -1,4 +1,4 @@
-"""Executors over time, and jobs: what a log says of both."""
+"""Executors over time, and jobs, as a log records them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class Executor:
-    """One executor. Times are seconds since 1970; None is what the log does not tell: also `added_at_s` of one that
-    only its tasks name, whose `cores` are those of the others where these are alike. `storage_memory_bytes` is what
-    its block manager may use.
+    """One executor. Times are seconds since 1970; None is unknown. An executor named only by its tasks has no
+    `added_at_s`; its `cores` are those of the other executors where these agree. `storage_memory_bytes` is what its
+    block manager may use.
     """
 
     executor_id: str
@@ -27,14 +27,14 @@ class Executor:
 
     @property
     def there_from_s(self) -> float | None:
-        """When it was added, or where the log lacks that, when its first task was launched."""
+        """Time it was added, or if the log lacks it, of its first task's launch."""
         return self.added_at_s if self.added_at_s is not None else self.first_task_at_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparkJob:
-    """One job: the stages it names, also those that were skipped, and how it ended ('' when the log does not tell).
-    `last_tasks` is how many tasks its last stage has, 0 where the log does not tell.
+    """One job: the stages it names, including skipped ones, and how it ended ('' where the log does not show it).
+    `last_tasks` is the number of tasks of its last stage, 0 if unknown; `streamed` marks a batch of a stream.
     """
 
     job_id: int
@@ -43,11 +43,12 @@ class SparkJob:
     completed_at_s: float | None
     result: str
     last_tasks: int = 0
+    streamed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoresStep:
-    """From `at_s` on there were so many executors with so many cores, those of unknown cores not among the cores."""
+    """Number of executors and cores from `at_s` on; executors of unknown cores add no cores."""
 
     at_s: float
     executors: int
@@ -55,13 +56,13 @@ class CoresStep:
 
 
 def task_cpus(properties: Mapping[str, str]) -> int:
-    """Return how many cores one task takes by Spark's properties."""
+    """Return the number of cores one task takes according to Spark's properties."""
     text = properties.get("spark.task.cpus", "1")
     return max(1, int(text)) if text.isdecimal() else 1
 
 
 def cores_over_time(executors: Iterable[Executor]) -> tuple[CoresStep, ...]:
-    """Return the steps in which executors came and went, in order of time; those of unknown time are left out."""
+    """Return the steps in which executors came and went, in order of time; executors of unknown time are left out."""
     changes = []
     for executor in executors:
         if executor.there_from_s is not None:
@@ -81,12 +82,14 @@ def cores_over_time(executors: Iterable[Executor]) -> tuple[CoresStep, ...]:
 
 
 _BRIEF: Final = 0.05
-"""A lost executor is often noticed after its replacement came, so what lasts less than this share does not count."""
+"""Overlaps shorter than this share of the run do not count: a lost executor is often noticed after its replacement
+came.
+"""
 
 
 def hosts_at_once(executors: Iterable[Executor], *, from_s: float | None, until_s: float | None) -> int | None:
-    """Return the most hosts that had executors at one time of a run, for longer than a twentieth of it; None where
-    unknown. An executor without its times, or with times outside the run, counts for all of it.
+    """Return the most hosts with executors at one time of a run, for longer than a twentieth of it; None if unknown. An
+    executor without times, or with times outside the run, counts for the whole run.
     """
     there = [executor for executor in executors if executor.host]
     if from_s is None or until_s is None or until_s <= from_s:

@@ -1,4 +1,4 @@
-"""One attempt of one stage: what it did, how evenly, and whether it came to an end."""
+"""One attempt of one stage: its work, its skew, and whether it ended."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final, Literal
 
 @dataclass(frozen=True, kw_only=True)
 class WarmUp:
-    """Extra time of an executor's first tasks: it loads classes, and runs code that is not compiled yet. Grows with the
-    number of executors, not with the data.
+    """Extra time of an executor's first tasks, which load classes and run code that is not compiled yet. It grows with
+    the number of executors, not with the data.
 
-    `excess_s` is what a task takes longer than later ones where its slot ran 0, 1-2, 3-6, 7-14, ... tasks of the
+    `excess_s` is the extra time of a task over later ones, where its slot had run 0, 1-2, 3-6, 7-14, ... tasks of the
     stage before it. `settled_s_at` are the seconds of the tasks without their excess, at QUANTILES.
     """
 
@@ -21,7 +21,7 @@ class WarmUp:
     settled_s_at: tuple[float, ...]
 
     def seconds(self, tasks: float) -> float:
-        """Return what the excess of so many tasks, one after another on a slot, adds up to."""
+        """Return the total excess of `tasks` tasks that run one after another on a slot."""
         begins = [(1 << place) - 1 for place in range(len(self.excess_s))]
         ran = [min(max(tasks - begin, 0.0), begin + 1.0) for begin in begins]
         return sum(excess * count for excess, count in zip(self.excess_s, ran, strict=True))
@@ -29,11 +29,12 @@ class WarmUp:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSums:
-    """Sums over the tasks that ended, whatever their end, as Spark's own totals count them. Seconds and bytes; NaN is
-    what the log does not tell of all of them.
+    """Sums over the tasks that ended, however they ended, as Spark's own totals count them. Seconds and bytes; NaN
+    where the log lacks the figure for some of them.
 
-    `elapsed_s` is from launch to finish: `run_s` and deserialisation, sending the result, and scheduling, which is
-    what is left. `unmeasured_s` is that of tasks that ended without metrics. `cpu_s` and `gc_s` are within `run_s`.
+    `elapsed_s` is from launch to finish: `run_s` plus deserialisation, sending the result, and scheduling, which is the
+    remainder. `unmeasured_s` is that of tasks that ended without metrics. `cpu_s` is within `run_s`, but for rounding;
+    `gc_s` is that of the whole executor from the task's arrival on, so it can exceed `run_s`.
     """
 
     elapsed_s: float = 0.0
@@ -66,7 +67,7 @@ class TaskSums:
 
     @property
     def shuffle_read_bytes(self) -> float:
-        """Local and remote."""
+        """Bytes of shuffle data read, local and remote."""
         return self.shuffle_read_local_bytes + self.shuffle_read_remote_bytes
 
     def __add__(self, other: TaskSums) -> TaskSums:
@@ -77,26 +78,28 @@ class TaskSums:
 
 
 QUANTILES: Final = tuple(place / 20 for place in range(21))
-"""At which shares of the tasks their times and bytes are kept: 0, 5%, ... 100%."""
+"""Shares of the tasks at which their times and bytes are kept: 0, 5%, ... 100%."""
 
 _PYTHON: Final = re.compile(
     r"PythonRDD|Python workers|\w*PythonUDTF\w*|\w+In(Pandas|Arrow|PySpark)\w*"
     r"|\w*(Eval|Aggregate|Window|Map|Group)\w*Python\w*"
 )
-"""Steps of plans and RDDs of PySpark 2.4 to 4 that run Python code."""
+"""Steps of plans and RDDs, in PySpark 2.4 to 4, that run Python code."""
 
 Status = Literal["complete", "failed", "unfinished"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One attempt of a stage. Times are seconds since 1970, None where the log does not tell.
+    """One attempt of a stage. Times are seconds since 1970, None where the log lacks them.
 
-    `tasks` ended, of `tasks_planned`; `failed` and `killed` are among them, and `speculative` are those that were
-    launched beside another; `running` had not ended when the log did. `without_metrics` ended without saying what they
-    did, as a lost executor's do. `seconds_at` and `bytes_at` are of the tasks that succeeded, at QUANTILES; the bytes
-    of a task are all it read and wrote. `peak_execution_memory_bytes` is the largest of one task, NaN where it is
-    unknown. `warm_up` is None where the log does not tell it. `operators` are the steps of the plan that it ran.
+    `tasks` ended, of `tasks_planned`, including `failed` and `killed` ones; `speculative` tasks were launched as copies
+    of others; `running` tasks had not ended when the log did. `without_metrics` tasks ended without reporting their
+    work, as a lost executor's do. `seconds_at` and `bytes_at` are of the tasks that succeeded, at QUANTILES; the bytes
+    of a task are all it read and wrote. `peak_execution_memory_bytes` is the largest of one task, NaN if unknown.
+    `warm_up` is None if unknown. `operators` are the plan steps that it ran.
+    `resubmitted` of the tasks that succeeded ran again, since an executor was lost with their output. Each task takes
+    `task_cpus` cores of its executor.
     """
 
     stage_id: int
@@ -123,61 +126,64 @@ class Stage:
     bytes_at: tuple[float, ...]
     warm_up: WarmUp | None = None
     operators: tuple[str, ...] = ()
+    resubmitted: int = 0
+    task_cpus: int = 1
 
     @property
     def python_steps(self) -> tuple[str, ...]:
-        """The steps of its plan that hand rows to a Python worker."""
+        """The plan steps that hand rows to a Python worker."""
         return tuple(
             step for step in self.operators if _PYTHON.fullmatch(step) or _PYTHON.fullmatch(step.split(" ")[0])
         )
 
     @property
     def unseen(self) -> int:
-        """Tasks whose end is missing: a complete stage has one that succeeded for each that was planned."""
+        """Number of tasks whose end is missing; in a complete stage each planned task has one that succeeded, and
+        another for each time its output was lost."""
         if self.status != "complete" or self.attempt:
             return 0
-        return max(0, (self.tasks_planned or 0) - self.succeeded)
+        return max(0, (self.tasks_planned or 0) + self.resubmitted - self.succeeded)
 
     @property
     def all_tasks(self) -> int:
-        """Tasks that ended, and those whose end is missing."""
+        """Number of tasks that ended or whose end is missing."""
         return self.tasks + self.unseen
 
     @property
-    def whole(self) -> TaskSums:
-        """The sums with those tasks that are missing, each as the mean of the others that succeeded."""
+    def complete_sums(self) -> TaskSums:
+        """Sums that include missing tasks, each counted as the mean of those that succeeded."""
         return self.sums * (1 + self.unseen / self.succeeded) if self.unseen and self.succeeded else self.sums
 
     @property
     def succeeded(self) -> int:
-        """Tasks that ended well."""
+        """Number of tasks that succeeded."""
         return self.tasks - self.failed - self.killed
 
     @property
     def started_at_s(self) -> float | None:
-        """When it was submitted, or where the log lacks that, when its first task was launched."""
+        """Time of submission, or if the log lacks it, of the first task's launch."""
         return self.submitted_at_s if self.submitted_at_s is not None else self.first_launch_at_s
 
     @property
     def ended_at_s(self) -> float | None:
-        """When it was completed, or where the log lacks that, when the last task that ended did."""
+        """Time of completion, or if the log lacks it, of the last task's end."""
         return self.completed_at_s if self.completed_at_s is not None else self.last_finish_at_s
 
     @property
     def duration_s(self) -> float | None:
-        """From its start to its end."""
+        """Seconds from its start to its end."""
         if self.started_at_s is None or self.ended_at_s is None:
             return None
         return max(0.0, self.ended_at_s - self.started_at_s)
 
     @property
     def time_skew(self) -> float | None:
-        """The longest task over the median one; None where no task succeeded or the median took no time."""
+        """Longest task over the median one; None if no task succeeded or the median took no time."""
         return skew(self.seconds_at)
 
     @property
     def bytes_skew(self) -> float | None:
-        """The task with most bytes over the median one."""
+        """Bytes of the task with most bytes over the median."""
         return skew(self.bytes_at)
 
 

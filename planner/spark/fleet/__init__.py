@@ -1,1 +1,1 @@
-"""Many event logs at once: where they lie, one row for each application, and what becomes of a job over weeks."""
+"""Many event logs at once: where they are, one row for each application, and trends of a job over weeks."""

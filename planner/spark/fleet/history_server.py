@@ -1,7 +1,7 @@
 """Spark's history server: its list of applications, page by page, and the zip of each one's event logs.
 
 The interface is that of Spark's monitoring guide: `/api/v1/applications` with `status`, `limit` and `maxEndDate`, and
-`/api/v1/applications/ID/logs`, which holds the logs of all attempts. The list comes with the latest end first.
+`/api/v1/applications/ID/logs`, which holds the logs of all attempts. The list starts with the latest end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.errors import BadInputError, IoFailureError
 
 _PAGE: Final = 500
 _MOST_PAGE: Final = 64_000
-"""Where more applications than this ended within one millisecond, something else is wrong."""
+"""Page size at which to give up: this many applications cannot have ended within one millisecond."""
 _TIMEOUT_S: Final = 120
 _TRIES: Final = 4
 _API: Final = "/api/v1"
@@ -32,7 +32,7 @@ _API: Final = "/api/v1"
 
 @dataclass(frozen=True, kw_only=True)
 class ListedApplication:
-    """An application that ended: `version` is another text when its log was written on."""
+    """An application that ended; `version` changes when its log was written on."""
 
     app_id: str
     version: str
@@ -41,7 +41,7 @@ class ListedApplication:
 
 @dataclass(frozen=True, kw_only=True)
 class Applications:
-    """What a server lists: the applications that `ended`, the latest first, and how many are `running`."""
+    """Applications on a server: those that `ended`, the latest first, and the number still `running`."""
 
     ended: tuple[ListedApplication, ...]
     running: int
@@ -53,8 +53,8 @@ def is_server(place: str) -> bool:
 
 
 def list_applications(address: str, *, page: int = _PAGE) -> Applications:
-    """Return what a server has, asked for so many applications at a time. Raises BadInputError where the address is
-    that of no history server, IoFailureError where it does not answer.
+    """Return a server's applications, fetched a `page` at a time. Raises BadInputError where no history server answers
+    at the address, IoFailureError where it does not answer.
     """
     base = address.rstrip("/").removesuffix(_API) + f"{_API}/applications"
     ended: dict[str, ListedApplication] = {}
@@ -67,16 +67,18 @@ def list_applications(address: str, *, page: int = _PAGE) -> Applications:
             ended.setdefault(one["id"], _application(one, base))
         if len(listed) < limit:
             break
-        if len(ended) == before:  # as many ended in the same millisecond as a page has
+        if len(ended) == before:  # a whole page ended in the same millisecond
             limit *= 2
             if limit > _MOST_PAGE:
                 raise IoFailureError(f"{address} repeats a page of {len(listed)} applications, whatever is asked")
         until = _date(min(_last_end_ms(one) for one in listed))
-    return Applications(ended=tuple(ended.values()), running=len(_list(f"{base}?status=running")))
+    running = _list(f"{base}?status=running")
+    late = {one["id"]: _application(one, base) for one in running if _has_ended(one)}
+    return Applications(ended=tuple({**late, **ended}.values()), running=len(running) - len(late))
 
 
 def download(url: str, path: Path) -> None:
-    """Write what an address holds into a file. Raises IoFailureError."""
+    """Download the content of an address into a file. Raises IoFailureError."""
     with _http_errors(url):
         _download(url, path)
 
@@ -92,6 +94,12 @@ def _attempts(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _last_end_ms(one: dict[str, Any]) -> int:
     return max((int(attempt.get("endTimeEpoch", 0)) for attempt in _attempts(one)), default=0)
+
+
+def _has_ended(one: dict[str, Any]) -> bool:
+    """Return whether the latest attempt ended; Spark before 3.4 lists an application as running if any has not."""
+    latest = max(_attempts(one), key=lambda attempt: int(attempt.get("startTimeEpoch", 0)), default={})
+    return latest.get("completed") is True
 
 
 def _date(at_ms: int) -> str:

@@ -1,5 +1,5 @@
-"""Where many event logs lie: a folder, a prefix of an object store or a history server. Each log is listed by itself,
-with what changes when it does, and fetched when its turn comes.
+"""Places that hold many event logs: a folder, a prefix of an object store or a history server. Each log is listed
+separately, with a version that changes when it does, and fetched when its turn comes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from planner.spark.log.rollover import is_rolling_name, logs
 
 @dataclass(frozen=True, kw_only=True)
 class LogUnit:
-    """What is read at once: a file, or the files of one folder that belong together. `key` is its name below the place,
-    `version` another text once it is changed; `files` are paths, URIs or one URL.
+    """Files read together: one file, or the files of one folder that belong together. `key` is its name below the
+    place; `version` changes when a file does; `files` are paths, URIs or one URL.
     """
 
     key: str
@@ -33,7 +33,7 @@ class LogUnit:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The logs at a place, and how many applications were not listed since they still run."""
+    """The logs at a place, and how many applications were not listed because they still run."""
 
     place: str
     units: tuple[LogUnit, ...]
@@ -41,19 +41,19 @@ class Listing:
 
 
 def is_remote(place: str) -> bool:
-    """Return whether a place is no path: a prefix of an object store, or the address of a history server."""
-    return object_store.is_object(object_store.own_uri(place)) or history_server.is_server(place)
+    """Return whether a place is not a path but a prefix of an object store or the address of a history server."""
+    return object_store.is_object(object_store.planner_uri(place)) or history_server.is_server(place)
 
 
 def list_logs(place: str) -> Listing:
-    """Return the logs at a place without opening any. Raises BadInputError when there is no such place or no file in
-    it, IoFailureError when it cannot be read.
+    """Return the logs at a place without opening any. Raises BadInputError if there is no such place or no file in it,
+    IoFailureError if it cannot be read.
     """
     if history_server.is_server(place):
         listed = history_server.list_applications(place)
         units = [LogUnit(key=a.app_id, version=a.version, files=(a.logs_url,), size_bytes=0) for a in listed.ended]
         return Listing(place=place.rstrip("/"), units=tuple(units), running=listed.running)
-    place = object_store.own_uri(place)
+    place = object_store.planner_uri(place)
     if object_store.is_object(place):
         found = object_store.list_versions(place)
         if not found and object_store.size_if_there(place) is not None:
@@ -69,7 +69,8 @@ def list_logs(place: str) -> Listing:
 
 
 def holds_several(place: str) -> bool:
-    """Return whether a place may hold more than one log: all that is remote, else as the names and heads of files say.
+    """Return whether a place may hold more than one log: true of remote places, else judged by the names and heads of
+    files.
 
     Raises as `list_logs` does.
     """
@@ -91,9 +92,10 @@ def holds_several(place: str) -> bool:
 
 
 def read_place(place: str, app: str | None = None) -> EventLogs:
-    """Read the event logs at a place, of a remote one those whose names have the id of an application.
+    """Read the event logs at a place. With `app`, read from a remote place only those whose names have that application
+    id.
 
-    Raises BadInputError where there is none, IoFailureError where it cannot be read.
+    Raises BadInputError if there are none, IoFailureError if the place cannot be read.
     """
     if not is_remote(place):
         return read(place)
@@ -105,7 +107,7 @@ def read_place(place: str, app: str | None = None) -> EventLogs:
 
 
 def fetch(unit: LogUnit, folder: Path) -> list[Path]:
-    """Return local files of a log; what lies elsewhere is copied into a folder. Raises IoFailureError."""
+    """Return local files of a log, copying remote ones into a folder. Raises IoFailureError."""
     if not is_remote(unit.files[0]):
         return [Path(file) for file in unit.files]
     paths = [folder / (file.rpartition("/")[2] or "log") for file in unit.files]
@@ -133,7 +135,7 @@ def _files_below(root: Path) -> Iterator[tuple[str, tuple[int, str]]]:
 
 
 def _units(found: Mapping[str, tuple[int, str]], *, prefix: str) -> Iterator[LogUnit]:
-    """Yield a unit for each file, and one for the files of a folder whose names say that they follow each other."""
+    """Yield a unit for each file, and one for each folder's files that are numbered parts of one log."""
     together: dict[str, list[str]] = {}
     for file in found:
         folder, _, base = file.rpartition("/")

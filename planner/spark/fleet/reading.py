@@ -1,4 +1,4 @@
-"""Reading a fleet: logs in several processes, each one log at a time; what cannot be read is a row with its reason."""
+"""Reads a fleet in several processes, each one log at a time; a log that cannot be read is a row with its reason."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ from planner.spark.fleet.row_store import RowStore, open_store
 from planner.spark.fleet.rows import FleetRow, row_of
 from planner.spark.log.reading import read_files
 
-_ROWS_VERSION: Final = 2
-"""Another one makes all logs be read anew."""
+_ROWS_VERSION: Final = 3
+"""Version of the stored rows; changing it makes all logs be read again."""
 _MOST_PROCESSES: Final = 4
-"""Each process takes some 150 MB, so that so many stay below 1 GB; more are asked for."""
+"""Default limit: at some 150 MB each, four processes stay below 1 GB. Callers may ask for more."""
 _WAITING: Final = 4
 
 OnLog = Callable[[int, int], None]
-"""Told how many logs are done, of how many."""
+"""Callback with the number of logs done and the total."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fleet:
-    """The rows of all logs at a place; `kept` logs were read by an earlier call, `running` applications not at all."""
+    """Rows of all logs at a place; `kept` counts logs read by an earlier call, `running` applications that were not
+    read.
+    """
 
     place: str
     rows: tuple[FleetRow, ...]
@@ -45,12 +47,12 @@ class Fleet:
 
     @property
     def applications(self) -> tuple[FleetRow, ...]:
-        """The rows of logs that could be read."""
+        """Rows of logs that could be read."""
         return tuple(row for row in self.rows if not row.failure)
 
     @property
     def failures(self) -> tuple[FleetRow, ...]:
-        """The rows of logs that could not."""
+        """Rows of logs that could not be read."""
         return tuple(row for row in self.rows if row.failure)
 
 
@@ -64,8 +66,8 @@ def read_fleet(
 ) -> Fleet:
     """Return a row for each application of the logs at a place: a folder, an object store's prefix or a history server.
 
-    Rows are kept as they come, so that an interrupted call goes on, and a later one opens only new logs. Raises
-    BadInputError where there is no log, IoFailureError where the place cannot be listed or rows cannot be kept.
+    Rows are stored as they come, so an interrupted call resumes, and a later one opens only new logs. Raises
+    BadInputError if there is no log, IoFailureError if the place cannot be listed or rows cannot be stored.
     """
     listing = list_logs(place)
     with open_store(place=listing.place, question=_question(request, ran_on)) as store:
@@ -86,7 +88,9 @@ def _fleet(listing: Listing, rows: dict[str, list[FleetRow]], *, kept: int) -> F
 
 
 def _counted_once(rows: Sequence[FleetRow]) -> list[FleetRow]:
-    """Return the rows, and in place of one of a run that another log has more of, the reason why it does not count."""
+    """Return the rows, counting each run once: where another log holds as much of it or more, the row has that reason
+    instead.
+    """
     best: dict[object, FleetRow] = {}
     for row in sorted(rows, key=lambda row: (-row.gaps, row.tasks)):
         if row.app_id and row.started_at_s is not None:
@@ -99,13 +103,13 @@ def _counted_once(rows: Sequence[FleetRow]) -> list[FleetRow]:
 
 
 def _keep(store: RowStore, unit: LogUnit, rows: Sequence[FleetRow]) -> None:
-    """Keep rows, except where the reader died or the place did not answer: that may pass."""
+    """Store rows, except where the reader died or the place did not answer, since that may pass."""
     if not any(row.failure.startswith(_PASSING) for row in rows):
         store.keep(unit, rows)
 
 
 def _question(request: Request, ran_on: Sequence[str]) -> str:
-    """Return what the rows depend on besides the log."""
+    """Return a key of everything besides the log that the rows depend on."""
     dates = [str(load_catalog(name).prices_as_of) for name in request.catalogs]
     asked = [_ROWS_VERSION, version("sortplanner"), *request.catalogs, *dates, *request.regions, request.pricing]
     return json.dumps([*asked, *ran_on])
@@ -121,8 +125,8 @@ _PASSING: Final = ("the process that read it", "not fetched")
 def _read_each(
     units: Sequence[LogUnit], request: Request, ran_on: Sequence[str], processes: int
 ) -> Iterator[tuple[LogUnit, list[FleetRow]]]:
-    """Yield the rows of each log as they come. Where a process dies, its logs are read again, each by a process of its
-    own, so that the one that kills it is found.
+    """Yield the rows of each log as they come. Where a process dies, its logs are read again in one process each, to
+    find the one that kills it.
     """
     suspects: list[LogUnit] = []
     pending = list(reversed(units))
@@ -139,7 +143,7 @@ def _read_each(
 def _read_in_pool(
     pending: list[LogUnit], lost: list[LogUnit], request: Request, ran_on: Sequence[str], processes: int
 ) -> Iterator[tuple[LogUnit, list[FleetRow]]]:
-    """Read `pending`, taking from its end, until it is empty or a process dies; `lost` then has what was being read."""
+    """Read `pending`, taking from its end, until it is empty or a process dies; `lost` then has the logs being read."""
     running: dict[Future[list[FleetRow]], LogUnit] = {}
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         try:
@@ -185,15 +189,15 @@ def _failure(unit: LogUnit, reason: str) -> FleetRow:
 
 
 def _first_line(error: PlannerError, unit: LogUnit) -> str:
-    return _nameless(" ".join([error.message, *error.details[:1]]), unit)
+    return _nameless("; ".join([error.message, *error.details[:1]]), unit)
 
 
 def _nameless(text: str, unit: LogUnit) -> str:
-    """Return a text without the names of the log's files, the copies of them, and what is in an archive."""
+    """Return a text without the names of the log's files, their copies, and an archive's members."""
     for file in unit.files:
         folder, _, base = file.rpartition("/")
-        for name in (file, base or file, folder or file):
-            text = text.replace(name, "the log")
+        for name in (re.escape(file), rf"\S*/{re.escape(base or file)}", re.escape(folder or file)):
+            text = re.sub(rf"{name}(?![\w.-])", "the log", text)  # whole names only, not parts of the reason's words
     return _COPY.sub("the log", text)
 
 

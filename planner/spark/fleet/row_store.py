@@ -1,4 +1,4 @@
-"""Rows of logs that were read, kept on this machine: a second reading of a place opens only what is new or changed."""
+"""Rows of logs that were read, stored on this machine: reading a place again opens only new or changed logs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _TABLE: Final = """create table if not exists rows (
 
 
 def store_directory() -> Path:
-    """Return the folder of the kept rows; it need not exist."""
+    """Return the folder of the stored rows; it need not exist."""
     return state_directory("fleets")
 
 
 class RowStore:
-    """The rows of one place under one question: another question, as other machines or prices, has rows of its own."""
+    """Stored rows of one place and one question; another question, such as other machines or prices, has its own."""
 
     def __init__(self, connection: sqlite3.Connection, *, place: str, question: str) -> None:
         self._connection, self._place, self._question = connection, place, question
 
     def rows(self, units: Sequence[LogUnit]) -> dict[str, list[FleetRow]]:
-        """Return the kept rows of those logs that are as they were, by the logs' keys."""
+        """Return the stored rows of unchanged logs, by the logs' keys."""
         found = self._connection.execute(
             "select log, version, rows from rows where place = ? and question = ?", (self._place, self._question)
         )
@@ -43,7 +43,7 @@ class RowStore:
         }
 
     def keep(self, unit: LogUnit, rows: Sequence[FleetRow]) -> None:
-        """Keep the rows of a log in place of earlier ones."""
+        """Store the rows of a log, replacing earlier ones."""
         text = json.dumps([asdict(row) for row in rows])
         with self._connection:
             self._connection.execute(
@@ -54,7 +54,9 @@ class RowStore:
 
 @contextmanager
 def open_store(*, place: str, question: str) -> Iterator[RowStore]:
-    """Yield the store; several processes may use it at once. Raises IoFailureError when the disk refuses."""
+    """Yield the store; several processes may use it at once. Raises IoFailureError if the disk cannot be read or
+    written.
+    """
     path = store_directory() / "rows.sqlite"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""One row for each application of a fleet: what it held, wasted and could save, and how much more data would fit."""
+"""One row for each application of a fleet: cores held, waste, possible saving, and headroom for more data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Final
 from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.spark.application.application import Application
-from planner.spark.application.executors import task_cpus
+from planner.spark.application.completeness import LEAST_SHARE
+from planner.spark.application.stage import Stage
 from planner.spark.model.bounds import explain
 from planner.spark.model.configuration import first_changes
 from planner.spark.model.from_log import plan_application
@@ -18,12 +19,12 @@ from planner.spark.model.from_log import plan_application
 
 @dataclass(frozen=True, kw_only=True)
 class FleetRow:
-    """An application, or a log that cannot be read: then `failure` says why. None is unknown.
+    """An application, or a log that could not be read: then `failure` gives the reason. None is unknown.
 
-    `core_s` were held by executors; of them `idle_core_s` ran no task, and `waste_core_s` ran none, collected garbage
-    or ran stages that failed. `cost_usd` is that of the machines, `saving_usd` what `move_to` costs less, and
-    `saving_unknown` why there is none. `data_headroom` is how many times as much a task may hold before it
-    spills; below 1 where it spilled.
+    `core_s` are the core-seconds that executors held; `idle_core_s` of them ran no task, and `waste_core_s` ran none,
+    collected garbage or ran stages that failed. `cost_usd` is that of the machines, `saving_usd` what `move_to` saves,
+    and `saving_unknown` the reason where no saving is known. `data_headroom` is by what factor a task's data may grow
+    before it spills; below 1 where it spilled.
     """
 
     log: str
@@ -35,6 +36,7 @@ class FleetRow:
     platform: str = ""
     started_at_s: float | None = None
     duration_s: float | None = None
+    ended: bool = True
     complete_share: float | None = None
     gaps: int = 0
     executors: int | None = None
@@ -58,23 +60,23 @@ class FleetRow:
 
     @property
     def data_bytes(self) -> float | None:
-        """What grows with the data: the input, or where none is counted, the shuffle."""
-        return self.input_bytes or self.shuffle_bytes
+        """Bytes that grow with the data: the input, or without one, the shuffle; None where tasks are lost."""
+        lost = self.complete_share is not None and self.complete_share < LEAST_SHARE
+        return None if lost else self.input_bytes or self.shuffle_bytes
 
     @property
     def waste_share(self) -> float | None:
-        """The wasted share of what was held; None where it is unknown."""
+        """Wasted share of the core time held; None if unknown."""
         return self.waste_core_s / self.core_s if self.core_s and self.waste_core_s is not None else None
 
 
 def row_of(application: Application, *, log: str, request: Request, ran_on: Sequence[str]) -> FleetRow:
-    """Return the row of an application; `ran_on` says what machines it had where its log does not."""
+    """Return the row of an application; `ran_on` names its machines where its log does not."""
     explained = explain(application)
     held, sums = held_core_s(application), application.sums
-    cpus = task_cpus(application.properties)
-    idle = None if held is None else max(0.0, held - cpus * sums.elapsed_s)
-    failed_s = sum(stage.sums.elapsed_s for stage in application.stages if stage.status == "failed")
-    lost_s = sum(_known(stage.sums.gc_s) for stage in application.stages if stage.status != "failed") + failed_s
+    busy = sum(stage.task_cpus * stage.sums.elapsed_s for stage in application.stages)
+    idle = None if held is None else max(0.0, held - busy)
+    lost = sum(stage.task_cpus * _lost_s(stage) for stage in application.stages)
     machines, cost, move_to, saving, unknown = _saving(application, request, ran_on)
     return FleetRow(
         log=log,
@@ -85,6 +87,7 @@ def row_of(application: Application, *, log: str, request: Request, ran_on: Sequ
         platform=application.cluster.platform,
         started_at_s=application.started_at_s,
         duration_s=application.duration_s,
+        ended=application.ended,
         complete_share=explained.completeness.share,
         gaps=len(explained.completeness.gaps),
         executors=application.cluster.executors,
@@ -96,7 +99,7 @@ def row_of(application: Application, *, log: str, request: Request, ran_on: Sequ
         spill_bytes=_or_none(sums.spill_disk_bytes),
         core_s=held,
         idle_core_s=idle,
-        waste_core_s=None if idle is None or held is None else min(held, idle + cpus * lost_s),
+        waste_core_s=None if idle is None or held is None else min(held, idle + lost),
         bound=next(iter(explained.seconds_by_bound), ""),
         first_change=next(iter(first_changes(explained)), ""),
         data_headroom=data_headroom(application),
@@ -108,9 +111,14 @@ def row_of(application: Application, *, log: str, request: Request, ran_on: Sequ
     )
 
 
+def _lost_s(stage: Stage) -> float:
+    """Return the seconds of a stage's tasks that did no work: all if it failed, else those of garbage collection."""
+    return stage.sums.elapsed_s if stage.status == "failed" else _known(stage.sums.gc_s)
+
+
 def held_core_s(application: Application) -> float | None:
-    """Return the seconds of cores that executors held, from their start to their end or that of the application; None
-    where the log lacks cores or times.
+    """Return the core-seconds that executors held, from their start to their end or the application's; None if the log
+    lacks cores or times.
     """
     end_s = application.ended_at_s
     executors = [e for e in application.executors if e.executor_id != "driver" or len(application.executors) == 1]
@@ -126,29 +134,29 @@ def held_core_s(application: Application) -> float | None:
 
 
 _LEAST_PEAK_BYTES: Final = 16 << 20
-"""Spark's operators take pages of up to 64 MB before any row comes, so small peaks say nothing of the data."""
+"""Smaller peaks do not depend on the data: Spark's operators take pages of up to 64 MB before any row comes."""
 
 
 def data_headroom(application: Application) -> float | None:
-    """Return how many times as much the tasks of the fullest stage may hold until they spill, below 1 where one did.
+    """Return by what factor the data of the fullest stage's tasks may grow before they spill, below 1 where one did.
 
-    A task's share of an executor's memory is the whole, which its block manager reports, over the tasks that run at
-    once (Spark's tuning guide: of N tasks each gets 1/N). With twice the data in as many partitions a task holds twice
-    as much. None where the log lacks either, or no task held much.
+    A task's share of an executor's memory is the whole, as its block manager reports it, over the tasks that run at
+    once (Spark's tuning guide: of N tasks each gets 1/N). With twice the data in as many partitions, a task holds twice
+    as much. None if the log lacks either figure, or no task held much.
     """
     pools = [e.storage_memory_bytes / e.cores for e in application.executors if e.storage_memory_bytes and e.cores]
-    peaks = [stage.peak_execution_memory_bytes for stage in application.stages]
+    peaks = [stage.peak_execution_memory_bytes / stage.task_cpus for stage in application.stages]
     peak = max((peak for peak in peaks if not math.isnan(peak)), default=0.0)
     if not pools or peak < _LEAST_PEAK_BYTES:
         return None
-    headroom = min(pools) * task_cpus(application.properties) / peak
+    headroom = min(pools) / peak
     return min(headroom, 0.99) if _known(application.sums.spill_disk_bytes) > 0 else headroom
 
 
 def _saving(
     application: Application, request: Request, ran_on: Sequence[str]
 ) -> tuple[str, float | None, str, float | None, str]:
-    """Return machines, what they cost, the cheaper cluster and what it saves; and why that is unknown."""
+    """Return the machines, their cost, the cheaper cluster, its saving, and the reason if the saving is unknown."""
     try:
         plan = plan_application(application, request, ran_on=ran_on)
     except BadInputError as error:

@@ -1,4 +1,4 @@
-"""One job over weeks: how its time and its data grow, and when they no longer fit."""
+"""One job over weeks: the growth of its time and data, and when they no longer fit."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _WEEK_S: Final = 7 * 86400.0
 _LEAST_RUNS: Final = 3
 _LEAST_WEEKS: Final = 1.0
 _VARYING: Final = re.compile(r"\d+")
-"""Dates and numbers in the name of a job change from run to run."""
+"""Dates and numbers in a job's name, which change from run to run."""
 _NUMBERED: Final = re.compile(r"job-\d+")
-"""A job whose name was left out."""
+"""Placeholder for a job whose name was left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trend:
-    """Runs of one job, earliest first. Growths are factors for each week, by a straight line through the logarithms;
-    None is unknown.
+    """Runs of one job, earliest first. Growths are factors per week, from a straight line through the logarithms; None
+    is unknown.
     """
 
     job: str
@@ -36,7 +36,7 @@ class Trend:
 
     @property
     def weeks_until_spill(self) -> float | None:
-        """Weeks until a task holds more than its share of memory, 0 where one does; None where unknown or never."""
+        """Weeks until a task exceeds its share of memory, 0 where one does; None if unknown or never."""
         if self.data_headroom is None:
             return None
         if self.data_headroom < 1:
@@ -47,12 +47,12 @@ class Trend:
 
     @property
     def twice(self) -> str:
-        """What happens at twice the data on the same cluster, in words."""
+        """Effect of twice the data on the same cluster, in words."""
         return at_twice_the_data(self.data_headroom)
 
 
 def at_twice_the_data(headroom: float | None) -> str:
-    """Return in words whether twice the data fits, by how many times as much a task may hold."""
+    """Return in words whether twice the data fits, given by what factor a task's data may grow."""
     if headroom is None:
         return "unknown"
     if headroom < 1:
@@ -61,12 +61,12 @@ def at_twice_the_data(headroom: float | None) -> str:
 
 
 def job_name(name: str) -> str:
-    """Return what the names of a job's runs have in common: `etl 2026-11-01` and `etl 2026-11-02` are `etl #-#-#`."""
+    """Return the common part of the names of a job's runs: `etl 2026-11-01` and `etl 2026-11-02` are `etl #-#-#`."""
     return name if _NUMBERED.fullmatch(name) else _VARYING.sub("#", name)
 
 
 def trends(rows: Iterable[FleetRow]) -> tuple[Trend, ...]:
-    """Return the jobs with three runs or more over a week or more, those whose time grows most first."""
+    """Return the jobs with at least three runs over a week or more, fastest growing run time first."""
     jobs: dict[str, list[FleetRow]] = {}
     for row in rows:
         if row.name and row.started_at_s is not None and row.duration_s:
@@ -84,14 +84,14 @@ def _trend(job: str, runs: list[FleetRow]) -> Trend | None:
         job=job,
         runs=tuple(runs),
         weeks=at[-1] - at[0],
-        time_growth=_growth(at, [row.duration_s for row in runs]),
+        time_growth=_growth(at, [row.duration_s if row.ended else None for row in runs]),
         data_growth=_growth(at, [row.data_bytes for row in runs]),
         data_headroom=next((row.data_headroom for row in reversed(runs) if row.data_headroom is not None), None),
     )
 
 
 def _growth(weeks: Sequence[float], amounts: Sequence[float | None]) -> float | None:
-    """Return by which factor amounts grow each week; None with fewer than three known ones, or none apart in time."""
+    """Return the factor by which amounts grow each week; None with fewer than three known ones, or all at one time."""
     known = [(at, math.log(amount)) for at, amount in zip(weeks, amounts, strict=True) if amount]
     if len(known) < _LEAST_RUNS or known[-1][0] <= known[0][0]:
         return None

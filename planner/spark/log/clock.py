@@ -1,4 +1,4 @@
-"""Jumps of the driver's clock, which times launch and finish of tasks, against the executors' own run times."""
+"""Jumps of the driver's clock, which times launch and finish of tasks, found from the executors' own run times."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Final
 from planner.spark.log.stage_tally import amounts_of
 
 _LEAST_MS: Final = 60_000
-"""Drivers that collect garbage or schedule many tasks are late by seconds, not by minutes."""
+"""Least jump that counts: garbage collection or heavy scheduling delay a driver by seconds, not minutes."""
 _ALIKE_MS: Final = 10_000
 _EXPLAINED: Final = amounts_of("run_s", "deserialisation_s", "result_serialisation_s", "getting_result_s")
 
 
 class ClockTally:
-    """Compares each task's time by the driver with what its executor says of it.
+    """Compares each task's time by the driver's clock with the time its executor reports.
 
-    After a step forward all tasks that ran then took longer by the same time; a late driver gives each another one.
+    After a step forward, all tasks then running appear longer by the same time; a late driver shifts each by a
+    different one.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class ClockTally:
 
     @property
     def jump_s(self) -> float:
-        """The longest jump: below 0 backward, 0 for none of a minute or more."""
+        """Seconds of the longest jump: below 0 backward, 0 where none reaches a minute."""
         if self._back_ms > _LEAST_MS:
             return -self._back_ms / 1000
         least, most = self._longer_ms or (0.0, 0.0)

@@ -1,4 +1,4 @@
-"""The cluster as far as a log tells: hosts and cores that were seen, and what Spark's properties say of the rest."""
+"""The cluster as far as a log shows it: hosts and cores seen, and for the rest Spark's properties."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINTS: Final = {
     "region": (f"{_DATABRICKS}region", f"{_DATABRICKS}dataPlaneRegion"),
     "cloud": (f"{_DATABRICKS}cloudProvider", "spark.databricks.cloudProvider"),
 }
-"""What a property says outright, in the order in which they are asked."""
+"""Properties that state a fact directly, in the order they are tried."""
 _CLOUDS: Final = {"AWS": "aws", "AZURE": "azure", "GCP": "gcp"}
 _CLOUD_OF: Final = {
     "EMR": "aws", "Glue": "aws", "Dataproc": "gcp", "Synapse": "azure", "Fabric": "azure", "HDInsight": "azure",
@@ -35,8 +35,9 @@ def cluster_of(
     from_s: float | None = None,
     until_s: float | None = None,
 ) -> Cluster:
-    """Return what executors and properties (Spark's, Hadoop's and the system's together) tell of a run. `photon` is
-    whether a plan has a step of Databricks' engine Photon."""
+    """Return the cluster of a run from its executors and properties (Spark's, Hadoop's and the system's together).
+    `photon` is whether a plan has a step of Databricks' engine Photon.
+    """
     there = tuple(executors)
     steps = cores_over_time(there)
     cores_each = {executor.cores for executor in there}
@@ -52,7 +53,7 @@ def cluster_of(
         executors=max((step.executors for step in steps), default=None),
         cores=(max((step.cores for step in steps), default=0) or None) if None not in cores_each else None,
         cores_per_executor=cores_each.pop() if len(cores_each) == 1 else None,
-        # Stages may ask for executors of other memory than the properties state: those are of other profiles.
+        # Stages may request executors with other memory than the properties state, through resource profiles.
         memory_per_executor_bytes=(
             None if any(executor.resource_profile for executor in there) else _executor_memory(properties)
         ),
@@ -92,16 +93,17 @@ _SIGNS: Final = (
     ),
     ("Dataproc", ("spark.dataproc.", "DATAPROC_IMAGE_VERSION")),
 )
-"""Platforms by the beginnings of properties that they set, the first one first: EMR's kinds set what EMR sets, too."""
+"""Platforms by the prefixes of properties they set; the first match wins, since EMR's variants also set EMR's own."""
 _HOSTS: Final = {
     "Dataproc Serverless": r"^gdpic-srvls-",
     "Dataproc": r"-(m|s?w)(-\d+)?\.([\w-]+\.)?c\.[^ ]*internal$",
     "HDInsight": r"^(hn|wn|ed)\d+-",
 }
 _PATHS: Final = {"EMR": ("/usr/share/aws/emr/", "com.amazon.ws.emr."), "HDInsight": ("-Dhdp.version=", "/usr/hdp/")}
-"""Parts of values; those of HDInsight are of other Hortonworks clusters, too, so that its storage must be Azure's."""
+"""Substrings of property values; HDInsight's also occur on other Hortonworks clusters, so its storage must be Azure's.
+"""
 _OPEN_DELTA: Final = "spark.databricks.delta."
-"""Delta Lake has its properties under this name on every platform."""
+"""Prefix of Delta Lake's properties, which every platform may have."""
 
 
 def _platform(properties: Mapping[str, str], *, version: str, hosts: Iterable[str], photon: bool) -> str:
@@ -134,8 +136,9 @@ def _asks_photon(properties: Mapping[str, str]) -> bool:
 
 
 def _executor_memory(properties: Mapping[str, str]) -> float | None:
-    """Return heap, off-heap, Python's and overhead; Spark's own default of the overhead is 10%, on Kubernetes 40% for
-    Python (`spark.kubernetes.resource.type`), at least 384 MiB. YARN and Kubernetes had names of their own for it.
+    """Return heap, off-heap, Python's memory and overhead. Spark's default overhead is 10%, on Kubernetes 40% for
+    Python (`spark.kubernetes.resource.type`), at least 384 MiB. YARN and Kubernetes used their own property names for
+    it.
     """
     heap = size_bytes(properties.get("spark.executor.memory", ""))
     if heap is None:
@@ -168,7 +171,7 @@ def _share(text: str) -> float:
 
 def size_bytes(text: str, *, bare: int = 1 << 20) -> float | None:
     """Return the bytes of a size in Spark's properties, `931M` or `4g`; a bare number counts in `bare`, mostly MiB.
-    None for none.
+    None if the text is not a size.
     """
     match = _SIZE.fullmatch(text.strip())
     return None if match is None else float(match[1]) * (_SIZES[match[2].lower()] if match[2] else bare)

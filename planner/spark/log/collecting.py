@@ -1,4 +1,4 @@
-"""From the events of the files of one log to its applications: mostly one, but files may hold several."""
+"""Collects the events of one log's files into applications: mostly one, but files may hold several."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from planner.spark.log.tally import EVENTS_COUNTED, ApplicationTally
 _START: Final = "SparkListenerApplicationStart"
 _LOG_START: Final = "SparkListenerLogStart"
 _PREAMBLE: Final = {
-    "SparkListenerBlockManagerAdded", "SparkListenerEnvironmentUpdate", "SparkListenerResourceProfileAdded",
-    "DBCEventLoggingListenerMetadata",
+    "SparkListenerBlockManagerAdded", "SparkListenerEnvironmentUpdate", "SparkListenerExecutorAdded",
+    "DBCEventLoggingListenerMetadata", "SparkListenerResourceProfileAdded",
 }  # fmt: skip
-"""Events that come between the start of a log and that of its application."""
+"""Events counted between the start of a log and the start of its application; local mode adds its executor there."""
 _MOST_PREAMBLE: Final = 1000
 EVENTS_READ: Final = frozenset({_START, _LOG_START, *_PREAMBLE, *EVENTS_COUNTED})
-"""Of other events only the name counts."""
+"""Events that are parsed; others are only counted by name."""
 
 
 class Collector:
-    """Takes the events of one log in their order. What is before an application's start belongs to it."""
+    """Takes the events of one log in order. Events before an application's start belong to it."""
 
     def __init__(self) -> None:
         self._tallies = [ApplicationTally()]
@@ -34,7 +34,7 @@ class Collector:
             self._preamble = [(event, name, line)]
         elif word == _START and self._current.started:
             self._start(event, name, line)
-        elif self._preamble is not None and word in _PREAMBLE and len(self._preamble) < _MOST_PREAMBLE:
+        elif self._preamble is not None and _may_precede(word) and len(self._preamble) < _MOST_PREAMBLE:
             self._preamble.append((event, name, line))
         else:
             if self._preamble:
@@ -42,7 +42,7 @@ class Collector:
             self._count(event, name, line)
 
     def finish(self) -> list[ApplicationTally]:
-        """Return the applications that there are; one at least."""
+        """Return the applications, at least one."""
         self._flush()
         return self._tallies
 
@@ -56,7 +56,7 @@ class Collector:
         return self._tallies[-1]
 
     def _start(self, event: Event, name: str, line: int) -> None:
-        """Begin another application, unless the start is only repeated."""
+        """Begin another application, unless the start event is a repeat."""
         try:
             again = (text(event, "App ID"), seconds(event, "Timestamp")) == (
                 self._current.app_id,
@@ -75,7 +75,7 @@ class Collector:
         self._count(event, name, line)
 
     def _flush(self) -> None:
-        """Give what looked like the beginning of another log to the current application."""
+        """Add the events that looked like the beginning of another log to the current application."""
         before, self._preamble = self._preamble or [], None
         for earlier in before:
             self._count(*earlier)
@@ -93,6 +93,11 @@ class Collector:
 
     def _note_repeated(self, name: str, line: int, word: str) -> None:
         self._current.losses.add(f"{_short({'Event': word})} that is repeated", where=f"{name}, line {line}")
+
+
+def _may_precede(word: str) -> bool:
+    """Return whether an event may come before its application's start; those of plug-ins and newer versions may."""
+    return word in _PREAMBLE or word not in EVENTS_COUNTED
 
 
 def _short(event: Event) -> str:

@@ -1,4 +1,4 @@
-"""From a line of a log to its event. msgspec, where it is installed, skips all fields but those that are read."""
+"""Decodes a line of a log into its event. msgspec, if installed, skips the fields that nothing reads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _STAGE: Final = {
     **_some("Event"),
     "Stage Info": {
         **_some("Stage ID", "Stage Attempt ID", "Stage Name", "Number of Tasks", "Parent IDs"),
-        **_some("Submission Time", "Completion Time", "Failure Reason"),
+        **_some("Submission Time", "Completion Time", "Failure Reason", "Resource Profile Id"),
         "RDD Info": [_some("Name", "Scope", "Callsite")],
         "Accumulables": [_some("Name")],
     },
@@ -56,16 +56,18 @@ _READ: Final[dict[str, dict[str, Any]]] = {
     "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart": _PLAN,
     "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": _PLAN,
 }
-"""What the tallies read of the events that make up a log; of others they have all fields."""
+"""Fields that the tallies read, by event; of other events they get all fields."""
 
 
 def decode(line: bytes, *, event: bytes) -> Any:
-    """Return what a line says, where its event is known at least what is read. Raises ValueError, RecursionError."""
+    """Return the event on a line, with at least the fields that are read if it is a known event. Raises ValueError,
+    RecursionError.
+    """
     decoders = _decoders()
     try:
         return (decoders.get(event) or decoders[b""])(line)
     except ValueError:
-        return json.loads(line)  # which takes NaN, texts that are half a character, and values of other types
+        return json.loads(line)  # accepts NaN, lone surrogates and values of other types
 
 
 @cache

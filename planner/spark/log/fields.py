@@ -1,4 +1,4 @@
-"""Fields of an event, read with their types checked: what is absent is None, what has a wrong type is an error."""
+"""Type-checked access to an event's fields: an absent one is None, one of a wrong type an error."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ LATEST_MS: Final = 1e14
 
 
 class FieldError(Exception):
-    """A field is absent that the event cannot do without, or has a wrong type."""
+    """A required field is absent, or a field has a wrong type."""
 
 
 class RepeatedError(Exception):
-    """An event that came before, and must not count twice."""
+    """A repeated event, which must not count twice."""
 
 
 def number(event: Event, key: str) -> float | None:
-    """Return a finite number (int where it was one), None where it is absent. Raises FieldError."""
+    """Return a finite number (an int stays one), None if it is absent. Raises FieldError."""
     value = event.get(key)
     if value is None:
         return None
@@ -31,7 +31,7 @@ def number(event: Event, key: str) -> float | None:
 
 
 def whole_number(event: Event, key: str) -> int:
-    """Return an integer from 0 that must be there. Raises FieldError."""
+    """Return a required integer of at least 0. Raises FieldError."""
     value = event.get(key)
     if type(value) is int and value >= 0:
         return value
@@ -69,7 +69,7 @@ def items(event: Event, key: str) -> list[Any]:
 
 
 def milliseconds(event: Event, key: str) -> float | None:
-    """Return a time in milliseconds, None where it is absent. Raises FieldError, also beyond the year 5000."""
+    """Return a time in milliseconds, None if it is absent. Raises FieldError, also for times beyond the year 5000."""
     value = number(event, key)
     if value is not None and value > LATEST_MS:
         raise FieldError(f"{key} is {value!r:.40}, not a time")
@@ -77,7 +77,7 @@ def milliseconds(event: Event, key: str) -> float | None:
 
 
 def seconds(event: Event, key: str) -> float | None:
-    """Return a time in seconds from one in milliseconds; Spark writes 0 and -1 for one that has not come.
+    """Return a time in seconds from one in milliseconds; Spark writes 0 and -1 for a time not reached yet.
 
     Raises FieldError.
     """
@@ -89,13 +89,13 @@ _EXAMPLE_LETTERS = 100
 
 
 class Losses:
-    """Collects losses while a log is read; one entry for each sort of loss, so that its size is bounded."""
+    """Collects losses while a log is read; one entry for each kind of loss, so its size is bounded."""
 
     def __init__(self) -> None:
         self._losses: dict[str, Loss] = {}
 
     def add(self, what: str, *, where: str, example: object = "", count: int = 1) -> None:
-        """Count one more loss of this sort; `where` and `example` are those of the first."""
+        """Count `count` more losses of a kind; `where` and `example` are kept from the first."""
         before = self._losses.get(what)
         first = where if before is None else before.first
         text = shorten(example) if before is None else before.example
@@ -106,7 +106,7 @@ class Losses:
 
 
 def shorten(value: object) -> str:
-    """Return the beginning of a text or of bytes as printable text."""
+    """Return the start of a text or of bytes as printable text."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
     text = "".join(letter if letter.isprintable() else "?" for letter in text[: _EXAMPLE_LETTERS + 1])
     return text if len(text) <= _EXAMPLE_LETTERS else f"{text[:_EXAMPLE_LETTERS]}..."

@@ -1,4 +1,4 @@
-"""Memory that an application used: blocks that it kept, and what executors stored."""
+"""Memory used by an application: blocks it kept, and what executors stored."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final
 from planner.spark.log.fields import Event, group, items, number, text, whole_number
 
 _KEPT: Final = "rdd_"
-"""How Spark names blocks of data that a program keeps; others are of broadcasts and streams."""
+"""Prefix of Spark's names for data blocks that a program keeps; others are of broadcasts and streams."""
 
 
 class MemoryTally:
-    """Blocks that were kept, with their most bytes at one time; and the most that each executor ever stored.
+    """Kept blocks, with their most bytes at one time, and the most that each executor ever stored.
 
-    Logs of Spark 3 have the latter at each task's end. Blocks are there where `spark.eventLog.logBlockUpdates.enabled`
-    or `spark.taskMetrics.trackUpdatedBlockStatuses` is set, as the second is before Spark 2.3.
+    Logs of Spark 3 have the latter at each task's end. They have blocks if `spark.eventLog.logBlockUpdates.enabled` or
+    `spark.taskMetrics.trackUpdatedBlockStatuses` is set; the second always is before Spark 2.3.
     """
 
     def __init__(self) -> None:
@@ -26,16 +26,16 @@ class MemoryTally:
         self._knows_blocks = False
 
     def cached_bytes(self) -> float:
-        """Return the most bytes of data kept at one time, in memory and on disks; NaN where the log does not tell.
+        """Return the most bytes of data kept at one time, in memory and on disks; NaN if the log does not show it.
 
-        Where it lists no blocks these are what executors stored in memory, broadcasts among it.
+        If it lists no blocks, this is what executors stored in memory, including broadcasts.
         """
         if self._knows_blocks:
             return self._most_bytes
         return sum(self._stored.values()) if self._stored else math.nan
 
     def note_task(self, metrics: Event, executor_metrics: Event, *, executor_id: str) -> None:
-        """Note the blocks that a task changed, and what its executor stored. Raises FieldError."""
+        """Note the blocks that a task changed, and the memory its executor stored. Raises FieldError."""
         blocks = items(metrics, "Updated Blocks")
         sizes = [(text(b, "Block ID"), _size(group(b, "Status"))) for b in blocks if isinstance(b, dict)]
         self._note_stored(executor_metrics, executor_id=executor_id)
@@ -43,7 +43,7 @@ class MemoryTally:
             self._note_block(block_id, size, executor_id=executor_id)
 
     def note_stage(self, event: Event) -> None:
-        """Note what an executor stored at most in a stage. Raises FieldError."""
+        """Note the most that an executor stored in a stage. Raises FieldError."""
         self._note_stored(group(event, "Executor Metrics"), executor_id=text(event, "Executor ID"))
 
     def note_update(self, event: Event) -> None:
@@ -58,7 +58,7 @@ class MemoryTally:
         self._drop(lambda executor_id, block_id: block_id.startswith(begin))
 
     def drop_executor(self, gone: str) -> None:
-        """Note that an executor went with its blocks."""
+        """Note that an executor was lost with its blocks."""
         self._drop(lambda executor_id, block_id: executor_id == gone)
 
     def _drop(self, is_gone: Callable[[str, str], bool]) -> None:
@@ -74,7 +74,7 @@ class MemoryTally:
             self._most_bytes = max(self._most_bytes, self._now_bytes)
 
     def _note_stored(self, executor_metrics: Event, *, executor_id: str) -> None:
-        """Of an executor that nothing was asked while its tasks ran, all figures are 0, its heap's among them."""
+        """Note an executor's stored memory. All figures, even the heap's, are 0 if not polled during its tasks."""
         if number(executor_metrics, "JVMHeapMemory"):
             stored = _sum(executor_metrics, "OnHeapStorageMemory", "OffHeapStorageMemory")
             self._stored[executor_id] = max(self._stored.get(executor_id, 0.0), stored)

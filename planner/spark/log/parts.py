@@ -1,4 +1,4 @@
-"""The files of a log: one, those of a directory, or the members of a zip or tar archive. Others are named."""
+"""The files of a log: one, those of a directory, or the members of a zip or tar archive. Other files are reported."""
 
 from __future__ import annotations
 
@@ -21,19 +21,24 @@ _SAMPLE_BYTES: Final = 1 << 20
 _EVENT: Final = re.compile(
     rb'"Event"\s*:\s*"(?:SparkListener|org\.apache\.spark|DBCEventLogging|[\w.]*\.SparkListener)'
 )
+ROLLING: Final = re.compile(r"events_(\d+)_(.+?)((?:\.\w+)?)")
+"""Name of one of Spark's rolling files, without COMPACT: its number, the application, its compression."""
+COMPACT: Final = ".compact"
 _METADATA: Final = re.compile(rb'\{"Event":"DBCEventLoggingListenerMetadata"[^}]*\}')
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A file that holds events. `name` is how messages call it, `folder` where it lies, `base` its own name; `head`
-    is its first line where Databricks' listener wrote it.
+    """A file that holds events. `name` is its name in messages, `folder` its folder, `base` its own name; `head` is its
+    first line if Databricks' listener wrote it. `damage` is the reason why a file has no events though its name marks
+    it as one of Spark's rolling files, so that it counts as a part.
     """
 
     name: str
     folder: str
     base: str
-    head: bytes
+    head: bytes = b""
+    damage: str = ""
     open: Callable[[], BinaryIO] = field(repr=False, compare=False)
 
 
@@ -46,10 +51,10 @@ class PassedOver:
 
 
 def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
-    """Return the files with events at a path, and all others there, each with its reason.
+    """Return the files with events at a path, and all other files there, each with its reason.
 
-    Raises BadInputError when the path does not exist or is a single file without events, IoFailureError when it cannot
-    be read.
+    Raises BadInputError if the path does not exist or is a single file without events, IoFailureError if it cannot be
+    read.
     """
     if not path.exists():
         raise BadInputError(f"{path}: no such file or directory; give an event log, or the directory it lies in")
@@ -77,7 +82,7 @@ def _split_passed_over(candidates: Iterator[Part | PassedOver]) -> tuple[list[Pa
 
 
 def holds_no_events(base: str) -> bool:
-    """Return whether a file of this name beside event logs is something else: a marker, a checksum or a hidden file."""
+    """Return whether a file of this name among event logs is something else: a marker, a checksum or a hidden file."""
     return base.startswith(("appstatus_", ".")) or base.endswith(".crc")
 
 
@@ -150,7 +155,7 @@ def _tar_stream(path: Path, member: str) -> BinaryIO:
 
 
 class _Archived:
-    """A member's stream, closed with its archive, whose damage is told as that of all compressed data."""
+    """A member's stream, closed with its archive; reports the archive's damage as for all compressed data."""
 
     def __init__(self, stream: BinaryIO, archive: zipfile.ZipFile | tarfile.TarFile) -> None:
         self._stream, self._archive = stream, archive
@@ -178,18 +183,27 @@ def _member(archive: str, member: str, opener: Callable[[], BinaryIO]) -> Part |
 
 
 def _part(opener: Callable[[], BinaryIO], *, name: str, folder: str, base: str) -> Part | PassedOver:
-    """Return the file as a part of a log where its beginning has an event."""
+    """Return the file as a part of a log if it starts with an event or its name marks it as one."""
     try:
         with opener() as stream:
             sample, chunks = peek(decode_stream(stream), _SAMPLE_BYTES)
             if not sample:
-                next(chunks, None)  # says what is wrong with it
-                return PassedOver(name=name, reason="empty")
+                next(filter(None, chunks), None)  # raises if it is damaged
+        reason = _why_no_events(sample)
     except BrokenDataError as error:
-        return PassedOver(name=name, reason=str(error))
-    if not _EVENT.search(sample):
-        if sample.startswith(ZIP_MAGIC) or is_tar(sample):
-            return PassedOver(name=name, reason="an archive within an archive; unpack it first")
-        return PassedOver(name=name, reason=f"no event of Spark in it; it begins with {shorten(sample[:60])!r}")
-    metadata = _METADATA.match(sample)
-    return Part(name=name, folder=folder, base=base, head=metadata[0] if metadata else b"", open=opener)
+        reason = str(error)
+    if reason and not ROLLING.fullmatch(base.removesuffix(COMPACT)):
+        return PassedOver(name=name, reason=reason)
+    metadata = _METADATA.match(sample) if not reason else None
+    return Part(name=name, folder=folder, base=base, head=metadata[0] if metadata else b"", damage=reason, open=opener)
+
+
+def _why_no_events(sample: bytes) -> str:
+    """Return why a file with this beginning is not an event log; '' if it is one."""
+    if not sample:
+        return "empty"
+    if _EVENT.search(sample):
+        return ""
+    if sample.startswith(ZIP_MAGIC) or is_tar(sample):
+        return "an archive within an archive; unpack it first"
+    return f"no event of Spark in it; it begins with {shorten(sample[:60])!r}"

@@ -1,4 +1,4 @@
-"""The steps of query plans that stages ran: by the names of their RDDs, else by the plan of the query of their jobs."""
+"""Steps of query plans that stages ran, from the names of their RDDs, else from the plan of their jobs' query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXECUTION: Final = "spark.sql.execution.id"
 
 
 def operators_of(info: Event) -> tuple[str, ...]:
-    """Return the steps that a stage's RDDs and metrics name, each once: `BatchEvalPython`, `PythonRDD`, `Exchange`.
+    """Return the steps named by a stage's RDDs and metrics, each once: `BatchEvalPython`, `PythonRDD`, `Exchange`.
 
     Raises FieldError.
     """
@@ -33,12 +33,12 @@ def _names(rdd: Event) -> tuple[str, ...]:
         str(rdd.get("Name", "")),
         *scopes,
         *(["PythonRDD"] if is_python else []),
-    )  # the program may name it otherwise
+    )  # the program may give it another name
 
 
 @lru_cache(maxsize=1024)
 def _scope_names(scope: str) -> tuple[str, ...]:
-    """Return the name in a scope, which many RDDs share."""
+    """Return the name in a scope, as a tuple; many RDDs share a scope."""
     try:
         fields = json.loads(scope)
     except ValueError:
@@ -47,7 +47,7 @@ def _scope_names(scope: str) -> tuple[str, ...]:
 
 
 class PlanTally:
-    """The plans of queries, and which job belongs to which query."""
+    """Plans of queries, and the query of each job."""
 
     def __init__(self) -> None:
         self._steps: dict[str, tuple[str, ...]] = {}
@@ -64,7 +64,7 @@ class PlanTally:
             self._queries[job_id] = str(properties[_EXECUTION])
 
     def operators(self, jobs: Sequence[int]) -> tuple[str, ...]:
-        """Return the steps of the queries of jobs."""
+        """Return the plan steps of the queries of these jobs."""
         return tuple(step for job in jobs for step in self._steps.get(self._queries.get(job, ""), ()))
 
 

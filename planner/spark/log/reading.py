@@ -1,4 +1,4 @@
-"""Reading the event logs at a path: every application in them, what was passed over, and what was lost."""
+"""Reads the event logs at a path: every application in them, files passed over, and losses."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from planner.spark.log.parts import Part, PassedOver, parts_of
 from planner.spark.log.rollover import LogFiles, logs
 
 _BEGIN: Final = b'{"Event":"'
-"""How Spark begins each line."""
+"""Start of each line that Spark writes."""
 _NAMED: Final = re.compile(_BEGIN + rb'([^"\\]+)"[,}]')
 _READ: Final = frozenset(name.encode() for name in EVENTS_READ)
 MOST_LINE_BYTES: Final = 128 << 20
-"""The longest lines seen are query plans of some MB; a longer one is no line of a log."""
+"""Longest line taken as an event; the longest seen are query plans of some MB."""
 
 
 def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the events of one file with the numbers of their lines, from 1; what is none is counted in `losses`."""
+    """Yield the events of one file with their line numbers, from 1; other lines are counted in `losses`."""
     last = 0
     try:
         for first, lines in _lines(chunks):
@@ -46,14 +46,14 @@ def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tu
 
 
 def _lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield lines, and the number of the first of them; of one above MOST_LINE_BYTES not much more than that.
+    """Yield lines with the number of the first; lines above MOST_LINE_BYTES are cut a little beyond it.
 
-    A last line without an end is a line, also where the data then break off with BrokenDataError.
+    A last line without a line end counts, even if the data then break off with BrokenDataError.
     """
     number, pending, size = 1, list[bytes](), 0
     try:
         for chunk in chunks:
-            first, *others = BytesIO(chunk).readlines() or [b""]  # finds the ends sooner than split does
+            first, *others = BytesIO(chunk).readlines() or [b""]  # faster than split
             pending.append(first if size <= MOST_LINE_BYTES else b"")
             size += len(first)
             if first.endswith(b"\n"):
@@ -67,7 +67,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _event(line: bytes) -> dict[str, Any] | str:
-    """Return the event of a line, or in words why it is none."""
+    """Return the event of a line, or in words why it is not one."""
     if len(line) > MOST_LINE_BYTES:
         return f"line longer than {MOST_LINE_BYTES >> 20} MiB"
     name = line[len(_BEGIN) : line.find(b'"', len(_BEGIN))] if line.startswith(_BEGIN) else b""
@@ -84,7 +84,7 @@ def _event(line: bytes) -> dict[str, Any] | str:
 
 @dataclass(frozen=True, kw_only=True)
 class EventLogs:
-    """What was read from a path: `applications` in the order of their files, and files that were `passed_over`."""
+    """Result of reading a path: `applications` in the order of their files, and the files `passed_over`."""
 
     path: str
     applications: tuple[Application, ...]
@@ -92,11 +92,11 @@ class EventLogs:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What could not be read, of all applications."""
+        """Losses of all applications."""
         return tuple(loss for application in self.applications for loss in application.losses)
 
     def only(self, app_id: str | None = None) -> Application:
-        """Return the one application, or the one of this id. Raises BadInputError that names those there are."""
+        """Return the only application, or the one of this id. Raises BadInputError naming those there are."""
         fitting = [a for a in self.applications if app_id is None or a.app_id == app_id]
         if len(fitting) == 1:
             return fitting[0]
@@ -106,9 +106,9 @@ class EventLogs:
         raise BadInputError(f"{self.path} holds {len(names)} applications, give the file of one, or its id", names[:20])
 
     def runs(self, app: str | None = None) -> tuple[Application, ...]:
-        """Return the runs of one job: all applications, or those of this id or name, where they bear one name.
+        """Return the runs of one job: all applications, or those of this id or name, if they share one name.
 
-        Raises BadInputError that names those there are.
+        Raises BadInputError naming those there are.
         """
         fitting = [a for a in self.applications if app in (None, a.app_id, a.name) and a.name]
         if (
@@ -123,15 +123,15 @@ class EventLogs:
 def read(path: str | os.PathLike[str]) -> EventLogs:
     """Read the Spark event logs at a path: a file, a directory or an archive, in any of Spark's compressions.
 
-    What cannot be read is counted in the `losses` of its application, with file and line. Raises BadInputError, with
-    what is there, when nothing at the path is an event log; IoFailureError when it cannot be read.
+    Unreadable parts are counted in the `losses` of their application, with file and line. Raises BadInputError, listing
+    what is there, if nothing at the path is an event log; IoFailureError if it cannot be read.
     """
     root = Path(path).expanduser()
     return _event_logs(str(root), *parts_of(root))
 
 
 def read_files(paths: Sequence[Path]) -> EventLogs:
-    """Read the event logs in files that lie together: those of one log, or one file. Raises as `read` does; of several
+    """Read the event logs in files of one folder: those of one log, or one file. Raises as `read` does; of several
     files, those without events are passed over.
     """
     parts, others = list[Part](), list[PassedOver]()
@@ -160,8 +160,8 @@ def _event_logs(place: str, parts: Sequence[Part], others: Sequence[PassedOver])
 
 
 def _without_copies(applications: Sequence[Application]) -> tuple[list[Application], list[PassedOver]]:
-    """Return each run once, and the files of the others: a file that is still being written may stay beside the whole
-    one, and a log may be copied.
+    """Return each run once, and the files of the duplicates: an unfinished file may stay next to the complete one, and
+    a log may be copied.
     """
     best: dict[object, Application] = {}
     for place, application in enumerate(applications):
@@ -183,6 +183,8 @@ def _applications(log: LogFiles) -> list[Application]:
     collector = Collector()
     for gap in log.gaps:
         collector.current.losses.add(gap, where=log.parts[0].name)
+    for part in log.damaged:
+        collector.current.losses.add("part of the log that cannot be read", where=part.name, example=part.damage)
     for part in log.parts:
         _collect(part, collector)
     tallies = collector.finish()

@@ -8,45 +8,46 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from planner.spark.log.parts import Part, PassedOver
+from planner.spark.log.parts import COMPACT, ROLLING, Part, PassedOver
 
-_ROLLING: Final = re.compile(r"events_(\d+)_(.+?)((?:\.\w+)?)")
-_COMPACT: Final = ".compact"
 _DATED: Final = re.compile(r"eventlog(-\d{4}-\d\d-\d\d--\d\d-\d\d)?(\.\w+)?")
 _LAST: Final = "~"
-"""Sorts after every date: the file `eventlog` is the one written last."""
+"""Sorts after every date: the file `eventlog` was written last."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogFiles:
-    """The files of one log in their order; `gaps` says which are missing."""
+    """The files of one log in order; `damaged` ones hold no events, and `gaps` lists the missing ones."""
 
     parts: tuple[Part, ...]
+    damaged: tuple[Part, ...] = ()
     gaps: tuple[str, ...] = ()
 
 
 def is_rolling_name(base: str) -> bool:
-    """Return whether the name of a file says that it is one of several of a log."""
-    return bool(_ROLLING.fullmatch(base.removesuffix(_COMPACT)) or _DATED.fullmatch(base))
+    """Return whether a file's name marks it as one of several of a log."""
+    return bool(ROLLING.fullmatch(base.removesuffix(COMPACT)) or _DATED.fullmatch(base))
 
 
 def logs(parts: Sequence[Part]) -> tuple[list[LogFiles], list[PassedOver]]:
-    """Return the logs that the files make up, and files that only repeat others."""
+    """Return the logs that the files form, and files that only repeat others."""
     groups: dict[tuple[str, ...], list[tuple[int | str, Part]]] = {}
     for part in parts:
-        group, place = _place(part)
+        group, place = _log_and_position(part)
         groups.setdefault(group, []).append((place, part))
     passed: list[PassedOver] = []
     joined = [_log_files(group, members, passed) for group, members in groups.items()]
-    return joined, passed
+    lost = [part for log in joined if not log.parts for part in log.damaged]
+    passed += [PassedOver(name=part.name, reason=part.damage) for part in lost]
+    return [log for log in joined if log.parts], passed
 
 
-def _place(part: Part) -> tuple[tuple[str, ...], int | str]:
-    """Return which log a file belongs to, and its place in it."""
+def _log_and_position(part: Part) -> tuple[tuple[str, ...], int | str]:
+    """Return the log that a file belongs to, and its place in it."""
     head = _metadata(part)
     if head is not None:
         return ("context", head[0]), head[1]
-    rolling = _ROLLING.fullmatch(part.base.removesuffix(_COMPACT))
+    rolling = ROLLING.fullmatch(part.base.removesuffix(COMPACT))
     if rolling:
         return ("rolling", part.folder, rolling[2]), int(rolling[1])
     dated = _DATED.fullmatch(part.base)
@@ -56,7 +57,7 @@ def _place(part: Part) -> tuple[tuple[str, ...], int | str]:
 
 
 def _metadata(part: Part) -> tuple[str, int] | None:
-    """Return the context and the number that Databricks' listener wrote into the first line."""
+    """Return the context and number in the first line, as Databricks' listener writes them."""
     try:
         head = json.loads(part.head) if part.head else {}
     except ValueError:
@@ -67,9 +68,10 @@ def _metadata(part: Part) -> tuple[str, int] | None:
 
 def _log_files(group: tuple[str, ...], members: list[tuple[int | str, Part]], passed: list[PassedOver]) -> LogFiles:
     numbered = all(isinstance(place, int) for place, _ in members)
-    members.sort(key=lambda member: (member[0], member[1].base.endswith(_COMPACT), member[1].name))
+    members.sort(key=lambda member: (member[0], bool(member[1].damage), _is_compact(member[1]), member[1].name))
     compacted = max(
-        (i for i, (_, part) in enumerate(members) if group[0] == "rolling" and part.base.endswith(_COMPACT)), default=-1
+        (i for i, (_, part) in enumerate(members) if group[0] == "rolling" and _is_compact(part) and not part.damage),
+        default=-1,
     )
     passed += [
         PassedOver(name=part.name, reason="its events are in the compacted file")
@@ -84,7 +86,15 @@ def _log_files(group: tuple[str, ...], members: list[tuple[int | str, Part]], pa
     first = None if group[0] == "single" else 1 if group[0] == "rolling" else 0
     places = [place for place, _ in rest if isinstance(place, int)]
     gaps = _gaps(places, first=None if compacted >= 0 else first) if numbered else ()
-    return LogFiles(parts=tuple(part for _, part in rest), gaps=tuple(gaps))
+    return LogFiles(
+        parts=tuple(part for _, part in rest if not part.damage),
+        damaged=tuple(part for _, part in rest if part.damage),
+        gaps=tuple(gaps),
+    )
+
+
+def _is_compact(part: Part) -> bool:
+    return part.base.endswith(COMPACT)
 
 
 def _gaps(places: Sequence[int], *, first: int | None) -> Iterator[str]:

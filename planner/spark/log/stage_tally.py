@@ -1,8 +1,9 @@
-"""Gathers one stage attempt while a log is read."""
+"""Collects one stage attempt while a log is read."""
 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -18,17 +19,17 @@ from planner.spark.log.fields import Event, FieldError, group
 
 _QUANTILES: Final = np.array(QUANTILES)
 _LEAST_SETTLED: Final = 0.25
-"""Fewer later tasks than this share of a stage do not tell how long a task takes once everything is compiled."""
+"""Least share of a stage's tasks that must be later ones, to show how long a task takes once everything is compiled."""
 
 
 def warm_up(
     *, launched: Floats, seconds: Floats, moved_bytes: Floats, executors: Sequence[str], slots: Mapping[str, int]
 ) -> WarmUp | None:
-    """Return the warm-up of a stage from its tasks, None where the cores of an executor are unknown or too few
-    tasks were not the first of their slot.
+    """Return the warm-up of a stage from its tasks, None if an executor's cores are unknown or there are too few later
+    tasks.
 
-    Later tasks are the later half. What tasks take longer because they move more bytes is no warm-up: their seconds are
-    compared with those of later tasks of as many bytes.
+    Later tasks are the later half. Extra time from moving more bytes is not warm-up: earlier tasks are compared with
+    later tasks of as many bytes.
     """
     if not all(slots.get(executor) for executor in set(executors)):
         return None
@@ -50,7 +51,7 @@ def warm_up(
 
 
 def _waves(launched: Floats, executors: Sequence[str], slots: Mapping[str, int]) -> Floats:
-    """Return how many tasks each task's slot ran before it, as far as the order of launches tells."""
+    """Return how many tasks each task's slot ran before it, inferred from the order of launches."""
     waves = np.zeros(len(launched))
     before: dict[str, int] = {}
     for task in np.argsort(launched, kind="stable"):
@@ -86,13 +87,14 @@ _PLACES: Final[dict[str, tuple[str, str, int]]] = {
     "output_bytes": ("Output Metrics", "Bytes Written", 1),
     "output_records": ("Output Metrics", "Records Written", 1),
 }
-"""Sum: the group of the metrics it is in ('' is the top), its key, and how many of its units make one of ours. In
-Spark's order, in which msgspec finds keys soonest."""
+"""Group of the metrics that each sum is in ('' is the top), its key, and its units per unit of ours. In Spark's order,
+in which msgspec finds keys fastest.
+"""
 METRICS: Final = {
     group: tuple(key for place, key, _ in _PLACES.values() if place == group)
     for group in dict.fromkeys(place for place, _, _ in _PLACES.values())
 }
-"""The keys that are summed, by the group of a task's metrics that they are in."""
+"""Keys that are summed, by their group in a task's metrics."""
 _TIMES: Final = {"elapsed_s": _MS, "getting_result_s": _MS, "scheduling_s": _MS, "unmeasured_s": _MS}
 _UNITS: Final = {**{name: unit for name, (_, _, unit) in _PLACES.items()}, **_TIMES}
 _GETTERS: Final = [(place, itemgetter(*keys)) for place, keys in METRICS.items()]
@@ -100,14 +102,14 @@ _WHOLE: Final = {int}
 
 
 def amounts_of(*names: str) -> Callable[[Sequence[float]], tuple[float, ...]]:
-    """Return what picks the sums of these names from the amounts of a task."""
+    """Return a function that picks the sums of these names from the amounts of a task."""
     return itemgetter(*map(list(_UNITS).index, names))
 
 
 def task_amounts(metrics: Event) -> list[Any]:
-    """Return the metrics of one task in the order of `TaskSums`, in the log's units; its times are not among them.
+    """Return the metrics of one task in the order of `TaskSums`, in the log's units, without its times.
 
-    NaN is what they lack. Spark before 2 leaves out the group of what a task did not do, which is 0. Raises FieldError.
+    Missing ones are NaN. Spark before 2 leaves out the groups a task did not use; these are 0. Raises FieldError.
     """
     values: list[Any] = []
     try:
@@ -115,11 +117,11 @@ def task_amounts(metrics: Event) -> list[Any]:
             values += fields_of(metrics[place] if place else metrics)
     except (KeyError, TypeError):
         return _checked_amounts(metrics)
-    return values if set(map(type, values)) == _WHOLE else _checked_amounts(metrics)
+    return values if set(map(type, values)) == _WHOLE and min(values) >= 0 else _checked_amounts(metrics)
 
 
 def _checked_amounts(metrics: Event) -> list[Any]:
-    """Return the same field by field, where one is absent or wrong."""
+    """Return the same, checking each field, if one is absent, negative or wrong."""
     amounts = []
     for place, keys in METRICS.items():
         fields_there = group(metrics, place) if place else metrics
@@ -129,18 +131,32 @@ def _checked_amounts(metrics: Event) -> list[Any]:
                 if value is not None:
                     raise FieldError(f"{key} is {value!r:.40}, not a whole number")
                 value = math.nan if fields_there else 0
+            elif value < 0:
+                raise FieldError(f"{key} is {value!r:.40}, a negative figure")
             amounts.append(value)
     return amounts
 
 
+_MOST_OVER_MS: Final = 60_000
+
+
+def drop_false_run_time(amounts: list[Any], *, elapsed_ms: float) -> list[Any]:
+    """Return the amounts of a task that did not succeed, with no run time where it exceeds the elapsed by a minute.
+
+    Spark 3.0 gives the time since its machine's start for a task that was killed before it began (SPARK-32898).
+    """
+    place = list(_UNITS).index("run_s")
+    return [*amounts[:place], 0, *amounts[place + 1 :]] if amounts[place] > elapsed_ms + _MOST_OVER_MS else amounts
+
+
 class SumTally:
-    """Adds up whole numbers in the log's units, so that no rounding gathers."""
+    """Adds up whole numbers in the log's units, to avoid rounding errors."""
 
     def __init__(self) -> None:
         self._amounts: list[Any] = [0] * len(_UNITS)
 
     def add(self, amounts: Sequence[float]) -> None:
-        """Add what one task did, its times at the end: elapsed, getting the result, scheduling."""
+        """Add a task's amounts, ending with its times: elapsed, getting the result, scheduling."""
         self._amounts = list(map(add, self._amounts, amounts))
 
     def sums(self) -> TaskSums:
@@ -154,7 +170,7 @@ class SumTally:
 
 
 class StageTally:
-    """Gathers one stage attempt while the log is read: three numbers and a name a task, all else of fixed size."""
+    """Collects one stage attempt while the log is read: three numbers and a name per task, all else of fixed size."""
 
     def __init__(self, stage_id: int, attempt: int) -> None:
         self.stage_id, self.attempt = stage_id, attempt
@@ -166,6 +182,7 @@ class StageTally:
         self.completed_at_s: float | None = None
         self.completed = False
         self.launched = self.tasks = self.failed = self.killed = self.speculative = self.without_metrics = 0
+        self.resubmitted = self.resource_profile = 0
         self.first_launch_ms: float | None = None
         self.last_finish_ms: float | None = None
         self.peak_execution_memory_bytes: float = 0
@@ -174,7 +191,7 @@ class StageTally:
         self._executors: list[str] = []
 
     def launch(self, at_ms: float) -> None:
-        """Note the launch of a task; of a task that was seen to end only, its end notes it."""
+        """Note the launch of a task; `finish` does so for a task whose launch is not in the log."""
         self.first_launch_ms = at_ms if self.first_launch_ms is None else min(self.first_launch_ms, at_ms)
 
     def finish(self, *, executor_id: str, launched_ms: float, finished_ms: float, moved_bytes: float | None) -> None:
@@ -188,9 +205,9 @@ class StageTally:
             self._launched_ms.append(launched_ms)
             self._executors.append(sys.intern(executor_id))
 
-    def stage(self, jobs: tuple[int, ...], *, slots: Mapping[str, int], jobs_succeeded: bool) -> Stage:
-        """Return what was gathered; `slots` is how many tasks each executor runs at once. A stage of jobs that all
-        succeeded is complete, though the log lacks its end.
+    def stage(self, jobs: tuple[int, ...], *, cores: Mapping[str, int], task_cpus: int, jobs_succeeded: bool) -> Stage:
+        """Return the stage; `cores` are those of each executor, of which each task takes `task_cpus`. A stage whose
+        jobs all succeeded is complete even if the log lacks its end.
         """
         completed = self.completed or jobs_succeeded
         status: Status = "failed" if self.failure else "complete" if completed else "unfinished"
@@ -207,13 +224,14 @@ class StageTally:
             failed=self.failed,
             killed=self.killed,
             speculative=self.speculative,
+            resubmitted=self.resubmitted,
             running=max(0, self.launched - self.tasks),
             without_metrics=self.without_metrics,
             submitted_at_s=self.submitted_at_s,
             completed_at_s=self.completed_at_s,
             first_launch_at_s=_seconds(self.first_launch_ms),
             last_finish_at_s=_seconds(self.last_finish_ms),
-            sums=_without_zero_times(self.sums.sums()),
+            sums=_without_native_input(_without_zero_times(self.sums.sums()), self.operators),
             peak_execution_memory_bytes=self.peak_execution_memory_bytes,
             seconds_at=_at_quantiles(self._seconds),
             bytes_at=_at_quantiles(self._bytes),
@@ -222,21 +240,35 @@ class StageTally:
                 seconds=np.frombuffer(self._seconds),
                 moved_bytes=np.frombuffer(self._bytes),
                 executors=self._executors,
-                slots=slots,
+                slots={name: cores.get(name, 0) // task_cpus for name in set(self._executors)},
             )
             if self._seconds
             else None,
             operators=self.operators,
+            task_cpus=task_cpus,
         )
 
 
 def _without_zero_times(sums: TaskSums) -> TaskSums:
-    """Return the sums with unknown CPU times where all are 0, though tasks were deserialised: Java machines that do not
-    count them make Spark write that.
+    """Return the sums with unknown CPU times if all are 0 though tasks were deserialised: Spark writes 0 on Java
+    machines that do not measure them.
     """
     if sums.cpu_s or sums.deserialisation_cpu_s or not sums.deserialisation_s > 0 or not sums.run_s > 0:
         return sums
     return replace(sums, cpu_s=math.nan, deserialisation_cpu_s=math.nan)
+
+
+_NATIVE_SCAN: Final = re.compile(r"Comet\w*NativeScan\b")
+
+
+def _without_native_input(sums: TaskSums, operators: Sequence[str]) -> TaskSums:
+    """Return the sums with unknown input if there is none and a native scan ran, whose reading Comet need not count.
+
+    A stage that read shuffle data need not have scanned: its steps may be those of its whole query.
+    """
+    if sums.input_bytes or sums.shuffle_read_bytes or not any(map(_NATIVE_SCAN.match, operators)):
+        return sums
+    return replace(sums, input_bytes=math.nan, input_records=math.nan)
 
 
 def _seconds(milliseconds: float | None) -> float | None:
@@ -248,7 +280,7 @@ def _at_quantiles(values: array[float]) -> tuple[float, ...]:
 
 
 def quantiles(values: Floats) -> tuple[float, ...]:
-    """Return what `np.quantile` returns at QUANTILES, to the bit, and for few values in a fifth of its time."""
+    """Return the same as `np.quantile` at QUANTILES, to the bit; for few values in a fifth of its time."""
     ordered, places = np.sort(values), _QUANTILES * (len(values) - 1)
     low = places.astype(int)
     before, after, part = ordered[low], ordered[np.minimum(low + 1, len(values) - 1)], places - low
@@ -257,6 +289,6 @@ def quantiles(values: Floats) -> tuple[float, ...]:
 
 
 def median(values: Floats) -> float:
-    """Return what `np.median` returns."""
+    """Return the same as `np.median`."""
     ordered = np.sort(values)
     return float(ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2

@@ -1,4 +1,4 @@
-"""Gathers one application event by event; each event counts whole or not at all."""
+"""Collects one application event by event; each event counts as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from planner.spark.application.application import Application
-from planner.spark.application.executors import Executor, SparkJob, task_cpus
+from planner.spark.application.executors import SparkJob, task_cpus
 from planner.spark.log.clock import ClockTally
 from planner.spark.log.cluster_hints import cluster_of
+from planner.spark.log.executor_tally import ExecutorTally
 from planner.spark.log.fields import (
     LATEST_MS,
     Event,
@@ -27,71 +28,10 @@ from planner.spark.log.fields import (
 )
 from planner.spark.log.memory_tally import MemoryTally
 from planner.spark.log.plans import PlanTally, operators_of
-from planner.spark.log.stage_tally import StageTally, amounts_of, task_amounts
+from planner.spark.log.stage_tally import StageTally, amounts_of, drop_false_run_time, task_amounts
 
-
-class ExecutorTally:
-    """The executors of one application so far."""
-
-    def __init__(self) -> None:
-        self._executors: dict[str, Executor] = {}
-
-    def executors(self) -> tuple[Executor, ...]:
-        """Return them in the order in which the log names them. One whose start is missing has the cores that all
-        others have.
-        """
-        known = {executor.cores for executor in self._executors.values() if executor.added_at_s is not None}
-        usual = known.pop() if len(known) == 1 else None
-        return tuple(replace(e, cores=e.cores or usual) for e in self._executors.values())
-
-    def note_task(self, executor_id: str, host: str, *, launched_ms: float) -> None:
-        """Note when an executor had its first task; its tasks alone may name it."""
-        if not executor_id:
-            return
-        before = self._executors.get(executor_id) or _unknown_executor(executor_id, host)
-        if before.first_task_at_s is None or launched_ms / 1000 < before.first_task_at_s:
-            self._executors[executor_id] = replace(before, first_task_at_s=launched_ms / 1000)
-
-    def note_added(self, event: Event) -> None:
-        """Note an executor. Raises FieldError, RepeatedError."""
-        executor_id, info, at_s = text(event, "Executor ID"), group(event, "Executor Info"), seconds(event, "Timestamp")
-        host, cores = text(info, "Host"), whole_number(info, "Total Cores") or None
-        profile = number(info, "Resource Profile Id")
-        before = self._executors.get(executor_id) or _unknown_executor(executor_id, host)
-        if before.added_at_s is not None:
-            raise RepeatedError
-        self._executors[executor_id] = replace(
-            before, host=host, cores=cores, added_at_s=at_s, resource_profile=None if profile is None else int(profile)
-        )
-
-    def note_removed(self, event: Event) -> None:
-        """Note that an executor went. Raises FieldError, RepeatedError."""
-        executor_id, at_s = text(event, "Executor ID"), seconds(event, "Timestamp")
-        reason = text(event, "Removed Reason")
-        before = self._executors.get(executor_id) or _unknown_executor(executor_id, "")
-        if before.removed_at_s is not None:
-            raise RepeatedError
-        self._executors[executor_id] = replace(before, removed_at_s=at_s, removal_reason=reason)
-
-    def storage_memory(self, executor_id: str, memory_bytes: float | None) -> None:
-        """Note the memory that an executor may use for storage."""
-        if executor_id in self._executors:
-            self._executors[executor_id] = replace(self._executors[executor_id], storage_memory_bytes=memory_bytes)
-
-
-def _unknown_executor(executor_id: str, host: str) -> Executor:
-    return Executor(
-        executor_id=executor_id,
-        host=host,
-        cores=None,
-        added_at_s=None,
-        removed_at_s=None,
-        removal_reason="",
-        storage_memory_bytes=None,
-        resource_profile=None,
-    )
-
-
+_OF_STREAM: Final = frozenset({"sql.streaming.queryId", "spark.streaming.internal.batchTime"})
+"""Properties of jobs that are stream batches, of Structured Streaming and of DStreams."""
 _LEAST_JUMP_S: Final = 60.0
 _MOST_TASK_ID: Final = 1 << 28
 _MOVED: Final = amounts_of(
@@ -103,7 +43,7 @@ _TASK_TYPES: Final = (int, int, int, int, str, str)
 
 
 class Ids:
-    """A set of whole numbers that are mostly dense: one bit each."""
+    """A set of mostly dense whole numbers, one bit each."""
 
     def __init__(self) -> None:
         self._bits = bytearray()
@@ -114,7 +54,7 @@ class Ids:
         return 0 <= member < self.above and bool(self._bits[member >> 3] & 1 << (member & 7))
 
     def add(self, member: int) -> None:
-        """Add a number. Raises FieldError for one that no log reaches."""
+        """Add a number. Raises FieldError for one too large for any log."""
         if member > _MOST_TASK_ID:
             raise FieldError(f"Task ID is {member}, above {_MOST_TASK_ID}")
         place = member >> 3
@@ -126,7 +66,7 @@ class Ids:
 
 
 class ApplicationTally:
-    """Everything that one application's events say so far."""
+    """Everything known so far from one application's events."""
 
     def __init__(self) -> None:
         self.losses, self.files, self.events = Losses(), list[str](), 0
@@ -141,34 +81,38 @@ class ApplicationTally:
         self._stages: dict[tuple[int, int], StageTally] = {}
         self._jobs: dict[int, SparkJob] = {}
         self._executors = ExecutorTally()
-        self._launched, self._finished = Ids(), Ids()
+        self._launched, self._finished, self._resubmitted = Ids(), Ids(), Ids()
+        self._running: dict[int, StageTally] = {}
         self._clock = ClockTally()
         self._plans = PlanTally()
         self._memory = MemoryTally()
+        self._task_cpus: dict[int, int] = {}
 
     def add(self, event: Event) -> None:
-        """Add an event; one of a sort that is of no use is only counted. Raises FieldError, RepeatedError."""
+        """Add an event; unused kinds are only counted. Raises FieldError, RepeatedError."""
         handler = _HANDLERS.get(event["Event"])
         if handler is not None:
             handler(self, event)
         self.events += 1
 
     def application(self) -> Application:
-        """Return what was gathered."""
+        """Return the application."""
         environment = self._properties or self._job_properties
         executors = self._executors.executors()
         jobs_of: dict[int, list[int]] = {}
         for job in self._jobs.values():
             for stage_id in job.stages:
                 jobs_of.setdefault(stage_id, []).append(job.job_id)
-        slots = {e.executor_id: e.cores // task_cpus(environment) for e in executors if e.cores}
+        usual = task_cpus(environment)
+        cores = {e.executor_id: e.cores for e in executors if e.cores}
         succeeded = {job.job_id for job in self._jobs.values() if job.result == "JobSucceeded"}
         stages = []
         for tally in self._stages.values():
             jobs = tuple(jobs_of.get(tally.stage_id, ()))
             tally.operators = tally.operators or self._plans.operators(jobs)
             done = bool(jobs) and succeeded.issuperset(jobs)
-            stages.append(tally.stage(jobs, slots=slots, jobs_succeeded=done))
+            cpus = self._task_cpus.get(tally.resource_profile, usual)
+            stages.append(tally.stage(jobs, cores=cores, task_cpus=cpus, jobs_succeeded=done))
         return Application(
             app_id=self.app_id,
             attempt=self.attempt,
@@ -199,7 +143,9 @@ class ApplicationTally:
         )
 
     def _early_end_s(self) -> float:
-        """Return by how much the application ended before its last event, below 0, where that is no late thread."""
+        """Return how long before its last event the application ended, as a negative number; 0 where a late thread may
+        explain it.
+        """
         early_s = (self.ended_at_s or math.inf) - (self._latest_s or 0.0)
         return early_s if early_s < -_LEAST_JUMP_S else 0.0
 
@@ -213,7 +159,7 @@ class ApplicationTally:
         return StageTally(*place) if tally is None else tally
 
     def _keep(self, stage: StageTally) -> StageTally:
-        """Return the stage after noting it: only once nothing can fail any more."""
+        """Return the stage after storing it; call only once nothing can fail any more."""
         return self._stages.setdefault((stage.stage_id, stage.attempt), stage)
 
     def log_start(self, event: Event) -> None:
@@ -221,7 +167,7 @@ class ApplicationTally:
         self.version = text(event, "Spark Version") or self.version
 
     def application_start(self, event: Event) -> None:
-        """Note what the application is called; the log's owner decides whether it is another one."""
+        """Note the application's name and id; the collector decides whether it is another application."""
         at_s, app_id, name = seconds(event, "Timestamp"), text(event, "App ID"), text(event, "App Name")
         self.attempt = str(event.get("App Attempt ID") or "")
         self.started, self.started_at_s, self.app_id, self.name = True, at_s, app_id, name
@@ -235,7 +181,7 @@ class ApplicationTally:
         self.ended, self.ended_at_s = True, at_s
 
     def environment(self, event: Event) -> None:
-        """Keep Spark's properties, and the few others that tell of the cluster."""
+        """Keep Spark's properties, and the few others that describe the cluster."""
         groups = {name: group(event, f"{name} Properties") for name in ("Spark", "Hadoop", "System")}
         others = {**groups["Hadoop"], **groups["System"]}
         self._properties.update(_texts(groups["Spark"]))
@@ -259,6 +205,7 @@ class ApplicationTally:
             completed_at_s=None,
             result="",
             last_tasks=_last_tasks(event),
+            streamed=not _OF_STREAM.isdisjoint(group(event, "Properties")),
         )
         self._job_properties.update(properties)
         self._plans.note_job(job_id, group(event, "Properties"))
@@ -277,7 +224,7 @@ class ApplicationTally:
         self._note_time(at_s)
 
     def stage_submitted(self, event: Event) -> None:
-        """Note what a stage is."""
+        """Note a stage's description."""
         self._describe(group(event, "Stage Info"))
 
     def stage_completed(self, event: Event) -> None:
@@ -295,66 +242,94 @@ class ApplicationTally:
         stage, at_s, name = self._stage(info), seconds(info, "Submission Time"), text(info, "Stage Name")
         planned = whole_number(info, "Number of Tasks") if "Number of Tasks" in info else None
         parents = tuple(parent for parent in items(info, "Parent IDs") if type(parent) is int)
-        operators = operators_of(info)
+        operators, profile = operators_of(info), number(info, "Resource Profile Id")
         stage = self._keep(stage)
+        stage.resource_profile = int(profile or 0)
         stage.name, stage.tasks_planned, stage.parents = name, planned, parents
         stage.operators = operators or stage.operators
         stage.submitted_at_s = at_s or stage.submitted_at_s
         self._note_time(at_s)
 
+    def resource_profile(self, event: Event) -> None:
+        """Note how many cores each task takes in the stages that ask for a profile."""
+        cpus = number(group(group(event, "Task Resource Requests"), "cpus"), "Amount")
+        if cpus:
+            self._task_cpus[whole_number(event, "Resource Profile Id")] = max(1, int(cpus))
+
     def task_start(self, event: Event) -> None:
-        """Note the launch of a task."""
-        stage, info = self._stage(event), group(event, "Task Info")
+        """Note the launch of a task. Before Spark 3.5 it names the latest attempt of the stage, which need not be the
+        task's, or -1 for a cancelled stage.
+        """
+        cancelled, info = event.get("Stage Attempt ID") == -1, group(event, "Task Info")
+        stage = None if cancelled else self._stage(event)
         task_id, at_ms = whole_number(info, "Task ID"), milliseconds(info, "Launch Time")
         if task_id in self._launched:
             raise RepeatedError
         self._launched.add(task_id)
+        if stage is None:
+            return
         stage = self._keep(stage)
         if at_ms:
             stage.launch(at_ms)
         if task_id not in self._finished:
             stage.launched += 1
+            self._running[task_id] = stage
 
     def task_end(self, event: Event) -> None:
-        """Add what a task did."""
+        """Add a task's work."""
         stage, info = self._stage(event), group(event, "Task Info")
         task_id, launched_ms, finished_ms, got_ms, executor_id, host = _task(info)
         metrics = group(event, "Task Metrics")
         amounts = task_amounts(metrics)
         peak = number(metrics, "Peak Execution Memory") if metrics else 0
         reason = text(group(event, "Task End Reason"), "Reason")
+        if reason == "Resubmitted":
+            self._resubmit(stage, task_id)
+            return
         if task_id in self._finished:
             raise RepeatedError
         self._memory.note_task(metrics, group(event, "Task Executor Metrics"), executor_id=executor_id)
         self._finished.add(task_id)
         stage = self._keep(stage)
-        getting_ms, is_measured = got_ms and finished_ms - got_ms, bool(metrics)
+        killed, failed = reason == "TaskKilled", reason not in ("Success", "TaskKilled", "")
+        getting_ms, is_measured = got_ms and max(0, finished_ms - got_ms), bool(metrics)
         elapsed_ms = max(0, finished_ms - launched_ms)
+        if killed or failed:
+            amounts = drop_false_run_time(amounts, elapsed_ms=elapsed_ms)
         amounts += _times(amounts, elapsed_ms=elapsed_ms, getting_ms=getting_ms, is_measured=is_measured)
         stage.sums.add(amounts)
         if peak is None or peak > stage.peak_execution_memory_bytes:
             stage.peak_execution_memory_bytes = math.nan if peak is None else peak
         self._clock.note_task(amounts, launched_ms=launched_ms, finished_ms=finished_ms)
-        killed, failed = reason == "TaskKilled", reason not in ("Success", "TaskKilled", "")
         stage.finish(
             executor_id=executor_id,
             launched_ms=launched_ms,
             finished_ms=max(launched_ms, finished_ms),
             moved_bytes=None if killed or failed else _moved_bytes(amounts),
         )
-        stage.launched += task_id not in self._launched  # so that it is not among those still running
+        if (launched_in := self._running.pop(task_id, None)) is not stage:
+            stage.launched += 1
+            if launched_in is not None:
+                launched_in.launched -= 1
         stage.killed, stage.failed = stage.killed + killed, stage.failed + failed
         stage.speculative += info.get("Speculative") is True
         stage.without_metrics += not metrics
         self._note_time(finished_ms / 1000)
         self._executors.note_task(executor_id, host, launched_ms=launched_ms)
 
+    def _resubmit(self, stage: StageTally, task_id: int) -> None:
+        """Note that a task that succeeded runs again under another number, since its output was lost."""
+        if task_id in self._resubmitted:
+            raise RepeatedError
+        self._resubmitted.add(task_id)
+        self._keep(stage).resubmitted += 1
+
     def executor_added(self, event: Event) -> None:
         """Note an executor."""
         self._executors.note_added(event)
 
     def executor_removed(self, event: Event) -> None:
-        """Note that an executor went, and why."""
+        """Note the removal of an executor, and the reason."""
         self._executors.note_removed(event)
         self._memory.drop_executor(text(event, "Executor ID"))
 
@@ -363,7 +338,7 @@ class ApplicationTally:
         self._plans.note_query(event)
 
     def stage_memory(self, event: Event) -> None:
-        """Note what an executor stored at most in a stage."""
+        """Note the most that an executor stored in a stage."""
         self._memory.note_stage(event)
 
     def unpersist(self, event: Event) -> None:
@@ -384,7 +359,7 @@ class ApplicationTally:
 
 
 def _last_tasks(event: Event) -> int:
-    """Return how many tasks the last stage of a job has, which is never skipped where another one ran."""
+    """Return the number of tasks of a job's last stage, which is never skipped if another one ran."""
     infos = [info for info in items(event, "Stage Infos") if isinstance(info, dict)]
     tasks = max(infos, key=lambda info: number(info, "Stage ID") or 0, default={}).get("Number of Tasks")
     return tasks if type(tasks) is int else 0
@@ -398,14 +373,14 @@ def _moved_bytes(amounts: Sequence[float]) -> float:
 
 
 def _times(amounts: Sequence[float], *, elapsed_ms: float, getting_ms: float, is_measured: bool) -> tuple[float, ...]:
-    """Return the times that are no metrics; scheduling is what no other part explains, where there are metrics."""
+    """Return the times that are not metrics; scheduling is the remainder, where there are metrics."""
     left = elapsed_ms - (sum(_RAN(amounts)) + getting_ms)
     scheduling_ms = left if math.isnan(left) else max(0, left) if is_measured else 0
     return elapsed_ms, getting_ms, scheduling_ms, 0 if is_measured else elapsed_ms
 
 
 def _task(info: Event) -> tuple[int, float, float, float, str, str]:
-    """Return id, launch, finish, when the driver began to get the result (0 for never), executor and host."""
+    """Return id, launch, finish, when the driver began to fetch the result (0 for never), executor and host."""
     values: tuple[Any, ...] = tuple(map(info.get, _TASK))
     if (
         tuple(map(type, values)) == _TASK_TYPES
@@ -443,6 +418,7 @@ _HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
     "SparkListenerApplicationStart": ApplicationTally.application_start,
     "SparkListenerApplicationEnd": ApplicationTally.application_end,
     "SparkListenerEnvironmentUpdate": ApplicationTally.environment,
+    "SparkListenerResourceProfileAdded": ApplicationTally.resource_profile,
     "SparkListenerJobStart": ApplicationTally.job_start,
     "SparkListenerJobEnd": ApplicationTally.job_end,
     "SparkListenerStageSubmitted": ApplicationTally.stage_submitted,
@@ -459,4 +435,4 @@ _HANDLERS: Final[dict[str, Callable[[ApplicationTally, Event], None]]] = {
     "org.apache.spark.sql.execution.ui.SparkListenerSQLAdaptiveExecutionUpdate": ApplicationTally.query_plan,
 }
 EVENTS_COUNTED: Final = frozenset(_HANDLERS)
-"""The names of the events that an application is made of."""
+"""Names of the events that make up an application."""

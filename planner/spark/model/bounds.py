@@ -1,4 +1,4 @@
-"""The resource that bound each stage of an application, and what more of each could change at most."""
+"""The resource that bound each stage of an application, and the most that more of each resource could save."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from planner.spark.model.timeline import Step, Timeline, timeline
 from planner.units import format_duration
 
 IDLE: Final = 0.5
-"""A stage that leaves more of its slots idle than this is bound by its tasks, not by what they do."""
+"""Share of idle slots above which a stage is bound by its tasks, not by their work."""
 _STRAGGLER: Final = 2.0
-"""A task that takes so many times the median one is a straggler."""
+"""A task that takes this many times the median is a straggler."""
 _FAR_STRAGGLER: Final = 4.0
-"""The same where few slots are idle, since there are few: such a task decides when its stage ends, if it was not the
-first of its slot, which is slow for another reason."""
+"""The same where few slots are idle because there are few: such a task decides when its stage ends. The first tasks of
+a slot do not count, as they are slow for another reason.
+"""
 _MANY: Final = 10
 _SMALL_S: Final = 0.5
 _SMALL_BYTES: Final = 1e6
-"""Tasks are small when they take less than this, move less, and each slot runs many."""
+"""Tasks are small if they take less than `_SMALL_S`, move less than this, and each slot runs many."""
 _MUCH_GARBAGE: Final = 0.2
-"""Spark's own pages mark garbage collection from 10% of the task time; it costs as much again in the processors."""
+"""Share of task time from which garbage collection counts as heavy: Spark's own pages mark it from 10%, and it costs as
+much again in processor time.
+"""
 _MUCH_SPILL: Final = 0.5
-"""Of what a stage reads: it sorts and writes that much again."""
+"""Spilled share of the bytes a stage reads, which it sorts and writes again, from which spill counts as heavy."""
 _HIDES_MEMORY: Final = ("processors", "waiting", "scheduling")
 _REMOVABLE: Final = {
     "network": "no task waits for shuffle blocks from other nodes",
@@ -40,11 +43,11 @@ _REMOVABLE: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class StageBound:
-    """What bound one stage: a resource of `RESOURCES`, `straggler`, `too few tasks`, `small tasks`, or '' where no task
+    """Bound of one stage: a resource of `RESOURCES`, `straggler`, `too few tasks`, `small tasks`, or '' if no task
     ended.
 
-    `busy` is the share of the slots' time that its tasks used, None where the log does not tell the cores. Whether the
-    slots were idle is judged by all stages that ran at the time.
+    `busy` is the share of the slots' time that its tasks used, None if the cores are unknown. Whether slots were idle
+    is judged by all stages that ran at the time.
     """
 
     stage: Stage
@@ -55,21 +58,22 @@ class StageBound:
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What an ideal change of one resource would make of the application: a limit, not a forecast."""
+    """Effect on the application of an ideal change of one resource: a limit, not a forecast."""
 
     resource: str
     what: str
     duration_s: float
     share: float
-    """Of the application's time: -0.31 is 31% less."""
+    """Change of the application's time: -0.31 is 31% less."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Where an application's time went. `stages` are in order of start, `changes` by what they save, most first.
+    """Account of an application's time. `stages` are in order of start, `changes` by saving, largest first.
 
-    `seconds_by_bound` counts stages that ran at the same time once, for what bound the one with most task time, and as
-    `driver` the time after the first stage in which none ran. `evidence` says for each bound what in the log shows it.
+    `seconds_by_bound` counts stages that ran at the same time once, under the bound of the one with most task time;
+    `driver` is the time after the first stage in which none ran. `evidence` gives the evidence in the log for each
+    bound.
     """
 
     duration_s: float
@@ -83,7 +87,7 @@ class Explanation:
 
 
 def explain(application: Application) -> Explanation:
-    """Return what bound each stage and what more disk, network, memory or cores could change at most."""
+    """Return the bound of each stage, and the most that more disk, network, memory or cores could change."""
     line = timeline(application)
     bounds = [_bound(stage, step) for step in line.steps for stage in step.stages]
     seconds_by_bound = _seconds_by_bound(line)
@@ -103,7 +107,7 @@ def explain(application: Application) -> Explanation:
 def _seconds_by_bound(line: Timeline) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for step in line.steps:
-        first = max(step.stages, key=lambda stage: stage.whole.elapsed_s)
+        first = max(step.stages, key=lambda stage: stage.complete_sums.elapsed_s)
         word = _bound(first, step).bound or "nothing"
         seconds[word] = seconds.get(word, 0.0) + step.duration_s
     idle_s = line.between_s + line.after_s
@@ -128,7 +132,7 @@ def _evidence(bounds: Sequence[StageBound]) -> dict[str, str]:
 
 def _bound(stage: Stage, step: Step) -> StageBound:
     time, duration = step.time_of(stage), stage.duration_s or 0.0
-    busy = stage.whole.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
+    busy = stage.complete_sums.elapsed_s / (step.slots * duration) if duration > 0 and step.slots_known else None
     return StageBound(stage=stage, bound=_word(stage, step, time, busy), busy=busy, time=time)
 
 
@@ -156,7 +160,7 @@ def _small_tasks(stage: Stage, step: Step) -> bool:
 
 
 def _memory_is_short(stage: Stage, time: TaskTime) -> bool:
-    """Return whether a stage collects garbage or spills so much that its computing is mostly for want of memory."""
+    """Return whether a stage's computing is mostly due to lack of memory: it spills or collects much garbage."""
     read = stage.sums.input_bytes + stage.sums.shuffle_read_bytes
     return time.gc >= _MUCH_GARBAGE * time.total or stage.sums.spill_disk_bytes > _MUCH_SPILL * read
 

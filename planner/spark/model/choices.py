@@ -1,4 +1,4 @@
-"""From a logged application to clusters: every type at several sizes, their time and cost, and which to take."""
+"""Clusters for a logged application: every type at several sizes, their time and cost, and the choice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from planner.errors import BadInputError
 from planner.schemas.plan import Rejection
 from planner.spark.application.application import Application
 from planner.spark.application.completeness import Completeness, completeness
-from planner.spark.application.executors import task_cpus
 from planner.spark.model.machines import Nodes, NodeType
 from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
 from planner.spark.model.several_logs import Runs
@@ -21,29 +20,31 @@ from planner.spark.model.timeline import timeline
 from planner.units import format_duration
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
-"""Sizes to try, in slots of the logged cluster: beyond them a log tells nothing."""
+"""Sizes to try, as multiples of the logged cluster's slots; a log gives no evidence beyond them."""
 _WORTH: Final = 0.95
-"""A move that does not save 5% is not worth it."""
+"""A cluster is worth the move only if it costs at most this share: saving less than 5% is not worth it."""
 _MEMORY_SLACK: Final = 0.95
-"""Types are sold with memory of 2, 4 or 8 GiB a core, less a little: so much less is as much."""
+"""Memory within this share counts as enough: types sold with 2, 4 or 8 GiB a core have a little less."""
 _LEAST_SHARE: Final = 0.5
-"""With fewer of its tasks a log says more of its loss than of the work."""
+"""Least share of its tasks that a log must hold; below, it shows its losses more than the work."""
 _LEAST_JUMP: Final = 0.05
-"""A jump of the clock by more than this share of the run makes its times void."""
+"""A clock jump above this share of the run makes its times unusable."""
+_MOST_OTHER: Final = 0.05
+"""Largest share of the task time in which tasks may take other numbers of cores than in the rest."""
 _LATE: Final = 1.0 + 1e-9
-"""Sums of times differ in their last digit."""
+"""Tolerance on the deadline, as sums of times differ in their last digit."""
 _GPU_PLUGIN: Final = "com.nvidia.spark."
 _BURSTABLE: Final = re.compile(r"t\d\w*\.|Standard_B")
-"""Types that their clouds sell with a share of their processors, EC2's T and Azure's B."""
+"""Types sold with a share of a processor: EC2's T and Azure's B."""
 _BEYOND_EDGE: Final = "more shuffle blocks for each executor than the log supports"
 _SMALLEST_EXECUTOR: Final = 4
-"""Cores of an executor below which broadcast tables and the like take too much of its memory."""
+"""Least cores of an executor: below, broadcast tables and the like take too much of its memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparkCluster:
-    """One cluster: what the application would take and cost there. How likely it is that it costs less than where it
-    ran (NaN where a price is unknown), and that it ends by the deadline.
+    """One cluster: the application's time and cost there. Also the probability that it costs less than the logged
+    cluster (NaN if a price is unknown), and that it meets the deadline.
     """
 
     nodes: Nodes
@@ -60,10 +61,11 @@ class SparkCluster:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkPlan:
-    """What to do. `logged` is the cluster as it was; `best` is the cheapest that keeps the deadline, or `logged` where
-    that is best; `cheapest` and `fastest` are at any time and any price. `choices` has the best size of each type,
-    cheapest first. `deadline_s` is the time it took unless another was asked for. `runs` of the job were counted; those
-    `unused` are named with the reason; `shuffle_edge` says where a shuffle would fail, '' for nowhere near.
+    """The choice of a cluster. `logged` is the cluster as it was; `best` is the cheapest that meets the deadline, or
+    `logged` if that is best; `cheapest` and `fastest` ignore the deadline and the price. `choices` has the best size of
+    each type, cheapest first. `deadline_s` is the logged time unless another was asked for. `runs` is the number of
+    runs of the job that count; `unused` names the others, with the reason; `shuffle_edge` states where a shuffle would
+    fail, '' for nowhere near.
     """
 
     logged: SparkCluster
@@ -80,16 +82,16 @@ class SparkPlan:
 
     @property
     def keep(self) -> bool:
-        """Whether what there was is best."""
-        return self.best is not None and self.best.nodes == self.logged.nodes
+        """True if the logged cluster is the best."""
+        return self.best is not None and self.best.nodes.same_as(self.logged.nodes)
 
 
 def work_of(application: Application, logged: Nodes) -> Work:
-    """Return the application, ready to be put on other clusters. Raises BadInputError where its log holds no work, or
-    nobody measured the processor that it ran on.
+    """Return the application, ready to be predicted on other clusters. Raises BadInputError if its log holds no work,
+    or its processor was never measured.
     """
-    whole = completeness(application)
-    _refuse_incomplete(whole, application)
+    found = completeness(application)
+    _refuse_incomplete(found, application)
     line = timeline(application, share=logged.machine.cpu_share)
     if not line.steps:
         raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
@@ -104,7 +106,7 @@ def work_of(application: Application, logged: Nodes) -> Work:
     return Work(
         timeline=line,
         logged=logged,
-        task_cpus=task_cpus(application.properties),
+        task_cpus=_task_cpus(application),
         cores_per_executor=application.cluster.cores_per_executor or 1,
         executor_memory_bytes=(
             application.cluster.memory_per_executor_bytes if application.cluster.cores_per_executor else None
@@ -112,16 +114,31 @@ def work_of(application: Application, logged: Nodes) -> Work:
         python=any(stage.python_steps for stage in application.stages),
         adaptive=not application.spark_version.startswith(("1.", "2.")),
         assumptions=shipped_assumptions(),
-        missing_share=1 - whole.share,
+        missing_share=1 - found.share,
     )
 
 
-def _refuse_incomplete(whole: Completeness, application: Application) -> None:
-    """Raise BadInputError for a log that lacks half of its tasks, or whose times a jump of the clock makes void."""
-    if whole.share < _LEAST_SHARE:
+def _task_cpus(application: Application) -> int:
+    """Return the cores that a task takes, in all stages that matter. Raises BadInputError if they differ."""
+    seconds: dict[int, float] = {}
+    for stage in application.stages:
+        seconds[stage.task_cpus] = seconds.get(stage.task_cpus, 0.0) + stage.sums.elapsed_s
+    usual = max(seconds, key=seconds.__getitem__)
+    if seconds[usual] < (1 - _MOST_OTHER) * sum(seconds.values()):
+        taken = " and ".join(map(str, sorted(seconds)))
         raise BadInputError(
-            f"the log holds too little to plan with: {whole.tasks_seen:,} of {whole.tasks_planned:,} tasks",
-            [*whole.gaps, "give all of its files, or the log of another run; `planner explain-log` reads it"],
+            f"tasks take {taken} cores in different stages: no cluster is predicted for that",
+            ["`planner explain-log` reads this log; give the log of a run whose stages ask for equal tasks"],
+        )
+    return usual
+
+
+def _refuse_incomplete(found: Completeness, application: Application) -> None:
+    """Raise BadInputError for a log that lacks half of its tasks, or whose clock jump makes its times unusable."""
+    if found.share < _LEAST_SHARE:
+        raise BadInputError(
+            f"the log holds too little to plan with: {found.tasks_seen:,} of {found.tasks_planned:,} tasks",
+            [*found.gaps, "give all of its files, or the log of another run; `planner explain-log` reads it"],
         )
     jump_s, lasted_s = application.clock_jump_s, application.duration_s or 0.0
     if abs(jump_s) > _LEAST_JUMP * lasted_s:
@@ -146,8 +163,8 @@ def select_cluster(
     max_nodes: int = 1000,
     max_vcpus: int | None = None,
 ) -> SparkPlan:
-    """Return the clusters of `offered` types. `deadline_s` is that of the application, the time it took if None; it is
-    met in expectation, or with the probability `confidence`. `others` are earlier runs of the same job.
+    """Return the clusters of `offered` types. `deadline_s` is the application's, its logged time if None; it is met in
+    expectation, or with the probability `confidence`. `others` are earlier runs of the same job.
     """
     runs = Runs(works=(work, *others))
     limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
@@ -205,7 +222,7 @@ def _by_cost(choice: SparkCluster) -> tuple[float, float]:
 
 
 def _exclusion_reason(work: Work, machine: NodeType) -> str:
-    """Return why a type is left out, '' when it is not."""
+    """Return why a type is left out, '' if it is not."""
     if math.isnan(machine.price_usd_per_hour):
         return "its price is unknown"
     if math.isnan(machine.clock_ghz):
@@ -221,8 +238,8 @@ def _exclusion_reason(work: Work, machine: NodeType) -> str:
 
 
 def _memory_per_core(work: Work) -> float:
-    """Return the bytes of a node for each core: as its executors had them, where the log tells, else as the node had
-    them. Cores of a node that no executor used leave the others more.
+    """Return the bytes of memory of a node per core: as its executors had them if the log shows it, else as the node
+    had them. Cores that no executor used leave more for the others.
     """
     logged = work.logged.machine
     if work.executor_memory_bytes is None:
@@ -250,7 +267,7 @@ def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float)
 
 
 def _chance(*, below: float, expected: float, sigma: float) -> float:
-    """Return how likely a lognormal amount is below a limit; NaN where either is unknown or 0."""
+    """Return the probability that a lognormal amount is below a limit; NaN if either is unknown or 0."""
     if not (below > 0 and expected > 0):
         return math.nan
     return 0.5 * (1 + math.erf(math.log(below / expected) / sigma / math.sqrt(2)))

@@ -1,4 +1,4 @@
-"""Spark's properties for a cluster, and what to change first where no machine is new."""
+"""Spark's properties for a cluster, and changes to try before any new machine."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _MOST_CORES: Final = 8
 """Larger executors collect garbage for longer at a time; Spark's tuning guide advises several on a large node."""
 _OVERHEAD: Final = 0.1
 _PYTHON_OVERHEAD: Final = 0.4
-"""Spark's own default on Kubernetes for jobs whose workers are no JVM: these live in the overhead."""
+"""Spark's own default on Kubernetes for jobs whose workers are not JVMs: their memory is in the overhead."""
 _MIB: Final = 1 << 20
 _LEAST_OVERHEAD_MIB: Final = 384
 _WAVES: Final = 2
 """The tuning guide asks for 2 to 3 tasks for each core."""
 _MOST_PARTITIONS: Final = 100_000
-"""Beyond so many the driver's own bookkeeping takes longer than the tasks."""
+"""Beyond this number the driver's own bookkeeping takes longer than the tasks."""
 
 
 def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
-    """Return the properties by which all of the cluster's cores and memory are used."""
+    """Return the properties that make Spark use all of the cluster's cores and memory."""
     machine = nodes.machine
     cores = max(_cores(machine.vcpu), work.task_cpus)
     memory_bytes = machine.memory_bytes * work.assumptions.memory_for_executors * cores / machine.vcpu
@@ -37,8 +37,8 @@ def configuration(work: Work, nodes: Nodes) -> dict[str, str]:
 
 
 def sort_configuration(nodes: int, *, data_bytes: float, vcpus: int, memory_bytes: float | None) -> dict[str, str]:
-    """Return the properties by which a sort of `data_bytes` uses all cores and memory of so many nodes: those of memory
-    only where it is known.
+    """Return the properties that make a sort of `data_bytes` use all cores and memory of `nodes` nodes; those of memory
+    only if it is known.
     """
     assumed, cores = shipped_assumptions(), _cores(vcpus)
     executors = nodes * (vcpus // cores)
@@ -55,12 +55,12 @@ def sort_configuration(nodes: int, *, data_bytes: float, vcpus: int, memory_byte
 
 
 def _cores(vcpus: int) -> int:
-    """Return the cores of an executor: the most that leave none of a node's over."""
+    """Return the cores of an executor: the most that leave none of a node's cores unused."""
     return max(size for size in range(1, min(_MOST_CORES, vcpus) + 1) if vcpus % size == 0)
 
 
 def _memory(executor_bytes: float, overhead: float) -> dict[str, str]:
-    """Return heap and overhead of an executor that may take so much in all."""
+    """Return heap and overhead of an executor of `executor_bytes` in total."""
     share_mib = executor_bytes / _MIB
     heap_mib = max(math.floor(min(share_mib / (1 + overhead), share_mib - _LEAST_OVERHEAD_MIB)), _LEAST_OVERHEAD_MIB)
     return {
@@ -70,13 +70,13 @@ def _memory(executor_bytes: float, overhead: float) -> dict[str, str]:
 
 
 def _partitions(work: Work, nodes: Nodes) -> int:
-    """Return enough for every slot twice, and so many that none is larger than Spark's usual partition."""
+    """Return enough partitions for two per slot, and for none to be larger than Spark's usual partition."""
     enough = math.ceil(work.steps.largest_shuffle_bytes / work.assumptions.partition_bytes)
     return max(_WAVES * work.slots_of(nodes), enough)
 
 
 def local_directories(nodes: Nodes) -> str:
-    """Return where `spark.local.dir` should lie."""
+    """Return the place for `spark.local.dir`."""
     disks = nodes.machine.local_disks
     if not disks:
         return "The folder of spark.local.dir lies on a volume, whose own rate bounds the shuffle"
@@ -106,6 +106,6 @@ _WORTH: Final = 0.2
 
 
 def first_changes(explained: Explanation) -> tuple[str, ...]:
-    """Return what to change before any machine, for what takes most of the time first; nothing for under a fifth."""
+    """Return changes to try before any new machine, for the largest share of the time first; nothing below a fifth."""
     seconds = explained.seconds_by_bound
     return tuple(_FIRST[word] for word in seconds if seconds[word] > _WORTH * explained.duration_s and word in _FIRST)

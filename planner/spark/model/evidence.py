@@ -8,11 +8,11 @@ from typing import Final
 
 from planner.spark.application.stage import Stage, TaskSums
 from planner.spark.model.task_time import TaskTime
-from planner.units import format_bytes, format_duration
+from planner.units import count_text, format_bytes, format_duration
 
 
 def evidence(word: str, stages: Sequence[Stage], time: TaskTime) -> str:
-    """Return what the log shows of stages that all were bound by `word`, whose task time was `time`; '' for nothing."""
+    """Return the log's evidence for stages that were all bound by `word`, with task time `time`; '' for none."""
     told = _EVIDENCE.get(word)
     sums = sum((stage.sums for stage in stages), TaskSums())
     return told(stages, sums, time) if told and stages and time.total else ""
@@ -57,10 +57,13 @@ def _scheduling(stages: Sequence[Stage], _sums: TaskSums, time: TaskTime) -> str
 
 
 def _unknown(stages: Sequence[Stage], sums: TaskSums, _time: TaskTime) -> str:
-    fields = {"run_s": "run times", "cpu_s": "CPU times", "gc_s": "collection times", "fetch_wait_s": "fetch waits"}
+    fields = {
+        "run_s": "run times", "cpu_s": "CPU times", "gc_s": "collection times", "fetch_wait_s": "fetch waits",
+        "input_bytes": "sizes of input",
+    }  # fmt: skip
     lacking = [words for name, words in fields.items() if math.isnan(getattr(sums, name))]
     unmeasured = sum(stage.without_metrics for stage in stages)
-    lacking += [f"metrics of {unmeasured:,} task{'s' * (unmeasured != 1)}"] if unmeasured else []
+    lacking += [f"metrics of {count_text(unmeasured, 'task', grouped=True)}"] if unmeasured else []
     return f"the log has no {' and no '.join(lacking)}"
 
 
@@ -72,7 +75,7 @@ def _straggler(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str
 
 def _few(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str:
     most = max(stage.tasks for stage in stages)
-    return f"at most {most:,} task{'s' * (most != 1)} in a stage"
+    return f"at most {count_text(most, 'task', grouped=True)} in a stage"
 
 
 def _small(stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:

@@ -1,4 +1,4 @@
-"""From an application and a request to a plan: which types there are, which was logged, and the choice among them."""
+"""From an application and a request to a plan: the types on offer, the logged type, and the choice."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ASK: Final = "add --ran-on 'TYPE x NODES', such as --ran-on 'm5.4xlarge x 4'"
 
 @dataclass(frozen=True, kw_only=True)
 class Logged:
-    """Where an application ran; `told_by` is `log` or `--ran-on`."""
+    """The nodes an application ran on; `nodes_source` is `log` or `--ran-on`."""
 
     nodes: Nodes
-    told_by: str
+    nodes_source: str
 
 
 def plan_application(
@@ -38,15 +38,15 @@ def plan_application(
     ran_on: str | Sequence[str] | None = None,
     earlier: Sequence[Application] = (),
 ) -> SparkPlan:
-    """Return the clusters for an application. `ran_on` says what the log does not, as `m5.4xlarge x 4`; where runs
-    differ in it, `app-1=m5.4xlarge x 4` for each. `earlier` runs of the same job on the same data narrow the times.
+    """Return the clusters for an application. `ran_on` gives what the log lacks, as `m5.4xlarge x 4`, or for runs that
+    differ `app-1=m5.4xlarge x 4` each. `earlier` runs of the same job on the same data narrow the times.
 
-    Of the request count catalogs, regions, filters of types, prices, numbers of nodes and the deadline. Raises
-    BadInputError where neither says what the application ran on, or nothing can be planned with.
+    The request's catalogs, regions, type filters, prices, numbers of nodes and deadline apply. Raises BadInputError if
+    neither log nor `ran_on` gives the machines, or no plan is possible.
     """
-    told = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
-    logged = logged_nodes(application, request, ran_on=find_ran_on(application, told))
-    others, unused = _earlier_works(application, earlier, request, told)
+    stated = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
+    logged = logged_nodes(application, request, ran_on=find_ran_on(application, stated))
+    others, unused = _earlier_works(application, earlier, request, stated)
     offered: list[NodeType] = []
     unasked: list[Rejection] = []
     for name in request.catalogs:
@@ -69,14 +69,14 @@ def plan_application(
     return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
 
 
-def find_ran_on(application: Application, told: Sequence[str]) -> str | None:
-    """Return what the caller says of where a run was: what names it, else what names none."""
-    named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in told if "=" in text}
-    return named.get(application.app_id) or next((text for text in told if "=" not in text), None)
+def find_ran_on(application: Application, stated: Sequence[str]) -> str | None:
+    """Return the caller's text on where a run was: the one that names the run, else the one that names none."""
+    named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in stated if "=" in text}
+    return named.get(application.app_id) or next((text for text in stated if "=" not in text), None)
 
 
 def _earlier_works(
-    application: Application, earlier: Sequence[Application], request: Request, told: Sequence[str]
+    application: Application, earlier: Sequence[Application], request: Request, stated: Sequence[str]
 ) -> tuple[list[Work], list[str]]:
     """Return the other runs that count, and why the rest do not."""
     works, unused = [], []
@@ -84,7 +84,7 @@ def _earlier_works(
         try:
             if reason := mismatch(application, other):
                 raise BadInputError(reason)
-            logged = logged_nodes(other, request, ran_on=find_ran_on(other, told))
+            logged = logged_nodes(other, request, ran_on=find_ran_on(other, stated))
             works.append(work_of(other, logged.nodes))
         except BadInputError as error:
             unused.append(f"{other.app_id or other.files[0]}: {error}")
@@ -104,11 +104,11 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
     if machine is None:
         raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}")
     limited = replace(machine, cpu_share=cpu_share(application))
-    return Logged(nodes=Nodes(machine=limited, count=count), told_by="--ran-on" if ran_on else "log")
+    return Logged(nodes=Nodes(machine=limited, count=count), nodes_source="--ran-on" if ran_on else "log")
 
 
 def _find_types(name: str, application: Application, request: Request) -> Iterator[NodeType]:
-    """Yield a type from the catalogs that are asked for, then from those of today's clouds."""
+    """Yield a type from the requested catalogs, then from those of today's clouds."""
     shipped = [catalog for catalog in catalog_names() if "-" not in catalog]
     for catalog_name in dict.fromkeys([*request.catalogs, *shipped]):
         catalog = load_catalog(catalog_name)
@@ -118,7 +118,7 @@ def _find_types(name: str, application: Application, request: Request) -> Iterat
 
 
 def _regions(request: Request, catalog: Catalog, application: Application) -> tuple[str, ...]:
-    """Return the regions that are asked for, else the one that was logged, else the catalog's default."""
+    """Return the requested regions, else the logged one, else the catalog's default."""
     asked_for = [load_catalog(name) for name in request.catalogs]
     if request.regions and any(catalog.path == other.path for other in asked_for):
         by_catalog = zip(asked_for, regions_of(request.regions, asked_for), strict=True)

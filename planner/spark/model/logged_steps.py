@@ -24,7 +24,7 @@ class LoggedSteps:
 
     @cached_property
     def shares(self) -> dict[str, Floats]:
-        """Which share of the tasks' time each part has."""
+        """Share of the tasks' time that each part has."""
         steps = self.timeline.steps
         return {part: np.array([getattr(step.time, part) for step in steps]) / self.totals for part in PARTS}
 
@@ -35,36 +35,36 @@ class LoggedSteps:
 
     @cached_property
     def tasks(self) -> Floats:
-        """How many tasks there were, never 0."""
+        """Number of tasks, never 0."""
         return np.array([max(1.0, sum(stage.all_tasks for stage in step.stages)) for step in self.timeline.steps])
 
     @cached_property
     def busy(self) -> Floats:
-        """Which share of the slots' time tasks used."""
+        """Share of the slots' time that tasks used."""
         return np.array([min(step.busy, 1.0) for step in self.timeline.steps])
 
     @cached_property
     def slots(self) -> Floats:
-        """How many tasks ran at once."""
+        """Number of tasks that ran at once."""
         return np.array([float(step.slots) for step in self.timeline.steps])
 
     @cached_property
     def seconds(self) -> Floats:
-        """How long each took."""
+        """Seconds of each step."""
         return np.array([step.duration_s for step in self.timeline.steps])
 
     @cached_property
     def extra_s(self) -> Floats:
-        """What each took beyond its tasks' waves."""
+        """Seconds of each step beyond its tasks' waves."""
         return np.array([step.extra_s for step in self.timeline.steps])
 
     @cached_property
     def needed_bytes(self) -> Floats:
-        """Execution memory that one task of each step would need so as not to spill."""
+        """Execution memory that one task of each step would need to avoid spilling."""
         return np.array(
             [
                 max(
-                    stage.peak_execution_memory_bytes + stage.whole.spill_memory_bytes / max(stage.all_tasks, 1)
+                    stage.peak_execution_memory_bytes + stage.complete_sums.spill_memory_bytes / max(stage.all_tasks, 1)
                     for stage in step.stages
                 )
                 for step in self.timeline.steps
@@ -73,13 +73,13 @@ class LoggedSteps:
 
     @cached_property
     def largest_shuffle_bytes(self) -> float:
-        """The most bytes that one stage read of a shuffle."""
+        """Most bytes that one stage read of a shuffle."""
         stages = [stage for step in self.timeline.steps for stage in step.stages]
-        return max((stage.whole.shuffle_read_bytes for stage in stages), default=0.0)
+        return max((stage.complete_sums.shuffle_read_bytes for stage in stages), default=0.0)
 
     @cached_property
     def unexplained_share(self) -> float:
-        """The share of the stages' time of which the log does not tell what it waited for."""
+        """Share of the stages' time spent waiting for something that the log does not name."""
         durations = self.seconds
         if not durations.sum():
             return 0.0
@@ -87,11 +87,11 @@ class LoggedSteps:
         return float((durations * waits).sum() / durations.sum())
 
     def waves_s(self, slots: int) -> Floats:
-        """Return the seconds of the tasks on so many slots of the machines that were logged, without warm-up."""
+        """Return the seconds of the tasks on `slots` slots of the logged machines, without warm-up."""
         return self._on_slots(slots)[0]
 
     def warm_up_s(self, slots: int) -> Floats:
-        """Return what the first tasks of each executor take longer, on so many slots."""
+        """Return the extra seconds of the executors' first tasks, on `slots` slots."""
         return self._on_slots(slots)[1]
 
     def _on_slots(self, slots: int) -> tuple[Floats, Floats]:
@@ -107,12 +107,12 @@ class LoggedSteps:
 
     @cached_property
     def overhead_share(self) -> Floats:
-        """What executors compute beside their later tasks, as a share of the time of these, 0 without a limit. It is
-        mostly the compiler's, so each executor does it for itself.
+        """Computing of executors besides their later tasks, as a share of these tasks' time; 0 without a limit. It is
+        mostly the compiler's, so each executor repeats it.
         """
         shares = []
         for step, total in zip(self.timeline.steps, self.totals, strict=True):
-            sums, settled_s = sum((stage.whole for stage in step.stages), TaskSums()), sum(step.durations)
+            sums, settled_s = sum((stage.complete_sums for stage in step.stages), TaskSums()), sum(step.durations)
             own_s = float(np.nan_to_num(sums.cpu_s + sums.deserialisation_cpu_s)) / (step.cpu_share or 1.0)
             beside_s = max(0.0, step.time.cpu - (total - settled_s) - own_s) if step.cpu_share is not None else 0.0
             shares.append(beside_s / max(settled_s, 1e-9))
@@ -120,19 +120,19 @@ class LoggedSteps:
 
     @cached_property
     def cold_share(self) -> float:
-        """The share of the application's time of which the log does not tell whether later tasks would be faster."""
+        """Share of the application's time for which the log does not show whether later tasks would be faster."""
         total_s, cold_s = self.timeline.duration_s, 0.0
         for step in self.timeline.steps:
-            untold = sum(stage.whole.elapsed_s for stage in step.stages if stage.warm_up is None)
-            cold_s += step.duration_s * untold / max(sum(stage.whole.elapsed_s for stage in step.stages), 1e-9)
+            untold = sum(stage.complete_sums.elapsed_s for stage in step.stages if stage.warm_up is None)
+            cold_s += step.duration_s * untold / max(sum(stage.complete_sums.elapsed_s for stage in step.stages), 1e-9)
         return cold_s / total_s if total_s else 0.0
 
     @cached_property
     def bytes(self) -> dict[str, Floats]:
-        """Bytes of each step that were fetched from other nodes, fetched at all, and written to shuffle disks; and how
-        many blocks were fetched.
+        """Bytes of each step fetched from other nodes, fetched in total, and written to shuffle disks; and the number
+        of blocks fetched.
         """
-        sums = [sum((stage.whole for stage in step.stages), TaskSums()) for step in self.timeline.steps]
+        sums = [sum((stage.complete_sums for stage in step.stages), TaskSums()) for step in self.timeline.steps]
         return {
             "remote": np.array([float(step.shuffle_read_remote_bytes) for step in sums]),
             "fetched": np.array([float(step.shuffle_read_bytes) for step in sums]),

@@ -1,4 +1,4 @@
-"""Machine types as an application sees them: speed of a core, memory, network and disk, with the price."""
+"""Machine types as an application sees them: speed of a core, memory, network, disk and price."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _RAN_ON: Final = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class NodeType:
-    """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is what one core alone was measured to
-    do (`planner.catalog.shipped_tables`). Each virtual CPU gives a `cpu_share` of its time where a
-    container's limit holds it, None where nothing does. `disk_bytes_per_s` is of its local disks, else of volumes with
-    the rates that their price includes, as far as the link carries them; `disk_ops_per_s` is of these volumes.
+    """One node of a type. NaN is unknown. `siblings` share a core; `clock_ghz` is the measured speed of one core alone
+    (`planner.catalog.shipped_tables`). `cpu_share` is the share of each virtual CPU's time within a container's limit,
+    None without a limit. `disk_bytes_per_s` is of its local disks, else of volumes at the rates included in their
+    price, within the link; `disk_ops_per_s` is of these volumes.
     """
 
     cloud: str
@@ -45,8 +45,8 @@ class NodeType:
 
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
         """Return the speed of a slot in GHz when a share `busy` of all slots computes: siblings slow each other once
-        there are more tasks than cores. What all slots do at once goes as a core's speed to a power that depends on the
-        work, from 0.4 for copies in memory to 0.9 for sorting (benchmarks/results/spark.toml).
+        there are more tasks than cores. The speed of all slots together scales with a core's speed to a power that
+        depends on the work, from 0.4 for copies in memory to 0.9 for sorting (benchmarks/results/spark.toml).
         """
         crowded = np.clip(2 * busy - 1, 0.0, 1.0) if self.siblings else np.zeros_like(busy)
         return np.asarray(self.clock_ghz * (1 - sibling_share * crowded))
@@ -54,7 +54,7 @@ class NodeType:
 
 @dataclass(frozen=True, kw_only=True)
 class Nodes:
-    """So many nodes of a type: how a cluster is given."""
+    """A number of nodes of one type: how a cluster is given."""
 
     machine: NodeType
     count: int
@@ -69,11 +69,22 @@ class Nodes:
         """The price of all nodes."""
         return self.count * self.machine.price_usd_per_hour
 
+    def same_as(self, other: Nodes) -> bool:
+        """Return whether both are equally many of the same machines. `==` does not work: an unknown figure is NaN,
+        which equals nothing.
+        """
+        return self._identity == other._identity
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        machine = self.machine
+        return self.count, machine.cloud, machine.instance_type, machine.cpu_share
+
 
 def parse_ran_on(text: str) -> tuple[str, int | None]:
     """Return type and number of nodes in `m5.4xlarge x 4`, `4 x m5.4xlarge` or `4 m5.4xlarge`; the number is optional.
 
-    Raises BadInputError for what is neither.
+    Raises BadInputError for any other text.
     """
     match = _RAN_ON.fullmatch(text)
     if match is None:
@@ -116,7 +127,7 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
 
 
 _EMR_VOLUMES: Final = {"medium": 1, "large": 1, "xlarge": 2}
-"""Volumes that EMR gives a node without local disks, by the size of its type, and four to larger ones (Amazon EMR
+"""Volumes that EMR gives a node without local disks, by the size of its type; larger ones get four (Amazon EMR
 Management Guide, "Default Amazon EBS storage for instances", releases from 5.22.0 on).
 """
 
@@ -124,8 +135,8 @@ Management Guide, "Default Amazon EBS storage for instances", releases from 5.22
 def _volume_rates(catalog: Catalog) -> tuple[Floats, Floats]:
     """Return bytes and operations/s of a node's volumes at each type, within the limits of the type; NaN is unknown.
 
-    A log does not tell the volumes. On EC2 they are EMR's, elsewhere there is one, with the rates that come with the
-    price, where a cloud sells such ones.
+    Logs do not name the volumes. On EC2 they are EMR's; elsewhere there is one, with the rates included in the price,
+    if the cloud sells such volumes.
     """
     instances = catalog.instances
     included = [(v.free_bytes_per_s, v.free_iops) for v in catalog.volume_types.values() if v.free_bytes_per_s > 0]

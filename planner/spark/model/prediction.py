@@ -1,8 +1,8 @@
 """The predicted time of a logged application on other nodes: each stage's task time is scaled resource by resource.
 
-The work of a task is what the log has; on another machine its parts take longer or shorter as the machine's rates say,
-and its tasks are put on that cluster's slots again. No stage is faster than its bytes over the cluster's network and
-disks (the ideal resource times of Monotasks, SOSP 2017, section 6). What no stage explains stays as it was.
+The log gives the work of a task; on another machine its parts take longer or shorter by the machine's rates, and the
+tasks are put on that cluster's slots. No stage is faster than its bytes over the cluster's network and disks (the ideal
+resource times of Monotasks, SOSP 2017, section 6). Time outside the stages stays as it was.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from planner.spark.model.timeline import Timeline
 
 @dataclass(frozen=True, kw_only=True)
 class Assumptions:
-    """Figures of `spark_model.toml`, where each has its evidence. The sigmas are standard deviations of ln(time)."""
+    """Figures of `spark_model.toml`, each with its evidence there. The sigmas are standard deviations of ln(time)."""
 
     sibling_share: float
     speed_exponent: float
@@ -44,7 +44,7 @@ class Assumptions:
 
 @lru_cache(maxsize=1)
 def shipped_assumptions() -> Assumptions:
-    """Return the figures that ship."""
+    """Return the shipped figures."""
     figures = tomllib.loads((catalogs_directory() / "spark_model.toml").read_text(encoding="utf-8"))
     figures.pop("notes")
     return Assumptions(**figures)
@@ -52,14 +52,16 @@ def shipped_assumptions() -> Assumptions:
 
 _Z90: Final = 1.645
 _GC_LIMITS: Final = (0.5, 2.0)
-"""Garbage is collected more often in less memory, but a log of one cluster does not tell how much more."""
+"""Limits on the change of garbage collection time: less memory means more, but a log of one cluster does not show how
+much.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """Seconds on one cluster: as expected, and the range that holds 90%. `sigma` is the standard deviation of ln(time).
+    """Seconds on one cluster: expected, and the range that holds 90%. `sigma` is the standard deviation of ln(time).
 
-    `ends_spill` is whether a stage that spilled would not.
+    `ends_spill` is whether a stage that spilled would no longer spill.
     """
 
     duration_s: float
@@ -71,10 +73,10 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
-    """A logged application, ready to be put on other clusters. `logged` is where it ran; a task takes `task_cpus`. The
-    log lacks a `missing_share` of the tasks. `executor_memory_bytes` is heap, off-heap and overhead of an executor,
-    None where the log does not tell it; `python` is whether tasks had Python workers, `adaptive` whether that Spark
-    adapts its plans.
+    """A logged application, ready to be predicted on other clusters. `logged` is where it ran; a task takes
+    `task_cpus`. The log lacks a `missing_share` of the tasks. `executor_memory_bytes` is an executor's heap, off-heap
+    and overhead, None if unknown; `python` is whether tasks had Python workers, `adaptive` whether its Spark adapts
+    plans.
     """
 
     timeline: Timeline
@@ -89,30 +91,30 @@ class Work:
 
     @cached_property
     def slots(self) -> int:
-        """The most tasks that ran at once, as far as the log tells."""
+        """Most tasks that ran at once, as far as the log shows."""
         return max((step.slots for step in self.timeline.steps), default=1)
 
     @cached_property
     def steps(self) -> LoggedSteps:
-        """What the log says of each step."""
+        """The logged steps, as arrays."""
         return LoggedSteps(timeline=self.timeline)
 
     def _halvings(self, nodes: Nodes) -> float:
-        """Return how often the share of a processor that a slot has is halved or doubled; once for a limit that comes
-        or goes.
+        """Return how many times the share of a processor that a slot has is halved or doubled; one if a limit is added
+        or removed.
         """
         old, new = self.logged.machine.cpu_share, nodes.machine.cpu_share
         return abs(math.log2((old or 1.0) / (new or 1.0))) + ((old is None) != (new is None))
 
     def slots_of(self, nodes: Nodes) -> int:
-        """Return how many tasks run at once on nodes all of whose virtual CPUs are given to executors."""
-        if nodes == self.logged:
+        """Return how many tasks run at once on nodes whose virtual CPUs all go to executors."""
+        if nodes.same_as(self.logged):
             return self.slots
         return max(1, nodes.count * (nodes.machine.vcpu // self.task_cpus))
 
     def predict(self, nodes: Nodes) -> Prediction:
-        """Return how long the application would take on these nodes."""
-        if nodes == self.logged or not self.timeline.steps:
+        """Return the predicted time of the application on these nodes."""
+        if nodes.same_as(self.logged) or not self.timeline.steps:
             return prediction_with_range(
                 self.timeline.duration_s, sigma=self.assumptions.same_cluster_sigma, ends_spill=False
             )
@@ -133,7 +135,7 @@ class Work:
         return prediction_with_range(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
-        """Return by what each part of the task time in each step is multiplied."""
+        """Return the factor for each part of each step's task time."""
         old, new, count = self.logged.machine, nodes.machine, len(self.timeline.steps)
         share = self.assumptions.sibling_share
         busy = np.minimum(self.steps.busy * self.steps.slots / slots, 1.0)
@@ -163,8 +165,8 @@ class Work:
         }
 
     def _added_fetch_time(self, nodes: Nodes, *, slots: int, fetch: Floats, scaled: Floats) -> Floats:
-        """Return what waits for blocks add where links carry more than they did, as shares of each step's task time:
-        waits grow by the time of the transfers, of which a faster link hid a part.
+        """Return the added waits for blocks where links carry more than they did, as shares of each step's task time:
+        waits grow by the time of the transfers, part of which a faster link hid.
         """
         waited, totals = self.steps.shares["fetch"], self.steps.totals
         before, after = self._moved_bytes(nodes)["network_bytes_per_s"]
@@ -187,22 +189,22 @@ class Work:
         )
 
     def _processors(self, nodes: Nodes) -> float:
-        """Return how many processors an executor's own work has, its start and the compiling of code: one, or less
-        where a limit holds all of the executor.
+        """Return how many processors an executor has for its own work, its start and the compiling of code: one, or
+        less if a limit covers the whole executor.
         """
         share = nodes.machine.cpu_share
-        cores = self.cores_per_executor if nodes == self.logged else nodes.machine.vcpu
+        cores = self.cores_per_executor if nodes.same_as(self.logged) else nodes.machine.vcpu
         return 1.0 if share is None else min(1.0, share * cores)
 
     def execution_bytes(self, nodes: Nodes) -> float:
-        """Return the memory that a task may use for its own data when all slots are taken."""
+        """Return the memory that a task may use for its own data when all slots are busy."""
         machine, assumed = nodes.machine, self.assumptions
         whole = machine.memory_bytes * assumed.memory_for_executors * assumed.memory_fraction
         return whole / max(machine.vcpu // self.task_cpus, 1)
 
     def _least_s(self, nodes: Nodes) -> Floats:
-        """Return the least seconds of each step: its bytes over all networks, and over all disks; what the logged
-        cluster did faster than that, from its memory, is granted to all.
+        """Return the least seconds of each step: its bytes over all networks, and over all disks. If the logged cluster
+        was faster than that, by its memory, all clusters are allowed the same.
         """
         logged_s = self.steps.seconds
         least = np.zeros(len(logged_s))
@@ -215,8 +217,8 @@ class Work:
         return np.maximum(least, self._block_reads_s(nodes) * granted)
 
     def _block_reads_s(self, nodes: Nodes) -> Floats:
-        """Return the least seconds in which the volumes of all nodes serve the blocks of each step, an operation each;
-        0 where their operations are unknown. What the memory beside the executors holds is not read from them.
+        """Return the least seconds in which the volumes of all nodes serve the blocks of each step, one operation each;
+        0 if their operations are unknown. Blocks that fit in the memory outside the executors are not read from them.
         """
         machine, moved = nodes.machine, self.steps.bytes
         if not machine.disk_ops_per_s > 0:
@@ -258,7 +260,7 @@ def prediction_with_range(duration_s: float, *, sigma: float, ends_spill: bool) 
 
 
 def _slowdown(before: float, after: float) -> float:
-    """Return how much longer the same bytes take; 1 where a rate is unknown."""
+    """Return how much longer the same bytes take; 1 if a rate is unknown."""
     return before / after if before > 0 and after > 0 else 1.0
 
 
@@ -270,9 +272,9 @@ def _remote(nodes: int) -> float:
 def link_waits_s(*, transfer_s: Floats, other_s: Floats, tasks: Floats, slots_per_node: Floats) -> Floats:
     """Return the seconds that all tasks of each step wait for their links, transfers included; NaN is unknown.
 
-    `transfer_s` is the time of all transfers, one after another; `other_s` is what the tasks do else, added up. Tasks
+    `transfer_s` is the time of all transfers, one after another; `other_s` is the total of the tasks' other time. Tasks
     that share a link form a closed queue with think time; its mean value analysis is closed by Schweitzer's
-    approximation, that a task which comes finds the others as they are on average (Schweitzer 1979).
+    approximation, that an arriving task finds the others in their average state (Schweitzer 1979).
     """
     service, think = transfer_s / tasks, other_s / tasks
     crowded = slots_per_node * service - think

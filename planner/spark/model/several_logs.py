@@ -1,4 +1,4 @@
-"""Several logged runs of one job: each foretells another cluster, and how well they foretell each other is known."""
+"""Several logged runs of one job: each predicts other clusters, and their errors on each other's runs are known."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from typing import Final
 import numpy as np
 
 from planner.spark.application.application import Application
+from planner.spark.application.completeness import completeness
 from planner.spark.model.machines import Nodes
 from planner.spark.model.prediction import Prediction, Work, prediction_with_range
 
 _SHARED: Final = 0.5
-"""How much of the error of two logs' predictions is the same, assumed: the model is one, the runs are two."""
+"""Assumed shared part of the error of two logs' predictions: the model is the same, the runs differ."""
 _PRIOR_RUNS: Final = 4.0
-"""After so many runs the assumed widths count as much as what was seen."""
+"""Number of runs after which the assumed widths count as much as the observed errors."""
 _SAME_SIZE: Final = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """Runs of one job; the first says what there is now."""
+    """Runs of one job; the first describes the present cluster."""
 
     works: tuple[Work, ...]
 
     def predict(self, nodes: Nodes) -> Prediction:
-        """Return the mean of what the logs foretell in ln(time), each counting as its range is narrow. The range is as
-        wide as the mean's, times `spread`.
+        """Return the mean in ln(time) of the logs' predictions, weighted by how narrow their ranges are. The range is
+        as wide as the mean's, times `spread`.
         """
         if len(self.works) == 1:
             return self.works[0].predict(nodes)
@@ -46,8 +47,8 @@ class Runs:
 
     @cached_property
     def spread(self) -> float:
-        """How wide the errors of each log's prediction of the others were, of what was assumed: 1 at first, and nearer
-        to what was seen with each run.
+        """Width of the errors of each log's prediction of the others, relative to the assumed one: 1 at first, closer
+        to the observed one with each run.
         """
         count = len(self.works)
         squares = [
@@ -62,16 +63,18 @@ class Runs:
 
 
 def mismatch(application: Application, other: Application) -> str:
-    """Return why `other` is no run of the same job on the same data, '' when it may be."""
+    """Return why `other` is not a run of the same job on the same data, '' if it may be."""
     if application.name != other.name:
         return f"it is called {other.name}"
     for what in ("input_bytes", "shuffle_write_bytes"):
         size, its = getattr(application.sums, what), getattr(other.sums, what)
         if max(size, its) > _SAME_SIZE * min(size, its):
+            if min(completeness(one).share for one in (application, other)) * _SAME_SIZE < 1:
+                return "one of the two logs lacks tasks: whether they did the same work is unknown"
             return f"its {what.replace('_', ' ')} are {its:.3g}, not {size:.3g}: it did other work"
     return "" if other.ended else "its log has no end"
 
 
 def latest_first(applications: Sequence[Application]) -> list[Application]:
-    """Return runs in order of their start, the latest first."""
+    """Return runs, latest start first."""
     return sorted(applications, key=lambda application: application.started_at_s or 0.0, reverse=True)

@@ -1,7 +1,7 @@
 """The task time of a stage, split into parts that add up to the whole.
 
-The split is that of blocked-time analysis (Ousterhout et al., NSDI 2015): a task computes, or it waits for something.
-What it waits for while it reads its input, writes its output or spills is not told by a log, only that it waits.
+The split is that of blocked-time analysis (Ousterhout et al., NSDI 2015): a task either computes or waits. A log does
+not show what a task waits for while it reads input, writes output or spills, only that it waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RESOURCES: Final = {
     "scheduling": ("scheduling",),
     "unknown": ("unknown",),
 }
-"""Which parts of a task's time each resource is answerable for."""
+"""Parts of a task's time that each resource accounts for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +32,10 @@ class TaskTime:
     """Seconds over all tasks of a stage; they add up to the time that the tasks took.
 
     `cpu` computes; `gc` collects garbage; `fetch` waits for shuffle blocks from other nodes; `shuffle_write` waits for
-    the disk that shuffle files go to. Of the rest of a task's run, `python` is that of stages whose plan has a Python
-    worker, `spill` that of stages that move most bytes by spilling, `storage` that of stages that read input or write
-    output, as long as these bytes can take. `waiting` is unexplained: locks, other services. `scheduling` is what a
-    task spends before and after it runs. `unknown` is what the log lacks the fields for.
+    the disk of the shuffle files. The rest of a task's run is `python` in stages whose plan has a Python worker,
+    `spill` in stages that move most bytes by spilling, and `storage` in stages that read input or write output, for as
+    long as these bytes can take. `waiting` is unexplained: locks, other services. `scheduling` is a task's time before
+    and after it runs. `unknown` is time for which the log lacks fields.
     """
 
     cpu: float = 0.0
@@ -51,11 +51,11 @@ class TaskTime:
 
     @property
     def total(self) -> float:
-        """The whole time of the tasks."""
+        """Seconds of all parts together."""
         return float(sum(getattr(self, f.name) for f in fields(self)))
 
     def share(self, resource: str) -> float:
-        """Return the share of the whole that a resource is answerable for, 0 of no time."""
+        """Return the share of the whole that a resource accounts for, 0 of no time."""
         part = sum(getattr(self, name) for name in RESOURCES[resource])
         return part / self.total if self.total > 0 else 0.0
 
@@ -64,24 +64,26 @@ class TaskTime:
 
 
 _SLOWEST_BYTES_PER_S: Final = 1e6
-"""No task that waits for storage gets less than this, assumed: a tenth of one stream from an object store."""
+"""Assumed least rate of a task that waits for storage: a tenth of one stream from an object store."""
 _SLOWEST_OPEN_S: Final = 0.2
-"""What a task's first request may take, assumed."""
+"""Assumed longest time of a task's first request."""
 _MOST_BESIDE: Final = 1.5
-"""Compiler and collector compute at most so much for each second of the tasks, as trials with cold executors had."""
+"""Most seconds that compiler and collector compute for each second of the tasks, as measured in trials with cold
+executors.
+"""
 
 
 def task_time(
     sums: TaskSums, *, tasks: int = 1, python: bool = False, cpu_share: float | None = None, overhead: float = 0.0
 ) -> TaskTime:
-    """Return where the time of so many tasks went; `python` is whether they had a Python worker. What the log counts
-    twice, as a collection while a task computes, counts for the first in the order of the fields of the log:
-    processors, garbage, network, disk.
+    """Return the time of `tasks` tasks, split into parts; `python` is whether they had a Python worker. Time that the
+    log counts twice, as a collection while a task computes, goes to the first part in the order of the log's fields:
+    processors, garbage, network, disk. Collections longer than the run began before it.
 
-    Where a container's limit leaves each core a `cpu_share` of a CPU, a second of CPU time takes 1 / `cpu_share`. The
-    compiler and the collector of garbage use up the same limit. So waits that nothing else explains are computing, up
-    to 1.5 s for each second of the tasks' own. Of those for input and output, so much is as `overhead` says: seconds
-    for each second of the tasks' own computing.
+    With a container's limit that leaves each core a `cpu_share` of a CPU, a second of CPU time takes 1 / `cpu_share`.
+    The compiler and the garbage collector use up the same limit, so waits without another explanation count as
+    computing, up to 1.5 s for each second of the tasks' own. Of waits for input and output, `overhead` seconds for each
+    second of the tasks' own computing count so.
     """
     limited = cpu_share is not None
     elapsed = max(0.0, sums.elapsed_s - sums.unmeasured_s)
@@ -93,6 +95,7 @@ def task_time(
     rest = run - cpu - gc - fetch - shuffle_write
     outside = elapsed - run
     cpu_before = outside if limited else min(_known(sums.deserialisation_cpu_s), outside)
+    gc_before = min(max(0.0, _known(sums.gc_s) - run), outside - cpu_before)
     name, longest = _wait(sums, tasks=tasks, python=python)
     if limited and name != "unknown":
         beside = min(rest, _MOST_BESIDE * cpu if name == "waiting" else overhead * cpu)
@@ -100,19 +103,24 @@ def task_time(
     waits = {"waiting": max(0.0, rest - longest), name: min(rest, longest)}
     waits["unknown"] = waits.get("unknown", 0.0) + sums.elapsed_s - elapsed
     return TaskTime(
-        cpu=cpu + cpu_before, gc=gc, fetch=fetch, shuffle_write=shuffle_write, scheduling=outside - cpu_before, **waits
+        cpu=cpu + cpu_before,
+        gc=gc + gc_before,
+        fetch=fetch,
+        shuffle_write=shuffle_write,
+        scheduling=outside - cpu_before - gc_before,
+        **waits,
     )
 
 
 def _wait(sums: TaskSums, *, tasks: int, python: bool) -> tuple[str, float]:
-    """Return what the rest of the run is, and how long it may be: unknown where the log lacks a field, else by the
-    plan, else by the bytes that were moved.
+    """Return the part that the rest of the run belongs to, and its longest time: unknown if the log lacks a field, else
+    by the plan, else by the bytes moved.
     """
-    if any(math.isnan(amount) for amount in (sums.run_s, sums.cpu_s, sums.gc_s, sums.fetch_wait_s)):
+    if any(math.isnan(amount) for amount in (sums.run_s, sums.cpu_s, sums.gc_s, sums.fetch_wait_s, sums.input_bytes)):
         return "unknown", math.inf
     if python:
         return "python", math.inf
-    stored = _known(sums.input_bytes) + _known(sums.output_bytes)
+    stored = sums.input_bytes + _known(sums.output_bytes)
     if sums.spill_disk_bytes > stored:
         return "spill", math.inf
     return ("storage", stored / _SLOWEST_BYTES_PER_S + _SLOWEST_OPEN_S * tasks) if stored else ("waiting", math.inf)
@@ -123,8 +131,8 @@ def _known(amount: float) -> float:
 
 
 def overhead(stages: Iterable[TaskSums], *, cpu_share: float | None) -> float:
-    """Return the seconds that executors under a limit compute beside their tasks, for each second of these. Stages tell
-    it that neither read input nor write output nor spill; it is 0 where there is none.
+    """Return the seconds that executors under a limit compute besides their tasks, per second of these. It comes from
+    stages that neither read input, write output nor spill; 0 if there are none.
     """
     plain = [sums for sums in stages if _wait(sums, tasks=0, python=False)[0] == "waiting"]
     own_s = sum(min(sums.cpu_s / (cpu_share or 1.0), sums.run_s) for sums in plain)

@@ -1,4 +1,4 @@
-"""An application as a row of steps: stages that ran at the same time are one step; between steps the driver works."""
+"""An application as a sequence of steps: stages at the same time form a step; between steps the driver works."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Final
 import numpy as np
 
 from planner.spark.application.application import Application
-from planner.spark.application.executors import CoresStep, task_cpus
+from planner.spark.application.executors import CoresStep
 from planner.spark.application.stage import QUANTILES, Stage
 from planner.spark.model.task_time import TaskTime, overhead, task_time
 
 _LIMIT: Final = re.compile(r"(\d+(?:\.\d+)?)(m?)")
 """CPUs as Kubernetes writes them: `2`, `0.5` or `500m`."""
 _TOUCH_S: Final = 0.01
-"""Stages that overlap by less than the log's own precision follow each other."""
+"""Overlaps shorter than this, the log's own precision, do not count: such stages follow each other."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Stages that ran at the same time, on `slots` tasks at once; `slots_known` is False where they are only as many as
-    the tasks' time needs, since the log does not tell the cores. A slot has a `cpu_share` of a CPU, None
-    where nothing limits it; `overhead` is what executors compute beside their tasks, for each second of these.
+    """Stages that ran at the same time, on `slots` tasks at once; `slots_known` is False if the log lacks the cores, so
+    that the slots are as many as the tasks' time needs. `cpu_share` is the share of a CPU of each slot, None without a
+    limit; `overhead` is the seconds that executors compute besides their tasks, per second of these.
     """
 
     stages: tuple[Stage, ...]
@@ -41,18 +41,18 @@ class Step:
 
     @cached_property
     def durations(self) -> list[float]:
-        """Seconds of each task, without what an executor's first tasks take longer."""
+        """Seconds of each task, without the extra time of an executor's first tasks."""
         return [duration for stage in self.stages for duration in task_seconds(stage)]
 
     @cached_property
     def time(self) -> TaskTime:
-        """Where the tasks' time went."""
+        """The tasks' time, split into parts."""
         return sum((self.time_of(stage) for stage in self.stages), TaskTime())
 
     def time_of(self, stage: Stage) -> TaskTime:
-        """Return where the time of a stage's tasks went."""
+        """Return the time of a stage's tasks, split into parts."""
         return task_time(
-            stage.whole,
+            stage.complete_sums,
             tasks=stage.all_tasks,
             python=bool(stage.python_steps),
             cpu_share=self.cpu_share,
@@ -61,24 +61,24 @@ class Step:
 
     @cached_property
     def extra_s(self) -> float:
-        """What the step took beyond its tasks' waves; below 0 where they fitted better than in any order tried."""
+        """Seconds of the step beyond its tasks' waves; below 0 if they fitted better than in any order tried."""
         return self.duration_s - self.waves_s(self.slots) - self.warm_up_s(self.slots)
 
     @property
     def busy(self) -> float:
-        """The share of the slots' time that tasks used."""
+        """Share of the slots' time that tasks used."""
         return self.time.total / (self.slots * self.duration_s) if self.duration_s > 0 else 0.0
 
     def waves_s(self, slots: int) -> float:
-        """Return the seconds of the tasks on so many slots, without what an executor's first tasks take longer."""
+        """Return the seconds of the tasks on `slots` slots, without the extra time of an executor's first tasks."""
         return makespan_s(self.durations, slots=slots)
 
     def warm_up_s(self, slots: int) -> float:
-        """Return what an executor's first tasks take longer on so many slots."""
+        """Return the extra seconds of the executors' first tasks on `slots` slots."""
         return warm_up_s(self.stages, slots=slots)
 
     def seconds_on(self, slots: int, *, factor: float = 1.0) -> float:
-        """Return the seconds on so many slots, each task taking `factor` times as long as it did."""
+        """Return the seconds on `slots` slots, each task taking `factor` times as long as it did."""
         tasks_s = (self.waves_s(slots) + self.warm_up_s(slots)) * factor
         return tasks_s + self.extra_s if self.extra_s >= 0 else tasks_s * self._fit
 
@@ -90,9 +90,9 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """`startup_s` is before the first stage, `between_s` between stages, `after_s` after the last one: nothing of it
-    depends on the number of nodes as far as a log tells. `executors_s` of the start passed until the executors that the
-    first stage had were there.
+    """`startup_s` is before the first stage, `between_s` between stages, `after_s` after the last one; as far as a log
+    shows, none depends on the number of nodes. `executors_s` is the part of the start until the first stage's executors
+    were there.
     """
 
     steps: tuple[Step, ...]
@@ -103,25 +103,24 @@ class Timeline:
 
     @cached_property
     def duration_s(self) -> float:
-        """The whole application."""
+        """Seconds of the whole application."""
         return self.startup_s + self.between_s + self.after_s + sum(step.duration_s for step in self.steps)
 
     @property
     def driver_s(self) -> float:
-        """The time in which no stage ran."""
+        """Seconds in which no stage ran."""
         return self.startup_s + self.between_s + self.after_s
 
 
 def timeline(application: Application, *, share: float | None = None) -> Timeline:
-    """Return the steps of an application; a stage without times is left out. `share` is the part of a CPU that a core
+    """Return the steps of an application, leaving out stages without times. `share` is the part of a CPU that a core
     has, `cpu_share` of the application if None.
     """
-    cpus, share = task_cpus(application.properties), cpu_share(application) if share is None else share
+    share = cpu_share(application) if share is None else share
     timed = [stage for stage in application.stages if stage.duration_s is not None and stage.started_at_s is not None]
-    beside = overhead((stage.whole for stage in timed if not stage.python_steps), cpu_share=share)
+    beside = overhead((stage.complete_sums for stage in timed if not stage.python_steps), cpu_share=share)
     steps = tuple(
-        replace(_step(group, application.cores_over_time, cpus=cpus), cpu_share=share, overhead=beside)
-        for group in _groups(timed)
+        replace(_step(group, application.cores_over_time), cpu_share=share, overhead=beside) for group in _groups(timed)
     )
     begin, end = application.started_at_s, application.ended_at_s
     first = steps[0].start_s if steps else end
@@ -142,8 +141,8 @@ def timeline(application: Application, *, share: float | None = None) -> Timelin
 
 
 def cpu_share(application: Application) -> float | None:
-    """Return how much of a CPU each core of an executor may use by a limit of Kubernetes, None where none holds it: a
-    limit above its cores leaves its compiler and collector processors of their own.
+    """Return how much of a CPU each core of an executor may use under a limit of Kubernetes, None if no limit holds it:
+    a limit above its cores leaves its compiler and collector processors of their own.
     """
     limit = _LIMIT.fullmatch(application.properties.get("spark.kubernetes.executor.limit.cores", ""))
     cores = application.cluster.cores_per_executor
@@ -164,18 +163,20 @@ def _groups(stages: Sequence[Stage]) -> list[list[Stage]]:
     return groups
 
 
-def _step(stages: Sequence[Stage], cores: Sequence[CoresStep], *, cpus: int) -> Step:
+def _step(stages: Sequence[Stage], cores: Sequence[CoresStep]) -> Step:
     start = min(stage.started_at_s or 0.0 for stage in stages)
     end = max(start, *(stage.ended_at_s or 0.0 for stage in stages))
     there = _mean_cores(cores, start_s=start, end_s=end)
-    elapsed = sum(stage.whole.elapsed_s for stage in stages)
+    elapsed = sum(stage.complete_sums.elapsed_s for stage in stages)
     needed = max(1, math.ceil(elapsed / (end - start))) if end > start else 1
+    busy_cores = sum(stage.task_cpus * stage.complete_sums.elapsed_s for stage in stages)
+    cpus = busy_cores / elapsed if elapsed > 0 else max(stage.task_cpus for stage in stages)
     slots = max(1, round(there / cpus)) if there else needed
     return Step(stages=tuple(stages), start_s=start, duration_s=end - start, slots=slots, slots_known=there > 0)
 
 
 def _mean_cores(steps: Sequence[CoresStep], *, start_s: float, end_s: float) -> float:
-    """Return the cores that there were from `start_s` to `end_s`, as a mean over the time; 0 where none are known."""
+    """Return the mean number of cores from `start_s` to `end_s`; 0 if none are known."""
     total = 0.0
     for place, step in enumerate(steps):
         until = steps[place + 1].at_s if place + 1 < len(steps) else math.inf
@@ -186,18 +187,18 @@ def _mean_cores(steps: Sequence[CoresStep], *, start_s: float, end_s: float) -> 
 
 
 _MOST_SIMULATED: Final = 20_000
-"""Beyond so many tasks their order hardly matters, and a formula does."""
+"""Most tasks that are simulated; beyond it their order hardly matters, and a formula does."""
 
 
 def task_seconds(stage: Stage) -> list[float]:
-    """Return the seconds of every task of a stage, as their quantiles tell, also of those that the log lacks; those
-    that failed took what is left. What an executor's first tasks took longer is left out where the log tells it:
-    `warm_up_s` has it.
+    """Return the seconds of every task of a stage from their quantiles, including those missing in the log; failed
+    tasks take the remaining time. The extra time of an executor's first tasks is left out where the log shows it: it is
+    in `warm_up_s`.
     """
     count = stage.succeeded + stage.unseen
     durations = _at(stage.seconds_at, count)
     lost = stage.tasks - stage.succeeded
-    left = [max(0.0, stage.whole.elapsed_s - sum(durations)) / lost] * lost if lost else []
+    left = [max(0.0, stage.complete_sums.elapsed_s - sum(durations)) / lost] * lost if lost else []
     return (_at(stage.warm_up.settled_s_at, count) if stage.warm_up else durations) + left
 
 
@@ -208,17 +209,17 @@ def _at(seconds_at: Sequence[float], count: int) -> list[float]:
 
 
 def warm_up_s(stages: Sequence[Stage], *, slots: int) -> float:
-    """Return what a slot's first tasks of stages that run together take longer than later ones."""
+    """Return the extra seconds of a slot's first tasks over later ones, for stages that run together."""
     told = [(stage.warm_up, stage.all_tasks / slots) for stage in stages if stage.warm_up is not None]
     together = sum(warm_up.seconds(tasks) for warm_up, tasks in told)
     return max([together, *(warm_up.seconds(max(tasks, 1.0)) for warm_up, tasks in told)])
 
 
 def makespan_s(durations: Sequence[float], *, slots: int) -> float:
-    """Return the seconds until the last of the tasks ends, each slot taking the next one as it gets free.
+    """Return the seconds until the last of the tasks ends, each slot taking the next task as it becomes free.
 
-    Spark starts tasks in the order of their partitions, which says nothing about their length: they are shuffled,
-    always alike.
+    Spark starts tasks in the order of their partitions, which is unrelated to their length, so they are shuffled,
+    always in the same way.
     """
     if not durations:
         return 0.0

@@ -1,7 +1,7 @@
 """A Dask performance report: a page in which Bokeh keeps the task stream, one row for each stretch of a task.
 
-Seen in what distributed 2026.8 writes with Bokeh 3: a data source with the columns `start` and `duration` in
-milliseconds, `name` and `worker`. Stretches that bring data from other workers are called `transfer-NAME`.
+As distributed 2026.8 writes it with Bokeh 3: a data source with the columns `start` and `duration` in milliseconds,
+`name` and `worker`. Stretches that fetch data from other workers are named `transfer-NAME`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MS: Final = 1e3
 
 
 def stream_of(page: str) -> dict[str, list[Any]] | None:
-    """Return the columns of a page's task stream, None where it has none."""
+    """Return the columns of a page's task stream, None if it has none."""
     for match in _DOCUMENT.finditer(page):
         try:
             document = json.loads(html.unescape(match[1]))
@@ -33,7 +33,7 @@ def stream_of(page: str) -> dict[str, list[Any]] | None:
 
 
 def tasks_of(stream: dict[str, list[Any]]) -> Iterator[TracedTask]:
-    """Yield the stretches of a task stream as tasks; those without numbers are passed over."""
+    """Yield the stretches of a task stream as tasks, skipping those without numbers."""
     for start, duration, name, worker in zip(*(stream[column] for column in _COLUMNS), strict=True):
         if isinstance(start, int | float) and isinstance(duration, int | float):
             yield TracedTask(
@@ -46,7 +46,7 @@ def tasks_of(stream: dict[str, list[Any]]) -> Iterator[TracedTask]:
 
 
 def _sources(value: Any) -> Iterator[dict[str, list[Any]]]:
-    """Yield the data of everything in a document that has the columns of a task stream."""
+    """Yield all data in a document that has the columns of a task stream."""
     if isinstance(value, dict):
         entries = value.get("entries")
         columns = {key: column for key, column in _pairs(entries) if isinstance(key, str)} if entries else value

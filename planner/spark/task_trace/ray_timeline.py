@@ -1,6 +1,6 @@
 """A Ray timeline, as `ray timeline` and `ray.timeline()` write it: Chrome trace events, a task with its parts inside.
 
-Seen in what Ray 2.60 writes: events of the category `task::NAME`, and within each on the same worker
+As Ray 2.60 writes it: events of the category `task::NAME`, and within each on the same worker
 `task:deserialize_arguments`, `task:execute` and `task:store_outputs`. Times are in microseconds.
 """
 
@@ -22,7 +22,7 @@ _US: Final = 1e6
 
 
 def tasks_of(events: Sequence[Any]) -> Iterator[TracedTask]:
-    """Yield the tasks of a timeline; what is no complete event of a task is passed over."""
+    """Yield the tasks of a timeline, skipping anything but complete events of tasks."""
     by_worker: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for event in events:
         if _is_timed(event) and (event["cat"] in PARTS or event["cat"].startswith(_TASK)):

@@ -1,7 +1,8 @@
-"""Reading a trace of tasks: a Ray timeline or a Dask performance report, told by its content."""
+"""Reads a trace of tasks: a Ray timeline or a Dask performance report, recognised by its content."""
 
 from __future__ import annotations
 
+import codecs
 import json
 from pathlib import Path
 from typing import Final
@@ -14,22 +15,22 @@ _PEEKED_BYTES: Final = 4096
 
 
 def looks_like_trace(path: Path) -> bool:
-    """Say whether a file may be a trace: a page, or a list of objects. Event logs of Spark begin with an object."""
+    """Return whether a file may be a trace: a page, or a list of objects. Event logs of Spark begin with an object."""
     if not path.is_file():
         return False
     try:
         with path.open("rb") as file:
-            head = file.read(_PEEKED_BYTES).lstrip()
+            head = file.read(_PEEKED_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()
     except OSError as error:
         raise IoFailureError(f"{path}: {error.strerror}") from error
     return head.startswith(b"[") or head[:9].lower() in (b"<!doctype", b"<html>") or head[:5].lower() == b"<html"
 
 
 def read(path: str | Path) -> TaskTrace:
-    """Return the tasks of a trace. Raises BadInputError for a file that is none, IoFailureError."""
+    """Return the tasks of a trace. Raises BadInputError for a file that is not a trace, IoFailureError."""
     file = Path(path).expanduser()
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise IoFailureError(f"{file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -47,7 +48,7 @@ def _ray(text: str, file: Path) -> TaskTrace:
     try:
         events = json.loads(text)
     except ValueError as error:
-        raise BadInputError(f"{file} is cut off, or no JSON: {error}; `ray timeline` writes it anew") from error
+        raise BadInputError(f"{file} is cut off, or no JSON: {error}; write it again with `ray timeline`") from error
     tasks = list(ray_timeline.tasks_of(events))
     if not tasks:
         raise BadInputError(f"{file}: {len(events)} events, and none is a task of Ray's; `ray timeline` writes them")

@@ -1,4 +1,4 @@
-"""Tasks of one name as a stage, in the columns that Spark's stages have: what a trace does not tell is unknown."""
+"""Tasks of one name as a stage, in the columns of Spark's stages; fields missing from the trace are unknown."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _TOLD: Final = {
     "stage", "name", "start_s", "duration_s", "tasks", "task_median_s", "task_longest_s", "time_skew", "elapsed_s",
 }  # fmt: skip
-"""Columns that every trace tells."""
+"""Columns that every trace has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TracedTask:
-    """One task: when it began, in seconds since 1970, its length, and where; `parts_s` by the names of TaskSums."""
+    """One task: its start in seconds since 1970, its length and its place; `parts_s` by the names of TaskSums."""
 
     name: str
     began_at_s: float
@@ -35,9 +35,9 @@ class TracedTask:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskTrace:
-    """What a file of Ray or Dask (`system`) tells: its tasks by name, in order of start, workers and nodes.
+    """Contents of a file of Ray or Dask (`system`): its tasks by name, in order of start, workers and nodes.
 
-    `parts` are the sums that it tells beside the elapsed time; nothing is known of bytes, processors and memory.
+    `parts` are the sums it has besides the elapsed time; bytes, processors and memory are unknown.
     """
 
     path: str
@@ -50,7 +50,7 @@ class TaskTrace:
     parts: frozenset[str]
 
     def stage_frame(self) -> pd.DataFrame:
-        """Return one row for each name of tasks, with the columns of a Spark application's; NaN is unknown."""
+        """Return one row for each task name, with the columns of a Spark application's stages; NaN is unknown."""
         import pandas as pd
 
         rows = self.stage_rows()
@@ -64,7 +64,7 @@ class TaskTrace:
 
 
 def trace_of(tasks: Iterable[TracedTask], *, path: str, system: str, parts: frozenset[str]) -> TaskTrace:
-    """Return the trace of tasks, of which there is one at least."""
+    """Return the trace of tasks, at least one."""
     by_name: dict[str, list[TracedTask]] = {}
     for task in tasks:
         by_name.setdefault(task.name, []).append(task)

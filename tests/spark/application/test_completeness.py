@@ -1,34 +1,20 @@
-"""How much of a run a log holds."""
+"""The part of a run that a log holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_events import START_MS, executor_added, lines, small_job
+from spark_events import START_MS, executor_added, small_job
 
 from planner.errors import BadInputError
-from planner.spark import log as spark_log
 from planner.spark.application.application import Application
 from planner.spark.application.completeness import completeness
 from planner.spark.model.bounds import explain
 from planner.spark.model.timeline import timeline
 
 Event = dict[str, Any]
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Callable[[Sequence[Event]], Application]:
-    def of(events: Sequence[Event]) -> Application:
-        path = tmp_path / "log"
-        path.write_bytes(lines(events))
-        return spark_log.read(path).only()
-
-    return of
-
-
 Reader = Callable[[Sequence[Event]], Application]
 
 
@@ -54,7 +40,7 @@ def test_lost_tasks_are_counted_and_shrink_no_work(read: Reader) -> None:
     work, all_work = explain(part), explain(whole)
     assert work.time.total == pytest.approx(all_work.time.total, rel=0.02)
     assert timeline(part).steps[0].seconds_on(4) == pytest.approx(timeline(whole).steps[0].seconds_on(4), rel=0.05)
-    assert part.sums.input_bytes == pytest.approx(whole.sums.input_bytes * 2 / 3)  # what was seen stays what it was
+    assert part.sums.input_bytes == pytest.approx(whole.sums.input_bytes * 2 / 3)  # seen tasks keep their figures
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,37 @@
-"""Shapes of logs that other readers got wrong, by public reports: what they lack is said, and nothing is guessed."""
+"""Shapes of logs that other readers got wrong, by public reports: gaps are reported, and nothing is guessed."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_events import START_MS, lines, small_job
+from spark_events import (
+    MB,
+    START_MS,
+    executor_added,
+    executor_removed,
+    lines,
+    resource_profile,
+    small_job,
+    stage_submitted,
+    task_end,
+    task_start,
+)
 
 from planner.errors import BadInputError
+from planner.schemas.plan import Request
 from planner.spark import log as spark_log
 from planner.spark.application.application import Application
 from planner.spark.application.completeness import completeness
 from planner.spark.application.stage import Stage
 from planner.spark.model.bounds import explain
+from planner.spark.model.from_log import plan_application
 
 Event = dict[str, Any]
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Callable[[Sequence[Event]], Application]:
-    def of(events: Sequence[Event]) -> Application:
-        path = tmp_path / "log"
-        path.write_bytes(lines(events))
-        return spark_log.read(path).only()
-
-    return of
-
-
 Reader = Callable[[Sequence[Event]], Application]
 
 
@@ -52,7 +55,7 @@ def test_tasks_without_metrics_are_unknown_time_not_scheduling(read: Reader) -> 
 
 
 def test_processor_times_that_are_all_zero_were_not_counted(read: Reader) -> None:
-    """So write Java machines without such a clock; tasks that waited have some."""
+    """Java machines without such a clock write this; tasks that waited have some CPU time."""
     events = small_job()
     for event in ends(events):
         event["Task Metrics"] |= {"Executor CPU Time": 0, "Executor Deserialize CPU Time": 0}
@@ -60,6 +63,48 @@ def test_processor_times_that_are_all_zero_were_not_counted(read: Reader) -> Non
     explained = explain(read(events))
     assert explained.evidence["unknown"] == "the log has no CPU times"
     assert explained.time.waiting == explained.time.storage == 0
+
+
+def under_profiles(events: list[Event], task_cpus: dict[int, float]) -> list[Event]:
+    """Return the events, whose stages of these numbers ask for a profile with so many cores for each task."""
+    for event in events:
+        info = event.get("Stage Info", {})
+        if info.get("Stage ID") in task_cpus:
+            info["Resource Profile Id"] = info["Stage ID"] + 1
+    profiles = [resource_profile(stage + 1, task_cpus=cpus) for stage, cpus in task_cpus.items()]
+    return [events[0], *profiles, *events[1:]]
+
+
+def test_tasks_of_several_cores_leave_none_idle(read: Reader) -> None:  # dmlc/xgboost#9519
+    """Two tasks of four cores keep two executors of four cores busy, whatever spark.task.cpus says."""
+    few = explain(read(small_job(tasks=2)))
+    assert [bound.busy for bound in few.stages] == [0.25, 0.25]
+    application = read(under_profiles(small_job(tasks=2), {0: 4.0, 1: 4.0}))
+    assert [bound.busy for bound in explain(application).stages] == [1, 1]
+    assert not application.losses
+
+
+def test_stages_whose_tasks_take_unlike_cores_are_not_planned_with(read: Reader) -> None:
+    application = read(under_profiles(small_job(), {1: 4.0}))
+    assert [stage.task_cpus for stage in application.stages] == [1, 4]
+    with pytest.raises(BadInputError, match="tasks take 1 and 4 cores in different stages"):
+        plan_application(application, Request(data_bytes=1), ran_on="m5.xlarge x 2")
+
+
+def test_the_number_of_a_lost_executor_may_come_back(read: Reader) -> None:  # qubole/sparklens#27
+    """As on Mesos, where an executor is called by its agent: the second one's cores count, too."""
+    events = small_job()
+    lost = executor_removed("1", at_ms=START_MS + 500, reason="lost")
+    back = executor_added("1", host="c", at_ms=START_MS + 700)
+    again = [*events[:6], lost, back, *events[6:]]
+    application = read(again)
+    assert [(e.executor_id, e.host, e.removed_at_s is None) for e in application.executors] == [
+        ("1", "a", False),
+        ("1", "c", True),
+        ("2", "b", True),
+    ]
+    assert [bound.busy for bound in explain(application).stages] == [1, 1]
+    assert len(read([*again, *again]).executors) == 3
 
 
 def test_a_time_of_zero_is_none(read: Reader) -> None:
@@ -72,7 +117,7 @@ def test_a_time_of_zero_is_none(read: Reader) -> None:
 
 
 def test_an_end_before_the_last_event_is_a_jump_of_the_clock(read: Reader) -> None:
-    """Between stages no task shows it."""
+    """No task between stages shows the jump."""
     events = small_job()
     events[-1]["Timestamp"] = START_MS - 3_600_000
     (said,) = completeness(read(events)).gaps
@@ -157,3 +202,110 @@ def test_a_run_counts_once_where_a_part_of_it_lies_beside_it(tmp_path: Path) -> 
     logs = spark_log.read(tmp_path)
     assert logs.only().ended and [other.name for other in logs.passed_over] == ["app-1.inprogress"]
     assert "the same run of app-1" in logs.passed_over[0].reason
+
+
+def test_a_task_counts_for_the_attempt_that_its_end_names(read: Reader) -> None:
+    """Before Spark 3.5 a start names the stage's latest attempt, or -1 once the stage was cancelled."""
+    did = ends(small_job())[0]["Task Metrics"]
+    times = {"launch_ms": START_MS, "finish_ms": START_MS + 10_000}
+    starts = [task_start(task, stage=4, launch_ms=START_MS) for task in range(3)]
+    starts[0]["Stage Attempt ID"] = 1
+    starts[1]["Stage Attempt ID"] = -1
+    application = read(
+        [
+            *small_job()[:4],
+            stage_submitted(4, tasks=3, at_ms=START_MS),
+            stage_submitted(4, tasks=1, at_ms=START_MS, attempt=1),
+            *starts,
+            *(task_end(task, stage=4, did=did, **times) for task in range(2)),
+        ]
+    )
+    assert [(stage.tasks, stage.running) for stage in application.stages] == [(2, 1), (0, 0)]
+    assert not application.losses
+    assert "1 task without an end" in completeness(application).gaps
+
+
+def test_a_task_whose_output_was_lost_is_resubmitted_and_not_repeated(read: Reader) -> None:
+    """Spark ends such a task a second time, without metrics, and runs it again under another number."""
+    events = small_job()
+    first = ends(events)[0]
+    place = events.index(first) + 1
+    again = {**first, "Task Info": first["Task Info"] | {"Task ID": 16}}
+    lost = {**first, "Task End Reason": {"Reason": "Resubmitted"}, "Task Metrics": None}
+    application = read([*events[:place], lost, again, *events[place:]])
+    assert (application.losses, application.sums.input_bytes) == ((), 900 * MB)
+    assert application.stage_frame()["resubmitted"].tolist() == [1, 0]
+    assert not completeness(application).gaps and not application.stages[0].unseen
+    assert completeness(application).attempts == ("1 resubmitted task",)
+    without = read([*events[:place], lost, *events[place:]])
+    assert without.stages[0].unseen == 1 and "1 task without an end" in completeness(without).gaps
+    assert [str(loss)[:36] for loss in read([*events[:place], lost, lost, *events[place:]]).losses] == [
+        "1 x TaskEnd that is repeated, first "
+    ]
+
+
+@pytest.mark.parametrize("group", ["", "Input Metrics"])
+def test_a_negative_metric_is_a_loss_and_takes_nothing_from_the_sums(read: Reader, group: str) -> None:
+    events = small_job()
+    did = dict(ends(events)[0]["Task Metrics"])
+    ends(events)[0]["Task Metrics"] = did
+    if group:
+        did[group] = did[group] | {"Bytes Read": -(10**12)}
+    else:
+        did["Executor Run Time"] = -(10**12)
+    application = read(events)
+    assert (application.sums.input_bytes, application.sums.run_s) == (700 * MB, pytest.approx(7 * 9.8 + 8 * 4.9))
+    (loss,) = application.losses
+    assert loss.example.endswith(" is -1000000000000, a negative figure")
+
+
+def test_a_task_killed_before_it_began_did_not_run(read: Reader) -> None:
+    """Spark 3.0 gives the time since its machine was started as the run time of such a task (SPARK-32898)."""
+    events = small_job()
+    first = ends(events)[0]
+    did = first["Task Metrics"] | {"Executor Run Time": 10**9}
+    killed = {
+        **first,
+        "Task Info": first["Task Info"] | {"Task ID": 16},
+        "Task Metrics": did,
+        "Task End Reason": {"Reason": "TaskKilled"},
+    }
+    application = read([*events[:-2], killed, *events[-2:]])
+    assert application.sums.run_s == pytest.approx(8 * 9.8 + 8 * 4.9)
+    assert (application.sums.elapsed_s, application.clock_jump_s) == (130, 0)
+    assert not completeness(application).gaps
+
+
+def test_a_result_fetched_after_the_end_takes_no_time(read: Reader) -> None:
+    """The driver's clock may step back while it fetches a result."""
+    events = small_job()
+    for event in ends(events):
+        event["Task Info"]["Getting Result Time"] = event["Task Info"]["Finish Time"] + 5000
+    sums = read(events).sums
+    assert (sums.getting_result_s, sums.scheduling_s) == (0, pytest.approx(8 * 0.1 + 8 * 0.1))
+
+
+@pytest.mark.parametrize(
+    ("scan", "read_bytes", "is_known"),
+    [
+        ("CometNativeScan parquet spark_catalog.default.t", 0, False),
+        ("CometIcebergNativeScan", 0, False),
+        ("CometNativeScan parquet spark_catalog.default.t", 100, True),
+        ("Scan parquet spark_catalog.default.t", 0, True),
+    ],
+)
+def test_the_input_of_a_native_scan_that_counts_none_is_unknown(
+    read: Reader, scan: str, read_bytes: int, is_known: bool
+) -> None:
+    """Comet long read files without counting their bytes (datafusion-comet issues 3735 and 4002)."""
+    events = small_job()
+    for event in ends(events)[:8]:
+        event["Task Metrics"]["Input Metrics"] = {"Bytes Read": read_bytes, "Records Read": read_bytes}
+    for event in events:
+        if event.get("Stage Info", {}).get("Stage ID") == 0:
+            event["Stage Info"]["RDD Info"] = [{"Name": "MapPartitionsRDD", "Scope": json.dumps({"name": scan})}]
+    application = read(events)
+    first, second = application.stages
+    assert (explain(application).time.unknown > 1) is not is_known
+    assert math.isnan(first.sums.input_bytes) is math.isnan(first.sums.input_records) is not is_known
+    assert second.sums.input_bytes == 0

@@ -1,4 +1,4 @@
-"""What the first tasks of a slot take longer, by hand."""
+"""The extra time of a slot's first tasks, by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.spark.application.stage import WarmUp
     ("tasks", "seconds"),
     [
         (0.0, 0.0),
-        (0.5, 2.0),  # every second slot runs one
+        (0.5, 2.0),  # every second slot runs one task
         (1.0, 4.0),
         (2.0, 4.0 + 1.0),  # the second and third take a second longer each
         (3.0, 4.0 + 2.0),

@@ -28,6 +28,14 @@ def test_more_of_one_end_than_a_page_takes() -> None:
         assert len(list_applications(server.address + "/api/v1/", page=2).ended) == 10
 
 
+def test_an_application_has_ended_where_its_latest_attempt_has() -> None:
+    server = HistoryServer(logs={}, ends_ms={"app-1": 5, "app-2": 6, "app-3": None}, lost=frozenset({"app-2"}))
+    with history_server(server):
+        found = list_applications(server.address)
+    assert {app.app_id for app in found.ended} == {"app-1", "app-2"}
+    assert found.running == 1
+
+
 def test_what_fails_in_passing_is_asked_again(tmp_path: Path) -> None:
     logs = {"app-1": {"app-1": lines(small_job())}}
     with history_server(HistoryServer(logs=logs, ends_ms={"app-1": 5})) as server:

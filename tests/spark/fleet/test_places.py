@@ -1,12 +1,8 @@
-"""Where many logs lie."""
+"""Locations of many logs."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import Request, urlopen
 
 import pytest
 from history_server import HistoryServer, history_server
@@ -17,12 +13,10 @@ from planner.errors import BadInputError
 from planner.spark.fleet.places import fetch, holds_several, list_logs, read_place
 from planner.spark.log.reading import read_files
 
-SERVER = Path(__file__).parents[2] / "emulators" / "s3_server.py"
-
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """Two logs, one of them of two rolling files, a marker and a file that is none."""
+    """Two logs, one of them of two rolling files, a marker and a file that is no log."""
     folder = tmp_path / "logs"
     rolling = folder / "eventlog_v2_app-2"
     rolling.mkdir(parents=True)
@@ -62,22 +56,6 @@ def test_no_place_and_no_file_are_named(tmp_path: Path) -> None:
         list_logs(str(tmp_path / "absent"))
     with pytest.raises(BadInputError, match="holds no file"):
         list_logs(str(tmp_path))
-
-
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of an S3 server on this machine."""
-    words = [sys.executable, str(SERVER), "127.0.0.1", "0", "1000", str(tmp_path / "faults")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        assert server.stdout is not None
-        endpoint = f"http://127.0.0.1:{int(server.stdout.readline())}"
-        urlopen(Request(f"{endpoint}/spark-logs", method="PUT")).close()
-        settings = {"ENDPOINT_URL": endpoint, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1",
-                    "ALLOW_HTTP": "true"}  # fmt: skip
-        for name, value in settings.items():
-            monkeypatch.setenv(f"AWS_{name}", value)
-        yield "s3://spark-logs"
-        server.kill()
 
 
 def test_logs_of_a_bucket(bucket: str, logs: Path, tmp_path: Path) -> None:

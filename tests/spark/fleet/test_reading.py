@@ -1,4 +1,4 @@
-"""Reading many logs: in processes, kept, and never ended by one that is broken."""
+"""Reading many logs: in processes, cached, and never stopped by a broken one."""
 
 from __future__ import annotations
 
@@ -41,6 +41,14 @@ def test_each_log_is_a_row_and_a_broken_one_its_reason(logs: Path) -> None:
     assert [row.app_id for row in fleet.applications] == [f"app-{number}" for number in range(5)]
     assert {row.log for row in fleet.failures} == {"broken.zstd", "notes.txt"}
     assert all(row.failure and "anna" not in row.failure for row in fleet.failures)
+
+
+@pytest.mark.parametrize("name", ["empty", "log", "s", "Spark"])
+def test_a_name_that_is_also_a_word_stays_in_the_reason(tmp_path: Path, name: str) -> None:
+    (tmp_path / "anna").mkdir()
+    (tmp_path / "anna" / name).touch()
+    (row,) = read_unit(list_logs(str(tmp_path / "anna")).units[0], REQUEST, ())
+    assert row.failure == "the log is no Spark event log: empty"
 
 
 def test_a_second_call_opens_only_what_is_new_or_changed(logs: Path) -> None:
@@ -102,7 +110,7 @@ def test_several_attempts_in_one_zip_are_rows(tmp_path: Path) -> None:
 
 
 def test_a_run_that_two_logs_hold_counts_once(tmp_path: Path) -> None:
-    """The file that was being written may stay beside the whole one."""
+    """The file that was being written may remain next to the complete one."""
     folder = tmp_path / "logs"
     folder.mkdir()
     (folder / "app-1").write_bytes(lines(small_job()))

@@ -1,4 +1,4 @@
-"""The row of an application."""
+"""The fleet's row for an application."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""One job over weeks."""
+"""Trends of one job over weeks."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
@@ -32,6 +34,20 @@ def test_growth_is_a_factor_for_each_week() -> None:
 def test_the_fastest_growing_comes_first_and_few_runs_say_nothing() -> None:
     rows = [*runs("slow", weeks=4, growth=1.01), *runs("fast", weeks=4, growth=1.3), *runs("new", weeks=2, growth=2)]
     assert [trend.job for trend in trends(rows)] == ["fast #-#", "slow #-#"]
+
+
+def test_the_data_of_logs_that_lost_tasks_do_not_count() -> None:
+    rows = runs("etl", weeks=5, growth=1.1)
+    lost = replace(rows[-1], input_bytes=1e6, complete_share=0.7)
+    (trend,) = trends([*rows[:-1], lost])
+    assert trend.data_growth == pytest.approx(1.21)
+    assert lost.data_bytes is None
+
+
+def test_the_time_of_logs_without_an_end_does_not_count() -> None:
+    rows = runs("etl", weeks=5, growth=1.1)
+    (trend,) = trends([*rows[:-1], replace(rows[-1], duration_s=1.0, ended=False)])
+    assert trend.time_growth == pytest.approx(1.1)
 
 
 def test_shrinking_or_unknown_data_never_spill() -> None:

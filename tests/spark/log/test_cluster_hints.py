@@ -1,4 +1,4 @@
-"""The cluster as far as a log tells."""
+"""The cluster, as far as a log describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fields that msgspec skips are read by nothing: a log says the same without it."""
+"""Nothing reads the fields that msgspec skips: a log read without msgspec gives the same result."""
 
 from __future__ import annotations
 

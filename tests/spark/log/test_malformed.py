@@ -1,7 +1,8 @@
-"""Logs damaged by a script in over 200 ways: told with file and line, or read with a counted, named loss."""
+"""Logs damaged by a script in over 200 ways: reported with file and line, or read with a counted, named loss."""
 
 from __future__ import annotations
 
+import bz2
 import json
 import random
 from collections.abc import Callable
@@ -140,7 +141,7 @@ def test_a_wrong_field_names_itself_and_its_event_counts_not_at_all(tmp_path: Pa
         f"1 x TaskEnd with a wrong field, first at {path}, line 9: Bytes Read is 'many', not a whole number"
     ]
     assert application.tasks == 15
-    assert application.stages[0].running == 1  # its start was seen, its end not
+    assert application.stages[0].running == 1  # it has a start event but no end event
 
 
 @pytest.mark.parametrize("name", ["log.zstd", "log.lz4", "log.gz", "log.zip"])
@@ -161,4 +162,59 @@ def test_lzf_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "log.lzf"
     path.write_bytes(b"ZV\x01\x00\x10")
     with pytest.raises(PlannerError, match="compressed with lzf, which is not read: write the log with zstd"):
+        spark_log.read(path)
+
+
+DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "unfinished": (lambda data: data[: len(data) // 2], "the zstd data end early"),
+    "damaged": (lambda data: data[:4] + b"\xff" * 20 + data[24:], "the zstd data are damaged"),
+    "overwritten": (lambda data: bytes(len(data)), "no event of Spark in it"),
+    "empty": (lambda _: b"", "empty"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_rolling_file_is_not_called_missing(tmp_path: Path, damage: str) -> None:
+    events = small_job()
+    for number, some in enumerate((events[:10], events[10:30], events[30:]), start=1):
+        data = CODECS["zstd"](lines(some))
+        (tmp_path / f"events_{number}_app-1.zstd").write_bytes(DAMAGES[damage][0](data) if number == 2 else data)
+    logs = spark_log.read(tmp_path)
+    (loss,) = logs.only().losses
+    assert str(loss).startswith(
+        f"1 x part of the log that cannot be read, first at events_2_app-1.zstd: {DAMAGES[damage][1]}"
+    )
+    assert not logs.passed_over
+
+
+@pytest.mark.parametrize("damaged", ["events_2_app-1.compact", "events_1_app-1", "events_2_app-1.0"])
+def test_a_damaged_file_takes_the_place_of_no_whole_one(tmp_path: Path, damaged: str) -> None:
+    events = small_job()
+    (tmp_path / "events_1_app-1.plain").write_bytes(lines(events[:20]))
+    (tmp_path / "events_2_app-1.plain").write_bytes(lines(events[20:]))
+    (tmp_path / damaged).write_bytes(CODECS["zstd"](lines(events))[:50])
+    logs = spark_log.read(tmp_path)
+    assert (logs.only().tasks, logs.losses) == (16, ())
+    assert [other.name for other in logs.passed_over] == [damaged]
+
+
+def test_a_rolling_log_of_damaged_files_stands_beside_a_whole_one(tmp_path: Path) -> None:
+    (tmp_path / "app-2").write_bytes(lines(small_job()))
+    (tmp_path / "events_1_app-1.zstd").write_bytes(CODECS["zstd"](lines(small_job()))[:50])
+    logs = spark_log.read(tmp_path)
+    assert logs.only().tasks == 16
+    assert [(other.name, other.reason) for other in logs.passed_over] == [
+        ("events_1_app-1.zstd", "the zstd data end early")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "compress"), [("zstd", CODECS["zstd"]), ("gzip", CODECS["gz"]), ("bzip2", bz2.compress)]
+)
+def test_a_compressed_log_cut_in_its_first_block_is_not_called_empty(
+    tmp_path: Path, name: str, compress: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "app-1.inprogress"
+    path.write_bytes(compress(lines(small_job()))[:40])
+    with pytest.raises(PlannerError, match=rf"app-1\.inprogress is no Spark event log: the {name} data end early"):
         spark_log.read(path)

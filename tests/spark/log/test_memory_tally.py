@@ -1,4 +1,4 @@
-"""What applications keep in memory, from blocks that are listed and from what executors stored."""
+"""The data that applications keep in memory, from listed blocks and from the executors' stored bytes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from planner.spark import log as spark_log
 from planner.spark.application.application import Application
 
 KEPT = Path(__file__).parents[2] / "data" / "spark" / "kept-in-memory.zstd"
-"""Spark 3.5.3 on one machine: 200,000 rows are kept in two blocks of 4,906,312 bytes, read three times more and given
-up. Properties, plans and paths are taken out.
+"""Spark 3.5.3 on one machine: 200,000 rows are kept in two blocks of 4,906,312 bytes, read three more times and
+released. Properties, plans and paths are removed.
 """
 
 
@@ -100,7 +100,7 @@ def test_a_log_of_spark_3_5_tells_the_blocks_that_were_kept() -> None:
     read = spark_log.read(KEPT).only()
     assert read.cached_bytes == 2 * 4_906_312
     assert read.losses == ()
-    assert read.sums.input_bytes > 4 * read.cached_bytes  # what is kept counts as input whenever it is read again
+    assert read.sums.input_bytes > 4 * read.cached_bytes  # kept data counts as input at each further read
 
 
 def test_its_executors_say_nearly_as_much(tmp_path: Path) -> None:

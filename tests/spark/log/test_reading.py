@@ -13,7 +13,10 @@ from spark_events import (
     CODECS,
     MB,
     START_MS,
+    application_end,
     application_start,
+    environment,
+    executor_added,
     executor_removed,
     lines,
     log_start,
@@ -69,6 +72,13 @@ def test_every_compression_is_told_by_its_content(tmp_path: Path, codec: str) ->
     application = spark_log.read(path).only()
     assert application.tasks == 160
     assert not application.losses
+
+
+def test_a_frame_of_zstd_without_data_may_come_first(tmp_path: Path) -> None:
+    """pzstd writes one with the size of the next frame."""
+    path = tmp_path / "app-1.zst"
+    path.write_bytes(b"\x50\x2a\x4d\x18\x04\x00\x00\x00\x01\x02\x03\x04" + CODECS["zstd"](lines(small_job())))
+    assert spark_log.read(path).only().tasks == 16
 
 
 def test_rolling_files_are_one_log_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -158,6 +168,28 @@ def test_several_applications_in_one_file_are_told_apart(tmp_path: Path) -> None
         logs.only()
 
 
+def test_each_local_context_of_one_file_keeps_its_executor_and_properties(tmp_path: Path) -> None:
+    """Spark's local mode logs its executor before the application's start, and so may a plug-in's events be."""
+    for place, other in enumerate(("SparkListenerResourceProfileAdded", "org.acme.SparkListenerPluginStarted")):
+        contexts = [
+            [
+                log_start(),
+                {"Event": other},
+                executor_added("driver", host="a", cores=cores),
+                environment({"spark.master": f"local[{cores}]"}),
+                application_start(f"local-{cores}"),
+                application_end(START_MS + 5000),
+            ]
+            for cores in (4, 8)
+        ]
+        path = tmp_path / str(place)
+        path.write_bytes(lines([event for context in contexts for event in context]))
+        logs = spark_log.read(path)
+        assert [application.cluster.cores for application in logs.applications] == [4, 8]
+        masters = [application.properties["spark.master"] for application in logs.applications]
+        assert (masters, logs.losses) == (["local[4]", "local[8]"], ())
+
+
 def test_attempts_of_one_application_are_told_apart(tmp_path: Path) -> None:
     for attempt in ("1", "2"):
         events = [log_start(), application_start(**{"App Attempt ID": attempt})]
@@ -168,7 +200,7 @@ def test_attempts_of_one_application_are_told_apart(tmp_path: Path) -> None:
 def test_a_cut_log_says_what_still_ran(tmp_path: Path) -> None:
     events = small_job()
     path = tmp_path / "app-1.inprogress"
-    path.write_bytes(lines(events[:11])[:-30])  # one task ended, the other ran: the line of its end is cut
+    path.write_bytes(lines(events[:11])[:-30])  # one task ended, the other was running: the line of its end is cut
     application = spark_log.read(path).only()
     (stage,) = application.stages
     assert not application.ended

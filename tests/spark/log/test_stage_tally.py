@@ -31,7 +31,7 @@ def test_the_first_task_of_each_slot() -> None:
 
 
 def test_two_executors_warm_up_at_once() -> None:
-    # as many tasks, each executor has one slot: the same waves
+    # equally many tasks, and each executor has one slot: the same waves
     result = warm_up(
         launched=LAUNCHED, seconds=SECONDS, moved_bytes=SAME, executors=["1", "2"] * 4, slots={"1": 1, "2": 1}
     )
@@ -40,7 +40,7 @@ def test_two_executors_warm_up_at_once() -> None:
 
 
 def test_more_bytes_are_no_warm_up() -> None:
-    # 10 s for 1.5 times the bytes: 6 x 1.5 = 9 s are the bytes', 1 s is warm-up
+    # 10 s for 1.5 times the bytes: the bytes take 6 x 1.5 = 9 s, warm-up 1 s
     result = told(moved_bytes=np.array([1.5e6, 1.5e6, *[1e6] * 6]))
     assert result is not None
     assert result.excess_s == (1, 0)

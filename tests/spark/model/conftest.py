@@ -1,29 +1,13 @@
-"""Applications to plan with, read from small logs."""
+"""Machine types for plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from spark_events import lines
 
-from planner.spark import log as spark_log
-from planner.spark.application.application import Application
 from planner.spark.model.machines import NodeType
-
-Reader = Callable[[Sequence[dict[str, Any]]], Application]
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Reader:
-    def of(events: Sequence[dict[str, Any]]) -> Application:
-        path = tmp_path / "log"
-        path.write_bytes(lines(events))
-        return spark_log.read(path).only()
-
-    return of
 
 
 @pytest.fixture

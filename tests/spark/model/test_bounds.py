@@ -1,4 +1,4 @@
-"""What bound the stages of small applications, and what more could change, by hand."""
+"""Bounding resources of small applications' stages, and the effect of more of each, by hand."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_a_small_job(read: Reader) -> None:
     changes = {change.resource: change.duration_s for change in explained.changes}
     assert changes["network"] == pytest.approx(20 - 1.5)
     assert changes["cores"] == pytest.approx(20)  # one wave already
-    assert changes["processors"] == pytest.approx(20 - 8.1 / 2 - 2 / 2)  # 0.1 s of a first task deserialises
+    assert changes["processors"] == pytest.approx(20 - 8.1 / 2 - 2 / 2)  # 0.1 s of a first task is deserialisation
     assert explained.seconds_by_bound == {"processors": pytest.approx(15), "driver": pytest.approx(3)}
     assert explained.evidence["driver"] == "no stage ran for 0 s between stages and 3 s after the last"
 
 
 def test_more_cores_shorten_two_waves(read: Reader) -> None:
     changes = {change.resource: change.duration_s for change in explain(read(small_job(tasks=16))).changes}
-    assert changes["cores"] == pytest.approx(2 + 10 + 5 + 3)  # of 2 + 20 + 10 + 3
+    assert changes["cores"] == pytest.approx(2 + 10 + 5 + 3)  # instead of 2 + 20 + 10 + 3
 
 
 @pytest.mark.parametrize(

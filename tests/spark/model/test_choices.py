@@ -1,4 +1,4 @@
-"""Which cluster to take."""
+"""The choice of a cluster."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
         "spark.executor.cores": "8",
         "spark.executor.memory": "23831m",  # 64 GiB x 0.8 / 2 / 1.1
         "spark.executor.memoryOverhead": "2384m",
-        "spark.sql.shuffle.partitions": "96",  # twice 48; the 400 MB would do with 3
+        "spark.sql.shuffle.partitions": "96",  # twice 48; 3 would do for the 400 MB
         "spark.sql.adaptive.enabled": "true",
     }
 
 
 def test_memory_is_that_of_executors_not_of_nodes(read: Reader, machine: Maker) -> None:
-    # executors of 4 cores and 14.3 GiB on nodes of 8 cores, half of which no executor used
+    # executors of 4 cores and 14.3 GiB on nodes of 8 cores, half of them used by no executor
     log = read(small_job(properties={"spark.executor.memory": "13g"}))
     logged = Nodes(machine=machine(vcpu=8, memory_bytes=16e9), count=2)
     work = work_of(log, logged)

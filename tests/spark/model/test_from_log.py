@@ -1,4 +1,4 @@
-"""An application against the shipped catalogs."""
+"""An application planned on the shipped catalogs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from spark_events import small_job
 
 from planner.errors import BadInputError
 from planner.report.terminal.spark_answer import notes
+from planner.report.terminal.spark_explanation import explanation_lines
 from planner.schemas.plan import Request
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import explain
@@ -47,9 +48,9 @@ def test_what_the_log_does_not_tell_is_asked_for(read: Reader) -> None:
 def test_the_type_of_the_log_counts_and_the_user_before_it(read: Reader) -> None:
     application = read(small_job(properties=TYPE))
     logged = logged_nodes(application, REQUEST, ran_on=None)
-    assert (logged.nodes.name, logged.told_by) == ("2 x m5.xlarge", "log")
+    assert (logged.nodes.name, logged.nodes_source) == ("2 x m5.xlarge", "log")
     told = logged_nodes(application, REQUEST, ran_on="m6i.xlarge x 3")
-    assert (told.nodes.name, told.told_by) == ("3 x m6i.xlarge", "--ran-on")
+    assert (told.nodes.name, told.nodes_source) == ("3 x m6i.xlarge", "--ran-on")
 
 
 def test_a_plan_from_the_shipped_catalog(read: Reader) -> None:
@@ -63,6 +64,21 @@ def test_a_plan_from_the_shipped_catalog(read: Reader) -> None:
     assert "not asked for" in {rejection.reason.partition(" (")[0] for rejection in plan.rejected}
 
 
+@pytest.mark.parametrize("key", ["sql.streaming.queryId", "spark.streaming.internal.batchTime"])
+def test_the_batches_of_a_stream_are_told(read: Reader, key: str) -> None:
+    events = small_job(properties=TYPE)
+    for event in events:
+        if event["Event"] == "SparkListenerJobStart":
+            event["Properties"] = {key: "1"}
+    application = read(events)
+    plan = plan_application(application, REQUEST)
+    told = next(notes(application, plan, explain(application)))
+    assert told.startswith("1 of 1 jobs are batches of a stream: ")
+    assert told in " ".join(explanation_lines(application, explain(application), width=1000))
+    whole = read(small_job(properties=TYPE))
+    assert "of a stream" not in " ".join(notes(whole, plan, explain(whole)))
+
+
 def test_a_cluster_that_contradicts_the_log_is_questioned(read: Reader) -> None:
     application = read(small_job(properties=TYPE))  # 2 hosts, and the log names m5.xlarge
 
@@ -74,7 +90,7 @@ def test_a_cluster_that_contradicts_the_log_is_questioned(read: Reader) -> None:
     (question,) = asks("m6i.xlarge x 3")  # 3 x 4 virtual CPUs
     assert "names m5.xlarge" in question and "3 x m6i.xlarge, 12 virtual CPUs: is that" in question
     assert "saw executors on 2 hosts" in asks("m5.xlarge x 1")[0]
-    assert len(asks("m5.xlarge x 30")) == 1  # 120 virtual CPUs, of which most were never seen
+    assert len(asks("m5.xlarge x 30")) == 1  # 120 virtual CPUs, most of them never seen
 
 
 def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader) -> None:
@@ -85,7 +101,7 @@ def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader) -> N
 
     assert fees({}) == ["No platform is named in the log; the fee of one would come on top."]
     (emr,) = fees({"spark.emr.default.executor.memory": "4g"})
-    # 2 x a quarter of $0.192 an hour, for a minute at least: the job took 20 s
+    # 2 x a quarter of $0.192 an hour, for at least a minute: the job took 20 s
     assert emr.startswith("EMR's fee comes on top of these costs: $0.0016 as it was") and "2026-11" in emr
     (photon,) = fees({"spark.databricks.clusterUsageTags.sparkVersion": "15.4.x-photon-scala2.12"})
     assert photon.startswith("The fee of Databricks with Photon comes on top for every machine: it is unknown")

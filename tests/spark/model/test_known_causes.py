@@ -1,5 +1,5 @@
-"""Ten logs of Spark 3.5 of known cause (`benchmarks/spark_log/bench_causes.py`): it is named first, and the shares
-are those that other clocks measured.
+"""Ten logs of Spark 3.5 with known causes (`benchmarks/spark_log/bench_causes.py`): the cause is named first, and the
+shares match those that other clocks measured.
 """
 
 from __future__ import annotations
@@ -60,5 +60,5 @@ def test_the_driver_held_the_job_up_between_stages() -> None:
 
 
 def test_a_python_worker_takes_what_its_function_does_and_more() -> None:
-    """Its start and the transfer of rows are not within the function."""
+    """The worker's start and the transfer of rows are outside the function."""
     assert 1 < explained("udf").time.python / MEASURED["udf"]["python"] < 1.5

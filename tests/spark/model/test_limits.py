@@ -1,6 +1,6 @@
-"""Executors under a limit of processors, by hand.
+"""Executors under a processor limit, by hand.
 
-Two executors of one core have half a processor each. They are there after 4 s, the stage runs from 5 s to 17 s, and the
+Two executors of one core have half a processor each. They are up after 4 s, the stage runs from 5 s to 17 s, and the
 application ends at 18 s. Each runs four tasks that only compute: the first takes 6 s, the others 2 s.
 """
 
@@ -69,13 +69,13 @@ def work(read: Reader, machine: Maker) -> Work:
 @pytest.mark.parametrize(
     ("nodes", "share", "seconds"),
     [
-        # executors start in 4 x 0.5 / share; eight tasks of 2 x 0.5 / share on the nodes; their first tasks take
-        # 4 x 0.5 / share longer once on each node; 1 s until the stage starts and 1 s after it
+        # executors start in 4 x 0.5 / share; eight tasks take 2 x 0.5 / share on the nodes; their first tasks take
+        # 4 x 0.5 / share longer once on each node; 1 s before the stage starts and 1 s after it
         (2, 0.5, 4 + 4 * 2 + 4 + 2),
         (1, 1.0, 2 + 8 * 1 + 2 + 2),
         (4, 0.25, 8 + 2 * 4 + 8 + 2),
         (1, 0.5, 4 + 8 * 2 + 4 + 2),
-        (2, None, 2 + 4 * 1 + 2 + 2),  # without a limit, compilers find a processor of their own
+        (2, None, 2 + 4 * 1 + 2 + 2),  # without a limit, compilers find another processor
     ],
 )
 def test_start_and_first_tasks_are_each_executors_own(
@@ -88,8 +88,8 @@ def test_start_and_first_tasks_are_each_executors_own(
 @pytest.mark.parametrize(
     ("nodes", "share", "seconds"),
     [
-        # of 24 s of tasks 8 are warm-up, and 4.8 s of CPU time take 9.6: 6.4 of the other 16 s are the executors' own.
-        # They were 0.4 x 8 s of the stage, and take 0.5 / share as long on any number of nodes; the rest is spread
+        # 8 of 24 s of tasks are warm-up, and 4.8 s of CPU time take 9.6: the executors' own share of the other 16 s is
+        # 6.4. It was 0.4 x 8 s of the stage, and takes 0.5 / share as long on any number of nodes; the rest is spread
         (2, 0.5, 4 + 4 * 2 * 0.6 + 3.2 + 4 + 2),
         (1, 1.0, 2 + 8 * 1 * 0.6 + 1.6 + 2 + 2),
         (4, 0.25, 8 + 2 * 4 * 0.6 + 6.4 + 8 + 2),
@@ -110,7 +110,7 @@ def test_the_table_of_stages_has_the_excess_of_first_tasks(work: Work) -> None:
 
 
 def test_two_slots_of_an_executor_share_its_warm_up(work: Work, machine: Maker) -> None:
-    # a processor for two slots: tasks take as long as logged, but the executor starts and compiles twice as fast
+    # one processor for two slots: tasks take as long as logged, but the executor starts and compiles twice as fast
     other = machine("two", vcpu=2, cpu_share=0.5, memory_bytes=8e9)
     assert work.predict(Nodes(machine=other, count=1)).duration_s == pytest.approx(2 + 4 * 2 + 2 + 2)
 

@@ -39,7 +39,7 @@ def test_tasks_that_are_all_the_first_of_their_slot(application: Application) ->
 
 def test_what_executors_compute_beside_their_tasks_is_told_under_a_limit_alone(application: Application) -> None:
     assert LoggedSteps(timeline=timeline(application)).overhead_share.tolist() == [0, 0]
-    # the first stage reads and the second writes: 10 - 9.8 and 5 - 4.9 s are outside of their run, and none of their
-    # waits is computing. The first takes 8.1 s of CPU time, 0.1 of it before the run; the second 2 s
+    # the first stage reads and the second writes: 10 - 9.8 and 5 - 4.9 s are outside their run, and none of their waits
+    # is computing. The first takes 8.1 s of CPU time, 0.1 of it before the run; the second takes 2 s
     limited = LoggedSteps(timeline=timeline(application, share=1.0))
     assert limited.overhead_share.tolist() == pytest.approx([(8 + 0.2 - 8.1) / 10, (2 + 0.1 - 2) / 5])

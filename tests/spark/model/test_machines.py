@@ -1,4 +1,4 @@
-"""Rates of machine types, as the model of applications takes them from the catalogs."""
+"""Rates of machine types, as the model of applications reads them from the catalogs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What platforms charge, and when they are ready."""
+"""Platforms' fees and start-up times."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_the_same_machines_under_another_name_take_as_long(work: Work, machine: 
 
 
 def test_half_the_slots_take_two_waves(work: Work, machine: Maker) -> None:
-    # one node fetches nothing from others: 5 - 1.5 s a task of the second stage
+    # a single node fetches nothing from others: 5 - 1.5 s a task of the second stage
     assert work.predict(Nodes(machine=machine(), count=1)).duration_s == pytest.approx(5 + 2 * 10 + 2 * 3.5)
 
 
@@ -56,7 +56,7 @@ def test_faster_cores_shorten_what_computes(work: Work, machine: Maker) -> None:
 
 
 def test_a_slow_network_makes_tasks_wait(work: Work, machine: Maker) -> None:
-    slower = machine("slow", network_bytes_per_s=10e6)  # a hundredth: 1.5 s of waits become 150 s
+    slower = machine("slow", network_bytes_per_s=10e6)  # 1.5 s of waits become 150 s at a hundredth of the rate
     assert work.predict(Nodes(machine=slower, count=2)).duration_s == pytest.approx(20 - 1.5 + 150)
 
 
@@ -67,8 +67,8 @@ def test_no_stage_beats_its_bytes_over_the_network(read: Reader, machine: Maker)
             event["Task Metrics"]["Shuffle Read Metrics"]["Fetch Wait Time"] = 0
     work = work_of(read(events), Nodes(machine=machine(), count=2))
     slower = machine("slow", network_bytes_per_s=10e6)
-    # each task of the second stage fetched 40 MB in 0.04 s; half of all 400 MB lie on the other node, so it will fetch
-    # 25 MB in 2.5 s. It does else for 5 s, and four tasks share a link
+    # each task of the second stage fetched 40 MB in 0.04 s; half of the 400 MB is on the other node, so it will fetch
+    # 25 MB in 2.5 s. Its other work takes 5 s, and four tasks share a link
     before = (4 * 0.04 - 5 + math.sqrt(4.84**2 + 4 * 0.04 * 5)) / 2
     waits = (5 + math.sqrt(75)) / 2 - before
     assert work.predict(Nodes(machine=slower, count=2)).duration_s == pytest.approx(2 + 10 + (5 + waits) + 3)
@@ -82,7 +82,7 @@ def test_no_stage_beats_its_blocks_over_the_volumes(read: Reader, machine: Maker
             event["Task Metrics"]["Shuffle Read Metrics"]["Local Blocks Fetched"] = 8999  # and a remote one
     work = work_of(read(events), Nodes(machine=machine(memory_bytes=5e8), count=2))
     volumes = Nodes(machine=machine("volumes", memory_bytes=5e8, disk_ops_per_s=3000.0), count=2)
-    # eight tasks take 72,000 blocks from two volumes; 200 MB beside the executors hold half of their 400 MB
+    # eight tasks take 72,000 blocks from two volumes; the 200 MB that executors leave hold half of their 400 MB
     assert work.predict(volumes).duration_s == pytest.approx(20 - 5 + 36_000 / 6000)
     roomy = Nodes(machine=machine("roomy", memory_bytes=1e9, disk_ops_per_s=3000.0), count=2)
     assert work.predict(roomy).duration_s <= 20
@@ -98,11 +98,11 @@ def test_memory_ends_a_spill(read: Reader, machine: Maker) -> None:
     for event in events:
         metrics = event.get("Task Metrics", {})
         if metrics.get("Disk Bytes Spilled"):
-            metrics["Output Metrics"]["Bytes Written"] = 0  # the waits are then the spill's
+            metrics["Output Metrics"]["Bytes Written"] = 0  # then the waits are the spill's
     work = work_of(read(events), Nodes(machine=machine(), count=2))
     prediction = work.predict(Nodes(machine=machine("large", memory_bytes=64e9), count=2))
     assert prediction.ends_spill
-    # 1.3 s of waits end, and garbage is collected half as often: 0.5 and 0.1 s
+    # 1.3 s of waits end, and garbage collection is halved: 0.5 and 0.1 s
     assert prediction.duration_s == pytest.approx(20 - 1.3 - 0.5 / 2 - 0.1 / 2)
 
 
@@ -143,5 +143,14 @@ def test_ten_tasks(transfer_s: float, other_s: float, slots: int, seconds: float
 def test_between_the_transfers_alone_and_all_at_once(transfer_s: float, other_s: float, tasks: int, slots: int) -> None:
     seconds = waits(transfer_s, other_s, tasks=tasks, slots=slots)
     assert transfer_s * (1 - 1e-9) <= seconds <= slots * transfer_s * (1 + 1e-9)
-    # no link is busy for more than all of the time
+    # no link is busy for more than the whole time
     assert (seconds + other_s) / slots >= transfer_s * (1 - 1e-9)
+
+
+def test_figures_that_nobody_knows_do_not_make_the_same_machines_others(read: Reader, machine: Maker) -> None:
+    def nodes() -> Nodes:
+        return Nodes(machine=machine(on_demand_usd_per_hour=float("nan"), disk_ops_per_s=float("nan")), count=2)
+
+    work = work_of(read(small_job()), nodes())
+    assert work.predict(nodes()) == work.predict(work.logged)
+    assert work.predict(Nodes(machine=nodes().machine, count=3)) != work.predict(work.logged)

@@ -1,4 +1,4 @@
-"""What several runs of a job tell together, by hand: the small job is 20 s on two nodes of four cores."""
+"""Several runs of a job combined, by hand: the small job is 20 s on two nodes of four cores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_two_runs_that_agree_narrow_the_range(work: Work, read: Reader, machine:
     other = Nodes(machine=machine("other"), count=3)
     alone, both = work.predict(other), Runs(works=(work, again(read, machine))).predict(other)
     assert both.duration_s == pytest.approx(alone.duration_s)
-    # half of the error is shared: variance (1 + 0.5) / 2; no error where 2 of 4 + 2 runs were seen: 4 / 6 of it
+    # half of the error is shared: variance (1 + 0.5) / 2; 2 of 4 + 2 runs were seen without error: 4 / 6 of it
     assert both.sigma == pytest.approx(alone.sigma * math.sqrt(0.75 * 4 / 6))
 
 
@@ -62,6 +62,15 @@ def test_what_is_no_run_of_the_same_job(read: Reader) -> None:
     assert mismatch(job, read(small_job()[:-1])) == "its log has no end"
     named = [{**event, "App Name": "nightly"} if "App Name" in event else event for event in small_job()]
     assert mismatch(job, read(named)) == "it is called nightly"
+
+
+def test_a_run_whose_log_lacks_tasks_did_no_other_work(read: Reader) -> None:
+    """If a quarter of the tasks is lost, so are their bytes."""
+    tasks = [event for event in small_job("app-2") if event["Event"] == "SparkListenerTaskEnd"]
+    lost = read([event for event in small_job("app-2") if event not in tasks[:4]])
+    job = read(small_job())
+    assert mismatch(job, lost) == mismatch(lost, job)
+    assert mismatch(lost, job).startswith("one of the two logs lacks tasks")
 
 
 def test_the_latest_run_comes_first(read: Reader) -> None:

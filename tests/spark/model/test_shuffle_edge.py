@@ -1,4 +1,4 @@
-"""Where a shuffle would fail."""
+"""The point at which a shuffle would fail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Maker = Callable[..., NodeType]
 
 
 def _job(*, blocks: int, wait_ms: int, failure: str = "") -> list[dict[str, Any]]:
-    """16 tasks on two executors fetch blocks; of each task's 5 s they wait `wait_ms`."""
+    """Return the events of 16 tasks that fetch blocks on two executors and wait `wait_ms` of their 5 s each."""
     events = small_job(tasks=16)
     for event in events:
         if event["Event"] == "SparkListenerTaskEnd" and event["Stage ID"] == 1:
@@ -47,7 +47,7 @@ def test_the_edge_follows_from_waits_and_failed_stages(read: Reader, machine: Ma
 
 
 def test_nothing_beyond_the_edge_is_recommended(read: Reader, machine: Maker) -> None:
-    # a stage failed for want of blocks: no executor may serve more than the two of the log did
+    # a stage failed for lack of blocks: no executor may serve more than the log's two did
     work = work_of(read(_job(blocks=100_000, wait_ms=2000, failure="FetchFailed")), Nodes(machine=machine(), count=2))
     plan = select_cluster(work, [machine("m.4", price_usd_per_hour=0.5)], deadline_s=3600)
     assert plan.best is not None and plan.cheapest.nodes.count >= 2

@@ -1,4 +1,4 @@
-"""What an application says of its tasks' slots."""
+"""The slots of an application's tasks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_limit_of_kubernetes_is_shared_by_the_cores_of_an_executor(
         ([3.0], 4, 3),
         ([5.0] * 8, 8, 5),
         ([5.0] * 8, 4, 10),  # two waves
-        ([5.0] * 9, 4, 15),  # and one task more
+        ([5.0] * 9, 4, 15),  # plus one task
         ([1.0] * 40_000, 4, 10_000.5),  # many: the work on the slots, and half a task
     ],
 )

@@ -1,4 +1,4 @@
-"""Where a page has its task stream."""
+"""The place of a page's task stream."""
 
 from __future__ import annotations
 

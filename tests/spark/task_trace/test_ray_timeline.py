@@ -1,4 +1,4 @@
-"""Which parts belong to which task of a worker."""
+"""The assignment of parts to a worker's tasks."""
 
 from __future__ import annotations
 

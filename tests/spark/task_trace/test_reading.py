@@ -1,4 +1,4 @@
-"""Real traces of small programs, read: Ray 2.60's timeline and the task stream of a report of distributed 2026.8.
+"""Real traces of small programs: Ray 2.60's timeline and the task stream of a report of distributed 2026.8.
 
 Both programs ran eight tasks of 50 ms (`mapper`, `slow`), two of 100 ms (`reducer`) and others that were shorter.
 """
@@ -39,6 +39,14 @@ def test_a_report_of_dask() -> None:
     assert frame.tasks["slow"] == 8
     assert frame.task_median_s["slow"] == pytest.approx(0.05, rel=0.02)
     assert frame.tasks["transfer-sum"] == 9
+
+
+@pytest.mark.parametrize("path", [TIMELINE, REPORT])
+def test_the_mark_that_windows_puts_first_is_passed_over(path: Path, tmp_path: Path) -> None:
+    marked = tmp_path / path.name
+    marked.write_text(path.read_text("utf-8"), "utf-8-sig")
+    assert looks_like_trace(marked)
+    assert read(marked).stage_rows() == read(path).stage_rows()
 
 
 @pytest.mark.parametrize("path", [TIMELINE, REPORT])

@@ -1,4 +1,4 @@
-"""A few real runs in, predictions with honest ranges out: physics, a prior, and what the runs say."""
+"""Predictions with calibrated ranges from a few real runs, a physical model and a prior."""
 
 from planner.calibration.experiment import NextRun
 from planner.calibration.history import JobRow

@@ -1,4 +1,4 @@
-"""Gauss-Newton on generalised least squares, for many ways to explain the runs at once."""
+"""Gauss-Newton on generalised least squares, for many explanations of the runs at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Whitening:
     """Inverse Cholesky factors of the runs' covariance, one for each level of scatter and deviation (levels, rows,
     rows), and the level of each way (ways,).
 
-    Many ways share a level, so that a factor is applied to all of them in one product of matrices.
+    Many ways share a level, so that one matrix product applies a factor to all of them.
     """
 
     factors: Floats
@@ -37,28 +37,28 @@ class Whitening:
         """The log of each way's determinant, shape (ways,): minus half that of its covariance."""
         return np.log(np.diagonal(self.factors, axis1=1, axis2=2)).sum(axis=1)[self.level]  # type: ignore[no-any-return]
 
-    def of_way(self, way: int) -> Floats:
+    def of_hypothesis(self, hypothesis: int) -> Floats:
         """Return the factor of one way, shape (rows, rows)."""
-        return self.factors[self.level[way]]  # type: ignore[no-any-return]
+        return self.factors[self.level[hypothesis]]  # type: ignore[no-any-return]
 
-    def only(self, ways: Flags) -> Whitening:
+    def only(self, hypotheses: Flags) -> Whitening:
         """Return the whitening of some of the ways."""
-        return Whitening(factors=self.factors, level=self.level[ways])
+        return Whitening(factors=self.factors, level=self.level[hypotheses])
 
     def apply(self, series: Floats) -> Floats:
         """Return the whitened series of runs, shape (ways, series, rows)."""
         white = np.empty_like(series)
         for level in sorted(set(self.level.tolist())):
-            ways = np.flatnonzero(self.level == level)
-            some = series[ways]
+            hypotheses = np.flatnonzero(self.level == level)
+            some = series[hypotheses]
             stacked = some.reshape(some.shape[0] * some.shape[1], some.shape[2])
-            white[ways] = (stacked @ self.factors[level].T).reshape(some.shape)
+            white[hypotheses] = (stacked @ self.factors[level].T).reshape(some.shape)
         return white
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """What the descent needs of each way: prior mean and sd (ways, 8), terms and whitening of the runs."""
+    """Input of the descent for each way: prior mean and sd (ways, 8), terms and whitening of the runs."""
 
     log_s: Floats
     units: UnitSeconds
@@ -75,11 +75,15 @@ class Problem:
         columns = (np.array(column) for column in zip(*units, strict=True))
         return cls(log_s=log_s, units=UnitSeconds(*columns), whitening=whitening, mean=mean, sd=sd)
 
-    def only(self, ways: Flags) -> Problem:
+    def only(self, hypotheses: Flags) -> Problem:
         """Return the problem of some of the ways."""
-        units = UnitSeconds(*(column[ways] for column in self.units))
+        units = UnitSeconds(*(column[hypotheses] for column in self.units))
         return Problem(
-            log_s=self.log_s, units=units, whitening=self.whitening.only(ways), mean=self.mean[ways], sd=self.sd[ways]
+            log_s=self.log_s,
+            units=units,
+            whitening=self.whitening.only(hypotheses),
+            mean=self.mean[hypotheses],
+            sd=self.sd[hypotheses],
         )
 
     def at(self, coefficients: Floats) -> Fit:
@@ -124,7 +128,7 @@ class Fit:
         return np.asarray(np.linalg.solve(self.precision, descent[:, :, None])[:, :, 0], np.float64)
 
     def replaced(self, rows: Flags, other: Fit) -> Fit:
-        """Return this with some ways taken from `other`, which has those only."""
+        """Return this with some ways taken from `other`, which has only those."""
         values = {field.name: getattr(self, field.name).copy() for field in fields(self)}
         for name, value in values.items():
             value[rows] = getattr(other, name)
@@ -142,9 +146,9 @@ class Fit:
 
 
 def descend(problem: Problem, start: Floats, steps: int = _STEPS) -> Fit:
-    """Descend to the most probable coefficients of every way, shortening a step that would climb.
+    """Descend to the most probable coefficients of every way, shortening steps that would climb.
 
-    Once half of the ways have settled only the others go on.
+    Once half of the ways have settled, only the others continue.
     """
     fit, share = problem.at(start), np.ones(len(start))
     for done in range(steps):

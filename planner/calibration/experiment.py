@@ -1,6 +1,6 @@
-"""Choice of the next run: the one whose outcome saves most on the cluster chosen after it, less its own price.
+"""Choice of the next run: the one whose outcome saves most on the cluster chosen afterwards, less its own price.
 
-Where none pays for itself it is the one that narrows the ranges most.
+If no run pays for itself, the one that narrows the ranges most is chosen.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _NODES: Final = (2, 4, 8, 16)
 _SIZES_GB: Final = (10.0, 100.0)
 _MOST_TYPES: Final = 8
 USUAL_REPEATS: Final = 10
-"""How often a job is run on the cluster chosen, unless the caller knows."""
+"""Number of runs of a job on the chosen cluster, unless the caller gives it."""
 _PARTICLES: Final = 256
 _Z95: Final = 1.645
 
 
 WIDE: Final = 2.0
-"""Upper over lower end of a range from which on a type that never ran is worth a run of its own."""
+"""Ratio of a range's ends above which a type that never ran deserves its own run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NextRun:
-    """A run worth making. `cost_usd` is NaN without a price; the ratios are hi/lo of the 90% ranges asked about, before
-    and after it. `saves_usd` is what knowing its outcome takes off the later runs' expected cost, and it `pays` if that
-    is more than it costs.
+    """A recommended run. `cost_usd` is NaN without a price; the ratios are hi/lo of the 90% ranges in question, before
+    and after it. `saves_usd` is the reduction in expected cost of the later runs from knowing its outcome, and it
+    `pays` if that exceeds its cost.
     """
 
     instance_type: str
@@ -55,7 +55,7 @@ class NextRun:
     saves_usd: float
 
     def settles(self) -> str:
-        """Return in a sentence what the run does to a range that is too wide."""
+        """Return a sentence on the run's effect on a range that is too wide."""
         cost = f" ({format_usd(self.cost_usd)})" if math.isfinite(self.cost_usd) else ""
         does = "settle it" if self.range_ratio_after <= WIDE else "narrow it most"
         on = f"{self.nodes} x {self.instance_type} with {self.data_gb:.4g} GB"
@@ -66,7 +66,7 @@ class NextRun:
 
     @property
     def pays(self) -> bool:
-        """Whether the run is expected to save more than it costs."""
+        """True if the run is expected to save more than it costs."""
         return self.saves_usd > self.cost_usd
 
 
@@ -74,9 +74,9 @@ def best_experiment(
     profile: Fit, targets: Sequence[JobRow] | None, candidates: Sequence[JobRow] | None, *, repeats: float
 ) -> NextRun:
     """Return the candidate that saves most over `repeats` later runs on the cheapest target of each size, less its own
-    price; if none saves its price, the one that shrinks the targets' mean standard deviation of log time most.
+    price; if none saves its price, the one that reduces the targets' mean standard deviation of log time most.
 
-    What the competing explanations disagree on counts as uncertain too, so a run that tells them apart is preferred.
+    Disagreement between competing explanations counts as uncertainty, so that a run that separates them is preferred.
     """
     choices = list(candidates or _grid(profile))
     aims = list(targets or _grid(profile))
@@ -98,9 +98,9 @@ def best_experiment(
 def settling_run(
     profile: Fit, target: JobRow, *, instances: Mapping[str, Mapping[str, Any]] | None = None
 ) -> NextRun | None:
-    """Return the cheapest run on the target's type that takes its range below WIDE, or the one that comes nearest.
+    """Return the cheapest run on the target's type that reduces its range below WIDE, or the one that comes nearest.
 
-    None where the type ran before, or its range is as narrow without. `instances` adds specifications, as in `mixture`.
+    None if the type ran before, or its range is already that narrow. `instances` adds specifications, as in `mixture`.
     """
     _, low, high = profile.mixture([target], instances=instances).range_s()[:, 0]
     if any(run.instance_type == target.instance_type for run in profile.runs) or high / low <= WIDE:
@@ -120,14 +120,14 @@ def settling_run(
 
 
 def _knowing(profile: Fit, instances: Mapping[str, Mapping[str, Any]]) -> Fit:
-    """Return a fit that knows more machines; what its runs taught stays, as no run was on them."""
+    """Return a fit with more machines and the same posterior, as none of its runs was on them."""
     more = replace(profile, specs={**instances, **profile.specs})
     vars(more).update({name: vars(profile)[name] for name in ("verdict", "options") if name in vars(profile)})
     return more
 
 
 def _spread(values: Collection[float]) -> list[Any]:
-    """Return the least, the middle and the most of some values."""
+    """Return the minimum, the middle and the maximum of some values."""
     ordered = sorted(values)
     return sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]})
 
@@ -135,10 +135,10 @@ def _spread(values: Collection[float]) -> list[Any]:
 def _savings_usd(
     profile: Fit, aims: Sequence[JobRow], choices: Sequence[JobRow], *, repeats: float
 ) -> tuple[Floats, Floats]:
-    """Return what each choice's outcome would save on the aims, and its expected price, shapes (choices,).
+    """Return the savings of each choice's outcome on the aims, and its expected price, shapes (choices,).
 
-    Draws from the posterior stand for what may be true. After an outcome those draws count that would have come near
-    it, and the cheapest aim of each job is chosen by their mean.
+    Posterior draws represent the possible truths. After an outcome, the draws near it count, and the cheapest aim of
+    each job is chosen by their mean.
     """
     hourly = np.array([job.nodes * profile.machines[job.instance_type].price_usd_per_hour for job in (*aims, *choices)])
     log_s, scatter = _draws(profile, [*aims, *choices])
@@ -159,7 +159,7 @@ def _savings_usd(
 
 
 def _draws(profile: Fit, jobs: Sequence[JobRow]) -> tuple[Floats, float]:
-    """Return log times that may be true of the jobs, shape (draws, jobs), and the mean scatter between repeats."""
+    """Return possible log times of the jobs, shape (draws, jobs), and the mean scatter between repeats."""
     explanations = profile.verdict.explanations
     weight, rng = weights(explanations), np.random.default_rng(0)
     drawn = []
@@ -172,7 +172,7 @@ def _draws(profile: Fit, jobs: Sequence[JobRow]) -> tuple[Floats, float]:
 
 
 def likeliest_of_each_family(explanations: Sequence[Explanation]) -> list[tuple[Explanation, float]]:
-    """Return the likeliest explanation of each family with the family's weight, the heaviest first."""
+    """Return the likeliest explanation of each family with the family's weight, heaviest first."""
     weight = weights(tuple(explanations))
     best: dict[str, tuple[Explanation, float]] = {}
     for explanation, share in zip(explanations, weight, strict=True):
@@ -230,7 +230,7 @@ def posterior_moments(profile: Fit, explanation: Explanation, jobs: Sequence[Job
 
 def _grid(profile: Fit) -> list[JobRow]:
     """Return jobs over the runs' types, node counts and sizes, up to twice the largest of each, with the last run's
-    options; of machines that are not rented, no more than ran.
+    options; machines that are not rented are limited to the number that ran.
     """
     runs = profile.runs
     types = list(dict.fromkeys(job.instance_type for job in runs)) or list(profile.machines)

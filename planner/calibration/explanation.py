@@ -1,4 +1,4 @@
-"""A profile in words and figures: coefficients, shares of time, doubts, and which explanations stay open."""
+"""A profile in words and figures: coefficients, shares of time, warnings, and undecided explanations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.calibration.history import JobRow, describe
 from planner.calibration.physics import COEFFICIENTS, STREAMS, log_seconds
 from planner.calibration.posterior import Explanation, weights
 from planner.calibration.workloads import workload
-from planner.units import format_usd
+from planner.units import count_text, format_usd
 
 
 def explain(profile: Fit) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def explain(profile: Fit) -> dict[str, Any]:
 
 
 def memory(profile: Fit) -> dict[str, Any]:
-    """Return what the largest run's data needs in memory, in GB (`lo` and `hi` hold 90% of the belief that it is kept
-    there), what its cluster has, the weight of that belief, and a sentence.
+    """Return the memory that the largest run's data needs, in GB (`lo` and `hi` hold 90% of the belief that data is
+    kept there), its cluster's memory, the weight of that belief, and a sentence.
     """
     weight = weights(profile.verdict.explanations)
     by_data = np.array([explanation.family.working_set.gb_per_gb for explanation in profile.verdict.explanations])
@@ -72,7 +72,7 @@ def memory(profile: Fit) -> dict[str, Any]:
 
 
 def _counted(runs: int) -> str:
-    return f"{runs} run{'s' * (runs > 1)} seen in memory show{'s' * (runs == 1)}"
+    return f"{count_text(runs, 'run')} seen in memory show{'s' * (runs == 1)}"
 
 
 def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, Any]]:
@@ -94,8 +94,8 @@ def _coefficients(profile: Fit, likeliest: Explanation) -> dict[str, dict[str, A
 
 
 def _shares(profile: Fit, likeliest: Explanation) -> dict[str, float]:
-    """Return the mean share of each term in the runs' time; the resources of a phase share it by how much they hold it
-    up.
+    """Return the mean share of each term in the runs' time; the resources of a phase share its time by how much they
+    delay it.
     """
     if not profile.runs:
         return {}
@@ -104,7 +104,7 @@ def _shares(profile: Fit, likeliest: Explanation) -> dict[str, float]:
 
 
 def warnings(profile: Fit) -> list[str]:
-    """Return what a reader must know before trusting the profile."""
+    """Return warnings to read before trusting the profile."""
     texts = [] if profile.runs else ["no runs: predictions are the prior's"]
     texts += [
         f"run {row + 1} ({profile.runs[row].runtime_s:.4g} s) does not fit the others and was set aside"
@@ -125,9 +125,9 @@ def warnings(profile: Fit) -> list[str]:
 
 
 UNDECIDED: Final = 0.05
-"""Weight from which a second explanation is still in the running."""
+"""Weight from which a second explanation counts as undecided."""
 SETTLES: Final = 2.0
-"""Standard deviations between two explanations' times at which one run tells them apart."""
+"""Standard deviations between two explanations' times at which one run separates them."""
 _MOST_TYPES: Final = 40
 _NODES: Final = (2, 4, 8, 16)
 _SIZE_GB: Final = 10.0
@@ -150,7 +150,7 @@ class SettlingRun:
 
 
 def rivals(profile: Fit) -> dict[str, Any]:
-    """Return the weight of each explanation, a sentence, and the run that would settle it (None if nothing is open)."""
+    """Return the weight of each explanation, a sentence, and the run that would settle it (None if it is settled)."""
     families = likeliest_of_each_family(profile.verdict.explanations)
     weights = {explanation.family.name: round(weight, 3) for explanation, weight in families}
     if len(families) < 2 or families[1][1] < UNDECIDED:
@@ -176,7 +176,7 @@ def _advice(run: SettlingRun | None) -> str:
 
 
 def _settling_run(profile: Fit, first: Explanation, second: Explanation) -> SettlingRun | None:
-    """Return the cheapest run that tells the two apart, or the one that comes nearest; None without machines."""
+    """Return the cheapest run that separates two explanations, or the one that comes nearest; None without machines."""
     jobs = _candidates(profile)
     if not jobs:
         return None

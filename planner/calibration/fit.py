@@ -1,4 +1,4 @@
-"""Runs of one framework fitted by the physics: the posterior, and the distribution of the time of any job."""
+"""Runs of one framework fitted by the physics: the posterior, and the time distribution of any job."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import numpy as np
 from planner.arrays import Floats
 from planner.calibration.history import JobRow, Records
 from planner.calibration.machines import NodeSpec, machine, read_specs
+from planner.calibration.observed_memory import with_observed_memory
 from planner.calibration.options import OptionSet, Scaling, learn_options
 from planner.calibration.physics import Workload
 from planner.calibration.posterior import Runs
 from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, predict
 from planner.calibration.priors import families
-from planner.calibration.seen_memory import with_seen_memory
-from planner.calibration.suspicion import Verdict, contradictions, judge, with_population
+from planner.calibration.suspicion import Verdict, contradictions, explain_without_outliers, with_population
 from planner.calibration.workloads import workload
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fit:
-    """Runs of one framework with the machines they ran on; all that they taught follows from these.
+    """Runs of one framework and their machines; the posterior follows from these.
 
     `model` names the prior (`framework`, `spark`, `hadoop`, `native`, `own`), `specs` are the machines' specifications
-    by type. `read_as` says how to read further columns for the sake of one query; it is not stored.
+    by type. `read_as` overrides how columns are read for one query; it is not stored.
     """
 
     name: str
@@ -39,26 +39,26 @@ class Fit:
     def mixture(
         self, jobs: Sequence[JobRow], *, instances: Mapping[str, Mapping[str, Any]] | Records = None
     ) -> Mixture:
-        """Return the distribution of log seconds of each job: what `predict` takes its columns from.
+        """Return the distribution of log seconds of each job, from which `predict` takes its columns.
 
-        After few runs it is wider than the posterior, as these hold too few of the runs to come.
+        After few runs it is wider than the posterior, as these include too few of the possible outcomes.
         """
-        fit = self._beside(jobs)
+        fit = self._for_query(jobs)
         known = fit._posterior(jobs, instances)
         known = replace(known, mean=known.mean + fit.options.expected(jobs), most_charged=self._most_charged(jobs))
         return known.widened(few_runs_factor(len(self.runs)))
 
     def _most_charged(self, jobs: Sequence[JobRow]) -> Floats:
-        """Return the charge of each job for data that may not fit: of more data than ran nobody knows whether it
-        does, the less the more it is.
+        """Return the charge of each job for data that may not fit in memory: the more its data exceeds that of the
+        runs, the less certain it is that it fits.
         """
         most_run_gb = max((run.data_gb for run in self.runs), default=0.0)
         more = np.array([job.data_gb for job in jobs]) / (most_run_gb or 1e-9)
         return np.clip(CHARGED_WHERE_IT_RAN * np.cbrt(more), CHARGED_WHERE_IT_RAN, MOST_CHARGED)
 
-    def _beside(self, jobs: Sequence[JobRow]) -> Self:
-        """Return the fit with columns read as the values of a query need it."""
-        read_as = self.options.beside(jobs)
+    def _for_query(self, jobs: Sequence[JobRow]) -> Self:
+        """Return the fit with columns read as a query's values require."""
+        read_as = self.options.for_query(jobs)
         return replace(self, read_as=read_as) if read_as else self
 
     def _posterior(self, jobs: Sequence[JobRow], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
@@ -76,7 +76,7 @@ class Fit:
 
     @property
     def outliers(self) -> tuple[int, ...]:
-        """The runs (from 0) that were set aside because the others contradict them."""
+        """The runs (from 0) that were excluded because the others contradict them."""
         return tuple(np.flatnonzero(self.verdict.runs.outlier).tolist()) if self.runs else ()
 
     @property
@@ -96,7 +96,7 @@ class Fit:
 
     @cached_property
     def options(self) -> OptionSet:
-        """What the further columns of the runs taught."""
+        """The learned options, from the further columns of the runs."""
         slots = [job.nodes * self.machines[job.instance_type].cores for job in self.runs]
         return learn_options(self.runs, slots=slots, read_as=self.read_as)
 
@@ -106,18 +106,18 @@ class Fit:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The posterior, with what was set apart; until something ran, a job is taken to fit into memory."""
+        """The posterior, with excluded runs; without runs, a job is assumed to fit in memory."""
         contradictory, scatter = contradictions(self.runs)
         options, _ = self.options.encode(self.runs, ())
         nobody = np.zeros(len(self.runs), bool)
         log_s = np.log([job.runtime_s or 1.0 for job in self.runs]) - self.options.expected(self.runs)
         runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
         believed = families(self.model, share_option=self.options.share, holding=bool(self.runs))
-        known = with_seen_memory(believed, self.runs, self.machines)
-        return judge(runs, known, contradictory=contradictory)
+        known = with_observed_memory(believed, self.runs, self.machines)
+        return explain_without_outliers(runs, known, contradictory=contradictory)
 
     def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
-        """Return the runs with options in the coordinates of a query, which may know more names."""
+        """Return the runs with options in the coordinates of a query, which may have more names."""
         return replace(like, options=options)
 
 

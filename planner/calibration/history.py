@@ -1,5 +1,5 @@
-"""Runs and queries as people hand them in, checked: each row becomes a `JobRow`, and everything wrong with a table is
-reported at once.
+"""Checks of user-supplied runs and queries: each row becomes a `JobRow`, and all errors in a table are reported
+together.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from planner.errors import BadInputError
+from planner.units import count_text
 
 Cell: TypeAlias = str | float
 Records: TypeAlias = Iterable[Mapping[str, Any]] | Any
@@ -21,11 +22,11 @@ _MOST_REPORTED: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeenMemory:
-    """Memory that a run was seen to use; None is unknown. The fields are columns of a table of runs.
+class ObservedMemory:
+    """Observed memory use of a run; None is unknown. The fields are columns of a table of runs.
 
-    `cached_gb` is the most data that was kept at one time, in memory and on disks, `task_memory_gb` what one task
-    needs so as not to spill, and `usable_gb` what the whole cluster had for both.
+    `cached_gb` is the most data kept at one time, in memory and on disks, `task_memory_gb` the memory that one task
+    needs to avoid spilling, and `usable_gb` the whole cluster's memory for both.
     """
 
     cached_gb: float | None = None
@@ -33,17 +34,17 @@ class SeenMemory:
     usable_gb: float | None = None
 
     def to_dict(self) -> dict[str, float]:
-        """Return what is known."""
+        """Return the known values."""
         return {name: gb for name, gb in asdict(self).items() if gb is not None}
 
 
-MEMORY_COLUMNS: Final = tuple(field.name for field in fields(SeenMemory))
+MEMORY_COLUMNS: Final = tuple(field.name for field in fields(ObservedMemory))
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRow:
-    """One run, or one to be predicted (`runtime_s` None): machine type, nodes, GB, what was seen of its memory, and
-    further columns as text or number.
+    """A run, or a job to predict (`runtime_s` None): machine type, nodes, GB, observed memory, and further columns as
+    text or number.
     """
 
     instance_type: str
@@ -51,7 +52,7 @@ class JobRow:
     data_gb: float
     runtime_s: float | None = None
     options: Mapping[str, Cell] = field(default_factory=dict)
-    memory: SeenMemory = SeenMemory()
+    memory: ObservedMemory = ObservedMemory()
 
     def to_dict(self) -> dict[str, Cell]:
         """Return the row as a flat dict, without `runtime_s` if there is none."""
@@ -67,7 +68,7 @@ class JobRow:
 
 
 def records(table: Records) -> list[dict[str, Any]]:
-    """Return a table's rows as dicts with text keys. Raises BadInputError for what is no table."""
+    """Return a table's rows as dicts with text keys. Raises BadInputError for anything else."""
     rows = table.to_dict("records") if hasattr(table, "to_dict") and not isinstance(table, Mapping) else table
     if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
         raise BadInputError("expected a DataFrame or a list of dicts, one per run")
@@ -78,12 +79,11 @@ def records(table: Records) -> list[dict[str, Any]]:
 
 
 def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[JobRow, ...]:
-    """Return the rows of a table as jobs; `timed` ones must carry `runtime_s`, from others it is dropped.
+    """Return the rows of a table as jobs; `timed` ones must have `runtime_s`, from others it is dropped.
 
-    Columns are `instance_type` (or `type`), `nodes` (or `n`), `data_gb`, `runtime_s`, those of `SeenMemory` and any
-    others. Raises one
-    BadInputError that lists every missing column, and every cell that is blank, NaN, not a number or not positive, by
-    row (the first data row is 1) and column.
+    Columns are `instance_type` (or `type`), `nodes` (or `n`), `data_gb`, `runtime_s`, those of `ObservedMemory` and any
+    others. Raises one BadInputError that lists every missing column, and every cell that is blank, NaN, not a number or
+    not positive, by row (the first data row is 1) and column.
     """
     rows = [{_ALIASES.get(key, key): value for key, value in row.items()} for row in records(table)]
     needed = (*_REQUIRED, "runtime_s") if timed else _REQUIRED
@@ -95,9 +95,7 @@ def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[JobRow, ...]:
     jobs = tuple(_job(row, number, problems, timed=timed) for number, row in enumerate(rows, start=1))
     if problems:
         more = [f"and {len(problems) - _MOST_REPORTED} more"] * (len(problems) > _MOST_REPORTED)
-        raise BadInputError(
-            f"{what}: {len(problems)} bad cell{'s' * (len(problems) > 1)}", [*problems[:_MOST_REPORTED], *more]
-        )
+        raise BadInputError(f"{what}: {count_text(len(problems), 'bad cell')}", [*problems[:_MOST_REPORTED], *more])
     return jobs
 
 
@@ -119,14 +117,14 @@ def _job(row: Mapping[str, Any], number: int, problems: list[str], *, timed: boo
             for key, value in row.items()
             if key not in (*_REQUIRED, "runtime_s", *MEMORY_COLUMNS) and (cell := _cell(value)) != ""
         },
-        memory=SeenMemory(
+        memory=ObservedMemory(
             **{name: _amount(row.get(name), f"{place}, column {name}", problems) for name in MEMORY_COLUMNS}
         ),
     )
 
 
 def _amount(value: Any, place: str, problems: list[str]) -> float | None:
-    """Return a finite number from 0; None for a blank cell, or after noting what is wrong."""
+    """Return a finite number from 0; None for a blank cell, or after adding an error to `problems`."""
     number = as_number(value)
     if _cell(value) == "" or (number is not None and 0 <= number < math.inf):
         return number if _cell(value) != "" else None
@@ -135,7 +133,7 @@ def _amount(value: Any, place: str, problems: list[str]) -> float | None:
 
 
 def _positive(value: Any, place: str, problems: list[str]) -> float:
-    """Return a positive finite number, or 1 after noting what is wrong."""
+    """Return a positive finite number, or 1 after adding an error to `problems`."""
     number = as_number(value)
     if number is not None and 0 < number < math.inf:
         return number
@@ -144,7 +142,7 @@ def _positive(value: Any, place: str, problems: list[str]) -> float:
 
 
 def as_number(value: Any) -> float | None:
-    """Return a cell as a float, NaN and infinity included, or None if it is blank or no number."""
+    """Return a cell as a float, including NaN and infinity, or None if it is blank or not a number."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -164,12 +162,12 @@ def _cell(value: Any) -> Cell:
 
 
 def describe(jobs: Sequence[JobRow]) -> str:
-    """Return in words what the jobs span: '12 runs on c4.2xlarge, 2-12 nodes, 9.6-19 GB'."""
+    """Return a summary of the jobs' ranges: '12 runs on c4.2xlarge, 2-12 nodes, 9.6-19 GB'."""
     if not jobs:
         return "no runs"
     types = ", ".join(dict.fromkeys(job.instance_type for job in jobs))
     nodes, sizes = [job.nodes for job in jobs], [job.data_gb for job in jobs]
-    count = f"{len(jobs)} run{'s' * (len(jobs) > 1)}"
+    count = count_text(len(jobs), "run")
     return f"{count} on {types}, {_span(min(nodes), max(nodes))} nodes, {_span(min(sizes), max(sizes))} GB"
 
 

@@ -1,6 +1,4 @@
-"""Machine types by what they can do; names are only keys. Figures that a specification leaves out are filled in with
-usual ones and counted.
-"""
+"""Machine types by their specifications; names are only keys. Usual figures replace missing ones, which are counted."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ BURST_SHARE: Final = 0.2
 USUAL_CLOCK_GHZ: Final = 2.5
 USUAL_MEMORY_GB_PER_CORE: Final = 4.0
 USUAL_DISK_GB_PER_S: Final = 0.125
-"""Volume rate of c4.2xlarge and m4.2xlarge, 1000 Mbit/s; clouds size most volumes by what is ordered, not by cores."""
+"""Volume rate of c4.2xlarge and m4.2xlarge, 1000 Mbit/s; most cloud volumes are sized by order, not by cores."""
 USUAL_NETWORK_GB_PER_S_PER_CORE: Final = 0.03
 """Mean of c4 and m4 per core, 2.5 and 1 Gbit/s for 8 cores, rounded."""
 
@@ -29,7 +27,7 @@ _USUAL_CORES: Final = 8
 
 
 def usual_stream_rate(stream: str) -> float:
-    """Return what limits one stream on a usual machine of eight cores.
+    """Return the limit of one stream on a usual machine of eight cores.
 
     GHz for `core`, core GHz for `node`, GB/s for a device, else 1.
     """
@@ -44,8 +42,8 @@ def usual_stream_rate(stream: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSpec:
-    """One node of a type. `filled_in` names the figures its specification lacked; an unknown price is NaN. A machine
-    that costs nothing is not rented, and there are no more of it than ran.
+    """One node of a type. `filled_in` names the figures missing from its specification; an unknown price is NaN. A
+    machine that costs nothing is not rented, and its number is limited to those that ran.
     """
 
     cores: float
@@ -59,14 +57,14 @@ class NodeSpec:
 
     @property
     def usable_gb(self) -> float:
-        """Memory for cached blocks and tasks by Spark's rule: 60% of the heap less 300 MB, the heap being what YARN
-        hands out of a node, 80%, less a tenth of overhead.
+        """Memory for cached blocks and tasks by Spark's rule: 60% of the heap less 300 MB, where the heap is the 80% of
+        a node that YARN allocates, less a tenth of overhead.
         """
         return max(0.6 * (0.9 * 0.8 * self.memory_gb - 0.3), 0.0)
 
     @property
     def unknown_specs(self) -> float:
-        """How many figures are filled in; a clock counts a quarter, since rented cores run at 2.3-3.6 GHz."""
+        """Number of figures filled in; a clock counts a quarter, since rented cores run at 2.3-3.6 GHz."""
         return sum(0.25 if figure == "clock_ghz" else 1.0 for figure in self.filled_in)
 
 
@@ -74,7 +72,7 @@ def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str
     """Return the rows of a specification table by type.
 
     `instances` is a mapping of type to columns, or a table with a column `type` (or `instance_type`). Raises
-    BadInputError without one, and when a type stands there twice.
+    BadInputError without such a column, and for a repeated type.
     """
     if isinstance(instances, Mapping):
         return {str(name): dict(row) for name, row in instances.items()}
@@ -92,11 +90,11 @@ SPEC_COLUMNS: Final = (
     "vcpu", "ghz", "mem_gib", "nvme_r_MBps", "nvme_w_MBps", "ebs_mbps", "net_base_gbps", "net_burst_gbps",
     "price_usd_h",
 )  # fmt: skip
-"""What a specification may say; a table of runs that has `vcpu` may have them beside each run."""
+"""Columns of a specification; a table of runs with `vcpu` may have them in each row."""
 
 
 def machine(name: str, spec: Mapping[str, Any]) -> NodeSpec:
-    """Return the machine that a row of specifications describes.
+    """Return the machine of a row of specifications.
 
     Columns: `vcpu` (required); `ghz`, `mem_gib`; `nvme_r_MBps` and `nvme_w_MBps` of all local disks, or `ebs_mbps`
     (Mbit/s) of the volume link; `net_base_gbps`, `net_burst_gbps`; `price_usd_h`. A blank or 0 is unknown. Raises
@@ -127,7 +125,7 @@ def _figure(spec: Mapping[str, Any], column: str) -> float | None:
 
 
 def _disk_rate(spec: Mapping[str, Any]) -> float | None:
-    """Return the rate of reading and writing in turn: local disks where there are any, else the volume link."""
+    """Return the alternating read and write rate: of local disks if there are any, else of the volume link."""
     read, write, link = (_figure(spec, column) for column in ("nvme_r_MBps", "nvme_w_MBps", "ebs_mbps"))
     if read and write:
         return 2 / (1000 / read + 1000 / write)

@@ -1,9 +1,9 @@
 """Further columns of the runs (`line_length`, `iterations`, `variant`, ...) as coordinates.
 
-A positive number counts by its logarithm, bent upwards; another by its share of the largest, a text by being the same
-or not. A count that grows with the data (`lines`, `links`) says something new only per gigabyte. Before the runs show
-an effect, two are expected: more records in as many bytes are more work, and a narrower tolerance takes more
-iterations. A query whose options differ from all runs gets a wider range.
+A positive number enters as its logarithm, bent upwards; another number as its share of the largest, a text as equal or
+not. A count that grows with the data (`lines`, `links`) carries information only per gigabyte. Two effects are expected
+before any run shows one: more records in the same bytes are more work, and a narrower tolerance takes more iterations.
+A query whose options differ from all runs gets a wider range.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ _SAME: Final = 0.02
 _MOST_NAMES: Final = 20
 _MANY_PER_GB: Final = float(np.log(1e4))
 RECORDS_SHARE: Final = 0.5
-"""Exponent of records per GB before any run: work goes half by bytes, half by records (docs/calibration.md)."""
+"""Exponent of records per GB before any run: half of the work scales with bytes, half with records
+(docs/calibration.md).
+"""
 _LEAST_SHARE: Final = 0.05
-"""A column that stays below is a tolerance or the like: as a share of the data it would let out next to nothing."""
+"""A column that stays below this is a tolerance or similar: as a share of the data it would output almost nothing."""
 
 Scaling = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "name"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """One column: how it is read, the value in the middle of the runs (`centre`, in the coordinate) and the largest one
+    """One column: its scaling, the value in the middle of the runs (`centre`, in the coordinate) and the largest one
     (`scale`).
     """
 
@@ -43,9 +45,9 @@ class Option:
     scale: float = 1.0
     varies: bool = True
 
-    def beside(self, query: Sequence[JobRow]) -> Scaling:
-        """Return how a query needs the column read: as texts where it has one, which no number is near to, and by the
-        share of the largest where it has a number without a logarithm.
+    def for_query(self, query: Sequence[JobRow]) -> Scaling:
+        """Return how to read the column for a query: as texts if the query has one, since no number is near to a text,
+        and as shares of the largest if it has a number without a logarithm.
         """
         values = [job.options.get(self.name, self.scale) for job in query]
         if self.kind == "name" or any(isinstance(value, str) for value in values):
@@ -53,7 +55,7 @@ class Option:
         return "share" if any(isinstance(value, float | int) and value <= 0 for value in values) else self.kind
 
     def coordinates(self, jobs: Sequence[JobRow], names: Sequence[str]) -> Floats:
-        """Return one column, or one per name in `names` for a text, shape (rows, columns); a blank cell is as the
+        """Return one column, or one per name in `names` for a text, shape (rows, columns); a blank cell counts as the
         middle of the runs.
         """
         if self.kind == "name":
@@ -63,19 +65,18 @@ class Option:
 
     @property
     def counts_records(self) -> bool:
-        """Whether the column counts so many for each GB that these can only be records of the data, in any unit."""
+        """True if the column's count per GB is so high that it can only count records of the data, in any unit."""
         return self.centre > _MANY_PER_GB
 
     @property
     def is_tolerance(self) -> bool:
-        """Whether the column stays so near 0 that it can only be a tolerance or the like."""
+        """True if the column stays so near 0 that it can only be a tolerance or similar."""
         return self.kind in ("logarithm", "per gigabyte", "per gigabyte or not") and self.scale < _LEAST_SHARE
 
     def iterations(self, job: JobRow) -> float:
-        """Return by how many times more iterations than the runs a job needs to come within the tolerance, as a
-        logarithm; 0 if unknown.
+        """Return the ratio of a job's iterations to the runs', to reach the tolerance, as a logarithm; 0 if unknown.
 
-        An iteration that converges linearly gains as many digits each time, so their number goes by log(1 / tolerance).
+        Linear convergence gains equally many digits per iteration, so that their number scales with log(1 / tolerance).
         """
         value = job.options.get(self.name)
         if not isinstance(value, float | int) or not 0 < value < 1:
@@ -83,7 +84,7 @@ class Option:
         return float(np.log(np.log(value) / np.log(self.scale)))
 
     def records(self, job: JobRow) -> float:
-        """Return by how much more of these a job has for each GB than the runs, as a logarithm; 0 if unknown."""
+        """Return the ratio of a job's records per GB to the runs', as a logarithm; 0 if unknown."""
         value = job.options.get(self.name)
         if not isinstance(value, float | int) or value <= 0:
             return 0.0
@@ -102,10 +103,10 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class OptionSet:
-    """The options that runs taught, their columns that the physics reads, and those left aside with the reason.
+    """The options learned from the runs, their columns that the physics reads, and excluded columns with the reason.
 
-    `share` is the one that may say which part of the data is let out: the first whose values lie between 0 and 1, not
-    all of them near 0.
+    `share` is the option that may give the output's share of the data: the first whose values lie between 0 and 1, not
+    all near 0.
     """
 
     options: tuple[Option, ...] = ()
@@ -116,7 +117,7 @@ class OptionSet:
     def encode(self, runs: Sequence[JobRow], query: Sequence[JobRow]) -> tuple[Floats, Floats]:
         """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
 
-        Raises BadInputError when the query lacks a column in which the runs differ, or one that the physics reads.
+        Raises BadInputError if the query lacks a column in which the runs differ, or one that the physics reads.
         """
         self._check(query)
         blocks = []
@@ -128,8 +129,8 @@ class OptionSet:
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
 
     def expected(self, jobs: Sequence[JobRow]) -> Floats:
-        """Return what is believed of the columns' effect on log time before the runs show one, shape (rows,): that of
-        the count of records that departs least from the runs', and of the iterations that a tolerance takes.
+        """Return the expected effect of the columns on log time before the runs show one, shape (rows,): that of the
+        record count that departs least from the runs', and of the iterations that a tolerance takes.
         """
         counts = [option for option in self.options if option.counts_records]
         least = [min((option.records(job) for option in counts), key=abs, default=0.0) for job in jobs]
@@ -138,14 +139,14 @@ class OptionSet:
         return np.asarray(RECORDS_SHARE * np.array(least) + np.array(iterations))
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
-        """Return the columns of a query that change nothing, each with the reason."""
+        """Return the columns of a query that have no effect, each with the reason."""
         learned = {*self.physical, *(option.name for option in self.options)}
         names = dict.fromkeys(name for job in query for name in job.options if name not in learned | PHYSICAL_OPTIONS)
         return {name: self.ignored.get(name, "no run has it") for name in names}
 
-    def beside(self, query: Sequence[JobRow]) -> dict[str, Scaling]:
-        """Return the columns that a query needs read otherwise than they are, and how."""
-        needed = {option.name: option.beside(query) for option in self.options}
+    def for_query(self, query: Sequence[JobRow]) -> dict[str, Scaling]:
+        """Return the columns whose reading a query changes, with the new reading."""
+        needed = {option.name: option.for_query(query) for option in self.options}
         return {option.name: needed[option.name] for option in self.options if needed[option.name] != option.kind}
 
     def _check(self, query: Sequence[JobRow]) -> None:
@@ -157,18 +158,18 @@ class OptionSet:
 
 
 def _bend(log_ratio: float) -> float:
-    """Return a coordinate whose slope rises from a half to one and a half, and is 1 at the middle of the runs.
+    """Return a coordinate with a slope that rises from 0.5 to 1.5, and is 1 at the middle of the runs.
 
-    Iterations and the like add their work to what a job does without them: a few change little, many nearly all.
+    Iterations and the like add to a job's fixed work: a few change little, many dominate.
     """
     return log_ratio / 2 + float(np.logaddexp(0, log_ratio)) - float(np.log(2))
 
 
 def learn_options(runs: Sequence[JobRow], *, slots: Sequence[float], read_as: Mapping[str, Scaling]) -> OptionSet:
-    """Return what can be told apart by the runs' further columns; the physics' own columns are not among them.
+    """Return the distinguishable options among the runs' further columns, without the physics' own columns.
 
-    `read_as` says how to read some of them, for the sake of a query. `slots` are the cores of each run's cluster: a
-    column that only repeats them or the node count is left aside.
+    `read_as` overrides how some columns are read, for a query. `slots` are the cores of each run's cluster: a column
+    that only repeats them or the node count is excluded.
     """
     names = list(dict.fromkeys(name for job in runs for name in job.options if name not in PHYSICAL_OPTIONS))
     ignored: dict[str, str] = {}

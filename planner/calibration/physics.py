@@ -1,4 +1,4 @@
-"""What a shuffle job must spend on a cluster, in seconds, as a smooth function of a few coefficients.
+"""Time of a shuffle job on a cluster, in seconds, as a smooth function of a few coefficients.
 
 The two-phase model of Conley, Vahdat and Porter (SoCC 2015, section 3: a phase lasts as long as its slowest resource)
 with the terms that frameworks add: compute, one serial stream, start-up and per-node overhead. With |.|_p the p-norm, a
@@ -6,10 +6,10 @@ maximum with a rounded corner:
 
     T = (startup + per_node n + |disk_1 + spill, net_1, cpu_1|_p + |disk_2 + spill, net_2, cpu_2, serial|_p) m^-memory
 
-where m is the memory per core over 4 GB. `work` multiplies everything but `spill` and `serial`, as a job's result is
-let out once; it is 1 for a job that passes over its data as a sort does.
+where m is the memory per core over 4 GB. `work` multiplies everything but `spill` and `serial`, as a job outputs its
+result once; it is 1 for a job that passes over its data as a sort does.
 
-Every coefficient but `memory` is held as its logarithm, so none can turn negative.
+Every coefficient but `memory` is stored as its logarithm, and so stays positive.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ STREAMS: Final[dict[Stream, str]] = {
     "network": "times the data through one node's network",
     "nothing": "s per GB through one stream",
 }
-"""What may limit the one stream that does not spread over nodes, with the unit of `serial` under each; under `nothing`
-all machine types have the same.
+"""Possible limits of the one stream that does not spread over nodes, with the unit of `serial` under each; under
+`nothing` it is equal for all machine types.
 """
 
 OVERLAP: Final = 5.0
-"""The p of the rounded maximum: 1 adds resources up, infinity overlaps them perfectly."""
+"""The p of the rounded maximum: 1 adds resources up, infinity overlaps them fully."""
 _INSTANT_S: Final = 1e-300
-"""Stands for the time of disks that have nothing to do, so that it can be divided by."""
+"""Positive stand-in for a zero disk time, to divide by."""
 
 USUAL_MEMORY_GB_PER_CORE: Final = 4.0
 
@@ -58,9 +58,9 @@ USUAL_MEMORY_GB_PER_CORE: Final = 4.0
 class Workload:
     """Jobs on clusters, one row each; every field has shape (rows,), every rate is that of one node.
 
-    `*_passes_*` say how often the data crosses a device in each phase, `unknown_specs` how many figures of the machine
-    had to be filled in with usual ones, and `output_share` which part of the data an option may let out (1 without such
-    an option).
+    `*_passes_*` are the times that the data crosses a device in each phase, `unknown_specs` the number of the machine's
+    figures replaced by usual ones, and `output_share` the share of the data that is output, which an option may give
+    (1 without such an option).
     """
 
     nodes: Floats
@@ -84,7 +84,7 @@ class Workload:
 
 class UnitSeconds(NamedTuple):
     """Seconds per unit of coefficient: `fixed` (2, rows), each phase (5, rows: disk, network, cpu, serial, spill),
-    `log_memory` (rows,). Rows stand last, as numpy is slow along a short last axis.
+    `log_memory` (rows,). Rows are the last axis, as numpy is slow along a short last axis.
     """
 
     fixed: Floats
@@ -94,19 +94,19 @@ class UnitSeconds(NamedTuple):
 
 
 TASK_SPILL: Final = 0.0625
-"""Passes of what a task spills for one of data read again: it is written and read once, no matter how often the job
-iterates.
+"""Passes of a task's spill per pass of data read again: a spill is written and read once, regardless of the job's
+iterations.
 """
 
 
 class WorkingSet(NamedTuple):
-    """Memory a job wants: GB for each GB of data, which the cluster shares, and GB for each core at work."""
+    """Memory demand of a job: GB for each GB of data, which the cluster shares, and GB for each active core."""
 
     gb_per_gb: float = 0.0
     gb_per_core: float = 0.0
 
     def spilled_gb(self, work: Workload) -> Floats:
-        """Return the GB that the clusters' usable memory cannot hold, shape (rows,)."""
+        """Return the GB that exceed the clusters' usable memory, shape (rows,)."""
         held = self.gb_per_gb * work.data_gb
         cached = np.sqrt(np.maximum(held - work.nodes * work.usable_gb, 0.0) * held)
         if not self.gb_per_core:
@@ -120,8 +120,8 @@ FITS: Final = WorkingSet()
 
 
 class Shape(NamedTuple):
-    """What tells the terms of two explanations apart: the limit of the serial part, whether only `output_share` of the
-    data passes there, and the working set.
+    """Differences between the terms of two explanations: the limit of the serial part, whether only `output_share` of
+    the data passes there, and the working set.
     """
 
     stream: Stream
@@ -130,7 +130,7 @@ class Shape(NamedTuple):
 
 
 def unit_seconds(work: Workload, shape: Shape) -> UnitSeconds:
-    """Return what each term of the model takes when its coefficient is 1."""
+    """Return the seconds of each term of the model at a coefficient of 1."""
     stream, selective, working_set = shape
     share_gb = work.data_gb / work.nodes
     disk = share_gb / work.disk_gb_per_s
@@ -159,7 +159,7 @@ def _stream_rate(work: Workload, stream: Stream) -> Floats:
 def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Floats]:
     """Return log T, shape (..., rows), and its derivative by the coefficients, shape (..., 9, rows).
 
-    `coefficients` has shape (..., 9); leading axes of both are matched as numpy does.
+    `coefficients` has shape (..., 9); leading axes of both broadcast as in numpy.
     """
     scale, memory = np.exp(coefficients[..., :7, None]), coefficients[..., 8:]
     scale[..., :5, :] *= np.exp(coefficients[..., 7:8, None])
@@ -176,8 +176,8 @@ def log_seconds(coefficients: Floats, units: UnitSeconds) -> tuple[Floats, Float
 
 
 def _phase(times: Floats) -> Floats:
-    """Return what each row of `times` (disk, network, cpu, serial, spill) adds to a phase: a spill keeps the disks busy
-    while cores and network go on.
+    """Return the time that each row of `times` (disk, network, cpu, serial, spill) adds to a phase: a spill occupies
+    the disks while cores and network continue.
     """
     busy = times[..., :4, :].copy()
     busy[..., 0, :] += times[..., 4, :]
@@ -189,11 +189,9 @@ def _phase(times: Floats) -> Floats:
 
 
 def _rounded_maximum(times: Floats) -> Floats:
-    """Return the p-norm S over the last axis but one, split into what each row of it adds: x_i dS/dx_i, which sum to
-    S.
-    """
+    """Return the p-norm S over the second-to-last axis, split into each row's part: x_i dS/dx_i, which sum to S."""
     largest = times.max(axis=-2, keepdims=True)
     share = times / largest
     square = share * share
-    powers = square * square * share  # numpy raises to a power far more slowly
+    powers = square * square * share  # numpy is far slower at powers
     return np.asarray(largest * powers.sum(axis=-2, keepdims=True) ** (1 / OVERLAP - 1) * powers)

@@ -1,6 +1,4 @@
-"""From explanations to seconds: each gives a normal for log time, together they are a mixture with a median and a
-range.
-"""
+"""Predicted seconds: each explanation gives a normal for log time, and their mixture a median and a range."""
 
 from __future__ import annotations
 
@@ -17,25 +15,25 @@ from planner.calibration.posterior import Explanation, Runs, weights
 from planner.calibration.residual import Kinship, coordinates
 
 COVERAGE: Final = 0.9
-"""Share of unseen runs that a range is to hold."""
+"""Share of unseen runs that a range is to contain."""
 PRIOR_WORTH_RUNS: Final = 2.0
-"""How many runs the prior is worth in judging how far a prediction may be off; chosen by leaving out whole jobs
+"""Number of runs that the prior counts for in judging the error of a prediction; chosen by leaving out whole jobs
 (docs/calibration.md).
 """
 CHARGED_WHERE_IT_RAN: Final = 1.1
 MOST_CHARGED: Final = 1.4
-"""Expected time over the median at most: for data as large as the runs', and for any (docs/calibration.md)."""
+"""Maxima of expected time over the median: for data as large as the runs', and for any (docs/calibration.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9
-"""How near a quantile of log seconds is found; Newton's steps need about six, halvings of the range the most."""
+"""Tolerance of a quantile of log seconds; Newton's method needs about six steps, bisection the most."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixture:
     """Normals of log seconds: `mean` and `sd` of shape (parts, rows), `weight` (parts,) summing to 1.
 
-    `widening` is how many times wider they are than the posterior, `most_charged` the expected time over the median at
-    most, of all rows or of each.
+    `widening` is their width over the posterior's, `most_charged` the maximum of expected time over the median, for all
+    rows or each.
     """
 
     mean: Floats
@@ -45,7 +43,7 @@ class Mixture:
     most_charged: float | Floats = MOST_CHARGED
 
     def quantiles_s(self, *levels: float) -> Floats:
-        """Return seconds below which a run stays with each probability, shape (levels, rows)."""
+        """Return the seconds that a run stays below with each probability, shape (levels, rows)."""
         return np.exp([self._log_quantile(level) for level in levels])
 
     def range_s(self) -> Floats:
@@ -54,18 +52,18 @@ class Mixture:
         return np.array([np.clip(self.expected_s(), low, high), low, high])
 
     def expected_s(self) -> Floats:
-        """Return what each explanation takes for the usual time, averaged by weight, shape (rows,).
+        """Return the explanations' usual times, averaged by weight, shape (rows,).
 
-        A cluster that may not hold the working set is charged for it, so that the cheapest by this is the cheapest on
-        average: by `most_charged` at most, as more errs where the data fits. Widening after few runs is left out: it
-        says how far off all may be, not which way.
+        A cluster that may not hold the working set is charged for it, so that the cheapest by this measure is the
+        cheapest on average: by `most_charged` at most, as larger charges err where the data fits. Widening after few
+        runs is left out: it gives the size of a possible error, not its direction.
         """
         median = self._log_quantile(0.5)
         expected = self.weight @ np.exp(median + (self.mean - median) / self.widening)
         return np.minimum(expected, self.most_charged * np.exp(median))
 
     def widened(self, factor: float) -> Mixture:
-        """Return the same medians with every deviation from them `factor` times as large, in log seconds."""
+        """Return the same medians with every deviation from them multiplied by `factor`, in log seconds."""
         median = self._log_quantile(0.5)
         mean = median + factor * (self.mean - median)
         return replace(self, mean=mean, sd=factor * self.sd, widening=factor * self.widening)
@@ -109,10 +107,10 @@ def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, o
 
 
 def few_runs_factor(runs: int) -> float:
-    """Return how much wider than a normal's a range must be after some runs: Student's t over the normal quantile.
+    """Return the widening of a normal's range after some runs: Student's t over the normal quantile.
 
-    With few runs the scatter itself is hardly known. The t quantile is Fisher's expansion in 1 / degrees of freedom,
-    within 1.5% from two degrees on.
+    Few runs hardly determine the scatter itself. The t quantile is Fisher's expansion in 1 / degrees of freedom, within
+    1.5% from two degrees on.
     """
     z = NormalDist().inv_cdf((1 + COVERAGE) / 2)
     share = 1 / (runs + PRIOR_WORTH_RUNS)
@@ -124,7 +122,7 @@ def few_runs_factor(runs: int) -> float:
 def _moments(
     explanation: Explanation, log_s: Floats, jacobian: Floats, *, cross: Floats, own: Floats
 ) -> tuple[Floats, Floats]:
-    """Return mean and variance under one explanation: physics plus what the likest runs left over."""
+    """Return mean and variance under one explanation: physics plus the residuals of the most similar runs."""
     white = cross @ explanation.whitening.T
     gradient = jacobian.T - white @ explanation.white_jacobian
     variance = own - (white**2).sum(axis=1) + ((gradient @ explanation.spread) * gradient).sum(axis=1)

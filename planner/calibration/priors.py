@@ -1,9 +1,9 @@
-"""What is believed before any run: a few round numbers, and how far a framework may stray from them.
+"""Beliefs before any run: a few round numbers, and how far a framework may deviate from them.
 
-A family is a centre and a spread for each coefficient of `physics`. The models `spark` and `framework` weigh several
-by how well they explain the runs: output that leaves through one stream, limited by a device of one node, by a core or
-by nothing of the machine type, while the rest is limited by volumes alone or by cores as well; and, for `framework`,
-output that every node writes for itself.
+A family is a centre and a spread for each coefficient of `physics`. The models `spark` and `framework` weight several
+families by how well they explain the runs: output through one stream, limited by a device of one node, by a core or
+independently of the machine type, with the rest limited by volumes alone or by cores as well; and, for `framework`,
+output that every node writes itself.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Prior:
 
 
 AS_A_SORT: Final = Prior(centre=1, spread=1e-5)
-"""The work of a job that passes over its data once, as a sort does: the coefficient is not free."""
+"""Work of a job that passes over its data once, as a sort does: the coefficient is fixed."""
 
 OTHER_WORK: Final = Prior(centre=1, spread=1.5)
 OTHER_ODDS: Final = 1.25
-"""A job may be no sort: it iterates, or its work is not counted in gigabytes. Each explanation in which cores count is
-also held with its work unknown, at these odds, so that before any run half of the belief lies there. How much it lets
-out is then as unknown as its work.
+"""A job may not be a sort: it iterates, or its work is not proportional to gigabytes. Each explanation in which cores
+count also exists with its work unknown, at these odds, so that these have half of the belief before any run. The amount
+of a job's output is then as unknown as its work.
 """
 OTHER_RESOURCES: Final[dict[str, Any]] = {
     "disk": Prior(centre=0.5, spread=1.0),
@@ -49,24 +49,24 @@ OTHER_RESOURCES: Final[dict[str, Any]] = {
 }
 """A job that does not sort reads its input, writes and shuffles little of it, and merges nothing in memory.
 
-Disks and networks hold few jobs of Spark up (Ousterhout et al., NSDI 2015); Hadoop's write all that they pass on to
-disks. How far the centres lie below a sort's was chosen by leaving out families and jobs (docs/calibration.md).
+Few Spark jobs are limited by disks and networks (Ousterhout et al., NSDI 2015); Hadoop jobs write all that they pass on
+to disks. How far the centres lie below a sort's was chosen by leaving out families and jobs (docs/calibration.md).
 """
 _COMPUTES: Final = 1000
-"""Core GHz s/GB from which cores count; sorters that move bytes at device speed are sorters, and have less."""
+"""Core GHz s/GB from which cores count; sorters that move bytes at device speed have less."""
 
 SPILL: Final = Prior(centre=64, spread=1.2)
-"""How often what memory cannot hold crosses a disk: a few times in a sort or join, once an iteration elsewhere."""
+"""Disk passes of data beyond memory: a few in a sort or join, one per iteration elsewhere."""
 HOLDS_DATA: Final = 0.75
 HOLDS_BY_CORE: Final = 0.2
-"""Odds that a job of Spark keeps data in memory, and that each of its tasks needs some."""
+"""Odds that a Spark job keeps data in memory, and that each of its tasks needs some."""
 DATA_HELD_GB_PER_GB: Final = tuple(0.25 * 2 ** (k / 2) for k in range(9))
-"""Memory for each GB of data: from compressed blocks to objects four times the size of the text they come from."""
+"""Memory for each GB of data: from compressed blocks to objects four times the size of their text."""
 TASK_HELD_GB: Final = 1.0
 
 
 def working_sets(*, holds_data: float, holds_by_core: float) -> tuple[tuple[WorkingSet, float], ...]:
-    """Return what a job may hold in memory, with the odds."""
+    """Return possible working sets of a job, with their odds."""
     by_data = ((0.0, 1 - holds_data), *((gb, holds_data / len(DATA_HELD_GB_PER_GB)) for gb in DATA_HELD_GB_PER_GB))
     by_core = ((0.0, 1 - holds_by_core), (TASK_HELD_GB, holds_by_core))
     return tuple((WorkingSet(gb, core), a * b) for gb, a in by_data for core, b in by_core if a * b)
@@ -78,11 +78,10 @@ WORKING_SETS: Final = working_sets(holds_data=HOLDS_DATA, holds_by_core=HOLDS_BY
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Priors of all coefficients for one kind of software, and the scatter of log time between repeats that is usual
-    for it.
+    """Priors of all coefficients for one kind of software, and its usual scatter of log time between repeats.
 
-    `stream` is what limits the part that does not spread; of a `selective` job only a share of the data passes there,
-    which an option states. Software works `in_memory` if it may hold a `working_set` there.
+    `stream` is the limit of the part that does not spread; of a `selective` job only a share of the data passes there,
+    given by an option. Software works `in_memory` if it may hold a `working_set` there.
     """
 
     name: str
@@ -105,12 +104,12 @@ class Family:
 
     @property
     def shape(self) -> Shape:
-        """What the terms of the physics depend on."""
+        """The parameters that the terms of the physics depend on."""
         return Shape(self.stream, self.selective, self.working_set)
 
     @cached_property
     def in_any_memory(self) -> Family:
-        """The same without odds and working set, which are all that sets those apart whose data fits."""
+        """The same without odds and working set, the only differences between families whose data fits."""
         return replace(self, working_set=FITS, odds=1.0)
 
     @property
@@ -120,7 +119,7 @@ class Family:
 
     @cached_property
     def mean(self) -> Floats:
-        """Prior means as `physics.log_seconds` takes them, shape (8,)."""
+        """Prior means in the form of `physics.log_seconds`, shape (8,)."""
         centres = np.array([prior.centre for prior in self.priors])
         return np.append(np.log(centres[:-1]), centres[-1])
 
@@ -154,21 +153,21 @@ _STREAMS: Final[tuple[tuple[Stream, str, Prior], ...]] = (
     ("network", "one node's network", Prior(centre=1, spread=0.25)),
     ("nothing", "nothing of the machine type", Prior(centre=9, spread=0.7)),
 )
-"""What limits the one stream, in words, and the prior of `serial`.
+"""Limits of the one stream, in words, and the prior of `serial` under each.
 
-Through a device the data passes about once, so that its prior is narrow; what a core or a fixed rate makes of a
-gigabyte differs from job to job.
+Data passes about once through a device, so that its prior is narrow; the rate of a core, or a fixed rate, differs from
+job to job.
 """
 
 _REST: Final = (
     ("volumes", Prior(centre=250, spread=0.5), 0.4),
     ("volumes and cores", Prior(centre=1000, spread=0.7), 1.6),
 )
-"""What limits the part that spreads, the prior of `cpu` under it, and its odds.
+"""Limits of the part that spreads, the prior of `cpu` under each, and its odds.
 
-Types whose volumes are alike cannot tell. No core limits at 250 core GHz s/GB or less: Spark sorted 100 TB on 206 x 32
-cores of 2.5 GHz in 1406 s, volumes and network included, which is 232 (published record of 2014). Cores count
-in all of four other jobs of Spark (grep, sgd, k-means, PageRank; docs/calibration.md), hence the odds of 1 to 4.
+Types with similar volumes cannot separate them. Cores are no limit at 250 core GHz s/GB or less: Spark sorted 100 TB on
+206 x 32 cores of 2.5 GHz in 1406 s, volumes and network included, which is 232 (published record of 2014). Cores count
+in all of four other Spark jobs (grep, sgd, k-means, PageRank; docs/calibration.md), hence the odds of 1 to 4.
 """
 
 ONE_STREAM: Final = tuple(
@@ -214,7 +213,7 @@ OWN: Final = replace(
     per_node=Prior(centre=0.04, spread=1.0),
     cpu=Prior(centre=6, spread=1.0),
 )
-"""On one machine nothing is started, and of 4.7 s/GB the exchange takes 3.1: hence the wide spreads."""
+"""A single machine has no start-up, and its exchange takes 3.1 of 4.7 s/GB: hence the wide spreads."""
 
 MODELS: Final = {
     "framework": (*ONE_STREAM, DISTRIBUTED),
@@ -227,10 +226,10 @@ MODELS: Final = {
 
 
 def families(model: str, *, share_option: str | None = None, holding: bool = True) -> tuple[Family, ...]:
-    """Return the families of a model, those with one stream also as selective ones if an option may be the share.
+    """Return the families of a model; those with one stream also as selective ones if an option may be the share.
 
-    Of the explanations whose work is open only the selective ones are then held. If jobs may be `holding` data in
-    memory, each is held once for each working set.
+    Of the explanations with unknown work only the selective ones then remain. If jobs may be `holding` data in memory,
+    there is one family for each working set.
 
     Raises BadInputError for an unknown name.
     """
@@ -244,7 +243,7 @@ def families(model: str, *, share_option: str | None = None, holding: bool = Tru
 def _families(
     model: str, share_option: str | None, *, working_sets: tuple[tuple[WorkingSet, float], ...], spill: Prior
 ) -> tuple[Family, ...]:
-    """Return the families; they are kept, as building them takes a tenth of a fit."""
+    """Return the families, cached because building them takes a tenth of a fit."""
     of_model = MODELS[model]
     sharing = of_model if share_option is None else tuple(_selective(family, share_option) for family in of_model)
     other = (_of_other_work(family) for family in sharing if family.cpu.centre >= _COMPUTES)
@@ -257,8 +256,8 @@ def _families(
 def _with_working_sets(
     family: Family, working_sets: tuple[tuple[WorkingSet, float], ...], spill: Prior
 ) -> tuple[Family, ...]:
-    """Return the family once for each working set if its output leaves through one stream and cores count, as jobs of
-    Spark hold data in memory; the others as they are.
+    """Return the family once for each working set if its output passes through one stream and cores count, as Spark
+    jobs keep data in memory; other families unchanged.
     """
     if not family.in_memory or family.cpu.centre < _COMPUTES:
         return (family,)

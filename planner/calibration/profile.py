@@ -1,4 +1,4 @@
-"""A calibrated profile: what runs taught about one framework, what it predicts, and what meets a deadline."""
+"""A calibrated profile: the fit of one framework, its predictions, and the clusters that meet a deadline."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ FORMAT: Final = 1
 """Version of `Profile.to_dict`."""
 
 MOST_STORED_SPECS: Final = 100
-"""Of more machines than this (a whole catalog) only those that ran are written down."""
+"""Limit on stored specifications; above it (a whole catalog) only machines that ran are stored."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Profile(Fit):
-    """A fit that can be asked: for predictions, the next run, an explanation, and to be written down."""
+    """A fit with predictions, the next run, an explanation, and storage."""
 
     def predict(self, query: Records, *, instances: Mapping[str, Mapping[str, Any]] | Records = None) -> pd.DataFrame:
-        """Return `runtime_s` (the mean over explanations), `lo` and `hi` (which 90% of new runs lie between), one row
-        per row of `query`.
+        """Return `runtime_s` (the mean over explanations), `lo` and `hi` (the range of 90% of new runs), one row per
+        row of `query`.
 
-        `query` has the columns of the runs without `runtime_s`; `instances` adds specifications of types the profile
-        does not know. Raises BadInputError for bad cells, unknown types, and a missing column in which the runs differ.
+        `query` has the columns of the runs without `runtime_s`; `instances` adds specifications of types that the
+        profile lacks. Raises BadInputError for bad cells, unknown types, and a missing column in which the runs differ.
         """
         import pandas as pd
 
@@ -48,19 +48,19 @@ class Profile(Fit):
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
 
     def next_run(self, query: Records = None, *, candidates: Records = None, repeats: float = USUAL_REPEATS) -> NextRun:
-        """Return the one further run to make: whose outcome saves most when the cheapest cluster of `query` then runs
-        the job `repeats` times, its own price counted. If none `pays`, it is the one that narrows the ranges most.
+        """Return the best further run: its outcome saves most when the cheapest cluster of `query` then runs the job
+        `repeats` times, less its own price. If none `pays`, it is the one that narrows the ranges most.
 
-        Both default to a grid over the machine types, node counts and sizes of the runs and up to twice as many and as
-        large.
+        Both tables default to a grid over the machine types, node counts and sizes of the runs, up to twice the largest
+        of each.
         """
         targets = None if query is None else parse_jobs(query, what="query", timed=False)
         choices = None if candidates is None else parse_jobs(candidates, what="candidates", timed=False)
         return best_experiment(self, targets, choices, repeats=repeats)
 
     def explain(self) -> dict[str, Any]:
-        """Return what was learned: coefficients against the prior, shares of the time, scatter, outliers and warnings,
-        as plain values.
+        """Return the results as plain values: coefficients against the prior, shares of the time, scatter, outliers and
+        warnings.
         """
         return explain(self)
 
@@ -71,9 +71,9 @@ class Profile(Fit):
         return _profile(name=self.name, model=self.model, runs=(*self.runs, *more), specs=specs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything needed to rebuild the profile, as JSON-able values."""
+        """Return the data needed to rebuild the profile, as JSON-able values."""
         used = {job.instance_type for job in self.runs} if len(self.specs) > MOST_STORED_SPECS else set(self.specs)
-        specs = {name: {key: _plain(value) for key, value in self.specs[name].items()} for name in sorted(used)}
+        specs = {name: {key: _json_value(value) for key, value in self.specs[name].items()} for name in sorted(used)}
         return {
             "format": FORMAT,
             "name": self.name,
@@ -84,7 +84,7 @@ class Profile(Fit):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Profile:
-        """Return the profile that `to_dict` described. Raises BadInputError for anything else."""
+        """Return the profile from the values of `to_dict`. Raises BadInputError for anything else."""
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             given_format = values.get("format") if isinstance(values, Mapping) else type(values).__name__
             raise BadInputError(f"not a calibration profile of format {FORMAT}: found {given_format!r}")
@@ -107,8 +107,8 @@ def calibrate(
     """Learn a profile from runs: a DataFrame or list of dicts with `instance_type`, `nodes`, `data_gb`, `runtime_s` and
     further columns.
 
-    No runs at all give the prior. `instances` holds machine specifications by type, as `machines.machine` reads them.
-    Raises BadInputError for bad cells (all of them together), for types without specification, and for an unknown
+    Without runs the profile is the prior. `instances` holds machine specifications by type, as `machines.machine` reads
+    them. Raises BadInputError for bad cells (all of them together), for types without specification, and for an unknown
     model.
     """
     jobs = parse_jobs(runs, what="runs", timed=True)
@@ -122,7 +122,7 @@ def _profile(*, name: str, model: str, runs: tuple[JobRow, ...], specs: Mapping[
     return profile
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """Return numpy scalars as Python's own, NaN as None."""
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
@@ -149,9 +149,9 @@ def cheapest_within(
     instance_types: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> DeadlineChoice:
-    """Return the cheapest cluster whose `hi_s` is within the deadline; types without a price do not compete.
+    """Return the cheapest cluster whose `hi_s` is within the deadline; types without a price are excluded.
 
-    Raises InfeasibleError naming the fastest when none is, and BadInputError when there is nothing to choose from.
+    Raises InfeasibleError naming the fastest cluster if none is, and BadInputError if there are no candidates.
     """
     types = list(profile.machines if instance_types is None else instance_types)
     jobs = [

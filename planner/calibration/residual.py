@@ -1,8 +1,8 @@
-"""What the physics leaves unexplained: a Gaussian process over log time.
+"""Deviations from the physics: a Gaussian process over log time.
 
-Runs that resemble each other in node count, size, machine and options deviate from the physics alike; the further a
-query lies from every run, the less it borrows from them and the wider its range. Coordinates are logarithms of physical
-quantities, never names.
+Runs with similar node count, size, machine and options deviate from the physics alike; the further a query lies from
+every run, the less it borrows from them and the wider its range. Coordinates are logarithms of physical quantities,
+never names.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ OPTION_LENGTH: Final = 1.0
 TREND_SD: Final = 0.05
 """Exponents of nodes and data beyond the physics: T ~ n^a D^b with a, b = 0 +- 0.05."""
 UNRUN_MIDDLE: Final = np.log([10.0, 100.0])
-"""Nodes and GB that the trends turn about before any run; afterwards it is the middle of the runs."""
+"""Pivot of the trends, nodes and GB, before any run; afterwards it is the middle of the runs."""
 MACHINE_SD: Final = 0.08
-"""Machines of equal specifications differ by about 8% from what those promise."""
+"""Machines of equal specifications deviate by about 8% from these."""
 UNKNOWN_SPEC_VARIANCE: Final = 6.0
 """Each figure missing from a machine's specification adds this many times MACHINE_SD^2: 20% for one."""
 OPTION_SD: Final = 0.35
@@ -34,7 +34,7 @@ OPTION_SD: Final = 0.35
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Coordinates:
-    """Where rows lie: `scale` (rows, 2) log nodes and log GB, `machine` (rows, 5) log specs, `options` (rows, k),
+    """Coordinates of rows: `scale` (rows, 2) log nodes and log GB, `machine` (rows, 5) log specs, `options` (rows, k),
     `vague` (rows,) >= 1.
     """
 
@@ -57,8 +57,8 @@ def coordinates(work: Workload, options: Floats) -> Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class Kinship:
-    """How alike the rows of `a` and `b` are; `known` are the runs, whose middle the trends turn about. (len a, len b)
-    throughout.
+    """Similarity of the rows of `a` and `b`; `known` are the runs, whose middle is the pivot of the trends. Shapes are
+    (len a, len b) throughout.
     """
 
     a: Coordinates

@@ -1,7 +1,6 @@
-"""Runs that do not belong with the others: single outliers, two populations under one name, repeats that contradict
-each other.
+"""Runs that do not fit with the others: single outliers, two populations under one name, contradictory repeats.
 
-Each suspicion must pay for itself: it is kept when the evidence for the runs grows by more than its prior odds.
+Each suspicion must pay for itself: it is kept if the evidence for the runs grows by more than its prior odds.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ import numpy as np
 
 from planner.arrays import Flags, Floats
 from planner.calibration.history import JobRow
-from planner.calibration.posterior import Explanation, Runs, explain_again, explain_runs, surprises, total_log_evidence
+from planner.calibration.posterior import Explanation, Runs, explain_runs, refit, surprises, total_log_evidence
 from planner.calibration.priors import Family
 
 SURPRISING: Final = 2.5
-"""Standard deviations at which a run is looked at twice."""
+"""Standard deviations from which a run is examined."""
 OUTLIER_COST: Final = 3.5
 """Log odds against a given run being an outlier: 33 to 1."""
 POPULATIONS_COST: Final = 3.0
-"""Log odds against two populations, 20 to 1; which runs belong to which costs log C(n, k) on top."""
+"""Log odds against two populations, 20 to 1; the assignment of runs costs log C(n, k) on top."""
 MOST_OUTLIERS: Final = 5
-"""At most one run in five may be an outlier; more are a population."""
+"""Limit on outliers: at most one run in five; more are a population."""
 MOST_RETHOUGHT: Final = 100
-"""Up to as many runs every explanation is tried again without an outlier: it may have ruled out the right one."""
+"""Up to this many runs, every explanation is tried again without an outlier, which may have ruled out the right one."""
 CONTRADICTION: Final = 1.5
 """Ratio at which two repeats of one configuration contradict each other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Verdict:
-    """The runs as they were taken, and their explanations. `population` (rows,) is True for the smaller of two
-    populations, if any.
+    """The runs as used, and their explanations. `population` (rows,) is True for the smaller of two populations, if
+    any.
     """
 
     runs: Runs
@@ -43,8 +42,8 @@ class Verdict:
     population: Flags
 
 
-def judge(runs: Runs, families: tuple[Family, ...], *, contradictory: Flags) -> Verdict:
-    """Explain the runs, setting apart what does not belong; `contradictory` runs are never taken for outliers."""
+def explain_without_outliers(runs: Runs, families: tuple[Family, ...], *, contradictory: Flags) -> Verdict:
+    """Explain the runs, excluding those that do not fit; `contradictory` runs are never treated as outliers."""
     plain = explain_runs(runs, families)
     nobody = np.zeros(len(runs), bool)
     outliers = _without_outliers(runs, plain, families, spare=contradictory)
@@ -61,13 +60,13 @@ def judge(runs: Runs, families: tuple[Family, ...], *, contradictory: Flags) -> 
 
 
 def with_population(options: Floats, population: Floats | float) -> Floats:
-    """Return options with a column that says which population a row belongs to: -1 the larger, 1 the smaller."""
+    """Return options with a column for the population of a row: -1 the larger, 1 the smaller."""
     return np.column_stack([options, np.broadcast_to(population, len(options))])
 
 
 def contradictions(jobs: Sequence[JobRow]) -> tuple[Flags, float]:
-    """Return which runs have one repeat that differs by CONTRADICTION with no third to decide, and the scatter of log
-    time that implies.
+    """Return the runs in pairs of repeats that differ by CONTRADICTION, without a third to decide, and the implied
+    scatter of log time.
     """
     groups: dict[tuple[object, ...], list[int]] = {}
     for row, job in enumerate(jobs):
@@ -84,7 +83,7 @@ def contradictions(jobs: Sequence[JobRow]) -> tuple[Flags, float]:
 def _without_outliers(
     runs: Runs, explanations: tuple[Explanation, ...], families: tuple[Family, ...], *, spare: Flags
 ) -> Verdict:
-    """Set aside the most surprising run as long as that explains the others better."""
+    """Exclude the most surprising run as long as that explains the others better."""
     best = Verdict(runs=runs, explanations=explanations, population=np.zeros(len(runs), bool))
     for _ in range(len(runs) // MOST_OUTLIERS if len(runs) >= MOST_OUTLIERS else len(runs) // 3):
         surprise = _greatest_surprise(best.explanations)
@@ -96,7 +95,7 @@ def _without_outliers(
         outlier[worst] = True
         fewer = best.runs.without(outlier)
         thorough = len(runs) <= MOST_RETHOUGHT
-        explained = explain_runs(fewer, families) if thorough else explain_again(fewer, best.explanations)
+        explained = explain_runs(fewer, families) if thorough else refit(fewer, best.explanations)
         if total_log_evidence(explained) < total_log_evidence(best.explanations) + OUTLIER_COST:
             break
         best = replace(best, runs=fewer, explanations=explained)
@@ -106,16 +105,16 @@ def _without_outliers(
 
 
 def _greatest_surprise(explanations: tuple[Explanation, ...]) -> Floats:
-    """Return the most that each run surprises any family, in standard deviations, shape (rows,).
+    """Return the largest surprise of each run under any family, in standard deviations, shape (rows,).
 
-    A family that an outlier invited would not find it surprising.
+    A family with weight only because of an outlier would not find it surprising.
     """
-    likeliest = {way.family.name: way for way in sorted(explanations, key=lambda way: way.log_evidence)}
-    return np.asarray(np.max([np.abs(surprises(way)) for way in likeliest.values()], axis=0), np.float64)
+    likeliest = {each.family.name: each for each in sorted(explanations, key=lambda each: each.log_evidence)}
+    return np.asarray(np.max([np.abs(surprises(each)) for each in likeliest.values()], axis=0), np.float64)
 
 
 def _two_groups(explanations: tuple[Explanation, ...], nobody: Flags) -> Flags | None:
-    """Return the smaller of the two groups that the runs' surprises fall into, or None when nothing hints at two."""
+    """Return the smaller of two groups by the runs' surprises, or None if nothing suggests two."""
     likeliest = _likeliest(explanations)
     if len(nobody) < 6 or likeliest.noise_sd < 2 * likeliest.family.scatter:
         return None
@@ -128,7 +127,7 @@ def _two_groups(explanations: tuple[Explanation, ...], nobody: Flags) -> Flags |
 
 
 def _between(ordered: Floats, k: int) -> float:
-    """Return the variance between the first k and the rest."""
+    """Return the variance between the first k values and the rest."""
     return float(k * (len(ordered) - k) * (ordered[:k].mean() - ordered[k:].mean()) ** 2)
 
 

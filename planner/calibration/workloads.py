@@ -1,4 +1,4 @@
-"""Jobs on machines as arrays of the physics: how often data crosses disks and network follows from where it lives."""
+"""Jobs on machines as arrays of the physics: disk and network passes follow from where data is stored."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from planner.calibration.history import JobRow, as_number
 from planner.calibration.machines import NodeSpec
 from planner.calibration.physics import Workload
 from planner.errors import BadInputError, nearest
+from planner.units import count_text
 
 OBJECT_STORES: Final = frozenset({"s3", "gcs", "gs", "blob", "oss", "object", "object store"})
 LOCAL_STORES: Final = frozenset(
@@ -35,12 +36,12 @@ LOCAL_STORES: Final = frozenset(
     }
 )
 PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
-"""Columns whose meaning the physics knows: where input and output live, where the shuffle spills, copies of the output.
+"""Columns with a meaning in the physics: place of input and output, place of the shuffle's spill, copies of the output.
 """
 
 
 def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_option: str | None = None) -> Workload:
-    """Return the jobs as arrays; the column `share_option` says which part of the data is let out.
+    """Return the jobs as arrays; the column `share_option` gives the output's share of the data.
 
     Raises BadInputError naming the types that `machines` lacks.
     """
@@ -74,7 +75,7 @@ def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_
 
 
 def _usable_gb(job: JobRow, machine: NodeSpec) -> float:
-    """Return what one node has for kept data and tasks: as the run was seen to have, else by the machine's type."""
+    """Return one node's memory for kept data and tasks: as observed for the run, else by the machine's type."""
     return machine.usable_gb if job.memory.usable_gb is None else job.memory.usable_gb / job.nodes
 
 
@@ -85,7 +86,7 @@ def _machines_of(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> li
         hints += [
             "or a CSV says what they are: --instances FILE, in Python instances=; columns type, vcpu, mem_gib, ghz, ..."
         ]
-        count = f"{len(unknown)} machine type{'s' * (len(unknown) > 1)}"
+        count = count_text(len(unknown), "machine type")
         raise BadInputError(
             f"{count} without specification; the table of runs may have it in columns vcpu, mem_gib", hints
         )

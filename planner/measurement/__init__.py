@@ -1,1 +1,1 @@
-"""Measurements: the instruments, and readers of what other tools measured."""
+"""Measurements: the instruments, and readers of other tools' results."""

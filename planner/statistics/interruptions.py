@@ -1,15 +1,15 @@
 """The cost of interrupted spot nodes: repeated work, and waiting for replacements.
 
-Interruptions come independently, at a constant rate for each node. What one of them costs depends on the model's
-`recovery`. A job that must begin again (`reload`, `restart`) takes, for U seconds of uninterrupted work on N nodes
-interrupted a times a second each and R seconds to replace a node, an expected
+Interruptions are independent, at a constant rate for each node. Their cost depends on the model's `recovery`. A job
+that must start over (`reload`, `restart`) takes, for U seconds of uninterrupted work on N nodes interrupted a times a
+second each and R seconds to replace a node, an expected
 
     E = (1 / (N a) + R) (exp(N a U) - 1)
 
 seconds, the exact mean of a restarted job under Poisson failures (Daly, "A higher order estimate of the optimum
 checkpoint interval for restart dumps", FGCS 22, 2006, for a single segment); with `reload` U includes loading the
-input. With `redo` a node's work is done again by all: on average half the job's time and R of each node interrupted,
-T a (T / 2 + R) seconds in all. That the last tasks to be done again hold up the others is left out.
+input. With `redo` all nodes repeat an interrupted node's work: on average half the job's time and R per interrupted
+node, T a (T / 2 + R) seconds in all. Delays from the last repeated tasks are not included.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from planner.arrays import Floats
 from planner.statistics.order_statistics import Duration
 
 _MOST: Final = 50.0
-"""Expected interruptions within the work from which on, e^50 times as long, it never ends and just stays finite."""
+"""Limit on expected interruptions within the work: at e^50 times as long the job never ends, but its time is finite."""
 
 _PARTS: Final = 512
 _STEPS: Final = 400
@@ -33,8 +33,8 @@ _STEPS: Final = 400
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
-    """How often a node is taken back, per second, how long a new one takes, what is lost (one of `RECOVERY`), and what
-    the rate rests on.
+    """Interruptions per node and second, the seconds to replace a node, the loss (one of `RECOVERY`), and the source of
+    the rate.
     """
 
     per_node_s: float
@@ -42,11 +42,11 @@ class Risk:
     recovery: str
     evidence: str
     alternatives_s: tuple[float, ...] = ()
-    """Equally likely rates, `per_node_s` among them, where nobody knows which holds; empty for one that is known."""
+    """Equally likely rates, including `per_node_s`, if the true one is unknown; empty if it is known."""
 
     @property
     def _each(self) -> list[Risk]:
-        """The risk with each of the rates that may hold."""
+        """The risk at each of the possible rates."""
         return [replace(self, per_node_s=rate, alternatives_s=()) for rate in self.alternatives_s]
 
     def expected_s(self, job_s: Floats, *, nodes: Floats, load_s: ArrayLike) -> Floats:
@@ -67,8 +67,8 @@ class Risk:
     def duration(self, job: Duration, *, nodes: int, load_s: float) -> Duration:
         """Return the distribution of the time with interruptions.
 
-        The chance of none and the mean are exact; the delay of some, beyond a replacement, is taken to be exponential,
-        which it is in the limit of many restarts. With `redo` each time is stretched to its mean.
+        The chance of no interruption and the mean are exact; the delay of some, beyond a replacement, is assumed
+        exponential, which it is in the limit of many restarts. With `redo` each time is stretched to its mean.
         """
         if len(self.alternatives_s) > 1:
             return _mixed([risk.duration(job, nodes=nodes, load_s=load_s) for risk in self._each])
@@ -89,8 +89,8 @@ class Risk:
 
     @staticmethod
     def _cdf_undisturbed(job: Duration, times: Floats, work: Floats, spared: Floats) -> Floats:
-        """Return the probability that a job has ended by each of `times` (G,) without any interruption, of which the
-        chance is `spared` for `work`: the job's own distribution, each step of it weighed.
+        """Return the probability that a job has ended by each of `times` (G,) without interruption, where `spared` is
+        the chance of that for `work`: the job's own distribution, with each step weighted.
         """
         done = np.interp(times, job.times_s, job.cdf, left=0.0, right=1.0)
         chance = np.interp((times[1:] + times[:-1]) / 2, work, spared)
@@ -99,7 +99,7 @@ class Risk:
 
 
 def _mixed(durations: Sequence[Duration]) -> Duration:
-    """Return the distribution of a time that has each of several distributions with the same probability."""
+    """Return the equal mixture of several distributions of a time."""
     times = np.unique(np.concatenate([duration.times_s for duration in durations]))
     cdf = np.mean([np.interp(times, d.times_s, d.cdf, left=0.0, right=1.0) for d in durations], axis=0)
     return Duration(times_s=times, cdf=cdf)

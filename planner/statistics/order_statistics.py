@@ -19,18 +19,18 @@ from planner.arrays import Floats
 
 _STEPS: Final = 401
 _REACH: Final = 8.0
-"""Standard deviations that a lognormal grid spans on either side: the slowest of 10^6 nodes lies at 4.9."""
+"""Standard deviations that a lognormal grid spans on either side: the slowest of 10^6 nodes is at 4.9."""
 
 _SMALLEST_SIGMA: Final = 1e-9
-"""Stands for no variation at all, so that certain rates need no path of their own."""
+"""Stand-in for zero variation, so that fixed rates need no separate path."""
 
 _NEVER: Final = -40.0
-"""The logarithm of a probability that is lost when it is added to 1."""
+"""Log probability that vanishes when added to 1."""
 
 _PARTS: Final = 64
-"""Equally likely values that stand for a distribution where several are added."""
+"""Number of equally likely values that represent a distribution in a sum of several."""
 _WAYS_PARTS: Final = 256
-"""As many where it is one of several, so that each still has some beyond the 99th percentile."""
+"""The same for one of several ways, so that each still has some values beyond the 99th percentile."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,8 +61,8 @@ def lognormal(sigma: float) -> Spread:
 def from_bandwidths(
     *, probabilities: Sequence[float], bytes_per_s: Sequence[float], median_bytes_per_s: float
 ) -> Spread:
-    """Return the slowness of a link whose bandwidth has these quantiles, straight lines between them, jumps at both
-    ends: P(slowness <= s) = P(bandwidth >= median / s).
+    """Return the slowness of a link whose bandwidth has these quantiles, linear between them, with jumps at both ends:
+    P(slowness <= s) = P(bandwidth >= median / s).
     """
     rates = np.unique(np.concatenate([np.linspace(bytes_per_s[0], bytes_per_s[-1], _STEPS), bytes_per_s]))[::-1]
     cdf = 1 - np.interp(rates, bytes_per_s, probabilities)
@@ -73,7 +73,7 @@ def from_bandwidths(
 
 @lru_cache(maxsize=64)
 def with_tail(spread: Spread, *, fraction: float, factor: float) -> Spread:
-    """Return the slowness of nodes of which `fraction` take `factor` times as long."""
+    """Return the slowness of nodes if `fraction` of them take `factor` times as long."""
     shifted = spread.log_slowness + math.log(factor)
     grid = np.unique(np.concatenate([spread.log_slowness, shifted]))
     ordinary, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
@@ -89,14 +89,14 @@ def slowest_mean(spread: Spread, count: ArrayLike) -> Floats:
 
 @lru_cache(maxsize=64)
 def slowest_mean_cached(spread: Spread, counts: bytes) -> Floats:
-    """Return `slowest_mean` for counts given as the bytes of an array of float64; the same come up again and again."""
+    """Return `slowest_mean` for counts given as the bytes of an array of float64; the same counts recur often."""
     return on_ladder(partial(slowest_mean, spread), np.frombuffer(counts))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """One resource in a phase: a node's median seconds, the spread around it, and of how many nodes the slowest
-    counts, once as many `spares` as were launched besides, the slowest of all, are sent away.
+    """One resource in a phase: a node's median seconds, the spread around it, and the `count` of nodes to wait for,
+    after the `spares` slowest of all launched nodes are dropped.
     """
 
     median_s: float
@@ -106,17 +106,17 @@ class Load:
 
     @property
     def mean_s(self) -> float:
-        """The expected seconds until the last node that counts is done."""
+        """The expected seconds until the slowest of the counted nodes is done."""
         if self.spares:
             return barrier([self]).mean_s
         return self.median_s * float(slowest_mean(self.spread, self.count))
 
     @property
     def first_step(self) -> int:
-        """The last step of the spread's grid by which all nodes are never done, as far as a double tells; 0 with
-        spares, of which it is not told.
+        """The last step of the spread's grid at which the probability that all nodes are done vanishes in double
+        precision; 0 with spares, for which it is not computed.
         """
-        never = 0 if self.spares else int(np.searchsorted(self.spread.log_cdf, _NEVER / self.count))
+        never = 0 if self.spares else int(self.spread.log_cdf.searchsorted(_NEVER / self.count))
         return max(0, never - 1)
 
     def log_cdf_at(self, log_times: Floats) -> Floats:
@@ -146,20 +146,20 @@ class Duration:
         return float(_mean(self.cdf, self.times_s))
 
     def later_by(self, seconds: float) -> Duration:
-        """Return the time and so many seconds."""
+        """Return the time plus `seconds`."""
         return replace(self, times_s=self.times_s + seconds) if seconds else self
 
     def probability_by(self, time_s: float) -> float:
-        """Return how likely it is that the time is not longer."""
+        """Return the probability that the time is at most `time_s`."""
         return float(np.interp(time_s, self.times_s, self.cdf, left=0.0, right=1.0))
 
     def quantile_s(self, probability: ArrayLike) -> Floats:
-        """Return the time that is not exceeded with `probability`, elementwise."""
+        """Return the time at quantile `probability`, elementwise."""
         return np.asarray(np.interp(np.asarray(probability, float), self.cdf, self.times_s))
 
 
 def barrier(loads: Sequence[Load]) -> Duration:
-    """Return the duration of a phase that ends when the slowest resource of the slowest node does.
+    """Return the duration of a phase that ends with the slowest resource of the slowest node.
 
     All loads are independent: P(T <= t) is the product over resources of F(t / median)^count, without spares.
     """
@@ -172,9 +172,9 @@ def barrier(loads: Sequence[Load]) -> Duration:
 
 
 def sum_of(ways: Sequence[Sequence[Duration]], *, shared_sigma: float) -> Duration:
-    """Return the duration of independent phases one after the other, in one of several equally likely `ways`, times one
+    """Return the duration of consecutive independent phases, in one of several equally likely `ways`, times one
     lognormal factor (median 1) that they all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in
-    1000, since a finite number of values stands for each.
+    1000, since a finite number of values represents each.
     """
     sums = np.sort(_sums(ways), axis=None)
     if len(sums) > _WAYS_PARTS and len(sums) % _WAYS_PARTS == 0:
@@ -190,7 +190,7 @@ def sum_of(ways: Sequence[Sequence[Duration]], *, shared_sigma: float) -> Durati
 
 
 def _sums(ways: Sequence[Sequence[Duration]]) -> Floats:
-    """Return equally likely values of the time that independent phases take one after the other, by way: (W, P)."""
+    """Return equally likely values of the total time of consecutive independent phases, by way: (W, P)."""
     sums = np.zeros((len(ways), 1))
     for phases in zip(*ways, strict=True):
         distinct = {id(phase): phase for phase in phases}
@@ -205,7 +205,7 @@ def _middles(parts: int) -> Floats:
 
 
 def _representatives(values: Floats) -> Floats:
-    """Return equally likely values with the same mean in each row: those of equal parts of the sorted values."""
+    """Return equally likely values with the same mean in each row: the means of equal parts of the sorted values."""
     ordered = np.sort(values, axis=1)
     return ordered.reshape(len(values), _PARTS, -1).mean(axis=2) if values.shape[1] > _PARTS else ordered
 
@@ -218,13 +218,14 @@ def _standard_normal() -> tuple[Floats, Floats]:
 
 
 def _common_grid(loads: Sequence[Load]) -> tuple[Floats, list[Load]]:
-    """Cover the times at which the slowest load can end, densely where any of them ends; return the loads that can end
-    then, too: others have always ended before.
+    """Return a grid of the times at which the slowest load can end, dense where any load ends, and the loads that can
+    end in it: the others have always ended before.
     """
-    grids = [math.log(load.median_s) + load.spread.log_slowness for load in loads]
-    start = max(grid[load.first_step] for grid, load in zip(grids, loads, strict=True))
-    late = [at for at, grid in enumerate(grids) if grid[-1] > start]
-    merged = np.sort(np.concatenate([grids[at][np.searchsorted(grids[at], start) :] for at in late]))
+    medians = [math.log(load.median_s) for load in loads]
+    start = max(median + load.spread.log_slowness[load.first_step] for median, load in zip(medians, loads, strict=True))
+    late = [at for at, load in enumerate(loads) if medians[at] + load.spread.log_slowness[-1] > start]
+    grids = [medians[at] + loads[at].spread.log_slowness for at in late]
+    merged = np.sort(np.concatenate([grid[grid.searchsorted(start) :] for grid in grids]))
     return np.asarray(merged[np.append(True, merged[1:] != merged[:-1])]), [loads[at] for at in late]
 
 
@@ -235,15 +236,15 @@ def _mean(cdf: Floats, values: Floats) -> Floats:
 
 
 EXACT_TO: Final = 1000.0
-"""Up to so many nodes every size is worked out."""
+"""Number of nodes up to which every size is computed."""
 
 _PER_DOUBLING: Final = 64
-"""Rungs between a size and twice it: of a law that falls as a power of the size the error is below 1 in 10^5."""
+"""Rungs per doubling of the size: for a law that falls as a power of the size the error is below 1 in 10^5."""
 
 
 def on_ladder(law: Callable[[Floats], Floats], sizes: Floats) -> Floats:
-    """Return law(sizes), shape (N,): exact to `EXACT_TO` nodes, and beyond where no more sizes are asked for than the
-    ladder has rungs; else straight in the logarithm of the size between two rungs. The rungs do not depend on `sizes`.
+    """Return law(sizes), shape (N,): exact up to `EXACT_TO` nodes, and beyond if there are no more sizes than rungs of
+    the ladder; else linear in the logarithm of the size between two rungs. The rungs do not depend on `sizes`.
     """
     beyond = sizes > EXACT_TO
     doublings = np.log2(np.max(sizes, initial=EXACT_TO) / EXACT_TO)

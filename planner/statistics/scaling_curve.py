@@ -1,7 +1,7 @@
 """Network scaling curves: bytes/s per node against the number of nodes.
 
-SoCC 2015, section 4.3 and Figure 8: a node's share of the network falls as the cluster grows, so the two-node rate is
-not the rate that a large job sees.
+SoCC 2015, section 4.3 and Figure 8: a node's share of the network falls as the cluster grows, so that a large job does
+not get the two-node rate.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from planner.statistics.order_statistics import on_ladder
 from planner.statistics.scaling_prior import Posterior, condition
 
 ENOUGH_POINTS: Final = 4
-"""Cluster sizes from which on the points, not the prior, decide how the curve falls."""
+"""Number of cluster sizes from which the points, not the prior, determine the curve's fall."""
 
 BAND_VALUES: Final = 8
-"""Equally likely rates that stand for the band of an extrapolated network."""
+"""Number of equally likely rates that represent the band of an extrapolated network."""
 
 _STEPS: Final = 33
-"""Cluster sizes beyond the last point at which the law is worked out; between them the curve is a power law."""
+"""Number of cluster sizes beyond the last point at which the law is computed; between them the curve is a power law."""
 
 
 @lru_cache(maxsize=1)
 def prior_curve() -> ScalingCurve:
-    """Return what is expected of a network that nobody measured, as fractions of its two-node rate: the prior alone."""
+    """Return the expected curve of an unmeasured network, as fractions of its two-node rate: the prior alone."""
     return ScalingCurve.through([2.0], [1.0])
 
 
 @lru_cache(maxsize=64)
 def mean_slowdowns(nodes: bytes) -> Floats:
-    """Return by what factor a network is slower than what is stated of it, on average, at each of `nodes`, given as the
-    bytes of a float array (N,).
+    """Return the mean factor by which a network is slower than stated, at each of `nodes`, given as the bytes of a
+    float array (N,).
     """
     return on_ladder(lambda some: np.asarray(stated_slowdowns(some).mean(axis=0)), np.frombuffer(nodes))
 
 
 def stated_slowdowns(nodes: Floats) -> Floats:
-    """Return equally likely slowdowns of a network of which a rate is only stated, at each of `nodes` (N,), shape
-    (8, N) and rising. That it is faster than stated is not counted on: what is stated is what the link can do.
+    """Return equally likely slowdowns of a network with only a stated rate, at each of `nodes` (N,), shape (8, N) and
+    ascending. A network is never assumed faster than stated: the stated rate is the link's limit.
     """
     return _stated_slowdowns(np.asarray(nodes, float).tobytes())
 
@@ -57,8 +57,8 @@ def _stated_slowdowns(sizes: bytes) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Band:
-    """A plausible range of bytes/s per node at each cluster size asked for, all of shape (N,); `extrapolated` marks
-    sizes beyond those measured.
+    """A plausible range of bytes/s per node at each requested cluster size, all of shape (N,); `extrapolated` marks
+    sizes beyond the measured ones.
     """
 
     low_bytes_per_s: Floats
@@ -70,11 +70,11 @@ class Band:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ScalingCurve:
     """A curve through measured points, both of shape (P,): `nodes` strictly increasing, `bytes_per_s` per node, never
-    increasing. `measurements` are the raw (nodes, bytes/s), shape (M, 2), that it was drawn through.
+    increasing. `measurements` are the raw (nodes, bytes/s), shape (M, 2), behind the points.
 
     Between points it is a power law (straight in log-log); beyond the last point it falls as the fitted law does
-    (`scaling_prior`), and is an extrapolation. With one point it is flat, as the rates are that clouds state; its band
-    and slowdowns have what such a rate loses at scale.
+    (`scaling_prior`), and is an extrapolation. With one point it is flat, like the rates that clouds state; its band
+    and slowdowns include the loss of such a rate at scale.
     """
 
     nodes: Floats
@@ -83,9 +83,9 @@ class ScalingCurve:
 
     @classmethod
     def through(cls, nodes: ArrayLike, bytes_per_s: ArrayLike) -> ScalingCurve:
-        """Return the curve through points in any order. Several at one node count count as their mean; where a larger
-        cluster was faster, the two are levelled to their mean (Figure 8: small clusters, drawn on other days, beat
-        or missed the baseline by chance), which is the least change in squares that leaves no rise.
+        """Return the curve through points in any order. Several at one node count count as their mean; if a larger
+        cluster was faster, the two are levelled to their mean (Figure 8: small clusters, drawn on other days, beat or
+        missed the baseline by chance), which is the least change in squares that leaves no rise.
 
         Raises BadInputError for no points, or a node count or rate that is not positive and finite.
         """
@@ -98,12 +98,12 @@ class ScalingCurve:
 
     @property
     def measured_to_nodes(self) -> float:
-        """The largest cluster measured."""
+        """The largest measured cluster."""
         return float(self.nodes[-1])
 
     @property
     def basis(self) -> str:
-        """What the shape of the curve rests on, in words."""
+        """Basis of the curve's shape, in words."""
         sizes = f"{len(self.nodes)} cluster size{'s' * (len(self.nodes) > 1)}"
         enough = len(self.nodes) >= ENOUGH_POINTS
         return f"fitted to {sizes}" if enough else f"family prior: only {sizes} of {ENOUGH_POINTS} measured"
@@ -119,7 +119,7 @@ class ScalingCurve:
         return np.asarray(np.exp(np.interp(wanted, x, y)))
 
     def each(self, nodes: Floats) -> Floats:
-        """Return what `at` gives for each of `nodes` (N,) alone, shape (N,): several at once share its steps."""
+        """Return the result of `at` for each of `nodes` (N,) alone, shape (N,): several at once share its steps."""
         alone = self.at(np.minimum(nodes, self.nodes[-1]))
         beyond = nodes > self.nodes[-1]
         if len(self.nodes) > 1 and beyond.any():
@@ -127,7 +127,7 @@ class ScalingCurve:
         return alone
 
     def band(self, nodes: ArrayLike, *, coverage: float = 0.9) -> Band:
-        """Return the central range that holds the true curve with probability `coverage`, size by size.
+        """Return the central range that contains the true curve with probability `coverage`, size by size.
 
         Raises BadInputError unless `coverage` lies between 0 and 1.
         """
@@ -144,15 +144,15 @@ class ScalingCurve:
         )
 
     def slowdowns(self, nodes: float, *, count: int) -> Floats:
-        """Return `count` equally likely values of at(nodes) over the true rate there, shape (count,), rising: how many
-        times longer than by the curve the network may take.
+        """Return `count` equally likely values of at(nodes) over the true rate there, shape (count,), ascending: the
+        factors by which the network may take longer than by the curve.
         """
         return self.slowdowns_at(np.array([nodes]), count=count)[:, 0]
 
     def slowdowns_at(self, nodes: Floats, *, count: int) -> Floats:
         """Return `slowdowns` at each of `nodes` (N,), shape (count, N)."""
         log_rates = np.ascontiguousarray(self._posterior.log_rates(nodes).T)
-        log_rates.sort(axis=1)  # which takes less than the quantiles of numpy
+        log_rates.sort(axis=1)  # faster than numpy's quantiles
         places = (np.arange(count) + 0.5)[::-1] / count * (log_rates.shape[1] - 1)
         below = places.astype(int)
         low, high = log_rates[:, below], log_rates[:, below + 1]

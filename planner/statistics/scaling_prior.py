@@ -1,13 +1,14 @@
 """Bayesian model of network scaling: laws with priors, conditioned on measured points.
 
-A law says which fraction of its two-node rate a node keeps in a cluster of n, as a loss -ln(fraction). None of the
+A law gives the fraction of its two-node rate that a node keeps in a cluster of n, as a loss -ln(fraction). None of the
 published laws fits every network, so four families share the prior evenly: Gunther's Universal Scalability Law (2007)
-of contention and coherence, a power law, a plateau, and a knee (nothing is lost up to one switch, a power law beyond).
-Measured rates are law x level x discrepancy x noise: the discrepancy, a Gaussian process in ln n, is what no family
-has. Level and noise are integrated out in closed form, the families' parameters by weighing fixed draws of the prior.
+of contention and coherence, a power law, a plateau, and a knee (no loss up to one switch, a power law beyond). Measured
+rates are law x level x discrepancy x noise: the discrepancy, a Gaussian process in ln n, covers the deviations from all
+families. Level and noise are integrated out in closed form, the families' parameters by weighting fixed draws of the
+prior.
 
-The prior is wide on purpose. SoCC 2015, Figure 8: eight of nine types fell below 80% at some size without a placement
-group; 81% was left at 178 nodes in one.
+The prior is wide on purpose. SoCC 2015, Figure 8: without a placement group eight of nine types fell below 80% at some
+size; with one, 81% was left at 178 nodes.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _KEPT: Final = 1000
 _SEED: Final = 20150827
 
 _REACH: Final = 1.5
-"""In ln n: the discrepancies of two cluster sizes are alike within a factor of about four."""
+"""In ln n: the discrepancies of two cluster sizes are similar within a factor of about four."""
 _NOISE: Final = 0.04
-"""The scatter expected of repeats, relative; its prior counts as much as 2 x _NOISE_WEIGHT points."""
+"""Expected relative scatter of repeats; its prior counts as much as 2 x _NOISE_WEIGHT points."""
 _NOISE_WEIGHT: Final = 2.0
 _DISCREPANCY: Final = 1.0
 """Standard deviation of the discrepancy, in units of the noise."""
@@ -72,11 +73,11 @@ class Posterior:
     deviate: Floats
 
     def log_rates(self, nodes: Floats) -> Floats:
-        """Return ln of plausible rates at each cluster size, shape (K, len(nodes)); not to be written to."""
+        """Return ln of plausible rates at each cluster size, shape (K, len(nodes)), not to be modified."""
         return _log_rates(self, np.asarray(nodes, float).tobytes())
 
     def log_slowdowns(self, nodes: Floats) -> Floats:
-        """Return `log_rates` anew."""
+        """Compute `log_rates` without its cache."""
         near = _DISCREPANCY**2 * _likeness(self.log_nodes, np.log(nodes))
         half = np.linalg.solve(self.factor, near)
         pull = np.linalg.solve(self.factor.T, half)
@@ -93,14 +94,12 @@ class Posterior:
 
 @lru_cache(maxsize=1)
 def _log_rates(posterior: Posterior, nodes: bytes) -> Floats:
-    """Return the rates that were asked for last, which are often asked for again."""
+    """Return rates, cached for the last arguments, which often recur."""
     return posterior.log_slowdowns(np.frombuffer(nodes))
 
 
 def condition(nodes: Floats, log_rates: Floats) -> Posterior:
-    """Return what P measured points, both of shape (P,), P >= 1, leave of the prior. The same points give the same
-    answer.
-    """
+    """Return the posterior after P measured points, both of shape (P,), P >= 1. Equal points give equal results."""
     rng = np.random.default_rng(_SEED)
     laws, log_nodes = prior(), np.log(nodes)
     factor = np.asarray(
@@ -126,7 +125,7 @@ def condition(nodes: Floats, log_rates: Floats) -> Posterior:
 
 @lru_cache(maxsize=1)
 def prior() -> Draws:
-    """Return the laws that are believed before anything is measured."""
+    """Return the prior laws, before any measurement."""
     rng = np.random.default_rng(_SEED)
 
     def normal(middle: float, spread: float) -> Floats:

@@ -1,19 +1,19 @@
-"""Bad apples: which nodes of a cluster to drop before the work begins.
+"""Bad apples: selection of the nodes to drop from a cluster before the work starts.
 
 Scalyr (2013), "Bad Apples": of 45 instances most wrote about 7 blocks of 4 MB a second, five 0.8 or less, so one bad
 node in nine would have set the pace of a barrier. Small reads spread over 1.5 to 1 and had none: dropping the slowest
-there gains nothing. The rule has to tell the two apart, and a reader has to be able to check it with a calculator.
+there gains nothing. The rule has to separate the two cases, and a reader must be able to check it with a calculator.
 
 A node is dropped when its rate is below
     limit = median x exp(-z x spread), but between LEAST and MOST of the median,
     spread = 1.4826 x median(|ln(rate / median)|),
 where z = (1 + 6/N) x the normal quantile of 1 - FALSE_ALARMS/N: a healthy lognormal cluster of N nodes loses a node in
-one cluster of 1 / FALSE_ALARMS. Above MOST a node is not worth a replacement; below LEAST it would make the job twice
-as long, whatever is usual. A minority of bad nodes hardly moves a median; a majority does, and is then taken for what
-is usual. Fewer than MIN_NODES nodes have no majority.
+one cluster of 1 / FALSE_ALARMS. A node above MOST is not worth a replacement; one below LEAST would double the job's
+time, whatever is usual. A minority of bad nodes hardly moves a median; a majority does, and then counts as usual. Fewer
+than MIN_NODES nodes have no majority.
 
-Of a metric of which less is better, such as a latency, the limit is as far above the median: the same with rate and
-limit turned upside down. Where half of the nodes have none of it, as of errors, the limit is z events.
+For a metric where less is better, such as a latency, the limit is as far above the median: the same with rate and limit
+inverted. If half of the nodes have a value of zero, as for errors, the limit is z events.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NORMAL_MAD: Final = 1.4826
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """The least rate that a node of this cluster must have, and how it came about; `spread` is relative, `z` counts
-    spreads. Where `lower_is_better`, rates are times and the limit is the longest that a node may take.
+    """The lowest rate allowed in this cluster, and its derivation; `spread` is relative, `z` counts spreads. With
+    `lower_is_better`, rates are times and the limit is the longest time allowed.
     """
 
     metric: str
@@ -52,24 +52,25 @@ class Limit:
 
     @property
     def text(self) -> str:
-        """The rule with its numbers in it."""
+        """The rule with its numbers."""
+        nodes = f"{self.nodes} node{'s' * (self.nodes != 1)}"  # units are a folder of the same floor
         if self.median_per_s == 0:
-            return f"{self.metric} (less is better): limit {self.limit_per_s:.3g}; half of {self.nodes} nodes have 0"
+            return f"{self.metric} (less is better): limit {self.limit_per_s:.3g}; half of {nodes} have 0"
         if self.nodes < MIN_NODES:
-            return f"{self.metric}: {self.nodes} nodes cannot say which of them is slow"
+            return f"{self.metric}: {nodes} cannot say which of them is slow"
         sign, least, most = ("", 1 / MOST, 1 / LEAST) if self.lower_is_better else ("-", LEAST, MOST)
         expected = math.exp((1 if self.lower_is_better else -1) * self.z * self.spread)
         less = " (less is better)" if self.lower_is_better else ""
         return (
             f"{self.metric}{less}: limit {self.limit_per_s:.4g} = median {self.median_per_s:.4g} x {expected:.3g} "
             f"(exp({sign}{self.z:.3g} x {self.spread:.3g})), but between {least:.3g} and {most:.3g} of it; "
-            f"{self.nodes} nodes"
+            f"{nodes}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DroppedNode:
-    """A node that should go, and why; `rate_per_s` is NaN for one that gave no figure."""
+    """A node to drop, and why; `rate_per_s` is NaN without a figure."""
 
     node: str
     metric: str
@@ -80,7 +81,7 @@ class DroppedNode:
 
     @property
     def share(self) -> float:
-        """Rate over limit, of times limit over time; 0 where there is no figure."""
+        """Rate over limit, for times limit over time; 0 without a figure."""
         share = self.rate_per_s / self.limit_per_s if self.rate_per_s > 0 else 0.0
         return 1 / share if self.lower_is_better and share else share
 
@@ -95,10 +96,10 @@ class Screening:
 
 
 def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collection[str] = ()) -> Screening:
-    """Return which nodes to keep, given each metric's rate by node; less is better of those in `lower_is_better`.
+    """Return the nodes to keep, given each metric's rate by node; for those in `lower_is_better` less is better.
 
-    A node that lacks a figure which half of all have is dropped, and so is one at zero; of several reasons, the worst
-    is given. Raises BadInputError for no figures, or rates that are negative or infinite.
+    A node is dropped if it lacks a figure that half of all have, or if it is at zero; the worst of several reasons is
+    reported. Raises BadInputError for no figures, or rates that are negative or infinite.
     """
     nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
     if not nodes:
@@ -127,7 +128,7 @@ def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collect
 
 
 def _measured_of(figures: Mapping[str, float]) -> set[str]:
-    """Return the nodes that have a figure."""
+    """Return the nodes with a figure."""
     return {node for node, rate in figures.items() if not math.isnan(rate)}
 
 
@@ -138,10 +139,10 @@ def bad_nodes(metric: str, figures: Mapping[str, float], *, lower_is_better: boo
 
 
 def limit_of(metric: str, rates: Sequence[float], *, lower_is_better: bool = False) -> Limit:
-    """Return the limit that the rates of a cluster's nodes set; unknown rates (NaN) are left out, zeros count as
-    slow, and as good where less is better.
+    """Return the limit from the rates of a cluster's nodes; unknown rates (NaN) are left out, zeros count as slow, and
+    as good where less is better.
 
-    Raises BadInputError for negative or infinite rates, or when no rate is above zero.
+    Raises BadInputError for negative or infinite rates, or if no rate is above zero.
     """
     measured = np.array([rate for rate in rates if not math.isnan(rate)])
     if (measured < 0).any() or np.isinf(measured).any():
@@ -170,8 +171,8 @@ def limit_of(metric: str, rates: Sequence[float], *, lower_is_better: bool = Fal
 
 
 def _few(count: int) -> float:
-    """Stretch z for small clusters, whose spread is itself uncertain; 6 keeps the promise of FALSE_ALARMS within a
-    third at every size (benchmarks/measure/bench_screening.py).
+    """Return the factor on z for small clusters, whose spread is itself uncertain; 6 keeps FALSE_ALARMS within a third
+    at every size (benchmarks/measure/bench_screening.py).
     """
     return 1.0 + 6.0 / count
 
@@ -197,21 +198,21 @@ def _drop_if_bad(node: str, rate: float, limit: Limit) -> DroppedNode | None:
 
 
 def _of_median(rate: float, limit: Limit) -> float:
-    """Return how good a node is beside the median, above 1 for a better one."""
+    """Return a node's rate relative to the median, above 1 for a better one."""
     if not limit.lower_is_better:
         return rate / limit.median_per_s
     return limit.median_per_s / rate if rate and limit.median_per_s else 1.0
 
 
 _CHANCE: Final = 0.05
-"""What would happen by chance in fewer than one of twenty such studies is taken to be no chance."""
+"""Probability below which a result is not attributed to chance: one in twenty such studies."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Persistence:
-    """Pairs of a run and the next of the same node: bad before, of them bad again, good before, of them turned bad.
+    """Pairs of consecutive runs of a node: bad before, of them bad again, good before, of them turned bad.
 
-    `chance` is the probability of so many bad again if a bad run said nothing of the next.
+    `chance` is the probability of at least this many bad again if consecutive runs were independent.
     """
 
     metric: str
@@ -223,12 +224,12 @@ class Persistence:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether bad apples stay bad, beyond what chance explains."""
+        """True if bad apples stay bad, beyond chance."""
         return self.bad > 0 and self.chance < _CHANCE
 
     @property
     def text(self) -> str:
-        """The answer with its counts."""
+        """The result with its counts."""
         if not self.bad:
             return f"{self.metric}: no node was bad in a run that another followed"
         again = f"{self.bad_again} of {self.bad} bad runs were followed by a bad one"
@@ -240,7 +241,7 @@ class Persistence:
 def persistence(
     metric: str, runs: Mapping[str, Sequence[float]], *, lower_is_better: bool = False
 ) -> Persistence | None:
-    """Return the answer for one metric, given each node's runs in order; None without two runs of MIN_NODES nodes."""
+    """Return the result for one metric, given each node's runs in order; None without two runs of MIN_NODES nodes."""
     rounds = [
         {node: values[number] for node, values in runs.items() if len(values) > number}
         for number in range(max(map(len, runs.values()), default=0))
@@ -268,6 +269,6 @@ def persistence(
 
 
 def _chance(*, drawn: int, hits: int, total: int, marked: int) -> float:
-    """Return the probability that of `drawn` out of `total`, of which `marked` are marked, at least `hits` are."""
+    """Return the probability that at least `hits` of `drawn` out of `total` are among the `marked` ones."""
     ways = sum(math.comb(marked, k) * math.comb(total - marked, drawn - k) for k in range(hits, min(drawn, marked) + 1))
     return ways / math.comb(total, drawn)

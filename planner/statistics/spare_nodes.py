@@ -1,10 +1,10 @@
 """The best number of spares: N + k machines are rented and screened, and the fastest N are kept.
 
-A spare costs its boot and screening; it saves time when a barrier would otherwise wait for a bad node. The slowest
-kept node is faster than x exactly when at least N of the N + k are, that is when N successes come before k + 1
-failures, so with F(x) = P(rate <= x)
+A spare costs its boot and screening; it saves time if a barrier would otherwise wait for a bad node. The slowest kept
+node is faster than x exactly if at least N of the N + k are, that is if N successes come before k + 1 failures. With
+F(x) = P(rate <= x),
     P(slowest kept > x) = sum over j <= k of C(N + j - 1, j) F(x)^j (1 - F(x))^N,
-exact for every k at once. Nodes are taken to be independent, and to stay what they were when screened.
+exact for every k at once. Nodes are assumed independent, and constant after screening.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from planner.errors import BadInputError
 from planner.statistics.order_statistics import Spread
 
 _LIKELY: Final = 400
-"""Equally likely rates that stand for a distribution."""
+"""Number of equally likely rates that represent a distribution."""
 
 TIME_SLACK: Final = 0.01
-"""Every further spare makes the slowest kept node faster; for the least time, the fewest within this of the least."""
+"""Every further spare makes the slowest kept node faster; for the least time, the fewest within this of it suffice."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Spares:
-    """The best number of spares, and what each number from 0 on is expected to give, shape (K + 1,)."""
+    """The best number of spares, and the expected result of each number from 0 on, shape (K + 1,)."""
 
     count: int
     expected_s: Floats
@@ -45,12 +45,12 @@ def best_spares(
     objective: Literal["cost", "time"] = "cost",
     max_spares: int | None = None,
 ) -> Spares:
-    """Return how many spares minimise expected cost (node-hours) or time.
+    """Return the number of spares that minimises expected cost (node-hours) or time.
 
-    `rates` are measured rates of single nodes, each equally likely; `work_s` is how long the job takes when every node
-    has the median rate; `screen_s` is how long every node, spares included, is paid for before it; at most
-    `max_spares` (default: as many as nodes). Raises BadInputError for rates that are not positive and finite, or
-    counts and times that cannot be.
+    `rates` are measured rates of single nodes, each equally likely; `work_s` is the job's time if every node has the
+    median rate; `screen_s` is the paid time of every node, including spares, before it; `max_spares` is the limit
+    (default: as many as nodes). Raises BadInputError for rates that are not positive and finite, or invalid counts and
+    times.
     """
     sorted_rates = np.sort(np.asarray(rates, float).ravel())
     if not len(sorted_rates) or not (np.isfinite(sorted_rates) & (sorted_rates > 0)).all():
@@ -65,7 +65,7 @@ def best_spares(
 
 
 def spares_for(spread: Spread, *, nodes: int, work_s: float, screen_s: float) -> int:
-    """Return how many spares minimise the expected cost where nodes differ by `spread`; the rest as `best_spares`."""
+    """Return the number of spares with the least expected cost if nodes differ by `spread`; see `best_spares`."""
     likely = (np.arange(_LIKELY) + 0.5) / _LIKELY
     rates = np.exp(-np.interp(np.log(likely), spread.log_cdf, spread.log_slowness))
     return best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s).count
@@ -84,7 +84,7 @@ def expected_slowness(rates: Floats, *, nodes: int, max_spares: int) -> Floats:
 
 
 def _survival(below: Floats, *, nodes: int, max_spares: int) -> Floats:
-    """Return P(every kept node has at least a rate) where a node is below it with chance `below`, shape (K + 1, G)."""
+    """Return P(every kept node has at least a rate) if a node is below it with chance `below`, shape (K + 1, G)."""
     spares = np.arange(max_spares + 1.0)
     ways = np.array([math.lgamma(nodes + j) - math.lgamma(j + 1) - math.lgamma(nodes) for j in spares.tolist()])
     log_bad = np.log(np.maximum(below, 1e-300))

@@ -1,9 +1,9 @@
-"""Variation across instances, across time and within a run, kept apart.
+"""Variation across instances, across time and within a run, separated.
 
-A rate that differs from node to node but stays with its node is worth screening for; one that comes and goes is not,
-and spares chosen by yesterday's rate do not help. Repeated runs tell the two apart: ln rate = mean + node + run, both
-random, their variances by the method of moments for groups of unequal size (one-way analysis of variance). Within a
-run, what counts is how the rate moves from interval to interval: it averages out over a phase of many.
+A rate that differs from node to node but stays with its node is worth screening for; one that fluctuates is not, and
+spares chosen by yesterday's rate do not help. Repeated runs separate the two: ln rate = mean + node + run, both random,
+with variances by the method of moments for groups of unequal size (one-way analysis of variance). Within a run, the
+variation from interval to interval counts: it averages out over a phase of many.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planner.errors import BadInputError
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """Standard deviations of ln rate: `across_nodes` stays with a node, `across_runs` comes and goes.
+    """Standard deviations of ln rate: `across_nodes` is constant for a node, `across_runs` varies between runs.
 
     `percentiles` are the 5th, 25th, 50th, 75th and 95th of all runs' rates.
     """
@@ -32,7 +32,7 @@ class Variation:
 
     @property
     def lasting_share(self) -> float:
-        """The share of the variance that stays with a node: how much one run tells of the next (0 without any)."""
+        """The share of the variance that stays with a node: how well one run predicts the next (0 without variance)."""
         total = self.across_nodes**2 + self.across_runs**2
         return self.across_nodes**2 / total if total > 0 else 0.0
 
@@ -46,15 +46,15 @@ class Variation:
 
 
 def log_sigma(rates: Sequence[float]) -> float | None:
-    """Return the standard deviation of ln rate; None unless there are two rates above zero."""
+    """Return the standard deviation of ln rate; None without two rates above zero."""
     logs = np.log([rate for rate in rates if rate > 0])
     return float(logs.std(ddof=1)) if len(logs) > 1 else None
 
 
 def within_runs(series: Sequence[Sequence[float]]) -> float | None:
     """Return the standard deviation of ln rate from interval to interval of a run, over several runs, each about its
-    own mean. An interval in which nothing moved counts as a hundredth of the run's mean: its logarithm has no end.
-    None without a run of two intervals.
+    own mean. An interval at zero counts as a hundredth of the run's mean, since its logarithm is infinite. None without
+    a run of two intervals.
     """
     logs = [np.log(np.maximum(run, np.mean(run) / 100)) for run in series if sum(run) > 0]
     freedom = sum(len(run) - 1 for run in logs)
@@ -63,10 +63,10 @@ def within_runs(series: Sequence[Sequence[float]]) -> float | None:
 
 
 def variation(runs: Mapping[str, Sequence[float]]) -> Variation | None:
-    """Return the variation of rates by node, each a sequence of runs; None unless two nodes and one repeat are there.
+    """Return the variation of rates by node, each a sequence of runs; None without two nodes and one repeat.
 
-    Rates that are unknown or zero are left out: a node that does nothing does not vary. Raises BadInputError for
-    negative or infinite rates.
+    Unknown and zero rates are left out: a node that does nothing does not vary. Raises BadInputError for negative or
+    infinite rates.
     """
     groups = [np.array([rate for rate in rates if not math.isnan(rate) and rate != 0]) for rates in runs.values()]
     groups = [group for group in groups if len(group)]

@@ -1,4 +1,4 @@
-"""Lets the calibration tests share `made_up_clusters`."""
+"""Makes `made_up_clusters` importable in the calibration tests."""
 
 import sys
 from pathlib import Path

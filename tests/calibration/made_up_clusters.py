@@ -1,4 +1,4 @@
-"""Made-up machines and a made-up framework whose true times are known, for the calibration tests."""
+"""Made-up machines and a made-up framework with known true times, for the calibration tests."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def job(instance_type: str = "small", nodes: int = 4, data_gb: float = 20.0, **o
 def grid(
     types: Iterable[str] = ("small",), nodes: Iterable[int] = (2, 4, 6, 8, 12), sizes: Iterable[float] = (10, 20, 40)
 ) -> list[dict[str, Any]]:
-    """Return query rows over everything combined."""
+    """Return query rows for every combination."""
     return [job(machine_type, count, size) for machine_type in types for size in sizes for count in nodes]
 
 
 def true_seconds(
     rows: list[dict[str, Any]], coefficients: np.ndarray | None = None, *, stream: Stream = "core"
 ) -> np.ndarray:
-    """Return what the physics says with the given coefficients (log but the last), by default a framework off the
-    prior whose one stream a core limits.
+    """Return the times of the physics for the given coefficients (logarithms except the last). By default, a framework
+    away from the prior whose single stream is limited by a core.
     """
     shifts = np.array([0.5, 0.0, 0.4, 0.0, -0.3, 0.3, 0.0, 0.0, 0.03])
     chosen = CORE.mean + shifts if coefficients is None else coefficients
@@ -54,7 +54,7 @@ def runs(
     coefficients: np.ndarray | None = None,
     stream: Stream = "core",
 ) -> list[dict[str, Any]]:
-    """Return the rows with their true times, scattered by `noise`."""
+    """Return the rows with their true times, with random scatter of `noise`."""
     rng = np.random.default_rng(seed)
     times = true_seconds(rows, coefficients, stream=stream) * np.exp(noise * rng.standard_normal(len(rows)))
     return [{**row, "runtime_s": float(time)} for row, time in zip(rows, times, strict=True)]

@@ -1,4 +1,4 @@
-"""The descent of many ways at once: each arrives where it would alone."""
+"""Simultaneous descent of many ways: each arrives where it would arrive alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.calibration.posterior import total_log_evidence
 
 
 def test_each_way_is_whitened_by_the_factor_of_its_level() -> None:
-    """Variances of 4 and 9 make a deviation of 6 one of 3 and of 2; the log determinants are -ln 4 and -ln 9."""
+    """A deviation of 6 becomes 3 with variance 4 and 2 with variance 9; the log determinants are -ln 4 and -ln 9."""
     covariance = np.array([4 * np.eye(2), 9 * np.eye(2)])
     whitening = Whitening.of_covariance(covariance, np.array([1, 0, 1]))
     white = whitening.apply(np.full((3, 4, 2), 6.0))
@@ -23,7 +23,7 @@ def test_each_way_is_whitened_by_the_factor_of_its_level() -> None:
 
 def test_a_whitened_covariance_is_the_unit_matrix() -> None:
     covariance = np.array([[4.0, 1.0], [1.0, 2.0]])
-    factor = Whitening.of_covariance(covariance[None], np.array([0])).of_way(0)
+    factor = Whitening.of_covariance(covariance[None], np.array([0])).of_hypothesis(0)
     np.testing.assert_allclose(factor @ covariance @ factor.T, np.eye(2), atol=1e-12)
 
 

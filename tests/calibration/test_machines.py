@@ -1,4 +1,4 @@
-"""A machine is what its specification says; what it leaves out is filled in and counted."""
+"""Machines from their specifications; missing values are filled in and counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.errors import BadInputError
 
 
 def test_a_full_specification_is_taken_as_it_is() -> None:
-    """Disks of 2 and 1 GB/s read and write in turn at 2 / (1/2 + 1/1); 8 Gbit/s of baseline without a burst."""
+    """Disks of 2 and 1 GB/s alternate reading and writing at 2 / (1/2 + 1/1); 8 Gbit/s of baseline without a burst."""
     spec = {"vcpu": 8, "ghz": 3.0, "mem_gib": 64, "nvme_r_MBps": 2000, "nvme_w_MBps": 1000, "net_base_gbps": 8}
     node = machine("a", {**spec, "price_usd_h": 1.5})
     assert (node.cores, node.clock_ghz, node.memory_gb, node.price_usd_per_hour) == (8, 3, 64, 1.5)

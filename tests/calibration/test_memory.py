@@ -20,12 +20,12 @@ CLUSTERS = [("4-16", 8), ("4-16", 16), ("4-32", 4), ("8-8", 8), ("8-8", 16), ("8
 
 
 def fits(row: dict[str, Any]) -> bool:
-    """Return whether 0.6 GB for each GB of data fit into the cluster's usable memory."""
+    """Return whether 0.6 GB per GB of data fits into the cluster's usable memory."""
     return bool(0.6 * row["data_gb"] <= row["nodes"] * 0.6 * (0.72 * SPECS[row["instance_type"]]["mem_gib"] - 0.3))
 
 
 def true_seconds(row: dict[str, Any]) -> float:
-    """20 s, 900 core GHz s/GB, and what does not fit is read 20 times from the disks."""
+    """Return 20 s plus 900 core GHz s/GB, plus 20 disk reads of the data where it does not fit."""
     again = 0 if fits(row) else 20 * 0.6 * row["data_gb"] / 0.125
     return 20 + (900 * row["data_gb"] / (SPECS[row["instance_type"]]["vcpu"] * 2.8) + again) / row["nodes"]
 
@@ -68,7 +68,7 @@ def test_runs_on_both_sides_find_the_threshold() -> None:
 
 
 def test_a_job_that_never_spilled_says_that_it_may() -> None:
-    """Three runs with memory to spare leave both open: a range over the cliff is wide, and holds either side."""
+    """Three runs with memory to spare leave both open: a range over the cliff is wide and holds both sides."""
     roomy = [{**row, "runtime_s": true_seconds(row)} for row in (job("8-64", n, 50.0) for n in (4, 8, 16))]
     ranges = spark(roomy).predict([job("8-8", 4, 200.0), job("8-64", 12, 50.0)])
     assert ranges["hi"][0] / ranges["lo"][0] > 2 * ranges["hi"][1] / ranges["lo"][1]
@@ -76,7 +76,7 @@ def test_a_job_that_never_spilled_says_that_it_may() -> None:
 
 @pytest.mark.parametrize(("times", "most"), [(0.5, 1.1), (1.0, 1.1), (2.0, 1.1 * 2 ** (1 / 3)), (8.0, 1.4)])
 def test_more_data_than_ran_is_charged_more_for_what_may_not_fit(times: float, most: float) -> None:
-    """Four clusters that held 40 GB tell nothing of the smallest that would hold more."""
+    """Four clusters that held 40 GB show nothing about the smallest cluster that would hold more."""
     runs = [row for row in table(40.0) if fits(row)][:4]
     asked = [job("8-8", 8, 40.0 * times)]
     mixture = spark(runs).mixture(parse_jobs(asked, what="query", timed=False), instances=SPECS)

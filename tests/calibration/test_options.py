@@ -1,4 +1,4 @@
-"""What further columns of runs and of a query say; most is shown by what a profile predicts (test_profile.py)."""
+"""Further columns of runs and of a query; test_profile.py tests most of them by their effect on predictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_text_among_numbers_is_far_from_all_of_them() -> None:
 
 
 def test_zero_is_nearer_to_one_than_to_fifty() -> None:
-    """Where runs have the column above 0, it counts by its logarithm, which 0 has not."""
+    """Where the runs' column is above 0, its logarithm counts, and 0 has none."""
     past = [{**run, "level": 1 + n % 3 * 50} for n, run in enumerate(runs(grid() * 2))]
     for run in past:
         run["runtime_s"] *= 1 + run["level"] / 50
@@ -48,7 +48,7 @@ def test_columns_that_change_nothing_are_named_with_the_reason() -> None:
 
 @pytest.mark.parametrize(("middle", "few", "many"), [(20, 2, 200), (0.003, 0.0003, 0.03)])
 def test_few_iterations_change_less_than_many(middle: float, few: float, many: float) -> None:
-    """The time is a constant and a cost of each iteration; two counts teach a third, whatever its unit."""
+    """The time is a constant plus a cost per iteration; two counts predict a third, in any unit."""
 
     def seconds(run: dict[str, float], level: float) -> float:
         return run["runtime_s"] * (1 + level / middle)
@@ -75,7 +75,7 @@ def test_four_times_the_records_in_as_many_bytes_are_expected_to_take_twice_as_l
 
 
 def test_of_two_counts_the_one_that_goes_with_the_bytes_is_of_records() -> None:
-    """A graph of three times the pages and as many links per GB is no more work for that."""
+    """A graph with three times the pages and the same number of links per GB is no more work."""
     past = [{**run, "records": int(run["data_gb"] * 7e7), "pages": 2_000_000} for run in runs(grid(sizes=[20]))]
     profile = calibrate(past, instances=SPECS, model="spark")
     few, many = profile.predict([counted(1_400_000_000, 20.0, pages=n) for n in (2_000_000, 6_000_000)])["runtime_s"]

@@ -1,4 +1,4 @@
-"""The equations: known answers by hand, and derivatives against differences."""
+"""The equations: answers known by hand, and derivatives against finite differences."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_each_term_alone() -> None:
 
 
 def test_the_one_stream_is_limited_by_what_the_explanation_says() -> None:
-    """20 GB: 3 GHz s/GB on a 2 GHz core or on all four, 3 times through 0.5 GB/s of disk or 1 GB/s of network, or
-    3 s/GB anywhere.
+    """20 GB: 3 GHz s/GB on a 2 GHz core or on all four, 3 times through 0.5 GB/s of disk or 1 GB/s of network, or 3
+    s/GB on any machine.
     """
     expected = {
         "core": 3 * 20 / 2,
@@ -81,9 +81,9 @@ def test_memory_per_core_shortens_the_job_by_its_exponent() -> None:
 
 
 def test_what_memory_cannot_hold_crosses_a_disk() -> None:
-    """2 nodes x 6 GB hold the 10 GB of 20 GB x 0.5; of the 48 GB of 20 GB x 2.4 the square root of 36 x 48 GB counts.
+    """2 nodes x 6 GB hold the 10 GB of 20 GB x 0.5; for the 48 GB of 20 GB x 2.4, the square root of 36 x 48 GB counts.
 
-    Cores that need 2 GB each and have 1.5 of it let a quarter of the data spill.
+    Cores that need 2 GB each and have 1.5 GB spill a quarter of the data.
     """
 
     def spilled(**needs: float) -> float:
@@ -114,7 +114,7 @@ def test_more_memory_never_spills_more(by_data: float, by_core: float, usable_gb
 
 
 def test_work_lengthens_everything_but_the_stream() -> None:
-    """30 s of start-up and 80 s of disk five times; 20 GB through one 2 GHz core at 3 GHz s/GB take 30 s as before."""
+    """30 s of start-up and 80 s of disk five times; 20 GB through one 2 GHz core at 3 GHz s/GB still take 30 s."""
     assert seconds(one_node(), startup=30, disk=1, work=5) == pytest.approx(5 * (30 + 80))
     assert seconds(one_node(), serial=3, work=5) == pytest.approx(30)
 

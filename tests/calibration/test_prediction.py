@@ -1,4 +1,4 @@
-"""From explanations to ranges: the mixture, and how much wider it is after few runs."""
+"""From explanations to ranges: the mixture, and its widening after few runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_few_runs_widen_a_range_as_student_says(degrees: int, point: float) -> N
 
 
 def test_no_run_widens_most_and_many_do_not() -> None:
-    """2.920 is the 95% point of two degrees of freedom; the expansion says 2.885."""
+    """The 95% point for two degrees of freedom is 2.920; the expansion gives 2.885."""
     assert few_runs_factor(0) == pytest.approx(2.920 / 1.645, rel=0.015)
     assert few_runs_factor(10_000) == pytest.approx(1, abs=1e-3)
 
@@ -34,8 +34,8 @@ def test_widening_keeps_the_median_and_stretches_the_range_about_it() -> None:
 
 
 def test_what_is_expected_is_the_mean_over_explanations_and_stays_within_the_range() -> None:
-    """150 s or 450 s, at odds of four to one, are 210 s on average; ten hours in place of 450 s charge no more than
-    MOST_CHARGED times the median.
+    """150 s or 450 s at odds of four to one average 210 s; replacing 450 s by ten hours charges at most MOST_CHARGED
+    times the median.
     """
 
     def rarely(longer_s: float) -> Mixture:

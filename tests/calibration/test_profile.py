@@ -1,4 +1,4 @@
-"""What a profile predicts: from nothing, from few runs, from many; and what it says about itself."""
+"""Predictions of a profile from no runs, few and many, and its description of itself."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_without_runs_the_median_lies_between_the_explanations() -> None:
 @pytest.mark.parametrize("model", ["spark", "framework", "hadoop"])
 @pytest.mark.parametrize("work", [0.1, 10.0])
 def test_without_runs_the_range_holds_jobs_that_are_no_sorts(model: str, work: float) -> None:
-    """PageRank on Spark takes eleven times what its data would take to sort."""
+    """PageRank on Spark takes eleven times as long as sorting its data."""
     ranges = calibrate([], instances=SPECS, model=model).predict(grid())
     truth = work * true_seconds(grid(), families(model)[0].mean, stream=families(model)[0].stream)
     assert ((ranges["lo"] < truth) & (truth < ranges["hi"])).all()
 
 
 def test_native_sorters_are_sorters() -> None:
-    """The explanations of bytes at device speed leave no work open: not even 8 times the time lies in the range."""
+    """The explanations of bytes at device speed leave no work open: even 8 times the time is outside the range."""
     native = calibrate([], instances=SPECS, model="native").predict(grid())
     assert (native["hi"] / native["runtime_s"] < 8).all()
     assert {family.work.spread for family in families("native")} == {1e-5}
@@ -118,7 +118,7 @@ def test_the_name_of_a_type_means_nothing() -> None:
 
 
 def test_ranges_hold_ninety_percent_of_runs_of_frameworks_drawn_from_the_prior() -> None:
-    """These follow the physics exactly; ranges allow for deviations from it, so that they may hold more."""
+    """These follow the physics exactly; ranges allow for deviations from it, so they may hold more than 90%."""
     rng, held = np.random.default_rng(3), []
     for seed in range(40):
         family = ONE_STREAM[rng.integers(len(ONE_STREAM))]

@@ -1,4 +1,4 @@
-"""Runs that do not belong: outliers, two populations, repeats that contradict each other."""
+"""Suspicious runs: outliers, two populations, and repeats that contradict each other."""
 
 from __future__ import annotations
 

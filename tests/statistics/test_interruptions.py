@@ -1,4 +1,4 @@
-"""Spot nodes that are taken back, against simulation and as plans show them."""
+"""Reclaimed spot nodes, compared with simulation and as plans show them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def risk(recovery: str, per_node_hour: float = 0.05) -> Risk:
 
 
 def simulated(interruptions: Risk, *, job_s: float, load_s: float, nodes: int) -> np.ndarray:
-    """Begin again whenever a node goes, until the work has been done in one piece."""
+    """Start again at each interruption until the work is done in one piece."""
     rng = np.random.default_rng(5)
     unit = job_s + (load_s if interruptions.recovery == "reload" else 0.0)
     total = np.full(DRAWS, float(job_s))
@@ -60,8 +60,8 @@ def test_restarts_are_what_simulation_gives(recovery: str, nodes: int) -> None:
 
 
 def test_the_chance_of_no_interruption_by_hand() -> None:
-    """A job of 1,000 to 3,000 s, all as likely, at an interruption in 1,000 s: (e^-1 - e^-3) / 2 see none. What sees
-    one waits for 10^6 s, and so is not over after 3,000 s.
+    """A job of 1,000 to 3,000 s, uniformly distributed, at one interruption in 1,000 s: (e^-1 - e^-3) / 2 of the runs
+    see none. An interrupted run waits for 10^6 s, so it is not over after 3,000 s.
     """
     job = Duration(times_s=np.array([1000.0, 3000.0]), cdf=np.array([0.0, 1.0]))
     rare = Risk(per_node_s=1e-3, replacement_s=1e6, recovery="restart", evidence="assumed")
@@ -70,16 +70,16 @@ def test_the_chance_of_no_interruption_by_hand() -> None:
 
 
 def test_tasks_done_again_by_hand() -> None:
-    """Twenty nodes, each taken back once in 20 hours, for an hour: one is; half an hour's work of it is done again by
-    twenty, and it is missed for 240 s: 102 s.
+    """Twenty nodes, each reclaimed once in 20 hours, for an hour: one is lost. Twenty nodes redo half an hour of its
+    work, and it is missing for 240 s: 102 s.
     """
     taken = risk("redo").expected_s(np.array([3600.0]), nodes=np.array([20.0]), load_s=0)
     assert taken == pytest.approx(3600 + (1800 + 240) / 20)
 
 
 def test_restarts_by_hand() -> None:
-    """Twenty nodes at 0.05 an hour: one interruption an hour. An hour's work takes (1 + 240/3600) h x (e - 1); after
-    half an hour of loading, which is done again too, (1 + 240/3600) h x (e^1.5 - 1), less the first half an hour.
+    """Twenty nodes at 0.05 an hour: one interruption an hour. An hour's work takes (1 + 240/3600) h x (e - 1). With
+    half an hour of loading, which is redone too, it takes (1 + 240/3600) h x (e^1.5 - 1), less the first half an hour.
     """
     job, nodes = np.array([3600.0]), np.array([20.0])
     restart = risk("restart").expected_s(job, nodes=nodes, load_s=1800)
@@ -88,7 +88,7 @@ def test_restarts_by_hand() -> None:
 
 
 def test_what_is_interrupted_without_end_stays_finite() -> None:
-    """At 50 expected interruptions e^50 stands; twice the work takes twice that, not e^100."""
+    """50 expected interruptions give e^50; twice the work takes twice that, not e^100."""
     nodes = np.array([20.0])
     once, twice = (risk("restart").expected_s(np.array([hours * 3600.0]), nodes=nodes, load_s=0) for hours in (50, 100))
     assert once == pytest.approx(3840 * np.expm1(50))
@@ -97,8 +97,8 @@ def test_what_is_interrupted_without_end_stays_finite() -> None:
 
 @pytest.mark.parametrize(("recovery", "spared"), [("restart", np.exp(-1)), ("reload", np.exp(-1.5)), ("redo", 0.0)])
 def test_the_chance_of_no_interruption_is_exact(recovery: str, spared: float) -> None:
-    """An hour, and half an hour of loading where that is done again, at one interruption an hour: e^-1 and e^-1.5 end
-    in time, and none of the others within 240 s more. Tasks done again stretch every run instead.
+    """An hour, plus half an hour of loading if that is redone, at one interruption an hour: e^-1 and e^-1.5 end in
+    time, and none of the others within 240 s more. Redone tasks stretch every run instead.
     """
     hour = barrier([Load(median_s=3600, spread=lognormal(0), count=1)])
     whole = risk(recovery).duration(hour, nodes=20, load_s=1800)
@@ -113,7 +113,7 @@ def test_the_chance_of_no_interruption_is_exact(recovery: str, spared: float) ->
 
 
 def test_what_is_hardly_ever_interrupted_lasts_as_long_as_it_does() -> None:
-    """Evenly from one to three hours: half of the runs take two at most, nine in ten 2.8."""
+    """Uniform from one to three hours: half of the runs take at most two, nine in ten 2.8."""
     job = Duration(times_s=np.array([3600.0, 10_800.0]), cdf=np.array([0.0, 1.0]))
     whole = risk("restart", per_node_hour=1e-7).duration(job, nodes=2, load_s=0)
     assert whole.quantile_s([0.5, 0.9]) == pytest.approx([7200, 0.9 * 7200 + 3600], rel=0.02)
@@ -205,8 +205,8 @@ def test_a_bad_rate_in_a_catalog_is_found(make_catalog: Make, head: str) -> None
 
 
 def test_rare_interruptions_delay_by_hand() -> None:
-    """Four nodes, each taken back once in 5,000 hours: over 1,375 s and 200 s of loading 0.00035 interruptions, each
-    for half of 1,575 s and 240 s: 0.36 s, and never less than nothing.
+    """Four nodes, each reclaimed once in 5,000 hours: 0.00035 interruptions in 1,375 s and 200 s of loading, each
+    costing half of 1,575 s and 240 s: 0.36 s, and never less than zero.
     """
     spread = sum_of([[barrier([Load(median_s=1375, spread=lognormal(0.1), count=4)])]], shared_sigma=0.15)
     whole = risk("reload", per_node_hour=0.0002).duration(spread, nodes=4, load_s=200)

@@ -1,4 +1,4 @@
-"""The slowest of N nodes, against theory and simulation."""
+"""The slowest of N nodes, compared with theory and simulation."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ SPREADS = {
 @pytest.mark.parametrize("count", [1, 10, 100])
 @pytest.mark.parametrize("shared_sigma", [0.0, 0.15])
 def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sigma: float) -> None:
-    """Two phases over two resources, every node drawn, against F(t)^N and the sum worked out."""
+    """Two phases over two resources, every node drawn, against F(t)^N and the computed sum."""
     spread = SPREADS[name]
     phases = [
         [Load(median_s=100, spread=spread, count=count), Load(median_s=90, spread=lognormal(0.05), count=count)],
@@ -127,7 +127,7 @@ def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sig
 
 
 def test_a_tail_is_certain_in_a_large_cluster() -> None:
-    """Of 300 nodes with one in twenty three times slower some are: the barrier takes three times as long."""
+    """One in twenty is three times slower: some of 300 nodes are, so the barrier takes three times as long."""
     spread = with_tail(lognormal(0.0), fraction=0.05, factor=3)
     assert slowest_mean(spread, 300) == pytest.approx(3, rel=1e-5)
     assert slowest_mean(spread, 1) == pytest.approx(0.95 + 0.05 * 3)
@@ -178,7 +178,7 @@ def test_the_slower_of_two_by_hand() -> None:
 
 
 def test_a_load_is_done_when_enough_of_its_nodes_are() -> None:
-    """Each node is done by 2 s with 0.9: both of two 0.81; two of three 0.729 + 3 x 0.081 = 0.972; two of four
+    """Each node is done by 2 x 60 s with 0.9: both of two 0.81; two of three 0.729 + 3 x 0.081 = 0.972; two of four
     1 - 0.1^4 - 4 x 0.9 x 0.1^3 = 0.9963.
     """
     spread = Spread(log_slowness=np.log([1.0, 2.0, 3.0]), log_cdf=np.log([0.5, 0.9, 1.0]))
@@ -188,15 +188,15 @@ def test_a_load_is_done_when_enough_of_its_nodes_are() -> None:
 
 
 def test_a_tail_by_hand() -> None:
-    """A tenth takes three times as long: of nodes at 1 or 2 with even chance, 0.45 are at 1, 0.9 at 2 and 0.95 at 3."""
+    """A tenth takes three times as long: of nodes evenly at 1 or 2, 0.45 are up to 1, 0.9 up to 2, 0.95 up to 3."""
     even = Spread(log_slowness=np.log([1.0, 1.999999, 2.0]), log_cdf=np.log([0.5, 0.5, 1.0]))
     tailed = with_tail(even, fraction=0.1, factor=3)
     assert np.exp(tailed.log_cdf_at(np.log([1.0, 2.0, 3.0, 6.0]))) == pytest.approx([0.45, 0.9, 0.95, 1.0], abs=1e-6)
 
 
 def test_between_two_quantiles_of_a_bandwidth_it_is_evenly_spread() -> None:
-    """A hundredth below 100 MB/s, half below 200, 0.99 below 800: 0.745 are below 500, which is half of 1 GB/s, 0.6225
-    below 350 and 0.255 below 150.
+    """A hundredth is below 100 MB/s, half below 200, 0.99 below 800. 0.745 are below 500, which is half of 1 GB/s,
+    0.6225 below 350 and 0.255 below 150.
     """
     spread = from_bandwidths(probabilities=[0.01, 0.5, 0.99], bytes_per_s=[1e8, 2e8, 8e8], median_bytes_per_s=1e9)
     assert np.exp(spread.log_cdf_at(np.log([2.0, 1e9 / 3.5e8, 1e9 / 1.5e8]))) == pytest.approx(
@@ -205,7 +205,7 @@ def test_between_two_quantiles_of_a_bandwidth_it_is_evenly_spread() -> None:
 
 
 def test_what_a_run_shares_stretches_its_mean() -> None:
-    """Two certain phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
+    """Two fixed phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
     certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
     whole = sum_of([certain], shared_sigma=0.2)
     assert whole.cdf[-1] == 1
@@ -215,7 +215,7 @@ def test_what_a_run_shares_stretches_its_mean() -> None:
 
 
 def test_phases_in_turn_add_up_by_hand() -> None:
-    """Two phases evenly between 0 and 1 s: mean 1 s, median 1 s, and a tenth takes more than 2 - sqrt 0.2 = 1.553 s."""
+    """Two uniform phases of 0 to 1 s: mean 1 s, median 1 s, and a tenth takes more than 2 - sqrt 0.2 = 1.553 s."""
     even = Duration(times_s=np.array([0.0, 1.0]), cdf=np.array([0.0, 1.0]))
     whole = sum_of([[even, even]], shared_sigma=0)
     assert whole.mean_s == pytest.approx(1, abs=2e-3)
@@ -231,7 +231,7 @@ def test_nothing_to_do_takes_no_time() -> None:
 
 
 def test_a_bandwidths_slowness_ends_at_its_least_quantile() -> None:
-    """From 0.8 GB/s, 1.25 times slower than the median that is given, to 0.1 GB/s, ten times."""
+    """From 0.8 GB/s, 1.25 times slower than the given median, to 0.1 GB/s, ten times slower."""
     spread = from_bandwidths(probabilities=[0.01, 0.5, 0.99], bytes_per_s=[1e8, 2e8, 8e8], median_bytes_per_s=1e9)
     assert np.exp(spread.log_slowness[[0, -1]]) == pytest.approx([1.25, 10])
     assert (np.diff(spread.log_slowness) > 0).all()
@@ -243,8 +243,8 @@ def fourth_root(sizes: Floats) -> Floats:
 
 
 def test_between_two_rungs_a_law_is_straight_in_the_logarithm_of_the_size() -> None:
-    """From 1,000 to 2,000 nodes there are 64 rungs, each 2^(1/64) times the one before: half way between the first two
-    the fourth root is the mean of 1000^(1/4) and (1000 x 2^(1/64))^(1/4).
+    """64 rungs span 1,000 to 2,000 nodes, each 2^(1/64) times the one before. Half way between the first two the fourth
+    root is the mean of 1000^(1/4) and (1000 x 2^(1/64))^(1/4).
     """
     middle = 1000 * 2 ** (1 / 128)
     sizes = np.append(np.arange(1900.0, 2000.0), middle)
@@ -263,7 +263,7 @@ def test_up_to_a_thousand_nodes_and_of_few_sizes_all_are_evaluated() -> None:
     assert on_ladder(law, np.arange(1.0, 1001.0)).tolist() == list(range(1, 1001))
     few = np.linspace(1001, 2000, 65)  # as many as the ladder has rungs to 2,000
     assert np.array_equal(on_ladder(law, few), few)
-    on_ladder(law, np.linspace(999, 2000, 67))  # 999 by itself, the 66 beyond by 65 rungs
+    on_ladder(law, np.linspace(999, 2000, 67))  # 999 separately, the 66 beyond by 65 rungs
     assert asked == [1000, 65, 1, 65]
 
 

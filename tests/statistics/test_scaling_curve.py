@@ -1,4 +1,4 @@
-"""Network scaling curves: through the points, on by a fitted law, and how sure that is."""
+"""Network scaling curves: through the points, extrapolated by a fitted law, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_repeats_count_as_their_mean_and_chance_rises_are_levelled() -> None:
 
 @given(POINTS)
 def test_levelling_is_the_nearest_falling_curve(points: list[tuple[int, float]]) -> None:
-    """The optimum's conditions: blocks hold their own mean, and no head of a block is below its tail."""
+    """The optimum's conditions: each block equals its own mean, and no head of a block is above its tail."""
     curve = drawn(points)
     means = np.array([np.mean([r for n, r in points if n == size]) for size in curve.nodes])
     weight = np.array([sum(n == size for n, _ in points) for size in curve.nodes])
@@ -145,7 +145,7 @@ def test_slowdowns_are_the_band_seen_from_the_curve() -> None:
 
 
 def test_what_a_stated_network_loses_on_average() -> None:
-    """The mean of eight equally likely slowdowns of the prior alone, at each size; on one node nothing."""
+    """The mean of the prior's eight equally likely slowdowns, at each size; on one node none."""
     alone, two, many = mean_slowdowns(np.array([1.0, 2.0, 100.0]).tobytes()).tolist()
     assert alone == 1
     assert two == pytest.approx(1, abs=0.02)
@@ -154,7 +154,7 @@ def test_what_a_stated_network_loses_on_average() -> None:
 
 
 def test_no_link_is_faster_than_what_is_stated_of_it() -> None:
-    """At 8 nodes some of the prior's eight values are above the rate at two nodes: they count as that rate."""
+    """At 8 nodes some of the prior's eight values exceed the rate at two nodes: they count as that rate."""
     assert prior_curve().slowdowns(8, count=8).min() < 1
     assert stated_slowdowns(np.array([1.0, 8.0])).min(axis=0).tolist() == [1, 1]
 
@@ -170,7 +170,7 @@ def test_slowdowns_at_several_sizes_are_those_of_each() -> None:
 
 
 def test_a_band_covers_what_it_says_and_marks_what_was_not_measured() -> None:
-    """Half of the plausible rates lie within a coverage of 0.5, a quarter on either side."""
+    """A coverage of 0.5 contains half of the plausible rates, with a quarter on either side."""
     band = I2_8XLARGE.band([100, 178, 179], coverage=0.5)
     assert band.extrapolated.tolist() == [False, False, True]
     rates = np.exp(I2_8XLARGE._posterior.log_rates(np.array([179.0])))[:, 0]
@@ -186,7 +186,7 @@ def test_what_the_shape_rests_on() -> None:
 
 
 def test_three_that_rise_are_levelled_to_one_mean() -> None:
-    """80, 90 and 130 of one, two and one measurements: (80 + 2 x 90 + 130) / 4 = 97.5; what falls stays."""
+    """80, 90 and 130 of one, two and one measurements: (80 + 2 x 90 + 130) / 4 = 97.5; falling points stay."""
     curve = ScalingCurve.through([2, 4, 4, 8, 16], [80, 85, 95, 130, 50])
     assert curve.bytes_per_s == pytest.approx([97.5, 97.5, 97.5, 50])
 
@@ -198,7 +198,7 @@ def test_each_size_by_itself_has_the_rate_that_it_has_alone() -> None:
 
 
 def test_beyond_the_last_point_it_is_a_power_law_in_32_steps() -> None:
-    """From 8 to 8 x 2^32 nodes a step doubles: half way from 8 to 16 the rate is the root of the two rates' product."""
+    """From 8 to 8 x 2^32 nodes each step doubles: half way from 8 to 16 the rate is the root of the rates' product."""
     curve = ScalingCurve.through([2, 4, 8], [1e9, 9e8, 8e8])
     half_way = float(curve.at([8 * 2**0.5, 8 * 2.0**32])[0])
     assert half_way == pytest.approx((8e8 * float(curve.each(np.array([16.0]))[0])) ** 0.5, rel=1e-12)
@@ -210,7 +210,7 @@ def test_a_network_that_nobody_measured_is_known_between_two_nodes_alone() -> No
 
 
 def test_each_of_several_sizes_has_the_rate_that_it_has_alone() -> None:
-    """Beyond the last of two points, too, where the law has it fall."""
+    """This also holds beyond the last of two points, where the law falls."""
     curve = ScalingCurve.through([2, 16], [1e9, 8e8])
     sizes = np.array([1.0, 2.0, 4.0, 16.0, 32.0, 500.0])
     assert curve.each(sizes) == pytest.approx([float(curve.at(size)) for size in sizes], rel=1e-9)

@@ -1,4 +1,4 @@
-"""Laws of network scaling: what is believed before measuring, and the coverage of what is believed after."""
+"""Laws of network scaling: the prior before measuring, and the posterior's coverage after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def prior_fraction(nodes: Floats, probability: float) -> Floats:
 
 
 def test_the_prior_admits_what_the_papers_saw() -> None:
-    """SoCC 2015: 81% left at 178 nodes in a placement group; most types without one below 80% at some size."""
+    """SoCC 2015: 81% left at 178 nodes in a placement group; most types without one fall below 80% at some size."""
     low, high = (float(prior_fraction(np.array([178.0]), p)[0]) for p in (0.05, 0.95))
     assert low < 0.5 and high > 0.81 + 0.1
 
@@ -36,7 +36,7 @@ def test_exact_points_of_a_law_are_met_inside_and_beyond() -> None:
 
 
 def test_the_band_holds_about_nine_truths_in_ten() -> None:
-    """200 curves of four noisy points each from a shape that none of the families has; 0.9 +- 3 standard errors."""
+    """200 curves of four noisy points each, from a shape outside all families; 0.9 +- 3 standard errors."""
     rng = np.random.default_rng(7)
     nodes, held = np.array([2.0, 4.0, 8.0, 16.0]), []
     for _ in range(200):
@@ -53,11 +53,11 @@ def loss(family: str, first: float, second: float, nodes: float) -> float:
 
 
 def test_the_families_by_hand() -> None:
-    """What is lost of the two-node rate, as -ln of what is left."""
+    """The loss from the two-node rate, as -ln of the remaining fraction."""
     # USL: ln((1 + 0.01 x 9 + 0.001 x 10 x 9) / (1 + 0.01 + 0.001 x 2)) = ln(1.18 / 1.012)
     assert loss("usl", 0.01, 0.001, 10) == pytest.approx(np.log(1.18 / 1.012))
     assert loss("power", 0.1, 0, 20) == pytest.approx(0.1 * np.log(10))
-    # a plateau at 0.3, of which 1 - e^-1 is lost where ln(n / 2) is the reach of 1.5
+    # a plateau at 0.3; 1 - e^-1 of it is lost where ln(n / 2) is the reach of 1.5
     assert loss("plateau", 0.3, 1.5, 2 * np.exp(1.5)) == pytest.approx(0.3 * (1 - np.exp(-1)))
     assert loss("knee", 0.2, 3.0, 2 * np.exp(3.0)) == pytest.approx(0, abs=1e-12)
     assert loss("knee", 0.2, 3.0, 2 * np.exp(4.0)) == pytest.approx(0.2)
@@ -66,8 +66,8 @@ def test_the_families_by_hand() -> None:
 
 
 def test_the_prior_lies_where_it_is_said_to() -> None:
-    """Medians of 2,000 draws: exponents 0.06 and 0.12, a plateau of 0.3 with a reach of 1.5, a knee evenly within 5;
-    the law of contention evenly in its logarithm, so in the middle at sqrt(3e-5 x 1e-2).
+    """Medians of 2,000 draws: exponents 0.06 and 0.12, a plateau of 0.3 with a reach of 1.5, a knee uniform within 5;
+    contention is uniform in its logarithm, so its middle is sqrt(3e-5 x 1e-2).
     """
     draws = prior().parameters
     assert np.median(draws["power"][:, 0]) == pytest.approx(0.06, rel=0.1)
@@ -95,8 +95,8 @@ def test_chosen_laws_keep_their_families() -> None:
 
 
 def test_one_point_leaves_the_prior_and_its_noise() -> None:
-    """At the point itself rates scatter by law, discrepancy and noise of 4%: Student's t of 4 degrees of freedom about
-    the point, whose quartiles lie at 0.741 standard units; the discrepancy adds no variance where it is measured.
+    """At the point itself rates scatter by law, discrepancy and noise of 4%: Student's t with 4 degrees of freedom
+    about the point, with quartiles at 0.741 standard units; the discrepancy adds no variance at a measured point.
     """
     posterior = condition(np.array([2.0]), np.array([0.0]))
     assert np.unique(posterior.level).tolist() == [0]
@@ -107,7 +107,7 @@ def test_one_point_leaves_the_prior_and_its_noise() -> None:
 
 
 def test_the_fall_beyond_the_last_point_is_the_laws_alone() -> None:
-    """Exact points of a power law: at 128 nodes a quarter of the 32 as far is lost again: 0.05 x ln 4."""
+    """Exact points of a power law: 128 nodes are four times 32, so another 0.05 x ln 4 is lost."""
     nodes = 2.0 ** np.arange(1, 6)
     posterior = condition(nodes, -0.05 * np.log(nodes / 2))
     fall = posterior.log_fall(start=32, nodes=np.array([32.0, 128.0]))
@@ -116,7 +116,7 @@ def test_the_fall_beyond_the_last_point_is_the_laws_alone() -> None:
 
 
 def test_repeats_that_scatter_widen_the_noise() -> None:
-    """Six rates at two nodes, +-10% about their mean: squares 0.06, and 4 x 0.04^2 for the prior, over 4 + 5."""
+    """Six rates at two nodes, +-10% about their mean: squares 0.06, plus 4 x 0.04^2 for the prior, over 4 + 5."""
     posterior = condition(np.full(6, 2.0), np.array([0.1, -0.1] * 3))
     assert posterior.noise == pytest.approx(np.sqrt((0.06 + 4 * 0.04**2) / 9))
     assert posterior.level == pytest.approx(0)
@@ -125,8 +125,8 @@ def test_repeats_that_scatter_widen_the_noise() -> None:
 def test_rates_near_and_far_from_one_point_by_hand() -> None:
     """One point at 8 nodes, its residual 0.1 above the level; no law loses anything; the deviate is 1, the noise 4%.
 
-    At 1.5 in ln n from it (the reach) points are alike to a = exp(-1/2) = 0.6065: half of that is the pull towards the
-    residual. Variance: 1 - a^2 / 2 + (1 - a / 2)^2 / (1 / 2). Far away a = 0: 1 + 2 = 3.
+    At 1.5 in ln n from it (the reach) the correlation is a = exp(-1/2) = 0.6065: the pull towards the residual is half
+    of that. Variance: 1 - a^2 / 2 + (1 - a / 2)^2 / (1 / 2). Far away a = 0: 1 + 2 = 3.
     """
     posterior = Posterior(
         laws=Draws(parameters={"power": np.zeros((1, 2))}),
@@ -152,9 +152,9 @@ def test_a_law_that_alone_is_likely_is_drawn_alone(heaviest: int) -> None:
 
 
 def test_rates_between_two_points_that_say_nothing_of_each_other_by_hand() -> None:
-    """Two points far apart, their residuals 2.1 and 1.8, of level 2; at the first one another is alike to 1.
+    """Two points far apart, with residuals 2.1 and 1.8 at level 2; the correlation at the first is 1.
 
-    Half of that is the pull, so nothing of the second. Variance: 1 - 1/2 + (1 - 1/2)^2 / (1/2 + 1/2) = 0.75.
+    The pull is half of that, and none comes from the second. Variance: 1 - 1/2 + (1 - 1/2)^2 / (1/2 + 1/2) = 0.75.
     """
     posterior = Posterior(
         laws=Draws(parameters={"power": np.zeros((1, 2))}),

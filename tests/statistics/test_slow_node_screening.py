@@ -1,4 +1,4 @@
-"""Which nodes are dropped: the papers' bad apples, thin tails, and the rule by hand."""
+"""Dropped nodes: the papers' bad apples, thin tails, and the rule by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_scalyrs_bulk_writes_lose_their_five_bad_apples() -> None:
 
 
 def test_scalyrs_small_reads_lose_nobody() -> None:
-    """All 45 within 200 to 300 operations a second."""
+    """All 45 do 200 to 300 operations a second."""
     assert dropped(np.linspace(200, 300, 45).tolist()) == set()
 
 
@@ -66,13 +66,13 @@ def test_three_nodes_are_enough_to_say() -> None:
 
 
 def test_a_node_at_the_limit_stays() -> None:
-    """Nine equal nodes leave the limit at nine tenths of their rate."""
+    """Nine equal nodes put the limit at nine tenths of their rate."""
     assert limit_of("rate", [100.0] * 9 + [90.0]).limit_per_s == 90
     assert dropped([100.0] * 9 + [90.0]) == set()
 
 
 def test_what_is_kept_goes_by_its_worst_metric() -> None:
-    """b is at 95% in one, a at 97% at worst; c is the fastest in one and at 91% in the other."""
+    """b is at 95% in one metric, a at 97% at worst; c is the fastest in one and at 91% in the other."""
     disk = {"a": 97.0, "b": 110.0, "c": 150.0, "d": 100.0, "e": 100.0}
     net = {"a": 100.0, "b": 95.0, "c": 91.0, "d": 100.0, "e": 100.0}
     screening = screen({"disk": disk, "net": net})
@@ -96,7 +96,8 @@ def test_less_than_a_tenth_is_never_worth_a_replacement() -> None:
 
 def test_two_nodes_cannot_say_which_is_slow() -> None:
     assert dropped([100.0, 1.0]) == set()
-    assert "cannot say" in limit_of("rate", [100.0, 1.0]).text
+    assert "rate: 2 nodes cannot say" in limit_of("rate", [100.0, 1.0]).text
+    assert "rate: 1 node cannot say" in limit_of("rate", [100.0]).text
     assert dropped([100.0, 99.0, 1.0]) == {"node-2"}
 
 
@@ -115,7 +116,7 @@ def test_a_node_must_pass_every_metric_and_the_best_come_first() -> None:
 
 
 def test_of_several_reasons_the_worst_is_given() -> None:
-    """A disk at 80% must not hide a link at 10%: who fills up a crew takes the least bad by this."""
+    """A disk at 80% must not hide a link at 10%: this share decides which of the bad nodes fill up a crew."""
     disk, network = named([80.0, 100.0, 100.0]), named([10.0, 100.0, 100.0])
     (drop,) = screen({"disk": disk, "network": network}).dropped
     assert (drop.metric, drop.share) == ("network", pytest.approx(10 / 90))
@@ -145,7 +146,7 @@ def test_a_slower_node_is_not_kept_where_a_faster_one_goes(rates: list[float], d
 
 @pytest.mark.parametrize("nodes", [8, 45, 178])
 def test_healthy_clusters_rarely_lose_a_node(nodes: int) -> None:
-    """Of 500 lognormal clusters about the promised share raise a false alarm."""
+    """About the promised share of 500 lognormal clusters raises a false alarm."""
     rng = np.random.default_rng(11)
     clusters = rng.lognormal(0, 0.15, (500, nodes))
     alarms = np.mean([(row < limit_of("rate", row.tolist()).limit_per_s).any() for row in clusters])
@@ -160,7 +161,7 @@ def test_impossible_rates_are_refused(rates: list[float]) -> None:
 
 @given(st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=30))
 def test_times_are_judged_as_the_rates_they_are_of(rates: list[float]) -> None:
-    """A node that takes 1/r is dropped where one that does r is; an odd number, so that a median is one of them."""
+    """A node that takes 1/r is dropped if one that does r is; the count is odd, so that the median is one of them."""
     rates = rates if len(rates) % 2 else rates[:-1]
     times = {node: 1 / rate for node, rate in named(rates).items()}
     by_time = screen({"latency_s": times}, lower_is_better=["latency_s"])
@@ -198,7 +199,7 @@ def test_a_node_without_errors_is_kept_where_most_have_some() -> None:
 
 
 def test_a_metric_of_few_nodes_drops_no_other() -> None:
-    """One of four nodes was measured with another instrument, too; what three of four have counts as before."""
+    """One of four nodes has a figure of another instrument; figures that three of four nodes have count as before."""
     network = {"a": 100.0, "b": 101.0, "c": 99.0}
     verdict = screen({"network": network, "other": {"d": 5.0}})
     assert [drop.node for drop in verdict.dropped] == ["d"] and set(verdict.kept) == set("abc")
@@ -216,7 +217,7 @@ def test_the_rule_of_times_is_shown_with_its_numbers() -> None:
 
 
 def test_a_time_at_the_limit_stays_and_a_longer_one_has_the_limit_over_it_for_its_share() -> None:
-    """Nine times of 100 leave the limit at 100 / 0.9; 200 s are 1.8 of it."""
+    """Nine times of 100 put the limit at 100 / 0.9; 200 s are 1.8 times that."""
     assert not screen({"time": named([100.0] * 9 + [100 / 0.9])}, lower_is_better=["time"]).dropped
     (drop,) = screen({"time": named([100.0] * 9 + [200.0])}, lower_is_better=["time"]).dropped
     assert (drop.node, drop.share) == ("node-9", pytest.approx(1 / 1.8))
@@ -229,14 +230,14 @@ def test_of_two_nodes_one_that_does_nothing_goes() -> None:
 
 @pytest.mark.parametrize(("nodes", "go"), [(4, 2), (5, 0), (6, 0)])
 def test_a_figure_that_half_of_all_have_is_asked_of_each(nodes: int, go: int) -> None:
-    """Two nodes have the second figure: half of four, and not of five."""
+    """Two nodes have the second figure: half of four, but less than half of five."""
     first = named([100.0] * nodes)
     second = dict.fromkeys(list(first)[:2], 100.0)
     assert len(screen({"first": first, "second": second}).dropped) == go
 
 
 def runs(*, bad_in: dict[str, set[int]], nodes: int = 12, rounds: int = 3) -> dict[str, list[float]]:
-    """Rates of nodes that are at a tenth in some of their runs."""
+    """Return rates of nodes that fall to a tenth in some of their runs."""
     return {
         f"n{n}": [10.0 if number in bad_in.get(f"n{n}", ()) else 100.0 + n for number in range(rounds)]
         for n in range(nodes)
@@ -246,7 +247,7 @@ def runs(*, bad_in: dict[str, set[int]], nodes: int = 12, rounds: int = 3) -> di
 def test_nodes_that_are_always_bad_stay_bad() -> None:
     answer = persistence("write", runs(bad_in={"n1": {0, 1, 2}, "n5": {0, 1, 2}}))
     assert answer is not None and answer.is_persistent
-    # Two pairs of runs of each of 12 nodes: 4 begin with a bad run and end with one; 4 of 24 end so.
+    # Two pairs of runs of each of 12 nodes: 4 pairs start with a bad run and end with one; 4 of 24 end so.
     assert (answer.bad, answer.bad_again, answer.good, answer.turned_bad) == (4, 4, 20, 0)
     assert answer.chance == pytest.approx(1 / comb(24, 4))
     assert "bad apples stay bad: 4 of 4 bad runs were followed by a bad one, 0 of 20 good ones" in answer.text
@@ -275,7 +276,7 @@ def test_without_a_second_run_there_is_no_answer() -> None:
 
 
 def test_chance_alone_is_seldom_called_staying() -> None:
-    """Bad runs at random: of 200 studies fewer than one in ten finds a pattern (one in twenty is promised)."""
+    """Bad runs at random: fewer than one in ten of 200 studies find a pattern (one in twenty is promised)."""
     random = np.random.default_rng(1)
     verdicts = []
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""How many spares: exact against simulation, the papers' bad apples against a thin tail."""
+"""The number of spares: exact against simulation, the papers' bad apples against a thin tail."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from planner.statistics.spare_nodes import best_spares, expected_slowness, spare
 
 RATES = st.lists(st.floats(0.1, 10), min_size=1, max_size=12)
 SCALYR = np.array([7.0] * 40 + [7 / 9] * 5)
-"""5 of 45 at a ninth of the rest."""
+"""5 of 45 do a ninth of the others' rate."""
 
 
 def simulated(rates: np.ndarray, nodes: int, spares: int, rng: np.random.Generator) -> np.ndarray:
-    """Return slowness of the slowest kept node in 20,000 launches: the plain way, draw, sort, keep the best."""
+    """Return the slowness of the slowest kept node in 20,000 launches by brute force: draw, sort, keep the best."""
     drawn = rng.choice(rates, (20_000, nodes + spares))
     slowest = np.sort(drawn, axis=1)[:, spares]
     return np.median(rates) / slowest
@@ -51,15 +51,15 @@ def test_one_node_with_and_without_a_spare_by_hand() -> None:
 
 
 def test_two_of_three_by_hand() -> None:
-    """Slow with chance 1/3: both of two are fast with 4/9, two of three with 4/9 x (1 + 2/3) = 20/27."""
+    """A node is slow with chance 1/3: both of two are fast with 4/9, two of three with 4/9 x (1 + 2/3) = 20/27."""
     slowness = expected_slowness(np.array([1.0, 2.0, 2.0]), nodes=2, max_spares=1)
     assert slowness.tolist() == pytest.approx([4 / 9 + 2 * 5 / 9, 20 / 27 + 2 * 7 / 27])
 
 
 @pytest.mark.parametrize(("fast", "count"), [(1.015, 0), (1.025, 1)])
 def test_for_time_a_spare_must_save_one_percent(fast: float, count: int) -> None:
-    """One node and up to five spares, half of all nodes at 1: none is 1.2% slower than five where the others are at
-    1.025, and 0.7% where they are at 1.015.
+    """One node and up to five spares, half of all nodes at 1: having no spare is 1.2% slower than five if the others
+    are at 1.025, and 0.7% if they are at 1.015.
     """
     spares = best_spares([1.0, fast], nodes=1, work_s=100, screen_s=0, objective="time", max_spares=5)
     median, chances = (1 + fast) / 2, [0.5 ** (k + 1) for k in range(6)]
@@ -90,7 +90,7 @@ def test_the_count_is_the_cheapest_of_all(rates: list[float], nodes: int, work_s
 
 
 def test_scalyrs_bad_apples_call_for_spares_and_a_thin_tail_for_none() -> None:
-    """One bad node in nine makes the job nine times longer, so about N/8 spares and some for chance."""
+    """One bad node in nine makes the job nine times longer, so it takes about N/8 spares and some for chance."""
     many = best_spares(SCALYR, nodes=100, work_s=900, screen_s=240)
     assert 100 / 8 < many.count < 30
     assert many.expected_s[many.count] < 1.05 * (900 + 240) < many.expected_s[0] / 5

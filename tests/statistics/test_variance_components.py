@@ -1,4 +1,4 @@
-"""Variation across nodes and across runs, told apart."""
+"""Variation across nodes, separated from variation across runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn(across_nodes: float, across_runs: float, *, nodes: int, runs: int) -> 
 
 @pytest.mark.parametrize(("across_nodes", "across_runs"), [(0.2, 0.02), (0.02, 0.2), (0.1, 0.1)])
 def test_both_are_found_again(across_nodes: float, across_runs: float) -> None:
-    """400 nodes of 6 runs: standard errors of 4% and less of the larger."""
+    """400 nodes of 6 runs: standard errors are at most 4% of the larger."""
     parts = variation(drawn(across_nodes, across_runs, nodes=400, runs=6))
     assert parts is not None
     assert parts.across_runs == pytest.approx(across_runs, rel=0.08)
@@ -96,7 +96,7 @@ def test_nodes_with_unequal_numbers_of_runs_by_hand() -> None:
 
 def test_three_nodes_by_hand() -> None:
     """ln rates (0, 0.2), (1, 1.2), (2, 2.2): between 2 x (1 + 0 + 1) / (3 - 1) = 2, within 0.06 / 3 = 0.02, and
-    (2 - 0.02) / 2 = 0.99 across nodes, of which each has two runs.
+    (2 - 0.02) / 2 = 0.99 across nodes with two runs each.
     """
     parts = variation({name: [math.exp(mean), math.exp(mean + 0.2)] for name, mean in (("a", 0), ("b", 1), ("c", 2))})
     assert parts is not None
@@ -104,15 +104,15 @@ def test_three_nodes_by_hand() -> None:
 
 
 def test_the_percentiles_are_those_of_all_runs() -> None:
-    """Of 1 to 21 the middle is 11; a quarter lies below 6, a twentieth below 2."""
+    """The middle of 1 to 21 is 11; a quarter lies below 6, a twentieth below 2."""
     parts = variation({"a": [float(rate) for rate in range(1, 12)], "b": [float(rate) for rate in range(12, 22)]})
     assert parts is not None
     assert parts.percentiles == (2, 6, 11, 16, 20)
 
 
 def test_within_runs_by_hand() -> None:
-    """ln rates (0, 0.2) and (1, 1.3, 1.6): 0.02 + 0.18 over 1 + 2. A stalled interval counts as 1% of the mean:
-    1e9, 1e9 and 0 have a mean of 2/3 and so a third of ln(1 / 150).
+    """ln rates (0, 0.2) and (1, 1.3, 1.6): 0.02 + 0.18 over 1 + 2. A stalled interval counts as 1% of the mean: 1e9,
+    1e9 and 0 have a mean of 2/3, so the mean logarithm is a third of ln(1 / 150).
     """
     runs = [[1.0, math.exp(0.2)], [math.e, math.exp(1.3), math.exp(1.6)], [5.0]]
     assert within_runs(runs) == pytest.approx(math.sqrt(0.2 / 3))
@@ -121,7 +121,7 @@ def test_within_runs_by_hand() -> None:
 
 
 def test_the_spread_of_two_rates() -> None:
-    """ln 1 and ln e: 0.5 off the mean each, (0.25 + 0.25) / (2 - 1)."""
+    """ln 1 and ln e are 0.5 off their mean each: (0.25 + 0.25) / (2 - 1)."""
     assert log_sigma([1.0, math.e, 0.0]) == pytest.approx(math.sqrt(0.5))
 
 

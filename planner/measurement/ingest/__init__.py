@@ -1,1 +1,1 @@
-"""Reads files that DiskBench, NetBench, fio, iperf3 and others wrote, and turns them into measurements."""
+"""Readers that turn files of DiskBench, NetBench, fio, iperf3 and others into measurements."""

@@ -1,8 +1,8 @@
-"""CSV files of measurements, of any columns: which column holds which field, and in which unit, is never guessed.
+"""Reader of CSV files of measurements with any columns; their fields and units are never guessed.
 
 A rate's unit comes from the mapping (`--column bytes_per_s=speed:MB/s`), from the column's name (`speed_MBps`,
-`baseline_Gbps`, `read_bytes_per_s`), or from the cells (`250 MB/s`); from two of them at once it is refused, and so
-are cells without any.
+`baseline_Gbps`, `read_bytes_per_s`), or from the cells (`250 MB/s`); two units at once are refused, and so are cells
+without any.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from planner.catalog.measurements import MEASUREMENTS
 from planner.catalog.tables.reading import Rows, convert, rows_of
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError, bad_input, nearest
 from planner.measurement.ingest.measurement import Reading
 from planner.units import parse_rate
@@ -30,7 +30,7 @@ _PLAIN_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 KNOWN: Final = "known: fio, iperf3, ioping, PerfKitBenchmarker, planner bench; sysbench fileio as text; CSV"
 
 PAIRS: Final = {("instance_read_MBps", "instance_write_MBps"): ("read_only", "write_only")}
-"""Columns of a wide table that are a measurement each."""
+"""Columns of a wide table that each hold a measurement."""
 
 
 def parse_mapping(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
@@ -64,12 +64,12 @@ def parse_choices(texts: Sequence[str]) -> dict[str, str]:
 def read_columns(
     path: Path, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None
 ) -> list[Reading]:
-    """Return a reading for each row (and for each rate, where a row has a read and a write rate) whose cells are as
-    `only` asks.
+    """Return a reading for each row (and for each rate, where a row has a read and a write rate) whose cells match
+    `only`.
 
     Raises BadInputError listing every bad cell with its line.
     """
-    header, rows = rows_of(path, read_given(path))
+    header, rows = rows_of(path, read_user_file(path))
     rows = _select_rows(path, header, rows, only or {})
     plans = _plans(path, header, mapping)
     problems: list[str] = []
@@ -96,7 +96,7 @@ def _select_rows(path: Path, header: list[str], rows: Rows, only: Mapping[str, s
 def _plans(
     path: Path, header: list[str], mapping: Mapping[str, tuple[str, str]]
 ) -> list[tuple[dict[str, tuple[str, str]], Reading]]:
-    """Return (field -> (column, unit), constants) for each measurement that a row holds."""
+    """Return (field -> (column, unit), constants) for each measurement in a row."""
     absent = [column for column, _ in mapping.values() if column not in header]
     if absent:
         hint = nearest(absent[0], header)
@@ -156,7 +156,7 @@ def _rate(cell: str, column: str, unit: str) -> float:
 
 
 def _spell_unit(unit: str) -> str:
-    """Return a unit out of a column's name as planner.units reads it: Gbps are bits, MBps bytes."""
+    """Return a unit from a column's name in the spelling of planner.units: Gbps are bits, MBps bytes."""
     if unit == "bytes_per_s":
         return "B/s"
     size, per, _ = re.sub(r"bytes?", "B", unit, flags=re.IGNORECASE).replace("bits", "bit").partition("/")
@@ -164,7 +164,7 @@ def _spell_unit(unit: str) -> str:
 
 
 def _value(name: str, cell: str) -> Any:
-    """Return a cell as the catalog reads it. Raises BadInputError for one that it would refuse."""
+    """Return a cell as the catalog reads it. Raises BadInputError for one that the catalog would refuse."""
     column = _CELLS[name]
     values, bad = convert(column, [cell])
     if bad:

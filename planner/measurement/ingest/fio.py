@@ -1,9 +1,9 @@
 """fio's JSON and JSON+ output (fio 3): rates, operations and latencies of a machine's disks or volumes.
 
-Jobs of one group ran together and add up; groups are measurements of their own. So are reading and writing of a group
-that did both. In client/server mode each server is an instance. fio gives `bw_bytes` in bytes/s from 3.2 on, before it
-`bw` in KiB/s, and the number of samples `N` from 3.18 on (its HOWTO, "JSON output"); fio 2's units changed from version
-to version, and are not used.
+Jobs of one group ran together and add up; groups are measurements of their own. So are the reads and the writes of a
+group that did both. In client/server mode each server is an instance. fio gives `bw_bytes` in bytes/s from 3.2 on,
+before that `bw` in KiB/s, and the number of samples `N` from 3.18 on (its HOWTO, "JSON output"); fio 2 is refused,
+since its units changed from version to version.
 """
 
 from __future__ import annotations
@@ -23,25 +23,31 @@ _SIDES: Final = {
     "read": ("read",), "randread": ("read",), "write": ("write",), "randwrite": ("write",),
     "rw": ("read", "write"), "readwrite": ("read", "write"), "randrw": ("read", "write"),
 }  # fmt: skip
-_CAPS: Final = ("rate", "rate_iops", "thinktime", "thinkcycles", "latency_target")
-"""Options that hold fio back: what it then reaches is what was asked for, not what the disks can."""
+_CAPS: Final = ("rate", "rate_iops", "thinktime", "thinkcycles", "latency_target", "flow")
+"""Options that limit fio: the result is then the limit, not the disks' rate."""
 _MIXES: Final = ("bssplit", "bsrange", "blocksize_range")
-"""Options that mix block sizes, of which a rate is of none."""
+"""Options that mix block sizes, so that a rate belongs to none of them."""
+_USUAL_ORDER: Final = {
+    "percentage_random": r"100(,100)*,*", "percentage_sequential": r"0(,0)*,*", "random_distribution": r"random",
+    "rw_sequencer": r"sequential",
+}  # fmt: skip
+"""Values of the options that change the order of operations, with which they change nothing."""
 _NO_DISK: Final = {
     "null", "cpuio", "exec", "net", "netsplice", "rdma", "filecreate", "filestat", "filedelete", "dircreate", "dirstat",
     "dirdelete", "rbd", "rados", "http", "libhdfs", "gfapi", "gfapi_async", "nfs", "nbd", "libiscsi", "dfs", "falloc",
-    "ftruncate", "fileoperate", "e4defrag", "libpmem", "pmemblk", "dev-dax",
+    "ftruncate", "fileoperate", "e4defrag", "libpmem", "pmemblk", "dev-dax", "librpma_apm_client",
+    "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server",
 }  # fmt: skip
-"""Engines that move no bytes to a disk or volume of the machine: they do nothing, or reach another one's storage."""
+"""Engines that move no bytes to a disk or volume of the machine: they do nothing, or use another machine's storage."""
 _IN_TURN: Final = {"psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "splice"}
-"""Engines that wait for each operation, whatever `iodepth` asks for; the first is fio's own choice."""
+"""Engines that wait for each operation, whatever `iodepth` requests; the first is fio's default."""
 _CACHED: Final = {"mmap", "splice"}
-"""Engines that go through the page cache, whatever `direct` asks for."""
+"""Engines that go through the page cache, whatever `direct` requests."""
 _MEMORY: Final = re.compile(
     r"/dev/(null|zero|full|u?random|z?ram\d+|nullb\d+|shm(/.*)?)/?|/run/(shm|user|lock)(/.*)?|"
     r"(.*/)?(tmpfs|ramfs|ramdisk)(/.*)?"
 )
-"""Files and folders that lie in memory."""
+"""Files and folders in memory."""
 _DISK: Final = re.compile(r"/dev/(nvme\d+n\d+|(s|v|xv)d[a-z]+)")
 _SAME_START_S: Final = 1.5
 _WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmixwrite")
@@ -49,7 +55,7 @@ _WHOLE: Final = ("numjobs", "iodepth", "fsync", "fdatasync", "rwmixread", "rwmix
 
 @dataclass(frozen=True, kw_only=True)
 class _Job:
-    """One entry of fio's `jobs` or `client_stats`, with the options that held for it."""
+    """One entry of fio's `jobs` or `client_stats`, with the options that applied to it."""
 
     result: dict[str, Any]
     options: dict[str, str]
@@ -64,14 +70,14 @@ class _Job:
 
     @property
     def pattern(self) -> str:
-        """The order of operations; '' where the file has no options at all."""
+        """The order of operations; '' if the file has no options at all."""
         given = self.options.get("rw") or self.options.get("readwrite") or ("read" if self.options else "")
         return given.partition(":")[0]
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """What the job did: what it moved, since the report of a group has the options of its first job alone. What it
-        reads to verify what it wrote does not count.
+        """The directions in which the job moved data, since the report of a group has the options of its first job
+        alone. Reads that only verify its writes do not count.
         """
         moved = tuple(side for side in ("read", "write", "trim") if _moved(self.result.get(side)))
         verifies = self.options.get("verify", "0") not in ("0", "null")
@@ -79,13 +85,13 @@ class _Job:
 
     @property
     def depth(self) -> int | None:
-        """How many operations were under way at once."""
+        """Number of operations in flight at once."""
         waits = self.options.get("ioengine", "psync") in _IN_TURN
         return (1 if waits else _int_option(self.options, "iodepth", 1)) if self.options else None
 
     @property
     def buffered(self) -> bool:
-        """Whether it went through the page cache."""
+        """True if the job went through the page cache."""
         direct = "1" in (self.options.get("direct"), self.options.get("atomic")) or self.options.get("buffered") == "0"
         return not direct or self.options.get("ioengine") in _CACHED
 
@@ -95,12 +101,12 @@ def _moved(result: Any) -> bool:
 
 
 def is_fio(document: dict[str, Any]) -> bool:
-    """Whether a parsed file is fio's."""
+    """Return whether a parsed file is fio's."""
     return "fio version" in document
 
 
 def drop_interim(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return documents without those of a run under way that a later one has in full (fio's `--status-interval`)."""
+    """Return documents without interim reports of a run that a later one has in full (fio's `--status-interval`)."""
     later: dict[tuple[str, ...], float] = {}
     kept = []
     for document in reversed(documents):
@@ -116,18 +122,18 @@ def drop_interim(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _began_s(document: dict[str, Any], jobs: Sequence[dict[str, Any]]) -> float:
-    """Return when a run began: fio says when it printed, and how many seconds it had run, rounded up."""
+    """Return the start of a run in Unix seconds, from fio's time of printing and elapsed seconds, rounded up."""
     printed, elapsed = document.get("timestamp_ms"), jobs[0].get("elapsed") if jobs else 0
-    told = isinstance(printed, int) and isinstance(elapsed, int)
-    return printed / 1000 - elapsed if told else 0.0  # type: ignore[operator]
+    reported = isinstance(printed, int) and isinstance(elapsed, int)
+    return printed / 1000 - elapsed if reported else 0.0  # type: ignore[operator]
 
 
 def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) -> list[Reading]:
-    """Return what a fio file says: a reading for each group of jobs, two for one that read and wrote at once.
+    """Return the readings of a fio file: one for each group of jobs, two for one that read and wrote at once.
 
     `job` picks the jobs of one name. Raises BadInputError for fio 2, failed jobs, patterns other than reading and
-    writing, jobs of several block sizes at once, jobs that were held back or used no disk, machines without names, or a
-    run of no length.
+    writing, orders other than sequential and random, jobs of several block sizes at once, jobs that were rate-limited
+    or used no disk, machines without names, or a run of no length.
     """
     return [
         reading
@@ -137,7 +143,7 @@ def read_fio(path: Path, document: dict[str, Any], *, job: str | None = None) ->
 
 
 def readings_by_host(path: Path, document: dict[str, Any]) -> dict[str, list[Reading]]:
-    """Return the readings of every machine of a client/server run; those of a plain run are of host ''."""
+    """Return the readings of every machine of a client/server run; those of a plain run have the host ''."""
     by_host: dict[str, list[Reading]] = {}
     for hosts in _groups(_select_jobs(path, document, None)):
         for host, jobs in hosts.items():
@@ -179,7 +185,7 @@ def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
         raise BadInputError(f"{path}: no jobs in it; was fio interrupted?")
     if "client_stats" in document:
-        # The sum over all clients has no options of its own, and the clients are there one by one.
+        # The sum over all clients has no options, and each client has its own entry.
         entries = [entry for entry in entries if entry.get("jobname") != "All clients"]
         if not entries:
             raise BadInputError(f"{path}: only the sum over all clients; keep each client's results, too")
@@ -192,7 +198,7 @@ def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
 
 
 def _global_options(document: dict[str, Any]) -> dict[str, str]:
-    """Return the options of all jobs; from several clients newer versions write a list of tables, which are alike."""
+    """Return the options of all jobs; with several clients, newer versions write a list of equal tables."""
     options = document.get("global options")
     tables = options if isinstance(options, list) else [options]
     return {name: value for table in tables for name, value in _texts(table).items()}
@@ -218,11 +224,22 @@ def _check(path: Path, job: _Job) -> None:
         raise BadInputError(f"{path}: job {job.name} replays a log of operations, at its pace; {choose}")
     if mixes := _given(job, _MIXES):
         raise BadInputError(f"{path}: job {job.name} mixes block sizes ({', '.join(mixes)}); {choose}")
+    if order := _unusual_order(job):
+        raise BadInputError(f"{path}: job {job.name} is neither sequential nor random ({order}); {choose}")
     if (engine := job.options.get("ioengine")) in _NO_DISK:
         raise BadInputError(f"{path}: job {job.name}: ioengine={engine} uses no disk; {choose}")
     for name in ("filename", "directory"):
         if memory := [place for place in job.options.get(name, "").split(":") if _MEMORY.fullmatch(place)]:
             raise BadInputError(f"{path}: job {job.name}: {name}={memory[0]} lies in memory; {choose}")
+
+
+def _unusual_order(job: _Job) -> str:
+    """Return the options that make a job skip, repeat or favour places, or read on at random ones; '' if none do."""
+    name = "rw" if "rw" in job.options else "readwrite"
+    unusual = [name] if job.options.get(name, "").partition(":")[2] not in ("", "0", "1") else []
+    given = {name: job.options[name] for name in _USUAL_ORDER if name in job.options}
+    unusual += [name for name, value in given.items() if not re.fullmatch(_USUAL_ORDER[name], value)]
+    return ", ".join(f"{name}={job.options[name]}" for name in unusual)
 
 
 def _given(job: _Job, names: Sequence[str]) -> list[str]:
@@ -250,8 +267,8 @@ def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Ite
         blocks = {_block_bytes(path, job, side) for job in active}
         patterns = {job.pattern.startswith("rand") for job in active}
         if len(blocks) > 1 or len(patterns) > 1:
-            told = ", ".join(f"{job.name}: rw={job.pattern} bs={_block_bytes(path, job, side)}" for job in active)
-            raise BadInputError(f"{path}: jobs of several kinds at once ({told}); pick one with --job")
+            reported = ", ".join(f"{job.name}: rw={job.pattern} bs={_block_bytes(path, job, side)}" for job in active)
+            raise BadInputError(f"{path}: jobs of several kinds at once ({reported}); pick one with --job")
         yield {
             "quantity": "simultaneous" if len(sides) > 1 else f"{side}_only",
             "side": side if len(sides) > 1 else None,
@@ -270,7 +287,7 @@ def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Ite
 
 
 def _block_bytes(path: Path, job: _Job, side: str) -> int:
-    """Return what an operation moved: as counted, so that it is right for every spelling of the option."""
+    """Return the bytes per operation, from the counters, so that every spelling of the option works."""
     moved, operations = (number(path, job.result.get(side), name) for name in ("io_bytes", "total_ios"))
     if moved == 0 or operations == 0 or number(path, job.result[side], "runtime") == 0:
         raise BadInputError(
@@ -279,7 +296,7 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
         )
     block = moved / operations
     nearest = int(2 ** round(math.log2(block)))
-    if abs(block / nearest - 1) < 0.02:  # the last operation of a file may be short
+    if abs(block / nearest - 1) < 0.02:  # a file's last operation may be short
         return nearest
     stated = _stated_block_bytes(job.options, side)
     if stated and not 0.85 < block / stated < 1.1:
@@ -291,13 +308,13 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
 
 
 def _disks(jobs: Sequence[_Job]) -> int | None:
-    """Return how many disks the jobs used; None where they name files, partitions or arrays."""
+    """Return the number of disks that the jobs used; None if they name files, partitions or arrays."""
     names = {name for job in jobs for name in job.options.get("filename", "").split(":")}
     return len(names) if names and all(map(_DISK.fullmatch, names)) else None
 
 
 def _stated_block_bytes(options: dict[str, str], side: str) -> int | None:
-    """Return the block size of a direction as the options have it; None where they have none, or not plainly."""
+    """Return the block size of a direction in the options; None if missing or not a plain number."""
     texts = (options.get("bs") or options.get("blocksize") or "").split(",")
     match = re.fullmatch(r"(\d+)([kmg]?)i?b?", texts[min(side == "write", len(texts) - 1)].strip().lower())
     return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]] if match else None
@@ -336,6 +353,8 @@ def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
     seconds = min(lengths)
     short = f"ran {seconds:g} s, so caches and its start are in the figure" if seconds < LEAST_S else ""
     apart = f"jobs ran {seconds:g} to {max(lengths):g} s, so not all at once" if max(lengths) > 1.5 * seconds else ""
+    ends = [end for job in jobs if isinstance(end := job.result.get("steadystate"), dict)]
+    unsteady = "fio did not reach its steady state" if any(end.get("attained") == 0 for end in ends) else ""
     asked = _int_option(jobs[0].options, "iodepth", 1)
     depth = (
         f"iodepth={asked} has no effect without an asynchronous ioengine" if (jobs[0].depth or asked) < asked else ""
@@ -344,14 +363,14 @@ def _figures(path: Path, jobs: Sequence[_Job], side: str) -> Reading:
         "bytes_per_s": sum(_rate(path, job, side) for job in jobs),
         "operations_per_s": sum(number(path, result, "iops") for result in results),
         **figures,
-        "note": "; ".join(filter(None, (note, short, apart, depth))),
+        "note": "; ".join(filter(None, (note, short, apart, unsteady, depth))),
         "seconds": seconds,
         "within_run_sigma": _within_run(path, results),
     }
 
 
 def _rate(path: Path, job: _Job, side: str) -> float:
-    """Return a job's bytes over its own time."""
+    """Return a job's bytes divided by its own duration."""
     result = job.result[side]
     moved, runtime = (number(path, result, name) for name in ("io_bytes", "runtime"))
     rate = number(path, result, "bw_bytes") if "bw_bytes" in result else number(path, result, "bw") * 1024
@@ -361,8 +380,8 @@ def _rate(path: Path, job: _Job, side: str) -> float:
 
 
 def _within_run(path: Path, results: Sequence[dict[str, Any]]) -> float | None:
-    """Return the spread over time of a single job, of which fio keeps mean and deviation; several jobs' cannot be
-    told from theirs. Where fio logs every operation (`write_bw_log`), the samples are of operations, and their mean is
+    """Return the spread over time of a single job, from fio's mean and deviation; None for several jobs, whose spread
+    these do not give. If fio logs every operation (`write_bw_log`), the samples are of operations, and their mean is
     not the rate.
     """
     names = ("bw_samples", "bw_mean", "bw_dev")
@@ -390,8 +409,8 @@ _NS: Final = 1e-9
 def latencies(path: Path, results: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], str]:
     """Return mean and percentiles (s; None where fio gave none) of one direction of jobs, and a note on them.
 
-    JSON+ has the whole distribution, which several jobs are pooled from. Plain JSON has each job's percentiles; the
-    highest is then an upper bound of that of all.
+    JSON+ has the whole distribution, so several jobs are pooled. Plain JSON has each job's percentiles; the highest is
+    then an upper bound of the percentile over all jobs.
     """
     stated = [(table, result) for result in results if (table := _first_statistics(result, "lat_ns", "clat_ns"))]
     means = [
@@ -406,13 +425,13 @@ def latencies(path: Path, results: Sequence[dict[str, Any]]) -> tuple[dict[str, 
 
 
 def _first_statistics(result: dict[str, Any], *names: str, holding: str = "mean") -> dict[str, Any]:
-    """Return the first of the statistics that is there and has what is asked for."""
+    """Return the first of the named statistics that exists and has the field `holding`."""
     tables = (result.get(name) for name in names)
     return next((table for table in tables if isinstance(table, dict) and holding in table), {})
 
 
 def _percentiles(tables: Sequence[dict[str, Any]]) -> tuple[dict[str, float | None], str]:
-    if len(tables) > 1 and all(_is_whole(table.get("bins")) for table in tables):
+    if len(tables) > 1 and all(_has_upper_ends(table.get("bins")) for table in tables):
         return _pool_percentiles(tables), ""
     by_job = [
         {float(rank): value for rank, value in table["percentile"].items() if re.fullmatch(r"[\d.]+", rank) and value}
@@ -425,15 +444,15 @@ def _percentiles(tables: Sequence[dict[str, Any]]) -> tuple[dict[str, float | No
     return highest, "percentiles of latency are the slowest job's" if len(tables) > 1 else ""
 
 
-def _is_whole(bins: Any) -> bool:
-    """Whether these are bins by their ends; before fio 3 they are by number, beside constants that turn one into the
-    other.
+def _has_upper_ends(bins: Any) -> bool:
+    """Return whether the bins are named by their upper ends; before fio 3 they are numbered, next to the constants for
+    the conversion.
     """
     return isinstance(bins, dict) and bool(bins) and all(name.isdecimal() for name in bins)
 
 
 def _pool_percentiles(tables: Sequence[dict[str, Any]]) -> dict[str, float | None]:
-    """Return the latencies below which so many of all operations were; a bin is named by its upper end in ns."""
+    """Return the percentiles of the latencies of all operations; a bin is named by its upper end in ns."""
     counts: dict[int, int] = {}
     for table in tables:
         for bin_ns, operations in table["bins"].items():

@@ -1,4 +1,4 @@
-"""From files of any known kind to measurements: told apart by what is in them, never by their names."""
+"""From files of any known kind to measurements; kinds are recognised by content, never by file name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError
 from planner.measurement.ingest.csv_columns import KNOWN, read_columns
 from planner.measurement.ingest.fio import drop_interim, is_fio, read_fio
@@ -32,7 +32,7 @@ _SAY_SOMETHING_OF: Final = {
     **dict.fromkeys(("mapping", "only"), "a CSV"),
     "job": "fio's jobs",
 }
-"""By what a user says: the kind of measurement that it says something of."""
+"""The kind of measurement to which each user option applies."""
 
 
 def read_measurements(
@@ -44,11 +44,11 @@ def read_measurements(
     job: str | None = None,
     files_are: str | None = None,
 ) -> list[Measurement]:
-    """Return all measurements in the files, with what the user `said` filling what they leave open.
+    """Return all measurements in the files; `user_values` fill the gaps that the files leave.
 
     `mapping` and `only` (which rows: column -> value) are for CSV files, `job` for fio files of several jobs;
-    `files_are` ("instances" or "repeats") says what several files of the same circumstances are. Raises BadInputError
-    for the first file that cannot be used; nothing is half read.
+    `files_are` ("instances" or "repeats") is the meaning of several files of the same circumstances. Raises
+    BadInputError for the first file that cannot be used; no file is half read.
     """
     readings = [
         {**reading, "file": path.resolve()}
@@ -64,7 +64,7 @@ def read_measurements(
 
 
 def _require_used(given: Mapping[str, Any], measurements: Sequence[Measurement], readings: Sequence[Reading]) -> None:
-    """Raise BadInputError for an option that says something of what none of the files measured."""
+    """Raise BadInputError for an option that applies to none of the measurements in the files."""
     has = {
         "disks or volumes": any(measurement.quantity in STORAGE for measurement in measurements),
         "a network": any(measurement.quantity == "network" for measurement in measurements),
@@ -80,11 +80,11 @@ def _require_used(given: Mapping[str, Any], measurements: Sequence[Measurement],
 def readings_of(
     path: Path, *, mapping: Mapping[str, tuple[str, str]], only: Mapping[str, str] | None = None, job: str | None = None
 ) -> list[Reading]:
-    """Return what one file says, as it says it; options as for `read_measurements`, which also fills the gaps.
+    """Return the readings of one file without filling gaps; options as for `read_measurements`.
 
     Raises BadInputError for a file that cannot be used.
     """
-    text = read_given(path)
+    text = read_user_file(path)
     if not text.strip():
         raise BadInputError(f"{path}: empty")
     if is_sysbench(text):

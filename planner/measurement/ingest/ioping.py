@@ -1,4 +1,4 @@
-"""ioping's JSON output (`ioping -J`): operations of one block at a time, and how long they take."""
+"""ioping's JSON output (`ioping -J`): operations of one block at a time, and their latency."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _IN_MEMORY: Final = ("/dev/ram", "/dev/zram", "/dev/nullb")
 
 
 def is_ioping(items: list[Any]) -> bool:
-    """Whether a parsed list is ioping's."""
+    """Return whether a parsed list is ioping's."""
     return bool(items) and all(isinstance(item, dict) and "target" in item for item in items)
 
 
 def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
-    """Return what a file says: operations/s while one is under way, and their mean latency.
+    """Return the reading of a file: operations/s with one in flight, and their mean latency.
 
-    Without its single requests (`-q`) a file does not say whether it read or wrote. Raises BadInputError for an
-    interrupted run, one without requests, or in memory.
+    Without its single requests (`-q`), a file does not show whether it read or wrote. Raises BadInputError for an
+    interrupted run, one without requests, or one in memory.
     """
     stat = items[-1].get("stat")
     if not isinstance(stat, dict):

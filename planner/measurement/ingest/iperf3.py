@@ -15,11 +15,11 @@ _OF_INTERVAL: Final = ("sum", "sum_bidir_reverse")
 _LOOPBACK: Final = re.compile(r"127\.|::1$|localhost$|::ffff:127\.")
 _MORE: Final = 1.2
 _ROUNDING: Final = 1.1
-"""The receiver's clock may run so much shorter than the interval's."""
+"""Factor by which the receiver's clock may measure a shorter time than the interval's."""
 
 
 def is_iperf3(document: dict[str, Any]) -> bool:
-    """Whether a parsed file is iperf3's."""
+    """Return whether a parsed file is iperf3's."""
     start = document.get("start")
     if document.keys() == {"error"}:
         return True
@@ -30,7 +30,7 @@ def is_iperf3(document: dict[str, Any]) -> bool:
 
 def merge_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the documents of a file; the events of each run of `iperf3 --json-stream` become the one document that
-    `-J` writes. With `--json-stream-full-output` that follows, and its events are left out.
+    `-J` writes. With `--json-stream-full-output` that document follows, and the events are left out.
     """
     events = [document for document in documents if {"event", "data"} <= document.keys()]
     others = [document for document in documents if document not in events]
@@ -49,11 +49,11 @@ def merge_stream(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
-    """Return what an iperf3 file says: payload bytes/s as received, all streams together (the less of both directions
-    with --bidir).
+    """Return the reading of an iperf3 file: payload bytes/s as received, all streams together (the lower of both
+    directions with --bidir).
 
-    iperf3 3.7 writes the sum of each direction under one name. Raises BadInputError for a failed, unfinished or
-    zero-length run, one over UDP, held back or within one machine, and a sum that no interval reached.
+    iperf3 3.7 writes the sums of both directions under one name. Raises BadInputError for a failed, unfinished or
+    zero-length run, one over UDP, of files, rate-limited or through loopback, and a sum that no interval reached.
     """
     if document.get("error"):
         raise BadInputError(f"{path}: iperf3 failed: {document['error']}")
@@ -66,8 +66,10 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     if str(test.get("protocol", "TCP")).upper() != "TCP":
         raise BadInputError(f"{path}: measured over {test['protocol']}; a shuffle runs over TCP")
     _refuse_held_back(path, start, test)
-    if any(_LOOPBACK.match(str(pair.get("remote_host"))) for pair in start.get("connected") or ()):
+    if any(_LOOPBACK.match(str(pair.get("remote_host"))) for pair in _pairs(start)):
         raise BadInputError(f"{path}: both ends are one machine (loopback); measure between two")
+    if any("diskfile" in stream for stream in end.get("streams") or ()):
+        raise BadInputError(f"{path}: a file was sent or written (-F), at a disk's pace; run iperf3 without -F")
     sums = [value for name, value in end.items() if name.startswith("sum_received")] or _sum_streams(end)
     if not sums:
         raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?")
@@ -87,12 +89,27 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
         "within_run_sigma": _within_run(document),
         "retransmits": _retransmits(end),
         "method": _method(start, test, streams=streams, both=len(sums) > 1),
+        "note": _note(start),
         "source": path.name,
     }
 
 
+def _pairs(start: dict[str, Any]) -> list[dict[str, Any]]:
+    return start.get("connected") or []
+
+
+def _note(start: dict[str, Any]) -> str:
+    """Return what may have kept the rate from being that of the network, as far as the file shows it."""
+    limits = {"-w": start.get("sock_bufsize"), "-M": start.get("tcp_mss")}
+    given = [f"{option} {size} bytes" for option, size in limits.items() if size]
+    notes = [f"{' and '.join(given)} may have limited the rate"] if given else []
+    if any(pair.get("remote_host") == pair.get("local_host", "") for pair in _pairs(start)):
+        notes.append("both ends have one address, as within one machine")
+    return "; ".join(notes)
+
+
 def _sum_streams(end: dict[str, Any]) -> list[dict[str, float]]:
-    """Return what all streams received, where iperf3 did not add them up; nothing where a stream lacks it."""
+    """Return the received totals of all streams, where iperf3 did not add them up; nothing if a stream lacks them."""
     streams = [stream.get("receiver") or {} for stream in end.get("streams") or ()]
     names = ("bytes", "bits_per_second", "seconds")
     if not streams or any(not isinstance(stream.get(name), int | float) for stream in streams for name in names):
@@ -102,7 +119,7 @@ def _sum_streams(end: dict[str, Any]) -> list[dict[str, float]]:
 
 
 def _refuse_held_back(path: Path, start: dict[str, Any], test: dict[str, Any]) -> None:
-    """Raise BadInputError for a run with -b or --fq-rate: what it reaches is what was asked for."""
+    """Raise BadInputError for a run with -b or --fq-rate: its rate is the requested one, not the network's."""
     limits = {name: test.get(name) or start.get(name) for name in ("target_bitrate", "fq_rate", "fqrate")}
     for name, limit in limits.items():
         if limit:
@@ -110,8 +127,8 @@ def _refuse_held_back(path: Path, start: dict[str, Any], test: dict[str, Any]) -
 
 
 def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> None:
-    """Raise BadInputError where every direction is faster than its fastest interval: iperf3 before 3.1 counts what
-    --omit leaves out.
+    """Raise BadInputError if every direction is faster than its fastest interval: iperf3 before 3.1 counts the data
+    that --omit leaves out.
     """
     intervals = [interval.get(name) or {} for interval in document.get("intervals") or () for name in _OF_INTERVAL]
     fastest = max((float(interval.get("bits_per_second") or 0) / 8 for interval in intervals), default=0.0)
@@ -123,7 +140,7 @@ def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> N
 
 
 def _check_sent(path: Path, end: dict[str, Any]) -> None:
-    """Raise BadInputError where more was received than sent; a server may not say what was sent."""
+    """Raise BadInputError if more was received than sent; a server may not report the sent bytes."""
     for name, received in end.items():
         sent = end.get(name.replace("sum_received", "sum_sent")) if name.startswith("sum_received") else None
         least = (sent or {}).get("bytes") or 0
@@ -144,14 +161,14 @@ def _rate(path: Path, received: Any) -> float:
 
 
 def _retransmits(end: dict[str, Any]) -> int | None:
-    """Return the segments sent again, both directions together; None where the system does not count them."""
+    """Return the retransmitted segments, both directions together; None where the system does not count them."""
     sums = [value for name, value in end.items() if name.startswith("sum_sent")]
     counts = [count["retransmits"] for count in sums if isinstance(count, dict) and "retransmits" in count]
     return sum(int(count) for count in counts) if counts else None
 
 
 def _within_run(document: dict[str, Any]) -> float | None:
-    """Return how the rate moved from interval to interval, of the direction that iperf3 sums."""
+    """Return the variation of the rate from interval to interval, of the direction that iperf3 sums."""
     sums = [interval.get("sum", {}) for interval in document.get("intervals") or ()]
     rates = [interval.get("bits_per_second") for interval in sums if not interval.get("omitted")]
     return within_runs([[float(rate) for rate in rates if isinstance(rate, int | float)]])

@@ -1,4 +1,4 @@
-"""JSON files of instruments: read whole or refused with the place where they break."""
+"""JSON files of instruments: read completely, or refused with the place of the error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EARLIER: Final = "#"
 
 
 def _keep_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object in which the last of equal names counts and the others are kept under a marked one."""
+    """Return an object in which the last of equal names counts and the others are kept under marked names."""
     whole: dict[str, Any] = {}
     for name, value in pairs:
         if name in whole:
@@ -33,16 +33,16 @@ def _keep_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_keep_repeated)
 _BEGINS: Final = re.compile(r'^[^\n,{"]*\{(?=\s*["}]|\s*\Z)', re.MULTILINE)
-"""An object begins a line, or follows words that a program shows while it runs."""
+"""An object begins a line, or follows words that a program prints while it runs."""
 _LIST: Final = re.compile(r'\s*\[\s*([{\]"]|-?\d[\d.]*\s*,)')
 _NO_NUMBER: Final = re.compile(r'("\s*:\s*)-?(?:nan|inf(?:inity)?)\b', re.IGNORECASE)
-"""What C prints for a figure that there is none of, such as the deviation of a single sample."""
+"""C's output for a missing figure, such as the deviation of a single sample."""
 
 
 def parse(path: Path, text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects in `text`, one, several or a list; plain words around them are passed over.
+    """Return the JSON objects in `text`, one, several or a list; plain words around them are skipped.
 
-    A figure that is no number is null. Raises BadInputError for truncated or malformed JSON.
+    A figure that is not a number becomes null. Raises BadInputError for truncated or malformed JSON.
     """
     text = _NO_NUMBER.sub(r"\1null", text)
     if is_list(text):
@@ -65,12 +65,12 @@ def parse(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def holds_objects(text: str) -> bool:
-    """Whether a JSON object begins somewhere in `text`, or a list of them at its start."""
+    """Return whether a JSON object begins somewhere in `text`, or a list of them at its start."""
     return is_list(text) or _BEGINS.search(text) is not None
 
 
 def is_list(text: str) -> bool:
-    """Whether `text` begins as a JSON list of objects does."""
+    """Return whether `text` begins like a JSON list of objects."""
     return _LIST.match(text) is not None
 
 
@@ -95,7 +95,7 @@ def _incomplete_error(path: Path, error: ValueError) -> BadInputError:
 
 @contextmanager
 def refuse_malformed(path: Path) -> Iterator[None]:
-    """Raise BadInputError for what is JSON, but not as the instrument writes it that it looks like."""
+    """Raise BadInputError if the body fails on valid JSON that its supposed instrument would not write."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -103,7 +103,7 @@ def refuse_malformed(path: Path) -> Iterator[None]:
 
 
 def number(path: Path, holder: Any, name: str) -> float:
-    """Return a number out of a parsed object. Raises BadInputError when it is missing, not a number or negative."""
+    """Return a number from a parsed object. Raises BadInputError when it is missing, not a number or negative."""
     value = holder.get(name) if isinstance(holder, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadInputError(f"{path}: {name} is {'missing' if value is None else repr(value)}, expected a number")

@@ -1,4 +1,4 @@
-"""One measurement with everything that must be known about it; what a file does not say is asked for by name."""
+"""One measurement with all its required facts; facts missing from a file are requested by name."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from planner.statistics.variance_components import log_sigma
 LEAST_S: Final = 1.0
 """A shorter run measures its own start: the first windows of a connection, the first requests of a disk."""
 Reading = dict[str, Any]
-"""What a file says of one measurement: fields of Measurement, those it does not say left out."""
+"""A file's facts on one measurement: fields of Measurement, missing ones left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """A row of the user's measurements; fields as in planner.catalog.measurements. None is unknown."""
+    """A row of the user's measurements; fields as in planner.catalog.measurements. None means unknown."""
 
     instance_type: str
     quantity: str
@@ -79,7 +79,7 @@ OPTIONS: Final = {
     "method": "--method",
     "quantity": "--quantity",
 }
-"""Where the user says what a file cannot."""
+"""Options for facts that are not in a file."""
 
 _CACHED: Final = "went through the page cache, which may be in the figure"
 _REQUIRED: Final = ("instance_type", "quantity", "bytes_per_s", "aggregate", "zone", "as_of", "instances", "repeats")
@@ -98,9 +98,10 @@ _AVERAGED: Final = (
 
 
 def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measurement:
-    """Return the measurement in `reading`, with what the user `said` filling its gaps.
+    """Return the measurement in `reading`, with `user_values` filling its gaps.
 
-    Raises BadInputError that names every missing field with its option, a contradiction, or a rate that is not one.
+    Raises BadInputError naming every missing field with its option, for a contradiction, or for a rate that is not
+    positive and finite.
     """
     whole = {**reading}
     for name, value in user_values.items():
@@ -110,7 +111,7 @@ def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measur
             raise BadInputError(f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}")
         whole[name] = value
     if whole.get("volume_type"):
-        # Disks that an instrument counted are the volumes.
+        # The disks counted by the instrument are the volumes.
         whole["volumes"], whole["disks"] = whole.get("volumes") or whole.get("disks"), None
     volumes = _VOLUMES if any(whole.get(name) for name in _VOLUMES) else ()
     required = (*_REQUIRED, *volumes, *_OF_KIND.get(whole.get("quantity", ""), ()), "method")
@@ -127,10 +128,10 @@ def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measur
 
 
 def merge_readings(readings: list[Reading], *, files_are: str | None) -> list[Reading]:
-    """Return one reading for each circumstance: several files of one are its instances or its repeats.
+    """Return one reading for each set of circumstances: several files of one are its instances or its repeats.
 
-    Raises BadInputError when there are several and `files_are` does not say which, and for rows of one table that are
-    not told apart.
+    Raises BadInputError when there are several and `files_are` is not given, and for rows of one table that cannot be
+    told apart.
     """
     groups: dict[tuple[Any, ...], list[Reading]] = {}
     names = ("instance_type", "quantity", "disks", "nodes", "placement_group", "aggregate", "zone", "method", *SETTING)
@@ -141,7 +142,7 @@ def merge_readings(readings: list[Reading], *, files_are: str | None) -> list[Re
 
 
 def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
-    """Raise BadInputError that lists them all: rows of one table, or a file given twice, are not several instances."""
+    """Raise BadInputError listing all duplicates: rows of one table, or a file given twice, are not instances."""
     duplicates = [group for group in groups if len({_run(reading) for reading in group}) < len(group)]
     if not duplicates:
         return
@@ -152,7 +153,7 @@ def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
 
 
 def _run(reading: Reading) -> tuple[Any, ...]:
-    """Return what tells a run from others: its file, and which of the runs in it that is."""
+    """Return the key of a run: its file, and its position in the file."""
     return reading["file"], reading.get("document")
 
 
@@ -171,7 +172,7 @@ def _mean(group: list[Reading], files_are: str | None) -> Reading:
 
 
 def mean_of(group: list[Reading], *, over: str) -> Reading:
-    """Return the mean of several readings of one circumstance, which are its `instances` or its `repeats`."""
+    """Return the mean of several readings of the same circumstances, which are its `instances` or its `repeats`."""
     days = [reading["as_of"] for reading in group if reading.get("as_of")]
     whole = {**group[0], **{name: _mean_value([reading.get(name) for reading in group]) for name in _AVERAGED}}
     sigma = {"instances": "across_instances_sigma", "repeats": "across_time_sigma"}[over]
@@ -190,9 +191,9 @@ def mean_of(group: list[Reading], *, over: str) -> Reading:
 
 
 def _mean_value(values: list[float | None]) -> float | None:
-    """Return the mean; None where a file does not say."""
-    told = [value for value in values if value is not None]
-    return sum(told) / len(told) if len(told) == len(values) else None
+    """Return the mean; None if any value is missing."""
+    reported = [value for value in values if value is not None]
+    return sum(reported) / len(reported) if len(reported) == len(values) else None
 
 
 def _root_mean_square(sigmas: list[float | None]) -> float | None:

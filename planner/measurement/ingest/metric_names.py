@@ -1,7 +1,7 @@
-"""Direction of a metric, by the words and units in its name; a name without any is asked about, never guessed.
+"""Direction of a metric, by the words and units in its name; a name without any leads to a question, not a guess.
 
-`mb_s`, `iops` and `net_MBps` are rates, of which more is better; `rtt`, `clat_ns_p99` and `boot_s` are times and
-`errors` a count, of which less is. `vcpu` and `mem_gib` say what a node is, and measure nothing.
+`mb_s`, `iops` and `net_MBps` are rates: higher is better. `rtt`, `clat_ns_p99` and `boot_s` are times and `errors` a
+count: lower is better. `vcpu` and `mem_gib` describe a node and measure nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOSS: Final = re.compile(
     r"latency|latencies|[cs]?lat|delay|rtt|ping|jitter|await|iowait|ttfb|overhead|slow|reallocated|"
     r"std|stdev|stddev|[sm]?dev|cv|variance|[mun]?s(ecs?|econds?)? per [a-z]+"
 )
-"""Faults, waits, and how figures scatter, also those of a rate; times for each of something."""
+"""Faults, waits, and scatter of figures, also of a rate; times per unit of something."""
 _BYTES: Final = r"[kmgt]?i?(b|bits?|bytes?)"
 _RATE: Final = re.compile(
     rf"([cefipqrt]|i?o|{_BYTES})ps|ops|[kmgt]i?bits?|[gmt]?flops|m?ips|throughput|goodput|bandwidth|bw|rate|speed|score|"
@@ -31,9 +31,9 @@ _RATE: Final = re.compile(
 )
 _TIME: Final = re.compile(r"[mun]?s|[mun]?secs?|seconds?|time|duration|elapsed|runtime|p\d\d+|\d+th")
 _SMALL_TIME: Final = re.compile(r"[mun]s|[mun]secs?")
-"""Units that no rate ends with, as `mb_s` ends with that of time."""
+"""Units of time with which no rate ends, unlike `s` in `mb_s`."""
 _DEVICE: Final = re.compile(r"read|write|net|network")
-"""A column of this name alone has the rates of that."""
+"""A column with only this name has the rates of that device."""
 _CONTEXT: Final = re.compile(
     r"(v?cpu|core|disk|thread|socket|node|run)s?|numa|mem|memory|ram|zone|region|az|type|instance|host|hostname|ip|"
     r"address|id|rack|arch|os|kernel|date|day|timestamp|uptime|model|family|provider|cloud|ami|numjobs|iodepth|depth|"
@@ -42,51 +42,51 @@ _CONTEXT: Final = re.compile(
 _BESIDE: Final = re.compile(
     r"[kmgt]i?b|bytes|total|count|number|no|name|version|private|public|local|per|of|usd|position|block|queue|s|\d+"
 )
-"""Words that stand beside these: `mem_gib`, `host_name`."""
+"""Words that go with these: `mem_gib`, `host_name`."""
 _NO_MEASURE: Final = re.compile(r"uptime|timestamp")
 
 
 def good_direction(metric: str) -> Direction | None:
-    """Return which way a metric is better; None where its name does not say."""
-    if _says(_NO_MEASURE, metric):
+    """Return the better direction of a metric; None if its name has no clue."""
+    if _matches(_NO_MEASURE, metric):
         return None
     words = _words(metric)
-    if _says(_LOSS, metric) or (words and _SMALL_TIME.fullmatch(words[-1])):
+    if _matches(_LOSS, metric) or (words and _SMALL_TIME.fullmatch(words[-1])):
         return "lower"
-    if _says(_RATE, metric):
+    if _matches(_RATE, metric):
         return "higher"
-    if _says(_TIME, metric):
+    if _matches(_TIME, metric):
         return "lower"
-    return "higher" if _says(_DEVICE, metric) else None
+    return "higher" if _matches(_DEVICE, metric) else None
 
 
 def is_context(metric: str) -> bool:
-    """Whether a column says what a node is or where it stands, so that nodes are not compared by it. `core_temp` says
+    """Return whether a column describes a node or its place, so that nodes are not compared by it. `core_temp` does
     more than that.
     """
     words = _words(metric)
     known = all(_CONTEXT.fullmatch(word) or _BESIDE.fullmatch(word) for word in words)
-    return good_direction(metric) is None and known and _says(_CONTEXT, metric)
+    return good_direction(metric) is None and known and _matches(_CONTEXT, metric)
 
 
 def _words(name: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(name)]
 
 
-def _says(meaning: re.Pattern[str], metric: str) -> bool:
-    """Whether up to three words in a row of a name are of a meaning."""
+def _matches(meaning: re.Pattern[str], metric: str) -> bool:
+    """Return whether up to three consecutive words of a name match a meaning."""
     words = [word.lower() for word in _WORD.findall(metric)]
     spans = (" ".join(words[at : at + length]) for at in range(len(words)) for length in (1, 2, 3))
     return any(meaning.fullmatch(span) for span in spans)
 
 
 def parse_better(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, Direction]:
-    """Return which way each of the metrics is better: as told (`higher`, `lower`, or `METRIC=lower`), else by its name.
+    """Return the better direction of each metric: as given (`higher`, `lower`, or `METRIC=lower`), else by its name.
 
-    Raises BadInputError for another text, a metric that is not there, and one of which nothing says it.
+    Raises BadInputError for any other text, for an unknown metric, and for a metric without a direction.
     """
     names = list(metrics)
-    told: dict[str, Direction] = {}
+    reported: dict[str, Direction] = {}
     rest: Direction | None = None
     for text in texts:
         metric, _, word = text.rpartition("=")
@@ -95,10 +95,12 @@ def parse_better(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, Dire
         if metric and metric not in names:
             raise BadInputError(f"--better {text}: {metric} is not among {', '.join(names)}.{nearest(metric, names)}")
         if metric:
-            told[metric] = way
+            reported[metric] = way
         else:
             rest = way
-    better: Mapping[str, Direction | None] = {name: told.get(name) or good_direction(name) or rest for name in names}
+    better: Mapping[str, Direction | None] = {
+        name: reported.get(name) or good_direction(name) or rest for name in names
+    }
     if open_names := [name for name, way in better.items() if way is None]:
         raise BadInputError(
             f"{open_names[0]}: is more of it better, or less? Say --better higher or --better lower",

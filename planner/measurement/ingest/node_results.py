@@ -1,5 +1,5 @@
 """Rates of single nodes from files, for screening: CSV with a column `node` and one column per rate, JSON by node, or
-what instruments wrote: ours, fio, iperf3, ioping, a file for each run of a node.
+instruments' files: our own, fio, iperf3, ioping, one per run of a node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog.tables.reading import rows_of
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError, bad_input
 from planner.measurement.ingest.fio import drop_interim, is_fio, readings_by_host
 from planner.measurement.ingest.ingest import readings_of
@@ -30,21 +30,21 @@ NodeRuns = dict[str, dict[str, list[float]]]
 
 _NOT_METRICS = ("node", "run")
 _NO_FIGURE: Final = ("", None, "nan", "na", "n/a", "null", "none", "-")
-"""How tables spell that there is none."""
+"""Spellings of a missing figure in tables."""
 _NODE_HEADING: Final = re.compile(r'(^|,) *"?node"? *(?=,|$)', re.IGNORECASE)
 _LATENCY: Final = "latency_p99_s"
 
 _Row = tuple[str, Mapping[str, Any], str]
-"""A node, its figures, and when they were measured ('' where a file does not say)."""
+"""A node, its figures, and the time of their measurement ('' if the file has none)."""
 
 
 def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
     """Return each metric's rates by node, one for each run, those of several files in order of time.
 
-    CSV: a column `node`, one named `run` where nodes have several rows, every other column a metric; a blank cell is no
-    figure. JSON: an object of nodes, each an object of metrics, or an instrument's: its node is the host that it names,
-    else the file's name. What says what a node is (`vcpu`, `zone`) is no metric. Raises BadInputError listing all that
-    is wrong.
+    CSV: a column `node`, one named `run` where nodes have several rows, every other column a metric; a blank cell is a
+    missing figure. JSON: an object of nodes, each an object of metrics, or an instrument's, whose node is the host that
+    it names, else the file's name. Columns that describe a node (`vcpu`, `zone`) are not metrics. Raises BadInputError
+    listing all errors.
     """
     problems: list[str] = []
     results: NodeRuns = {}
@@ -68,7 +68,7 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
 
 
 def _rows(path: Path) -> Iterable[_Row]:
-    text = read_given(path)
+    text = read_user_file(path)
     if is_sysbench(text):
         return [_instrument_row(path.stem, readings_of(path, mapping={}), "")]
     if holds_objects(text):
@@ -124,7 +124,7 @@ def _json_rows(path: Path, document: dict[str, Any]) -> list[_Row]:
 
 
 def _instrument_row(node: str, readings: Sequence[Reading], when: str) -> _Row:
-    """Return a node's rates, and how long its slowest operations took where that was counted."""
+    """Return a node's rates, and the latency of its slowest operations if measured."""
     figures: dict[str, Any] = {}
     for reading in readings:
         name = _name(reading)
@@ -135,7 +135,7 @@ def _instrument_row(node: str, readings: Sequence[Reading], when: str) -> _Row:
 
 
 def _name(reading: Reading) -> str:
-    """Return what was measured, such as `both_write_1M` or `read_random_4K_raid0`."""
+    """Return a reading's name, such as `both_write_1M` or `read_random_4K_raid0`."""
     quantity = str(reading.get("quantity")).replace("_only", "").replace("simultaneous", "both")
     size = (reading.get("block_bytes") or 0) / 1024
     block = "" if not size else f"{size:g}K" if size < 1024 else f"{size / 1024:g}M"
@@ -155,7 +155,7 @@ def _netbench_rows(path: Path, document: dict[str, Any]) -> list[tuple[str, dict
 
 
 def _labels(tables: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the names that say no way and of which no row has a number, such as a kernel's."""
+    """Return the names without a direction and without a number in any row, such as a kernel's."""
     names = dict.fromkeys(name for figures in tables for name in figures if good_direction(name) is None)
     cells = {name: [figures[name] for figures in tables if figures.get(name) not in _NO_FIGURE] for name in names}
     return {

@@ -1,4 +1,4 @@
-"""What instruments print that is not read: named, with what to run in its place."""
+"""Outputs of instruments that cannot be read, with the command to run instead."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OUTPUTS: Final = [
 
 
 def refuse_other_outputs(path: Path, text: str) -> None:
-    """Raise BadInputError for what a known instrument printed otherwise than as it is read."""
+    """Raise BadInputError for a known instrument's output in a form that cannot be read."""
     for advice, pattern in _OUTPUTS:
         if pattern.search(text):
             raise BadInputError(f"{path}: {advice}")

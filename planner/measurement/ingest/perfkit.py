@@ -1,8 +1,8 @@
 """Samples of PerfKitBenchmarker, one JSON object each: rates of disks by fio, and of the network by iperf and netperf.
 
-A sample has metric, value, unit, and what it belongs to as `labels` (`|zone:us-east1-b|,|machine_type:n2-standard-8|`)
-or `metadata` (an object). Metrics are named as its benchmarks do: `JOB:read:bandwidth` of fio in KiB/s, though it
-writes KB/s, since fio's `bw` is passed on; `Throughput` of iperf and `TCP_STREAM_Throughput` of netperf in Mbits/sec.
+A sample has metric, value, unit, and its circumstances as `labels` (`|zone:us-east1-b|,|machine_type:n2-standard-8|`)
+or `metadata` (an object). Metrics have the benchmarks' names: `JOB:read:bandwidth` of fio in KiB/s, although labelled
+KB/s, since fio's `bw` is passed on; `Throughput` of iperf and `TCP_STREAM_Throughput` of netperf in Mbits/sec.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Sample = dict[str, Any]
 
 _LABEL: Final = re.compile(r"\|([^:|]+):([^|]*)\|")
 _RATES: Final = {"Throughput", "TCP_STREAM_Throughput", "TCP_STREAM_Throughput_total"}
-"""iperf's, and netperf's for one stream and for several."""
+"""Metrics of iperf, and of netperf for one stream and for several."""
 _NETWORK_UNITS: Final = {"Mbits/sec": 1e6 / 8, "Gbits/sec": 1e9 / 8}
 _DISK_UNITS: Final = {"KB/s": 1024.0}
 _FIO_RATE: Final = re.compile(r"(.+):(read|write):bandwidth")
@@ -44,15 +44,15 @@ _LOCAL: Final = {"local", "nvme", "local-ssd", "local_ssd"}
 
 
 def is_perfkit(document: dict[str, Any]) -> bool:
-    """Whether a parsed object is one of its samples."""
+    """Return whether a parsed object is one of its samples."""
     return {"metric", "value", "unit"} <= document.keys() and bool({"labels", "metadata"} & document.keys())
 
 
 def read_perfkit(path: Path, samples: Sequence[Sample]) -> list[Reading]:
     """Return a reading for each rate among the samples of a file: repeats of one run as their mean, runs as instances.
 
-    Samples of other metrics are counted in the note. Raises BadInputError where there is no rate, for another unit than
-    the metric's, two machine types or zones in one sample, a network measured over UDP or external addresses alone.
+    Samples of other metrics are counted in the note. Raises BadInputError where there is no rate, for a wrong unit, two
+    machine types or zones in one sample, a network measured over UDP or only over external addresses.
     """
     rates = [sample for sample in samples if _FIO_RATE.fullmatch(str(sample["metric"])) or sample["metric"] in _RATES]
     used = _within_the_network(path, rates)
@@ -86,7 +86,7 @@ def _is_part(sample: Sample) -> bool:
 
 
 def labels_of(sample: Sample) -> dict[str, str]:
-    """Return what a sample belongs to, by name."""
+    """Return a sample's circumstances by name."""
     metadata = sample.get("metadata")
     if isinstance(metadata, dict):
         return {str(name): str(value) for name, value in metadata.items()}
@@ -94,7 +94,7 @@ def labels_of(sample: Sample) -> dict[str, str]:
 
 
 def _within_the_network(path: Path, rates: Sequence[Sample]) -> list[Sample]:
-    """Return the rates without those over external addresses. Raises BadInputError where all of a network's are."""
+    """Return the rates over internal addresses. Raises BadInputError if all are over external ones."""
     inside = [sample for sample in rates if labels_of(sample).get("ip_type", "internal").lower() == "internal"]
     if rates and not inside:
         raise BadInputError(f"{path}: measured over external addresses only; a shuffle uses internal ones")
@@ -109,7 +109,7 @@ def _value(path: Path, sample: Sample, units: Mapping[str, float]) -> float:
 
 
 def _common(path: Path, sample: Sample, labels: Mapping[str, str]) -> Reading:
-    """Return what all readings say. Raises BadInputError for two types or zones."""
+    """Return the fields common to all readings. Raises BadInputError for two types or zones."""
     common: Reading = {
         "as_of": day_of(sample.get("timestamp")),
         "instances": 1,
@@ -119,13 +119,13 @@ def _common(path: Path, sample: Sample, labels: Mapping[str, str]) -> Reading:
         "source": path.name,
     }
     for field, names in (("instance_type", _TYPES), ("zone", _ZONES)):
-        told = dict.fromkeys(labels[name] for name in names if labels.get(name))
-        if len(told) > 1:
+        reported = dict.fromkeys(labels[name] for name in names if labels.get(name))
+        if len(reported) > 1:
             raise BadInputError(
-                f"{path}: {sample['metric']} is between {' and '.join(told)}; measure within one {field}"
+                f"{path}: {sample['metric']} is between {' and '.join(reported)}; measure within one {field}"
             )
-        if told:
-            common[field] = next(iter(told))
+        if reported:
+            common[field] = next(iter(reported))
     return common
 
 
@@ -155,7 +155,7 @@ def _fio(path: Path, sample: Sample, samples: Sequence[Sample]) -> Reading:
     labels = labels_of(sample)
     job, side, _ = str(sample["metric"]).rsplit(":", 2)
     stem = f"{job}:{side}"
-    mates = {mate["metric"]: mate for mate in samples if _of_one_run(mate, sample)}
+    mates = {reference["metric"]: reference for reference in samples if _of_one_run(reference, sample)}
     both = f"{job}:read:bandwidth" in mates and f"{job}:write:bandwidth" in mates
     rate = _value(path, sample, _DISK_UNITS)
     operations = number(path, mates[f"{stem}:iops"], "value") if f"{stem}:iops" in mates else None
@@ -175,17 +175,17 @@ def _fio(path: Path, sample: Sample, samples: Sequence[Sample]) -> Reading:
     }
 
 
-def _of_one_run(mate: Sample, sample: Sample) -> bool:
-    """Whether two samples are of one job at one setting: latencies have figures of their own among their labels."""
-    mine, other = labels_of(sample), labels_of(mate)
+def _of_one_run(reference: Sample, sample: Sample) -> bool:
+    """Return whether two samples are of one job at one setting; labels of latencies also contain figures."""
+    mine, other = labels_of(sample), labels_of(reference)
     same = all(mine.get(name) == other.get(name) for name in ("fio_job", "iodepth", "numjobs", "iteration"))
-    return same and mate.get("run_uri") == sample.get("run_uri")
+    return same and reference.get("run_uri") == sample.get("run_uri")
 
 
 def _block_bytes(path: Path, stem: str, rate: float, operations: float | None) -> int | None:
-    """Return what an operation moved, None without operations. fio's operations are whole numbers here.
+    """Return the bytes per operation; None without operations. fio's operations are whole numbers here.
 
-    Raises BadInputError where rate and operations are of no block size that fio takes: two units, or mixed blocks.
+    Raises BadInputError where rate and operations fit no block size that fio takes: two units, or mixed blocks.
     """
     if not operations:
         return None
@@ -199,7 +199,7 @@ def _block_bytes(path: Path, stem: str, rate: float, operations: float | None) -
 
 
 def _pattern(job: str, labels: Mapping[str, str]) -> str | None:
-    """Return the order of the blocks, by the option or by the names that PerfKitBenchmarker gives its jobs."""
+    """Return the order of the blocks, from the option or from PerfKitBenchmarker's name of the job."""
     given = labels.get("rw") or job
     if given.startswith("rand"):
         return "random"
@@ -219,7 +219,7 @@ def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
 
 
 def _latencies(path: Path, stem: str, mates: Mapping[str, Sample]) -> Iterator[tuple[str, float]]:
-    """Yield mean and percentiles, which are samples of their own or labels of the mean."""
+    """Yield mean and percentiles, which are separate samples or labels of the mean."""
     mean = mates.get(f"{stem}:latency")
     if mean is None:
         return

@@ -1,8 +1,8 @@
 """Reader of the files of `planner bench ... --json`: rates of one node's disks and of small operations on them, a
 network curve, the rate of sorting.
 
-The runs of one file follow each other within minutes: how they differ says nothing of other days, and averages out
-over a job as what moves within a run does. Variation over time is what several files, of several days, tell.
+The runs of one file follow each other within minutes: their differences do not show how other days differ, and average
+out over a job like variation within a run. Variation over time comes from several files, of several days.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from planner.statistics.variance_components import within_runs
 _QUANTITY: Final = {"mixed": "simultaneous", "read": "read_only", "write": "write_only"}
 
 _ARRAYS: Final = ("/dev/md", "/dev/mapper/")
-"""How the devices of Linux begin that stand for several disks."""
+"""Beginnings of the names of Linux devices that combine several disks."""
 
 
 def is_own(document: dict[str, Any]) -> bool:
-    """Whether a parsed file is one of this tool's instruments'."""
+    """Return whether a parsed file is from one of this tool's instruments."""
     return "instrument" in document
 
 
 def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
-    """Return what a file says: a reading for each mode (DiskBench), operation (small-io) or cluster size (NetBench), or
+    """Return the readings of a file: one for each mode (DiskBench), operation (small-io) or cluster size (NetBench), or
     one of sorting.
 
     Raises BadInputError for other instruments and for damaged files.
@@ -79,7 +79,7 @@ def _disk(path: Path, document: dict[str, Any]) -> list[Reading]:
 
 
 def _disks(devices: set[str]) -> int | None:
-    """Return how many disks some devices are; None where one is an array of disks, which nobody counted."""
+    """Return the number of disks; None if one device is an array with an unknown number of disks."""
     return None if any(device.startswith(_ARRAYS) for device in devices) else len(devices)
 
 
@@ -105,7 +105,7 @@ def _cluster(path: Path, nodes: int, runs: list[dict[str, Any]]) -> Reading:
 
 
 def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
-    """The runs with the recommended number of threads stand for their operation: their median."""
+    """Return a reading for each operation: the median of its runs with the recommended number of threads."""
     chosen: dict[str, list[dict[str, Any]]] = {}
     for run in document["runs"]:
         if document["recommended_threads"][run["operation"]] == run["threads"]:
@@ -129,7 +129,7 @@ def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
 
 
 def _median(runs: list[dict[str, Any]], name: str) -> float | None:
-    """Return the median of the runs that have a figure; None without any, as in files of older versions."""
+    """Return the median of the runs that have a figure; None if none has, as in files of older versions."""
     values = [run[name] for run in runs if run.get(name) is not None]
     return statistics.median(values) if values else None
 

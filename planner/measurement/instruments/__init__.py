@@ -1,1 +1,1 @@
-"""Instruments: DiskBench, NetBench and others measure what machines, disks and networks really do."""
+"""Instruments: DiskBench, NetBench and others measure the real rates of machines, disks and networks."""

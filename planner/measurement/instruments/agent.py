@@ -1,4 +1,4 @@
-"""An agent: stands on each node of a cluster and does its part of NetBench when called by somebody with the token."""
+"""An agent: runs on each node of a cluster and does its part of NetBench when a caller with the token asks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from planner.measurement.instruments.net_wire import answer, call, check_token, 
 from planner.native import Progress, core, core_errors
 
 MEETING_S: Final = 30.0
-"""How long an agent waits for its peers' connections."""
+"""Seconds that an agent waits for its peers' connections."""
 _POLL_S: Final = 0.2
-_ENDING_S: Final = 5.0  # the run before may still be clearing up
+_ENDING_S: Final = 5.0  # the previous run may still be cleaning up
 
 
 @dataclass
@@ -54,7 +54,7 @@ class _Meeting:
 class Agent:
     """Listens on `host:port` (port 0 takes a free one) and serves one run at a time until closed.
 
-    Raises IoFailureError when the address cannot be had, BadInputError for a token that is too short.
+    Raises IoFailureError when the address cannot be used, BadInputError for a token that is too short.
     """
 
     def __init__(self, *, host: str, port: int, token: str) -> None:
@@ -73,7 +73,7 @@ class Agent:
         return int(self._listener.getsockname()[1])
 
     def serve(self) -> None:
-        """Answer calls, each in a thread of its own, until `close`."""
+        """Answer calls, each in its own thread, until `close`."""
         while True:
             try:
                 connection, _ = self._listener.accept()
@@ -133,7 +133,7 @@ class _Part:
 
     @contextlib.contextmanager
     def _connect_peers(self, order: dict[str, Any]) -> Iterator[list[tuple[int, socket.socket]]]:
-        """Connections to every peer, closed in the end."""
+        """Yield connections to every peer; all are closed at the end."""
         greeting = {"role": "traffic", "run": order["run"], "peer": order["self"]}
         peers = [i for i in range(len(order["peers"])) if i != order["self"]] * order["connections"]
         with contextlib.ExitStack() as stack:
@@ -144,7 +144,7 @@ class _Part:
             yield outgoing
 
     def _exchange(self, order: dict[str, Any], outgoing: Sequence[int], incoming: Sequence[int]) -> dict[str, Any]:
-        """Return the core's report; ends early when whoever gave the order is gone."""
+        """Return the core's report; ends early when the connection of the order's sender is lost."""
         progress = Progress()
         times = {key: float(order[key]) for key in ("seconds", "warm_up_s", "interval_s", "stall_s")}
         with ThreadPoolExecutor(max_workers=1) as pool, core_errors():
@@ -184,9 +184,9 @@ def _by_peer(peers: Sequence[int], sizes: Sequence[int]) -> dict[str, int]:
     return total
 
 
-def serve_until_interrupted(agent: Agent, *, tell: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C, and say where."""
-    tell(f"listening on port {agent.port}; end with Ctrl-C")
+def serve_until_interrupted(agent: Agent, *, on_message: Callable[[str], None]) -> None:
+    """Report the address and serve until Ctrl-C."""
+    on_message(f"listening on port {agent.port}; end with Ctrl-C")
     try:
         agent.serve()
     finally:

@@ -1,8 +1,8 @@
 """DiskBench: the storage path of a sort without the sort (Conley, Vahdat, Porter, SoCC 2015, section 4.2.1).
 
-Records are read in large blocks from half the directories, dealt to random partitions and written to the other half;
-or only read, or only written, as the paper did for block volumes (section 4.4). A single directory is shared. Striped
-as RAID-0 would, all directories together are one volume, which is read and written.
+Records are read in large blocks from half the directories, dealt to random partitions and written to the other half; or
+only read, or only written, as the paper did for block volumes (section 4.4). A single directory is both read and
+written, and so is the one volume of all directories striped like RAID-0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 @dataclass(frozen=True, kw_only=True)
 class FileSystem:
-    """A directory's file system; `device` and `kind` are None where the system does not tell."""
+    """A directory's file system; `device` and `kind` are None where the system does not report them."""
 
     directory: str
     device: str | None
@@ -37,7 +37,9 @@ class FileSystem:
 
 
 def file_system_of(directory: Path) -> FileSystem:
-    """Return what `directory` lies on. Raises BadInputError unless it is a directory, IoFailureError if unreadable."""
+    """Return the file system of `directory`. Raises BadInputError unless it is a directory, IoFailureError if
+    unreadable.
+    """
     if not directory.is_dir():
         raise BadInputError(f"--dir {directory}: not a directory; create it, or name a mounted disk's")
     try:
@@ -56,7 +58,7 @@ def file_system_of(directory: Path) -> FileSystem:
 
 
 def same_device_notes(systems: Sequence[FileSystem]) -> tuple[str, ...]:
-    """Return a sentence for each device that carries several of the directories."""
+    """Return a sentence for each device that holds several of the directories."""
     by_device: dict[int, list[str]] = {}
     for system in systems:
         by_device.setdefault(system.device_number, []).append(system.directory)
@@ -81,15 +83,17 @@ def _mount_of(device_number: int) -> tuple[str | None, str | None]:
 Mode = Literal["mixed", "read", "write"]
 MODES: Final[tuple[Mode, ...]] = ("mixed", "read", "write")
 Layout = Literal["jbod", "raid0"]
-"""Directories each on their own, or striped into one volume."""
+"""Separate directories, or all striped into one volume."""
 LAYOUTS: Final[tuple[Layout, ...]] = ("jbod", "raid0")
 STRIPE_BYTES: Final = 512 << 10
-"""The chunk that mdadm gives an array unless told otherwise, and that of Scalyr's study."""
+"""mdadm's default chunk of an array, also that of Scalyr's study."""
 USUAL_FILE_BYTES: Final = 2_000_000_000
 TRIED_DEPTHS: Final = (1, 2, 4, 8, 16)
 TRIAL_S: Final = 0.5
 WARM_UP_S: Final = 0.2
-"""Until every stage is at work; also, what is under way when the clock starts makes up for what is when it stops."""
+"""Time until every stage works. Operations in flight when the clock starts also make up for those in flight when it
+stops.
+"""
 _TRIAL_FILE_BYTES: Final = 256_000_000
 _LEAST_FILE_BYTES: Final = 16_384_000
 
@@ -108,7 +112,7 @@ class VolumeRate:
 
 @dataclass(frozen=True, kw_only=True)
 class DiskRun:
-    """One run of one mode; `read_bytes_per_s` and `write_bytes_per_s` sum the volumes, None for what was not done."""
+    """One run of one mode; `read_bytes_per_s` and `write_bytes_per_s` sum the volumes, None for an unused direction."""
 
     mode: Mode
     layout: Layout
@@ -122,10 +126,10 @@ class DiskRun:
 
 @dataclass(frozen=True, kw_only=True)
 class DiskRate:
-    """The median of the runs of a mode and layout, with the lowest and highest of what they moved in total, in bytes/s.
+    """The median of the runs of a mode and layout, with the lowest and highest of their total rates, in bytes/s.
 
     `within_run_sigma` and `across_runs_sigma` are standard deviations of ln rate from interval to interval of one run,
-    and from run to run; None where there is but one.
+    and from run to run; None where there is only one.
     """
 
     mode: Mode
@@ -141,7 +145,7 @@ class DiskRate:
 
 @dataclass(frozen=True, kw_only=True)
 class DiskBench:
-    """What DiskBench found; `notes` say what limits or taints it."""
+    """Result of DiskBench; `notes` name what limits or distorts it."""
 
     origin: Origin
     file_bytes: int
@@ -151,7 +155,7 @@ class DiskBench:
 
     @property
     def rates(self) -> tuple[DiskRate, ...]:
-        """One for each mode and layout, in the order measured."""
+        """The rates, one for each mode and layout, in the order measured."""
         combinations = dict.fromkeys((run.mode, run.layout) for run in self.runs)
         return tuple(
             _rate([run for run in self.runs if (run.mode, run.layout) == combination]) for combination in combinations
@@ -182,7 +186,7 @@ def bench_disk(
     progress: Progress | None = None,
 ) -> DiskBench:
     """Measure each mode and layout `repeats` times for `seconds`, with `file_bytes` in each directory, and leave
-    nothing behind. Several layouts are measured in turn, so that a drift of the disks falls on all alike.
+    nothing behind. Several layouts are measured in turn, so that a drift of the disks affects all alike.
 
     Without a `queue_depth` a few are tried for each mode and layout and the smallest within 5% of the best is taken.
     Raises BadInputError for impossible arguments (RAID-0 of one directory among them), IoFailureError naming the
@@ -258,8 +262,8 @@ def run_disk(
 
 
 def _roles(directories: list[str], *, mode: Mode, layout: Layout) -> tuple[list[str], list[str]]:
-    """Return the directories to read and those to write: all of an array, which cannot be parted; of an odd number of
-    single ones one more is written.
+    """Return the directories to read and those to write: all for both in an array, which cannot be split; of an odd
+    number of single ones, one more is written.
     """
     if mode == "read":
         return directories, []
@@ -271,7 +275,7 @@ def _roles(directories: list[str], *, mode: Mode, layout: Layout) -> tuple[list[
 
 
 def _fitting_file_bytes(systems: Sequence[FileSystem]) -> int:
-    """Return the usual file size, or less where two files of each directory would take over half of what is free."""
+    """Return the usual file size, or less if two files in each directory would take over half of the free space."""
     per_device: dict[int, int] = {}
     for system in systems:
         per_device[system.device_number] = per_device.get(system.device_number, 0) + 2
@@ -321,7 +325,7 @@ def _rate(runs: Sequence[DiskRun]) -> DiskRate:
 
 
 def _total_series(run: DiskRun) -> list[float]:
-    """Return what all volumes moved in each interval."""
+    """Return the total rate of all volumes in each interval."""
     return [sum(rates) for rates in zip(*(volume.series_bytes_per_s for volume in run.volumes), strict=True)]
 
 
@@ -331,7 +335,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 
 def _caching_notes(runs: Sequence[DiskRun]) -> tuple[str, ...]:
-    """Return a sentence for each directory whose file system keeps a measurement from being what it should be."""
+    """Return a sentence for each directory whose file system distorts a measurement."""
     notes: dict[str, None] = {}
     for volume in (volume for run in runs for volume in run.volumes):
         if not volume.is_direct:

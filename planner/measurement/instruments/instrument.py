@@ -1,4 +1,4 @@
-"""The fields that describe an instrument's result, so that its file can be understood years later."""
+"""Fields that describe an instrument's result, so that its file can be understood years later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 WITHIN: Final = 0.95
-"""A setting is good enough from this share of the best rate on (Scalyr's rule: the smallest within 5%)."""
+"""A setting is good enough at this share of the best rate or more (Scalyr's rule: the smallest within 5%)."""
 
 
 def _version() -> str:
@@ -22,7 +22,7 @@ def _version() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """Which instrument measured what, when and how. `machine_type` is None unless the user named it."""
+    """The instrument of a result, its subject, time and method. `machine_type` is None unless the user named it."""
 
     instrument: str
     method: str

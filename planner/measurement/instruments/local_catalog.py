@@ -1,4 +1,4 @@
-"""This machine as a catalog of one type, so that the planner plans for it as for any other."""
+"""This machine as a catalog of one type, so that the planner plans for it like any other."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ trial = {{ title = "a trial of the sort's own path on this machine: {sample} byt
 def write_catalog(
     machine: LocalMachine, directory: Path, *, today: date, simultaneous_bytes_per_s: float | None = None
 ) -> Path:
-    """Write the catalog of this machine to `directory` (made anew) and return it.
+    """Write the catalog of this machine to the new directory `directory` and return it.
 
-    Its one type has one disk that holds what is free, and the rates of the trial, among them what it reads and at the
-    same time writes, if that is known. No prices: nothing is rented.
+    Its one type has one disk with all the free space, and the rates of the trial, among them the rate of simultaneous
+    reading and writing, if known. No prices: nothing is rented.
     """
     directory.mkdir(parents=True)
     head = _HEAD.format(today=today.isoformat(), sample=machine.sample_bytes, repeats=machine.repeats)

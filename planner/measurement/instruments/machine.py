@@ -1,7 +1,7 @@
 """A short trial of this machine's reading and writing, on the sort's own path.
 
-SoCC 2015 measures with the application's own I/O code (DiskBench, section 4.2) because that is what a job will see;
-here a sample is sorted with the sort core, and each phase gives the rate of the disk group it works on.
+SoCC 2015 measures with the application's own I/O code (DiskBench, section 4.2), since a job gets these rates. Here the
+sort core sorts a sample, and each phase gives the rate of the disk group it works on.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class LocalMachine:
 def measure_machine(
     directory: Path, *, sample_bytes: int, copies: int = 1, repeats: int = REPEATS, threads: int | None = None
 ) -> LocalMachine:
-    """Sort a sample in `directory` a few times and return what was seen; the files are removed again. As many `copies`
-    (1 or 2) of the output are written as the job will write: records are gathered once for both.
+    """Sort a sample in `directory` a few times and return the rates; the files are removed again. As many `copies` (1
+    or 2) of the output are written as the job will write: records are gathered once for both.
 
     Raises IoFailureError when the directory cannot be written or is full.
     """
@@ -64,12 +64,12 @@ def measure_machine(
 
 
 def sample_size(data_bytes: int) -> int:
-    """Return how large a sample tells about a job: half of it, but no more than takes a second or two."""
+    """Return the size of a sample for a job: half of it, but at most a second or two of work."""
     return min(max(data_bytes // 2, _LEAST_SAMPLE_BYTES), _MOST_SAMPLE_BYTES) // 100 * 100
 
 
 def free_bytes(directory: Path) -> int:
-    """Return the bytes that can still be written in `directory`. Raises IoFailureError when it cannot be read."""
+    """Return the free bytes in `directory`. Raises IoFailureError when it cannot be read."""
     try:
         return shutil.disk_usage(directory).free
     except OSError as error:
@@ -77,7 +77,7 @@ def free_bytes(directory: Path) -> int:
 
 
 def phase_seconds(report: Any) -> tuple[float, float]:
-    """Return the seconds of a SortReport until all intermediate data is made, and from then on until the output is
+    """Return the seconds of a SortReport until all intermediate data is written, and from then on until the output is
     safe.
     """
     second = float(report.phases[-1].seconds)
@@ -87,14 +87,14 @@ def phase_seconds(report: Any) -> tuple[float, float]:
 def _trials(
     directory: Path, *, sample_bytes: int, copies: int, repeats: int, threads: int | None
 ) -> list[tuple[float, float]]:
-    """Sort the sample once more than is counted: the first time finds cold memory and a cold disk."""
+    """Sort the sample once more than is counted: the first time has cold memory and a cold disk."""
     from planner.sorting.records.generate import generate_file
     from planner.sorting.records.validate import validate_files
 
     sample = directory / "sample.in"
     try:
         generate_file(sample, records=sample_bytes // 100, threads=threads)
-        validate_files([sample], threads=threads)  # as in a run: reading the input once leaves it in the page cache
+        validate_files([sample], threads=threads)  # as in a run, reading the input once leaves it in the page cache
         return [_trial(sample, copies=copies, threads=threads) for _ in range(repeats + 1)][1:]
     finally:
         sample.unlink(missing_ok=True)

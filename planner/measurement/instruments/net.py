@@ -22,17 +22,17 @@ from planner.measurement.instruments.instrument import Origin, series_per_s
 from planner.measurement.instruments.net_wire import call, check_token, receive_message, send_message, split_address
 
 ANSWER_TIMEOUT_S: Final = 15.0
-"""An agent counts as lost when it answers so much later than it should."""
+"""An agent counts as lost when its answer is this much later than due."""
 STALL_S: Final = 5.0
-"""A connection on which nothing moves for so long ends the exchange."""
+"""A connection without any traffic for this long ends the exchange."""
 GRACE_S: Final = 3.0
-"""How long the other agents have to report once one has failed."""
+"""Time for the other agents to report once one has failed."""
 Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTraffic:
-    """What one node sent and received, in bytes/s of payload, in total and over time; `received_from` by address."""
+    """Rates of one node's sent and received payload, in bytes/s, in total and over time; `received_from` by address."""
 
     address: str
     sent_bytes_per_s: float
@@ -43,7 +43,7 @@ class NodeTraffic:
 
     @property
     def bytes_per_s(self) -> float:
-        """The lower of the two: what the node could do for a shuffle."""
+        """The lower of the two rates: the node's rate in a shuffle."""
         return min(self.sent_bytes_per_s, self.received_bytes_per_s)
 
 
@@ -57,7 +57,7 @@ class NetRun:
 
     @property
     def slowest(self) -> NodeTraffic:
-        """The node that the others would wait for."""
+        """The slowest node, for which the others would wait."""
         return min(self.nodes, key=lambda node: node.bytes_per_s)
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class NetRun:
 
 @dataclass(frozen=True, kw_only=True)
 class NetBench:
-    """What NetBench found: one run, or one for each doubling of the node count."""
+    """Result of NetBench: one run, or one for each doubling of the node count."""
 
     origin: Origin
     runs: tuple[NetRun, ...]
@@ -109,7 +109,7 @@ def bench_net(
     """Measure between the agents at `host:port`; with `doubling` first between 2 of them, then 4, and so on.
 
     `on_run(nodes)` is called before each run. Raises BadInputError for impossible arguments, IoFailureError naming the
-    agent that cannot be reached, does not know the token, or is lost in the middle of a run.
+    agent that cannot be reached, has another token, or is lost in the middle of a run.
     """
     if len(set(agents)) != len(agents) or len(agents) < 2:
         raise BadInputError("name at least two agents, each once: --node host:port --node host:port")
@@ -199,7 +199,7 @@ class _Cluster:
         return answers
 
     def results(self, *, within_s: float) -> list[dict[str, Any]]:
-        """Return each agent's result, `error` in it for one that is lost; after a failure the others have not long."""
+        """Return each agent's result, with `error` for a lost one; after a failure the others have only GRACE_S."""
         for control in self._controls:
             control.settimeout(within_s)
         with self._pool() as pool:
@@ -215,7 +215,9 @@ class _Cluster:
 
     @contextlib.contextmanager
     def _pool(self) -> Iterator[ThreadPoolExecutor]:
-        """A thread for every agent; an interrupt hangs up on all, so that none of them is waited for."""
+        """Yield a pool with a thread for every agent; an interrupt closes all connections, so that no thread is waited
+        for.
+        """
         with ThreadPoolExecutor(max_workers=len(self._controls)) as pool:
             try:
                 yield pool
@@ -226,7 +228,7 @@ class _Cluster:
 
 
 def _hang_up(control: socket.socket) -> None:
-    """End a connection; a thread that waits for it wakes up, and the agent gives up its part."""
+    """End a connection; a thread that waits for it wakes up, and the agent ends its part."""
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_RDWR)
 
@@ -245,7 +247,7 @@ def _expect(control: socket.socket, word: str) -> None:
 
 
 def _raise_if_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
-    """Raise IoFailureError when connections broke, naming first the node that most others complain about."""
+    """Raise IoFailureError when connections broke, naming first the node that most others report."""
     errors = [f"agent {agents[i]}: {result['error']}" for i, result in enumerate(results) if "error" in result]
     broken = {i: result["broken"] for i, result in enumerate(results) if "broken" in result}
     if not errors and not broken:

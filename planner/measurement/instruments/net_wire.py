@@ -1,4 +1,4 @@
-"""The protocol between agents and their driver: messages of JSON, and a proof on both sides that they know the token.
+"""The protocol between agents and their driver: JSON messages, and a proof on both sides that they know the token.
 
 The token itself never crosses the wire. The called side sends a challenge. The caller answers with its greeting and an
 HMAC over challenge and greeting. The called side proves itself over the caller's own challenge. All later messages and
@@ -24,11 +24,11 @@ _LENGTH: Final = struct.Struct("!I")
 
 
 class RefusedError(IoFailureError):
-    """The other side does not know the token, or is no agent."""
+    """The other side does not know the token, or is not an agent."""
 
 
 def check_token(token: str) -> str:
-    """Return the token. Raises BadInputError when it is too short to keep anybody out."""
+    """Return the token. Raises BadInputError when it is too short to be safe."""
     if len(token) < LEAST_TOKEN_LENGTH:
         raise BadInputError(f"the shared token must have at least {LEAST_TOKEN_LENGTH} characters")
     return token
@@ -49,7 +49,9 @@ def send_message(connection: socket.socket, message: dict[str, Any]) -> None:
 
 
 def receive_message(connection: socket.socket) -> dict[str, Any]:
-    """Return the next message. Raises OSError: EOFError-like ones as ConnectionError; RefusedError for gibberish."""
+    """Return the next message. Raises OSError (ConnectionError at the end of the stream), and RefusedError for invalid
+    data.
+    """
     (length,) = _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))
     if length > LONGEST_MESSAGE_BYTES:
         raise RefusedError("the other side does not speak this protocol; is it an agent?")
@@ -63,7 +65,7 @@ def receive_message(connection: socket.socket) -> dict[str, Any]:
 
 
 def call(address: str, *, token: str, greeting: dict[str, Any]) -> socket.socket:
-    """Connect to the agent at `address`, prove the token, have it proved, and return the connection without timeout.
+    """Connect to the agent at `address`, prove the token to each other, and return the connection without timeout.
 
     Raises IoFailureError, naming the address, when it cannot be reached; RefusedError when the tokens differ.
     """

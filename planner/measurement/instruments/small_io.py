@@ -1,8 +1,8 @@
 """Scalyr's five storage operations over the thread counts of their study ("A Systematic Look at EC2 I/O", 2012).
 
-Each thread reads or writes at random places of one file, over and over; the runs come in random order. Reads, and
-writes that are flushed one by one, pass the page cache by; `write4K/64` goes through it and flushes with probability
-1/64, as the study did.
+Each thread reads or writes repeatedly at random places of one file; the runs come in random order. Reads, and writes
+that are flushed one by one, bypass the page cache; `write4K/64` goes through it and flushes with probability 1/64, as
+the study did.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MIB4: Final = 4 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a thread does: bytes moved at once, and for writes the chance that each is flushed."""
+    """A thread's operation: bytes moved at once, and for writes the chance that each is flushed."""
 
     name: str
     io_bytes: int
@@ -45,12 +45,13 @@ OPERATIONS: Final = (
     Operation(name="write4M", io_bytes=MIB4, writes=True, flush_probability=1, threads=_FEW),
     Operation(name="write4K/64", io_bytes=KIB4, writes=True, flush_probability=1 / 64, threads=_FEW),
 )
-"""The study's, with its thread counts: 42 runs."""
+"""The study's operations, with its thread counts: 42 runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SmallIoRun:
-    """One operation on some threads. Latencies are upper ends of histogram buckets 3% wide; None without operations.
+    """One operation on a number of threads. Latencies are upper ends of histogram buckets 3% wide; None without
+    operations.
 
     `latency_histogram` holds (longest latency in s, operations) for each bucket that is not empty.
     """
@@ -73,7 +74,7 @@ class SmallIoRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SmallIo:
-    """The whole suite on one directory, its runs in the order in which they were made."""
+    """The whole suite on one directory, its runs in the order of execution."""
 
     origin: Origin
     file_bytes: int

@@ -1,4 +1,4 @@
-"""The rate at which this machine's processors sort in memory, in bytes/s per vCPU."""
+"""In-memory sort rate of this machine's processors, in bytes/s per vCPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SortRate:
 
     @property
     def bytes_per_s_per_vcpu(self) -> float:
-        """The median over the threads that sorted."""
+        """The median divided by the number of threads that sorted."""
         return self.bytes_per_s / self.threads
 
     def to_dict(self) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def bench_sort(
     machine_type: str | None = None,
     progress: Progress | None = None,
 ) -> SortRate:
-    """Sort generated records from one buffer into another `repeats` times, after one time that is not counted.
+    """Sort generated records from one buffer into another `repeats` times, after one uncounted warm-up.
 
     Takes a little over twice `data_bytes` of memory. Raises BadInputError for less than one record, no thread or too
     little memory, InterruptedRunError when interrupted.

@@ -1,4 +1,4 @@
-"""What the tests of ingesting share: reading a file, changing one, and the reason for a refusal."""
+"""Shared helpers of the ingest tests: reading a file, changing one, and the reason for a refusal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USER_VALUES = {"instance_type": "i4i.4xlarge", "zone": "us-east-1a"}
 
 @pytest.fixture(scope="session")
 def read() -> Callable[..., list[Measurement]]:
-    """Read a file, with what the user says of it."""
+    """Read a file, with the user's statements about it."""
 
     def read(path: Path, *, job: str | None = None, files_are: str | None = None, **user: Any) -> list[Measurement]:
         values = {**USER_VALUES, **user}
@@ -43,7 +43,7 @@ def changed(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def refusal(read: Callable[..., list[Measurement]]) -> Callable[..., str]:
-    """Return why a file is refused, which names the file."""
+    """Return the reason for a file's refusal, which names the file."""
 
     def refusal(path: Path, **options: Any) -> str:
         with pytest.raises(BadInputError) as error:

@@ -1,4 +1,4 @@
-"""fio's files give the rates of their jobs, and those of no use say why."""
+"""fio's files give the rates of their jobs, and unusable ones give the reason."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_fio_before_3_2_gives_kib_per_s_and_no_count_of_samples(
 def test_samples_of_single_operations_are_no_spread_over_time(
     read: Callable[..., Any], changed: Callable[..., Any]
 ) -> None:
-    """As fio 3.42 with `write_bw_log` was posted: the mean over operations is 1796 KiB/s of 12,809."""
+    """fio 3.42 with `write_bw_log`, as posted: the mean over operations is 1796 KiB/s of 12,809."""
 
     def log_operations(document: dict[str, Any]) -> None:
         side = document["jobs"][0]["read"]
@@ -175,7 +175,7 @@ def test_samples_of_single_operations_are_no_spread_over_time(
 
 
 def test_a_run_under_way_is_in_what_comes_after_it(tmp_path: Path, read: Callable[..., Any]) -> None:
-    """`fio --status-interval=60` writes all so far every minute."""
+    """`fio --status-interval=60` writes all results so far every minute."""
     interim = copy.deepcopy(FIO)
     interim["jobs"][0].update(eta=3481)
     path = tmp_path / "status.json"

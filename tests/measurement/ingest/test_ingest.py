@@ -1,4 +1,4 @@
-"""Files are told apart by what is in them."""
+"""File formats are recognised by content."""
 
 from __future__ import annotations
 

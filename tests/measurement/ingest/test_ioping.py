@@ -1,4 +1,4 @@
-"""ioping's files give operations and latency, and unusable ones say why."""
+"""ioping's files give operations and latency, and unusable ones give the reason."""
 
 from __future__ import annotations
 

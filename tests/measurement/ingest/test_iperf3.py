@@ -1,4 +1,4 @@
-"""iperf3's files give one rate of a pair of nodes, and those of no use say why."""
+"""iperf3's files give one rate of a pair of nodes, and unusable ones give the reason."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ IPERF_FAULTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a run of 0 s and 0 bytes": lambda d: d["end"]["sum_received"].update(bytes=0, seconds=0),
     "negative figure": lambda d: d["end"]["sum_received"].update(bytes=-5),
     "held back by target_bitrate 10000000": lambda d: d["start"]["test_start"].update(target_bitrate=10_000_000),
+    # esnet/iperf#1159
+    "(-F), at a disk's pace": lambda d: d["end"]["streams"][0].update(diskfile={"filename": "/data/x"}),
     "no interval above": lambda d: [i["sum"].update(bits_per_second=1e6) for i in d["intervals"]],
     "two units": lambda d: d["end"]["sum_received"].update(bits_per_second=d["end"]["sum_received"]["bytes"]),
 }
@@ -43,6 +45,25 @@ def test_iperf3_reverse_and_both_directions(read: Callable[..., Any]) -> None:
 @pytest.mark.parametrize("says", IPERF_FAULTS)
 def test_bad_iperf3_files_say_why(says: str, changed: Callable[..., Any], refusal: Callable[..., Any]) -> None:
     assert says in refusal(changed(IPERF, IPERF_FAULTS[says]), placement_group="no")
+
+
+def test_what_may_not_be_the_networks_rate_is_noted(changed: Callable[..., Any], read: Callable[..., Any]) -> None:
+    """A fixed window (esnet/iperf#198), and one address at both ends (#781)."""
+
+    def between_two(document: dict[str, Any]) -> None:
+        for pair in document["start"]["connected"]:
+            pair.update(local_host="10.0.0.1", remote_host="10.0.0.2")
+
+    def narrow(document: dict[str, Any]) -> None:
+        between_two(document)
+        document["start"].update(sock_bufsize=8192)
+
+    (result,) = read(changed(IPERF, between_two), placement_group="no")
+    assert not result.note
+    (result,) = read(changed(IPERF, narrow), placement_group="no")
+    assert result.note == "-w 8192 bytes may have limited the rate"
+    (result,) = read(DATA / "iperf3_p4.json", placement_group="no")
+    assert result.note == "both ends have one address, as within one machine"
 
 
 def test_a_stream_of_events_is_the_run_that_it_tells(tmp_path: Path, read: Callable[..., Any]) -> None:
@@ -75,7 +96,7 @@ def test_equal_names_of_both_directions_are_both_read(read: Callable[..., Any], 
 def test_a_run_of_so_many_bytes_that_ended_at_once_is_refused(
     changed: Callable[..., Path], refusal: Callable[..., str]
 ) -> None:
-    """As `iperf3 -n 10240` between two clouds was posted: 14,080 bytes, counted until the receiver's end."""
+    """`iperf3 -n 10240` between two clouds, as posted: 14,080 bytes, counted until the receiver's end."""
 
     def shorten(document: dict[str, Any]) -> None:
         document["start"]["test_start"].update(duration=0, bytes=10_240)

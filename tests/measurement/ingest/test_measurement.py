@@ -1,4 +1,4 @@
-"""Files and the user together say all that is needed of a measurement, or the gap is named."""
+"""Files and the user together supply all facts needed of a measurement, or the error names the gap."""
 
 from __future__ import annotations
 

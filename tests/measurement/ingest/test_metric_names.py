@@ -1,4 +1,4 @@
-"""Which way a metric is better: names that say it, names that do not, and what the user says."""
+"""Better direction of a metric: from its name, unknown from its name, or from the user."""
 
 from __future__ import annotations
 

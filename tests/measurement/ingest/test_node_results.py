@@ -1,4 +1,4 @@
-"""Rates of single nodes from files: what is read, and every way a file can be wrong."""
+"""Rates of single nodes from files: the values read, and every kind of bad file."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_every_instrument_can_be_screened(name: str) -> None:
     ],
 )
 def test_tables_as_other_tools_write_them(tmp_path: Path, text: str) -> None:
-    """Labels without a number are no metrics, and R, pandas and people spell no figure in their own ways."""
+    """Labels without a number are not metrics; R, pandas and people each spell a missing figure in their own way."""
     path = tmp_path / "nodes"
     path.write_text(text)
     runs = read_node_results(path)

@@ -1,4 +1,4 @@
-"""Shapes of files that other readers got wrong, by public reports: read right, or refused with the reason."""
+"""Shapes of files that other readers got wrong, according to public reports: read right, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(tmp_path: Path) -> Callable[[str | bytes], Path]:
 
 
 def fio(change: Callable[[dict[str, Any]], Any] = lambda d: None, /, **options: str) -> dict[str, Any]:
-    """Return a run of fio whose one job had these options besides."""
+    """Return a run of fio with these additional options of its one job."""
     document: dict[str, Any] = copy.deepcopy(FIO)
     document["jobs"][0]["job options"].update(options)
     change(document)
@@ -131,6 +131,14 @@ FIO_REFUSED = {
     "jobs that did not begin together (seq, other)": fio(_second(startdelay="60")),
     "jobs that did not begin together (seq, other);": fio(_second(wait_for="seq")),
     "held back by thinkcycles=1000": fio(thinkcycles="1000"),
+    "held back by flow=-8": fio(flow="-8"),
+    "neither sequential nor random (rw=randread:256)": fio(rw="randread:256"),
+    "neither sequential nor random (rw=read:1m)": fio(rw="read:1m"),
+    "neither sequential nor random (percentage_random=0)": fio(rw="randread", percentage_random="0"),
+    "neither sequential nor random (percentage_sequential=50)": fio(rw="randread", percentage_sequential="50"),
+    "(random_distribution=zipf:1.2)": fio(rw="randread", random_distribution="zipf:1.2"),  # axboe/fio#196
+    "neither sequential nor random (rw_sequencer=identical)": fio(rw_sequencer="identical"),
+    "ioengine=librpma_apm_client uses no disk": fio(ioengine="librpma_apm_client"),
     "reports errors of seq": fio(lambda d: d["jobs"][0].update(total_err=12, first_error=5)),
     "ioengine=libpmem uses no disk": fio(ioengine="libpmem"),
     "ioengine=ftruncate uses no disk": fio(ioengine="ftruncate"),
@@ -154,10 +162,27 @@ def test_fio_runs_that_say_something_else(
     assert says in refusal(written(json.dumps(FIO_REFUSED[says])))
 
 
+def test_options_of_order_that_change_nothing_are_taken(
+    written: Callable[[str], Path], read: Callable[..., Any]
+) -> None:
+    usual = {"percentage_random": "100", "random_distribution": "random", "rw_sequencer": "sequential"}
+    (result,) = read(written(json.dumps(fio(rw="randread:1", **usual))))
+    assert result.pattern == "random"
+
+
+@pytest.mark.parametrize(("attained", "is_noted"), [(0, True), (1, False)])
+def test_a_steady_state_that_was_not_reached_is_noted(
+    attained: int, is_noted: bool, written: Callable[[str], Path], read: Callable[..., Any]
+) -> None:
+    end = {"ss": "iops:5%", "duration": 60, "attained": attained}
+    (result,) = read(written(json.dumps(fio(lambda d: d["jobs"][0].update(steadystate=end)))))
+    assert ("did not reach its steady state" in result.note) == is_noted
+
+
 def test_two_runs_in_one_file_are_repeats_where_the_user_says_so(
     written: Callable[[str], Path], read: Callable[..., Any]
 ) -> None:
-    """fio gives a run that ended a time left as well: the earlier one is not one under way."""
+    """fio also reports time left for a run that has ended: the earlier run is not under way."""
     path = written(json.dumps(FIO) + "\n" + json.dumps(later(FIO, seconds=60)))
     (result,) = read(path, files_are="repeats")
     assert (result.bytes_per_s, result.repeats) == (RATE, 2)
@@ -166,7 +191,7 @@ def test_two_runs_in_one_file_are_repeats_where_the_user_says_so(
 
 
 def test_bins_by_number_are_not_pooled(written: Callable[[str], Path], read: Callable[..., Any]) -> None:
-    """json+ of early versions has constants beside its bins, and percentiles may have words beside theirs."""
+    """json+ of early versions has constants among its bins, and words may stand among the percentiles."""
     document = json.loads((DATA / "fio_write_plus.json").read_text())
     for job in document["jobs"]:
         job["write"]["clat_ns"]["bins"]["FIO_IO_U_PLAT_BITS"] = 6
@@ -185,7 +210,7 @@ def test_jobs_that_ran_for_unlike_times_are_marked(written: Callable[[str], Path
 
 
 def events(document: dict[str, Any]) -> str:
-    """Return a run as `--json-stream` writes it."""
+    """Return a run in the form of `--json-stream`."""
     lines = [("start", document["start"]), *(("interval", i) for i in document["intervals"]), ("end", document["end"])]
     return "".join(json.dumps({"event": name, "data": data}) + "\n" for name, data in lines)
 

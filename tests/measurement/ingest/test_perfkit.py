@@ -1,4 +1,4 @@
-"""Samples of PerfKitBenchmarker as its publisher writes them, by hand: what is stored, and what is refused."""
+"""Samples of PerfKitBenchmarker in its publisher's form, by hand: those stored, and those refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of this project's own instruments give their rates, and damaged ones say why."""
+"""Files of this project's own instruments give their rates, and damaged ones give the reason."""
 
 from __future__ import annotations
 

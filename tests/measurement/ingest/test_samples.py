@@ -1,4 +1,4 @@
-"""Fifty files as instruments write them (`scripts/write_ingest_samples.py`): what is stored, and nothing is lost."""
+"""Fifty files in the instruments' form (`scripts/write_ingest_samples.py`): the rows stored, with nothing lost."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ STORED = {
     "own-small-io": "read4K, read4M, write4K, write4K/64, write4M",
     "own-sort": "sort",
 }
-"""By file: what was moved, in blocks of which size; `read` and `write` alone are sides of doing both at once."""
+"""By file: the data moved and its block size; `read` and `write` alone are sides of doing both at once."""
 REFUSED = {
     "fio-block-range": "mixes block sizes (bsrange=4k-16k)",
     "fio-blocks-mixed": "jobs of several kinds at once (small: rw=read bs=4096, large: rw=read bs=1048576)",
@@ -110,7 +110,7 @@ def test_a_refused_file_says_why(name: str) -> None:
 
 
 def fio_sides(name: str) -> Iterator[dict[str, Any]]:
-    """Yield both directions of all jobs that moved anything; the sum over clients is none."""
+    """Yield both directions of all jobs that moved anything; the sum over clients is not a job."""
     document = json.loads((SAMPLES / f"{name}.json").read_text())
     jobs = document.get("jobs") or [job for job in document["client_stats"] if job["jobname"] != "All clients"]
     yield from (job[side] for job in jobs for side in ("read", "write") if job[side]["total_ios"])
@@ -158,7 +158,7 @@ def test_clients_are_instances() -> None:
 
 def test_all_files_together_are_stored_and_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
-    larger = {"network": "i4i.32xlarge"}  # the samples' link was faster than that of an i4i.large
+    larger = {"network": "i4i.32xlarge"}  # the samples' link was faster than an i4i.large's
     found = [measurement for name in STORED for measurement in measured(name)]
     rows = [replace(row, instance_type=larger.get(row.quantity, row.instance_type)) for row in found]
     path = store(rows, catalog="aws").path

@@ -1,4 +1,4 @@
-"""sysbench's report of its test of files becomes a row for each direction."""
+"""sysbench's report of its file test becomes a row for each direction."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def report(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_both_directions_of_a_mix(report: Callable[..., Path], read: Callable[..., Any]) -> None:
-    """47.21 and 31.47 MiB/s; 3021.45 of 5035.75 operations read; 3021.45 x 16 KiB are those 47.21 MiB/s."""
+    """47.21 and 31.47 MiB/s; 3021.45 of 5035.75 operations read; 3021.45 x 16 KiB are the 47.21 MiB/s."""
     rows = read(report(), as_of=DAY)
     assert [(row.quantity, row.side, row.operations_per_s) for row in rows] == [
         ("simultaneous", "read", 3021.45),
@@ -128,7 +128,7 @@ Creating file test_file.0\n1073741824 bytes written in 9.92 seconds (103.24 MiB/
 def test_reports_as_terminals_show_them(
     text: str, bytes_per_s: list[float], read: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """The figures of reports that people posted, with prompts, warnings and other runs around them."""
+    """Figures of reports that people posted, with prompts, warnings and other runs around them."""
     path = tmp_path / "posted.txt"
     path.write_text(text)
     assert [row.bytes_per_s for row in read(path, as_of=DAY)] == pytest.approx(bytes_per_s)
@@ -162,3 +162,56 @@ def test_version_1_1_writes_each_direction_on_a_line(tmp_path: Path, read: Calla
     path = tmp_path / "newer.txt"
     path.write_text(newer)
     assert [(row.side, row.operations_per_s) for row in read(path, as_of=DAY)] == [("read", 3021.45), ("write", 2014.3)]
+
+
+def changed_report(tmp_path: Path, old: str, new: str) -> Path:
+    path = tmp_path / "changed.txt"
+    assert old in REPORT
+    path.write_text(REPORT.replace(old, new))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "Number of threads: 4\n",
+            "Number of threads: 4\nTarget transaction rate: 500/sec\n",
+            "held back by --rate 500",
+        ),
+        ("File operations:", "FATAL: Failed to read file! file: 24 errno = 0\n\nFile operations:", "sysbench failed"),
+        ("Doing random r/w test", "Doing random write test", "reads in a test of random write"),
+        ("Doing random r/w test", "Doing sequential read test", "writes in a test of sequential read"),
+    ],
+)
+def test_a_run_that_measured_something_else_is_refused(
+    old: str, new: str, says: str, refusal: Callable[..., str], tmp_path: Path
+) -> None:
+    """Asynchronous writes are counted as reads by some versions (sysbench issue 169)."""
+    assert says in refusal(changed_report(tmp_path, old, new), as_of=DAY)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field", "value"),
+    [
+        ("Doing", "Using asynchronous I/O mode\nDoing", "depth", None),
+        ("Doing", "Using synchronous I/O mode\nDoing", "depth", 1),
+        ("Doing", "Using fast mmaped I/O mode\nDoing", "buffered", "yes"),
+        ("flags: directio", "flags: sync directio", "buffered", "no"),
+        ("flags: directio", "flags: (none)", "buffered", "yes"),
+        ("flags: directio", "flags: 3", "buffered", None),
+        ("flags: directio", "flags: 0", "buffered", "yes"),
+        (
+            "Periodic FSYNC enabled, calling fsync() each 100 requests.",
+            "Calling fsync() after each write operation.",
+            "flush_every",
+            1,
+        ),
+        ("60.0214s", "0.7268s", "note", "ran 0.7268 s, so caches and its start are in the figure"),
+    ],
+)
+def test_the_mode_of_a_run_is_told_or_unknown(
+    old: str, new: str, field: str, value: object, read: Callable[..., Any], tmp_path: Path
+) -> None:
+    row = read(changed_report(tmp_path, old, new), as_of=DAY)[-1]
+    assert getattr(row, field) == value

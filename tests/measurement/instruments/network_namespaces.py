@@ -41,13 +41,13 @@ class Cluster:
         return ["ip", "netns", "exec", self.namespace(node), *words]
 
     def cap(self, node: int, megabit_per_s: int) -> None:
-        """Limit what the node sends, and what it is sent, in bits on the wire."""
+        """Limit the node's sent and received data, in bits on the wire."""
         limit = ["tbf", "rate", f"{megabit_per_s}mbit", "burst", "128kb", "latency", "50ms"]
         run(*self.command(node, "tc", "qdisc", "replace", "dev", "eth0", "root", *limit))
         run("tc", "qdisc", "replace", "dev", f"{self.prefix}v{node}", "root", *limit)
 
     def cut(self, node: int) -> None:
-        """Take the node's link down: nothing arrives any more, and nobody is told."""
+        """Take the node's link down: nothing arrives any more, and no node is notified."""
         run("ip", "link", "set", f"{self.prefix}v{node}", "down")
 
     def add(self, node: int, stack: ExitStack) -> None:
@@ -79,7 +79,7 @@ class Cluster:
 
 @contextmanager
 def cluster(caps_megabit_per_s: Sequence[int | None]) -> Iterator[Cluster]:
-    """Yield a running cluster whose nodes' links have these caps (None: none); all of it is gone afterwards.
+    """Yield a running cluster whose nodes' links have these caps (None: no cap); all of it is removed afterwards.
 
     The caller's own namespace has the address NETWORK.254 on the bridge.
     """

@@ -1,4 +1,4 @@
-"""DiskBench on real directories: what it moves, what it reports, and that it leaves nothing behind."""
+"""DiskBench on real directories: its transfers, its report, and no leftovers."""
 
 from __future__ import annotations
 

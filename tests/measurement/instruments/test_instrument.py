@@ -1,4 +1,4 @@
-"""What every instrument's result says of itself, and how settings are chosen."""
+"""Metadata in every instrument's result, and choice of settings."""
 
 from __future__ import annotations
 

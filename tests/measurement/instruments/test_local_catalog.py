@@ -14,7 +14,7 @@ from planner.measurement.instruments.local_catalog import TYPE, write_catalog
 from planner.measurement.instruments.machine import LocalMachine
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 TODAY = date(2026, 11, 21)
 

@@ -1,4 +1,4 @@
-"""Messages cross whole, and both sides prove that they know the token."""
+"""Messages arrive whole, and both sides prove that they know the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalyr's operations on a real file: what is counted, and how latencies add up."""
+"""Scalyr's operations on a real file: their counts, and the sum of their latencies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_latencies_are_in_order_and_explain_the_throughput(suite: SmallIo) -> No
         latencies = (run.latency_p50_s, run.latency_p90_s, run.latency_p99_s, run.latency_p999_s)
         assert run.mean_latency_s is not None
         assert list(latencies) == sorted(latencies)  # type: ignore[type-var]
-        # Little's law: what goes on at once is at most the threads.
+        # Little's law: operations at once are at most the threads.
         assert run.mean_latency_s * run.operations_per_s <= run.threads * 1.001
 
 

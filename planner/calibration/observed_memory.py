@@ -1,4 +1,4 @@
-"""What runs were seen to hold in memory, in place of what is believed before any run."""
+"""Observed memory use of runs, which replaces the prior belief."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from planner.calibration.physics import FITS, WorkingSet
 from planner.calibration.priors import Family
 
 Odds = dict[float, float]
-"""By GB for each GB of data, or by GB for each core."""
+"""Odds by GB for each GB of data, or by GB for each core."""
 
 _FULL: Final = 0.9
-"""Share of usable memory above which kept data may be more than there was room for: execution takes some of it."""
+"""Share of usable memory above which kept data may have been cut by lack of room: execution takes some of it."""
 _MOST_VALUES: Final = 5
-"""Of more runs with logs the evenly spaced ones count: explanations are as many times this."""
+"""Limit on runs with logs, evenly spaced: the number of explanations is proportional to it."""
 
 
-def with_seen_memory(
+def with_observed_memory(
     families: tuple[Family, ...], runs: Sequence[JobRow], machines: Mapping[str, NodeSpec]
 ) -> tuple[Family, ...]:
-    """Return the families with the working sets that runs showed in place of believed ones: of each family the odds
-    stay as they are in all.
+    """Return the families with the working sets that runs showed in place of believed ones; the total odds of each
+    family stay the same.
 
-    What one run showed counts as much as what another did. Of data that filled the memory it is only known that there
-    is as much at least, so that larger beliefs stay.
+    All runs count equally. Data that filled the memory gives only a lower bound, so that larger beliefs stay.
     """
     cached = [(run, run.memory.cached_gb / run.data_gb) for run in runs if run.memory.cached_gb is not None]
     whole = [share for run, share in cached if not _is_full(run, machines[run.instance_type])]
@@ -54,7 +53,7 @@ def _is_full(run: JobRow, machine: NodeSpec) -> bool:
 
 
 def _by_data(alike: Sequence[Family], *, whole: Sequence[float], least: float | None) -> Odds:
-    """Return odds of the memory for each GB of data, which sum to those of the families."""
+    """Return odds of the memory for each GB of data, with the same sum as the families' odds."""
     total, believed = sum(family.odds for family in alike), _marginal(alike, by_core=False)
     if len(alike) == 1 or least is None:
         return believed
@@ -80,7 +79,7 @@ def _marginal(alike: Sequence[Family], *, by_core: bool) -> Odds:
 
 
 def _alike(values: Sequence[float]) -> Odds:
-    """Return values, or evenly spaced ones of many, with equal shares."""
+    """Return the values, or an evenly spaced choice of many, with equal shares."""
     ordered = sorted(values)
     count = min(len(ordered), _MOST_VALUES)
     chosen = [ordered[round(k * (len(ordered) - 1) / max(count - 1, 1))] for k in range(count)]

@@ -1,4 +1,4 @@
-"""What logs show of memory, in place of what is believed: on the made-up job of test_memory."""
+"""Memory use shown in logs replaces the prior: on the made-up job of test_memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from test_memory import SPECS, fits, spark, table
 
 from planner.calibration import calibrate
 from planner.calibration.history import parse_jobs
+from planner.calibration.observed_memory import with_observed_memory
 from planner.calibration.priors import families
-from planner.calibration.seen_memory import with_seen_memory
 from planner.errors import BadInputError
 
 KEPT = 0.6
-"""GB that the job keeps for each GB of data."""
+"""GB that the job keeps per GB of data."""
 
 
 def fitting(*, kept: float | None, **more: float) -> list[dict[str, Any]]:
-    """Return three runs that fit, with what their logs show."""
+    """Return three runs that fit, with the memory use shown in their logs."""
     seen = {} if kept is None else {"cached_gb": kept * 100.0}
     return [{**row, **seen, **more} for row in table(100.0) if fits(row)][:3]
 
@@ -67,7 +67,7 @@ def test_memory_of_tasks_stands_in_place_of_the_believed() -> None:
 def test_the_odds_of_other_explanations_stay() -> None:
     believed = families("framework")
     profile = spark(fitting(kept=KEPT))
-    seen = with_seen_memory(believed, parse_jobs(fitting(kept=KEPT), what="runs", timed=True), profile.machines)
+    seen = with_observed_memory(believed, parse_jobs(fitting(kept=KEPT), what="runs", timed=True), profile.machines)
     assert sum(family.odds for family in seen) == pytest.approx(sum(family.odds for family in believed))
 
 

@@ -1,4 +1,4 @@
-"""Clouds as data: what instances there are, what they cost, and how fast their parts were measured to be."""
+"""Cloud data: instance types, prices, and measured rates."""
 
 from planner.catalog.catalog import Catalog, facts_on
 from planner.catalog.changes import Changes, PriceChange, ShapeChange, changes_between

@@ -1,8 +1,8 @@
 """Network bandwidth as distributions: the eight clouds A-H of Ballani et al. (SIGCOMM 2011).
 
-Uta & Obaseki (ICPE 2018, Figure 1) ran under them. The source gives the percentiles 1, 25, 50, 75 and 99. Between them
-the quantile function is taken to be a straight line; beyond the outer two nothing is known, and it stays at their value
-rather than guess a tail.
+Uta & Obaseki (ICPE 2018, Figure 1) used them. The source gives the percentiles 1, 25, 50, 75 and 99. Between them the
+quantile function is assumed linear; beyond the outer two it is unknown, and stays at their value rather than guess a
+tail.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BandwidthDistribution:
     source: str
 
     def quantile(self, probability: ArrayLike) -> Floats:
-        """Return the bandwidth that is not exceeded with `probability` (0 to 1), elementwise."""
+        """Return the bandwidth at quantile `probability` (0 to 1), elementwise."""
         return np.asarray(
             np.interp(np.asarray(probability, np.float64), self.probabilities, self.bytes_per_s), np.float64
         )
@@ -66,7 +66,7 @@ class BandwidthDistribution:
 
     @property
     def median_bytes_per_s(self) -> float:
-        """The bandwidth of the middle machine."""
+        """The median bandwidth."""
         return float(self.quantile(0.5))
 
     def sample(self, count: int, rng: np.random.Generator) -> Floats:
@@ -77,7 +77,7 @@ class BandwidthDistribution:
 def load_distributions(path: Path | None = None) -> dict[str, BandwidthDistribution]:
     """Return the distributions of a file, by default the shipped one, by name.
 
-    Raises BadInputError listing all that is wrong with it, percentiles that decrease included.
+    Raises BadInputError listing all problems of the file, including percentiles that decrease.
     """
     path = catalogs_directory() / f"{SCHEMA.name}.csv" if path is None else path
     return dict(_load(path, path.stat().st_mtime_ns if path.exists() else 0))

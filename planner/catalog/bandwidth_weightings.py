@@ -1,7 +1,8 @@
-"""Types at a bandwidth weighting: EC2 moves a quarter of one baseline between network and volumes if a launch asks.
+"""Types at a bandwidth weighting: on request at launch, EC2 moves a quarter of one baseline between network and
+volumes.
 
-`m8g.xlarge+vpc-1` is m8g.xlarge with more network, a type of its own for planning; `instances.cloud_type` says what
-to order. Its bursts are unknown, for nobody states them.
+`m8g.xlarge+vpc-1` is m8g.xlarge with more network, planned as a separate type; `instances.cloud_type` is the type to
+order. Its bursts are unknown, as no source states them.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _AS_ANY_WEIGHTING: Final = (
     "surcharges",
     "burstable",
 )
-"""Tables of facts that do not depend on the weighting."""
+"""Tables of facts that are independent of the weighting."""
 
 
 def with_weighted_types(tables: Mapping[str, Table], *, keep: Collection[str]) -> Mapping[str, Table]:
-    """Return a catalog's tables with a type more for each weighting; types in `keep` stay alone, for what was measured
-    of them at one weighting says nothing of another.
+    """Return a catalog's tables with an additional type for each weighting, except for types in `keep`: measurements at
+    one weighting do not hold for another.
     """
     listed = tables["bandwidth_weightings"]
     shapes = set(tables["instances"]["instance_type"].tolist()) - set(keep)
@@ -45,7 +46,7 @@ def with_weighted_types(tables: Mapping[str, Table], *, keep: Collection[str]) -
 
 
 def _with_copies(table: Table, weightings: Mapping[str, list[str]]) -> Table:
-    """Return the table with each row of a type again for each of its weightings."""
+    """Return the table with each row of a type repeated for each of its weightings."""
     names = table["instance_type"].tolist()
     copies = [(row, f"{name}+{weighting}") for row, name in enumerate(names) for weighting in weightings.get(name, ())]
     if not copies:
@@ -57,7 +58,7 @@ def _with_copies(table: Table, weightings: Mapping[str, list[str]]) -> Table:
 
 
 def at_their_weightings(instances: Instances, weightings: Table) -> Instances:
-    """Return the instances with the rates of those whose names have a weighting."""
+    """Return the instances with the rates of their weightings, for names that have one."""
     pairs = zip(weightings["instance_type"].tolist(), weightings["weighting"].tolist(), strict=True)
     row_of = {pair: row for row, pair in enumerate(pairs)}
     at = [(row, row_of[pair]) for row, name in enumerate(instances.names) if (pair := split_weighting(name))[1]]

@@ -1,4 +1,4 @@
-"""Processors of burstable types: what they sustain, and the credit on which they run at full speed."""
+"""Processors of burstable types: sustained share, and credit for full speed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from planner.catalog.tables import Table
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProcessorCredits:
-    """What every type's processors sustain, each of shape (T,).
+    """Sustained processor share of every type, each of shape (T,).
 
     `baseline_share` is the share of each virtual CPU that a node has without credit: 1 for types that are not
-    burstable, NaN where nobody states it. A new node may take `launch_credit_vcpu_s` seconds of a virtual CPU more,
+    burstable, NaN where no source states it. A new node may take `launch_credit_vcpu_s` more seconds of a virtual CPU,
     if the account launches no more than `credited_nodes_most` of them.
     """
 
@@ -26,8 +26,8 @@ class ProcessorCredits:
 
 
 def processor_credits(instances: Instances, burstable: Table) -> ProcessorCredits:
-    """Return the credits of every type. An unknown credit counts as none, which is never too fast; an unknown share
-    stays unknown.
+    """Return the credits of every type. An unknown credit counts as zero, which never overestimates the speed; an
+    unknown share stays unknown.
     """
     row_of = {name: row for row, name in enumerate(burstable["instance_type"].tolist())}
     rows = np.array([row_of.get(name, -1) for name in instances.cloud_type.tolist()], dtype=int)

@@ -1,4 +1,4 @@
-"""A cloud's facts, read once, answering with arrays aligned to its instance types."""
+"""A cloud's facts, read once, as arrays aligned to its instance types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.catalog import schema
 from planner.catalog.bandwidth_weightings import at_their_weightings, with_weighted_types
 from planner.catalog.burstable import ProcessorCredits, processor_credits
@@ -49,11 +49,11 @@ class Catalog:
     manifest: Manifest
     tables: Mapping[str, Table]
     refreshed_on: date | None = None
-    """The day the user had shapes and prices read anew from the cloud; None for those that were shipped."""
+    """Day on which the user refreshed shapes and prices from the cloud; None for the shipped ones."""
 
     @property
     def title(self) -> str:
-        """What the catalog describes, in words."""
+        """Description of the catalog."""
         return self.manifest.title
 
     @property
@@ -67,28 +67,28 @@ class Catalog:
         return self.manifest.prices_as_of
 
     def priced_on(self, region: str, pricing: str = "on-demand") -> date:
-        """Return the day of the newest such price of a region, that of the price list when it has none."""
+        """Return the day of a region's newest price of this kind, or that of the price list if it has none."""
         days = self.price_rows(region, pricing)["as_of"]
         return days.max().item() if len(days) else self.prices_as_of
 
     @property
     def default_region(self) -> str:
-        """The region that is meant when none is named."""
+        """The region used if none is named."""
         return self.manifest.default_region
 
     @property
     def hours_per_month(self) -> float:
-        """Hours by which monthly volume prices are divided."""
+        """Divisor of monthly volume prices, in hours."""
         return self.manifest.hours_per_month
 
     @property
     def sources(self) -> Mapping[str, Source]:
-        """What the `source` of a row stands for."""
+        """Sources by the key in the `source` column."""
         return self.manifest.sources
 
     @cached_property
     def instances(self) -> Instances:
-        """All types as aligned arrays; their network and volume limits are those that count of all that is stated."""
+        """All types as aligned arrays, with network and volume limits chosen from all stated ones."""
         listed, stated = Instances.from_table(self.tables["instances"], where=f"catalog {self.name}"), self.networks
         limits = self.volume_limits
         whole = replace(
@@ -101,37 +101,37 @@ class Catalog:
 
     @cached_property
     def with_weightings(self) -> Catalog:
-        """The catalog with a further type for each bandwidth weighting of a type, for planning."""
+        """The catalog with an additional type for each bandwidth weighting of a type, for planning."""
         tables = with_weighted_types(self.tables, keep=frozenset(self.network_points))
         return self if tables is self.tables else replace(self, tables=tables)
 
     @cached_property
     def networks(self) -> StatedNetworks:
-        """The network of every type as its cloud states it, and what that rests on."""
+        """The network of every type as its cloud states it, with its evidence."""
         return stated_networks(self.tables["instances"], self.tables["network_specs"])
 
     @cached_property
     def volume_limits(self) -> VolumeLimits:
-        """What the block volumes of every type do together at most, and what that rests on."""
+        """Combined limits of the block volumes of every type, with their evidence."""
         return volume_limits(self.tables["instances"], self.tables["volume_limits"])
 
     def regions(self, pricing: str = "on-demand") -> list[str]:
-        """Return the regions that have prices of this kind, sorted."""
+        """Return the regions with prices of this kind, sorted."""
         return sorted({*self.main_regions(pricing), *listed_regions(self.path, pricing)})
 
     def main_regions(self, pricing: str = "on-demand") -> list[str]:
-        """Return those of `prices.csv`, sorted: what a plan takes and a refresh reads without a region."""
+        """Return the regions of `prices.csv`, sorted: the default for plans and refreshes."""
         prices = self.tables["prices"]
         return sorted(set(prices["region"][prices["pricing"] == pricing].tolist()))
 
     def is_further(self, region: str, pricing: str) -> bool:
-        """Say whether the prices of a region are in the file of further regions alone."""
+        """Return whether a region's prices are only in the file of further regions."""
         return region not in self.main_regions(pricing) and region in listed_regions(self.path, pricing)
 
     def price_rows(self, region: str, pricing: str = "on-demand") -> Table:
-        """Return the prices of a region as rows of `prices.csv`: none for a region without any.
+        """Return the prices of a region as rows of `prices.csv`, empty for a region without prices.
 
-        Raises BadInputError for a damaged file of further regions, or a type in it that the catalog does not have.
+        Raises BadInputError for a damaged file of further regions, or a type in it that the catalog lacks.
         """
         table = self.tables["prices"]
         chosen = np.flatnonzero((table["region"] == region) & (table["pricing"] == pricing))
@@ -145,7 +145,7 @@ class Catalog:
     def prices(self, region: str | None = None, pricing: str = "on-demand") -> Prices:
         """Return hourly prices for every type, NaN where unpriced.
 
-        Raises BadInputError for a region without prices of this kind, naming those that have them.
+        Raises BadInputError for a region without prices of this kind, naming the regions with prices.
         """
         region = self.default_region if region is None else region
         table = self.price_rows(region, pricing)
@@ -161,11 +161,10 @@ class Catalog:
         )
 
     def disk_rates(self, mode: str, *, aggregate: str | None = None) -> Rates:
-        """Return the rate of all local disks of every type, driven in `mode` (one of MODES).
+        """Return the rate of all local disks of every type in `mode` (one of MODES).
 
-        Of several rows the one with the strongest evidence counts, a slowest-of-n only when it is all there is, and a
-        lower bound never (`disk_bounds`);
-        `aggregate` accepts only rows of that kind. Raises BadInputError for an unknown mode.
+        The row with the strongest evidence counts, a slowest-of-n only if there is nothing else, and a lower bound
+        never (`disk_bounds`); `aggregate` accepts only rows of that kind. Raises BadInputError for an unknown mode.
         """
         if mode not in MODES:
             raise BadInputError(f"unknown disk mode {mode!r}; use one of {', '.join(MODES)}")
@@ -174,7 +173,7 @@ class Catalog:
         return self._rates(table, wanted if aggregate is None else wanted & (table["aggregate"] == aggregate))
 
     def disk_bounds(self, mode: str) -> Floats:
-        """Return what all local disks of every type were seen to do at least, in a run that something else limited."""
+        """Return lower bounds for all local disks of every type, from runs that something else limited."""
         table = self.tables["disks"]
         rows, chosen = self._strongest(table, _bounds(table) & (table["mode"] == mode))
         bounds: Floats = self._align(rows, table["bytes_per_s"][chosen])
@@ -182,7 +181,7 @@ class Catalog:
 
     @cached_property
     def sort_bytes_per_s_per_vcpu(self) -> Floats:
-        """The measured rate of sorting in memory of every type, for each virtual CPU."""
+        """The measured rate of sorting in memory for each virtual CPU, by type."""
         table = self.tables["sort_rates"]
         rates: Floats = self._align(self._rows(table, slice(None)), table["bytes_per_s_per_vcpu"])
         return rates
@@ -206,22 +205,22 @@ class Catalog:
 
     @cached_property
     def network_points(self) -> Mapping[str, tuple[NetworkPoint, ...]]:
-        """The measured network rates of each type that has any; what the cloud states is in `instances`."""
+        """The measured network rates of each type with any; the rates stated by the cloud are in `instances`."""
         return _group_by_type(self.tables["networks"], _network_point)
 
     @cached_property
     def token_buckets(self) -> Mapping[str, tuple[TokenBucket, ...]]:
-        """The network token buckets of each type that has a measured one, one per variant of network card."""
+        """The network token buckets of each type with a measured one, one per variant of network card."""
         return _group_by_type(self.tables["token_buckets"], lambda row: _make(TokenBucket, row))
 
     @cached_property
     def processor_credits(self) -> ProcessorCredits:
-        """What the processors of every type sustain, and the credit on which they run at full speed."""
+        """Sustained processor share of every type, and its credit for full speed."""
         return processor_credits(self.instances, self.tables["burstable"])
 
     @cached_property
     def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:
-        """The tails seen on each type."""
+        """The measured tails of each type."""
         return _group_by_type(self.tables["stragglers"], lambda row: _make(Straggler, row))
 
     @cached_property
@@ -229,13 +228,17 @@ class Catalog:
         """The block volume types by name."""
         return {row["volume_type"]: _make(VolumeType, row) for row in self.tables["volumes"].rows()}
 
+    def can_attach(self, volume: VolumeType) -> Flags:
+        """Return for each instance type (T,) whether its family can have a volume type."""
+        return ~np.isin(self.instances.family, volume.families_without.split())
+
     @cached_property
     def object_stores(self) -> Mapping[str, ObjectStore]:
         """The object stores by name."""
         return {row["object_store"]: _make(ObjectStore, row) for row in self.tables["object_stores"].rows()}
 
     def surcharges_usd_per_hour(self, surcharge: str, region: str | None = None) -> Floats:
-        """Return the hourly fee of every type for `surcharge`, 0 where the catalog lists none."""
+        """Return the hourly fee of every type for `surcharge`, 0 if the catalog lists none."""
         table = self.tables["surcharges"]
         place = self.default_region if region is None else region
         chosen = np.flatnonzero((table["surcharge"] == surcharge) & (table["region"] == place))
@@ -244,7 +247,7 @@ class Catalog:
         return fees
 
     def transfer_price(self, transfer: str) -> TransferPrice:
-        """Return what traffic costs, `transfer` being one of `TRANSFER_KINDS`."""
+        """Return the price of traffic, `transfer` being one of `TRANSFER_KINDS`."""
         return TransferPrice.of(self.tables["transfers"], transfer)
 
     def _rates(self, table: Table, wanted: Any) -> Rates:
@@ -267,7 +270,7 @@ class Catalog:
         )
 
     def _strongest(self, table: Table, wanted: Any) -> tuple[list[int], Any]:
-        """Return the rows of types and those of the table: of one type's the strongest comes last, over the others."""
+        """Return the type and table rows in ascending strength: a type's strongest row overwrites the others."""
         chosen = np.flatnonzero(wanted)
         aggregate = table.columns.get("aggregate", np.full(len(table), "mean"))[chosen]
         weakness = [EVIDENCE.index(word) for word in table["evidence"][chosen].tolist()]
@@ -278,7 +281,7 @@ class Catalog:
         return [self.instances.rows[name] for name in table["instance_type"][chosen].tolist()]
 
     def _align(self, rows: list[int], values: Any) -> Any:
-        """Return an array over all types that holds `values` at `rows` and 'unknown' (NaN, NaT, '') elsewhere."""
+        """Return an array over all types with `values` at `rows` and 'unknown' (NaN, NaT, '') elsewhere."""
         unknown = {"f": np.nan, "U": "", "M": np.datetime64("NaT")}[values.dtype.kind]
         whole = np.full(len(self.instances), unknown, dtype=values.dtype)
         whole[rows] = values
@@ -300,7 +303,7 @@ class Catalog:
 
 
 def _bounds(table: Table) -> Any:
-    """Return which rows are lower bounds and no rates."""
+    """Return a mask of the rows that are lower bounds, not rates."""
     return table.columns.get("aggregate", np.full(len(table), "")) == AT_LEAST
 
 
@@ -324,13 +327,13 @@ _ABOUT_THE_FACT = ("evidence", "source", "as_of", "note", "method", "instances",
 
 
 def facts_on(catalog: Catalog, instance_type: str, *, region: str = "") -> list[Fact]:
-    """Return every known value about a type, in file order; unknown ones (blank cells) are left out.
+    """Return every known value of a type, in file order; unknown ones (blank cells) are left out.
 
-    Prices are those of `prices.csv`, and of `region` where another file has them.
+    Prices are those of `prices.csv`, and of `region` if they are in another file.
 
-    The columns that tell rows of one file apart (region, mode, nodes, ...) are part of `field`:
-    `price_usd_per_hour [us-east-1, spot]`; how it was measured is part of `note`.
-    Raises BadInputError with the nearest names for an unknown type.
+    The columns that distinguish rows of one file (region, mode, nodes, ...) are part of `field`: `price_usd_per_hour
+    [us-east-1, spot]`; the kind of measurement is part of `note`. Raises BadInputError with the nearest names for an
+    unknown type.
     """
     catalog.instances.index(instance_type)
     tables = [catalog.tables[schema_.name] for schema_ in schema.ALL]
@@ -363,7 +366,7 @@ def _is_known(value: Any) -> bool:
 
 
 def _circumstance_text(name: str, value: Any) -> str:
-    """Return a circumstance in words; a bare number or flag says what it counts."""
+    """Return a circumstance in words, with the column name after a bare number or flag."""
     if isinstance(value, bool):
         return name.replace("_", " ") if value else f"no {name.replace('_', ' ')}"
     return f"{value:g} {name}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""Differences between two states of a catalog: types that came and went, shapes that changed, prices that moved."""
+"""Differences between two states of a catalog: added and removed types, changed shapes and prices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ShapeChange:
 
 @dataclass(frozen=True, kw_only=True)
 class PriceChange:
-    """A price that differs, in USD per hour; None where there was or is none."""
+    """A price that differs, in USD per hour; None without a price."""
 
     instance_type: str
     region: str
@@ -35,13 +35,13 @@ class PriceChange:
 
     @property
     def ratio(self) -> float | None:
-        """The price now over the price before."""
+        """The new price over the old one."""
         return None if self.before is None or self.after is None else self.after / self.before
 
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """All that differs. A type is `added` when it is new, `removed` when it had prices and has none any more."""
+    """All differences. A type is `added` when it is new, `removed` when it has lost all its prices."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -50,27 +50,27 @@ class Changes:
 
     @property
     def up(self) -> tuple[PriceChange, ...]:
-        """Prices that rose, the steepest first."""
+        """Increased prices, the steepest first."""
         return tuple(sorted((p for p in self.prices if (p.ratio or 1.0) > 1), key=lambda p: -(p.ratio or 1.0)))
 
     @property
     def down(self) -> tuple[PriceChange, ...]:
-        """Prices that fell, the steepest first."""
+        """Decreased prices, the steepest first."""
         return tuple(sorted((p for p in self.prices if (p.ratio or 1.0) < 1), key=lambda p: p.ratio or 1.0))
 
     @property
     def priced(self) -> tuple[PriceChange, ...]:
-        """Prices where there was none."""
+        """New prices."""
         return tuple(p for p in self.prices if p.before is None)
 
     @property
     def unpriced(self) -> tuple[PriceChange, ...]:
-        """Prices that are gone."""
+        """Removed prices."""
         return tuple(p for p in self.prices if p.after is None)
 
 
 def changes_between(before: Catalog, after: Catalog) -> Changes:
-    """Return what `after` says differently from `before`; where a fact is from and of which day is no difference."""
+    """Return the differences of `after` from `before`; the source and day of a fact do not count."""
     old, new = _shapes(before.tables["instances"]), _shapes(after.tables["instances"])
     prices = tuple(_price_changes(_prices(before.tables["prices"]), _prices(after.tables["prices"])))
     priced = [{key[0] for key in _prices(catalog.tables["prices"])} for catalog in (before, after)]

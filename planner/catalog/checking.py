@@ -1,4 +1,4 @@
-"""Wrong, old and missing facts of a catalog, for the people who keep it."""
+"""Wrong, old and missing facts of a catalog, for its maintainers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MOST_NAMED: Final = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing to know about a catalog; an `error` is a file that cannot be read or a cell that is probably wrong.
+    """A finding about a catalog; an `error` is an unreadable file or a cell that is probably wrong.
 
-    An error names the place: file, line (None if it has none), row (the instance type), column and the value there.
-    `next_step` says what to do. All are blank where a finding is about no single cell.
+    An error has the place: file, line (None if it has none), row (the instance type), column and value. `next_step` is
+    the recommended action. All are blank if a finding is not about a single cell.
     """
 
     severity: Literal["error", "warning", "note"]
@@ -46,10 +46,10 @@ class Finding:
 
 
 def check_catalog(name_or_path: str | Path, *, today: date) -> list[Finding]:
-    """Return all errors of all files of a catalog or, when it can be read, the cells that contradict others, whether
-    it is stale and what it lacks.
+    """Return all errors of all files of a catalog or, if it can be read, the cells that contradict others, whether it
+    is stale, and what it lacks.
 
-    Raises BadInputError when there is no such catalog.
+    Raises BadInputError if there is no such catalog.
     """
     catalog, problems = scan_catalog(catalog_directory(name_or_path))
     if catalog is None:
@@ -92,7 +92,7 @@ def _doubted(suspicion: Suspicion) -> Finding:
 def staleness_days(
     catalog: Catalog, *, today: date, region: str | None = None, pricing: str = "on-demand"
 ) -> int | None:
-    """Return the age of a region's prices in days when it is over STALE_AFTER_DAYS, else None."""
+    """Return the age of a region's prices in days if it is over STALE_AFTER_DAYS, else None."""
     age = (today - catalog.priced_on(region or catalog.default_region, pricing)).days
     return age if age > STALE_AFTER_DAYS else None
 
@@ -100,7 +100,9 @@ def staleness_days(
 def stale_prices(
     catalogs: Sequence[Catalog], regions: Sequence[str], *, today: date | None, pricing: str = "on-demand"
 ) -> Iterator[str]:
-    """Say which prices of some regions (none: each catalog's default) are old on a day, and what renews them."""
+    """Yield warnings for prices of some regions (none: each catalog's default) that are old on a day, and how to renew
+    them.
+    """
     if today is None:
         return
     for catalog, names in zip(catalogs, regions_of(regions, catalogs), strict=True):
@@ -115,7 +117,7 @@ def stale_prices(
 
 
 def _age_text(catalog: Catalog, region: str, pricing: str, today: date) -> str:
-    """Say how old prices are; spot prices that were computed from savings are of two days."""
+    """Return the age of prices in words; spot prices computed from savings have two dates."""
     day = catalog.priced_on(region, pricing)
     if pricing != "spot" or "derived" not in catalog.price_rows(region, pricing)["evidence"].tolist():
         return f" are of {day}, {(today - day).days} days old"
@@ -131,7 +133,7 @@ def _staleness(catalog: Catalog, today: date) -> Iterator[Finding]:
 
 
 def _gaps(catalog: Catalog) -> Iterator[Finding]:
-    """Count what is missing; nothing of it is an error, since an unknown excludes a type with a reason."""
+    """Count missing facts; they are not errors, since an unknown excludes a type with a reason."""
     types = catalog.instances
     total = len(types)
     local = types.local_disks > 0
@@ -158,9 +160,9 @@ def _gaps(catalog: Catalog) -> Iterator[Finding]:
 
 
 def _network_disagreements(catalog: Catalog) -> Iterator[Finding]:
-    """Name the types of whose network sources differ: a warning where no majority settles it."""
+    """Yield the types with differing network sources: a warning if no majority settles it."""
     for quarrel in disagreements(catalog.tables["instances"], catalog.tables["network_specs"]):
-        if "+" not in quarrel.instance_type:  # with added disks it is the same quarrel
+        if "+" not in quarrel.instance_type:  # the same disagreement as without added disks
             yield Finding(severity="note" if quarrel.settled else "warning", text=_disagreement_text(quarrel))
 
 

@@ -1,9 +1,9 @@
-"""The regions of the clouds, priced in a catalog or not, and those that a user's words mean.
+"""Regions of the clouds, priced in a catalog or not, and their lookup by name.
 
-`regions.csv` lists the regions open to everyone, with the names that consoles show. Sources: AWS, the endpoints that
-botocore 1.44 ships; Azure, https://learn.microsoft.com/azure/reliability/regions-list; Google Cloud,
-https://cloud.google.com/workload-manager/docs/evaluate/locations. A region that is missing there counts once a refresh
-has read its prices.
+`regions.csv` lists the regions open to everyone, with their console names. Sources: AWS, the endpoints that botocore
+1.44 ships; Azure, https://learn.microsoft.com/azure/reliability/regions-list; Google Cloud,
+https://cloud.google.com/workload-manager/docs/evaluate/locations. A region missing there counts once a refresh has read
+its prices.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ REGIONS: Final = Schema(
 )
 
 
-def regions_of(asked: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[str, ...]]:
-    """Return the regions of each catalog: of those asked for the ones that its cloud has, its default if none is asked
-    for. `aws=us-east-1` is for one cloud alone; names of consoles, such as `West Europe`, are understood.
+def regions_of(named: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[str, ...]]:
+    """Return the regions of each catalog: the requested regions that its cloud has, or its default if none is
+    requested. `aws=us-east-1` is for one cloud alone; console names, such as `West Europe`, are accepted.
 
-    Raises BadInputError for a region that no catalog's cloud has, and for a cloud left without one.
+    Raises BadInputError for a region that no catalog's cloud has, and for a cloud without a region.
     """
     chosen: list[list[str]] = [[] for _ in catalogs]
-    for word in asked:
+    for word in named:
         for place, name in _find_places(word, catalogs):
             chosen[place] += [name] if name not in chosen[place] else []
-    return [_or_default(names, catalog, asked) for names, catalog in zip(chosen, catalogs, strict=True)]
+    return [_or_default(names, catalog, named) for names, catalog in zip(chosen, catalogs, strict=True)]
 
 
 def region_named(word: str, catalog: Catalog) -> str | None:
-    """Return the region of a catalog's cloud that a word means; None if it has none."""
+    """Return the region of a catalog's cloud for a name; None if it has none."""
     names = _console_names(catalog)
     if word.casefold() in names:
         return word.casefold()
@@ -52,7 +52,7 @@ def region_named(word: str, catalog: Catalog) -> str | None:
 
 
 def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]]:
-    """Return a region in each catalog that has it, beside the catalog's place. Raises BadInputError if none has it."""
+    """Return (index of the catalog, region) for each catalog with the region. Raises BadInputError if none has it."""
     cloud, equals, region = word.rpartition("=")
     cloud = cloud.strip().casefold()
     places = [place for place, catalog in enumerate(catalogs) if not equals or cloud in (catalog.cloud, catalog.name)]
@@ -65,14 +65,14 @@ def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]
     raise BadInputError(_unknown_text(region.strip(), [catalogs[place] for place in places]))
 
 
-def _or_default(names: Sequence[str], catalog: Catalog, asked: Sequence[str]) -> tuple[str, ...]:
-    """Return a catalog's regions. Raises BadInputError for one that has several, of which none is asked for."""
+def _or_default(names: Sequence[str], catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
+    """Return a catalog's regions, or its default. Raises BadInputError if it has none of those asked for."""
     if names:
         return tuple(names)
-    if asked and catalog.cloud in _listed_regions():
+    if named and catalog.cloud in _listed_regions():
         raise BadInputError(
-            f"--region {','.join(asked)}: none of these is a region of {catalog.name}",
-            [f"add one, such as --region {','.join([*asked, catalog.default_region])}, or leave {catalog.name} out"],
+            f"--region {','.join(named)}: none of these is a region of {catalog.name}",
+            [f"add one, such as --region {','.join([*named, catalog.default_region])}, or leave {catalog.name} out"],
         )
     return (catalog.default_region,)
 
@@ -87,7 +87,7 @@ def _unknown_text(region: str, catalogs: Sequence[Catalog]) -> str:
 
 
 def _near(region: str, catalogs: Sequence[Catalog]) -> str:
-    """Return a question that names the regions of which a console's name has the word in it, else the nearest names."""
+    """Return a question with the regions whose console names contain the word, else with the nearest names."""
     names = {name: shown for catalog in catalogs for name, shown in _console_names(catalog).items()}
     within = [name for name, shown in names.items() if _fold_name(region) and _fold_name(region) in _fold_name(shown)]
     if within:
@@ -96,7 +96,7 @@ def _near(region: str, catalogs: Sequence[Catalog]) -> str:
 
 
 def _console_names(catalog: Catalog) -> dict[str, str]:
-    """Return what a console calls each region that a catalog's cloud has or that has prices."""
+    """Return the console names of the regions that a catalog's cloud has, or that have prices."""
     priced = {*catalog.regions(), *catalog.regions("spot"), catalog.default_region}
     return {**dict.fromkeys(sorted(priced), ""), **_listed_regions().get(catalog.cloud, {})}
 
@@ -106,7 +106,7 @@ def _fold_name(name: str) -> str:
 
 
 def _listed_regions() -> Mapping[str, Mapping[str, str]]:
-    """Return what the consoles call the regions, by cloud and region."""
+    """Return the console names of regions, by cloud and region."""
     return _load(catalogs_directory() / f"{REGIONS.name}.csv")
 
 

@@ -1,4 +1,4 @@
-"""The words and columns that several files of a catalog share."""
+"""Words and columns shared by several files of a catalog."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 from planner.catalog.tables import Column
 
 EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
-"""What a fact rests on, strongest first: `derived` is computed from stated or measured ones, `recalled` unchecked."""
+"""Kinds of evidence, strongest first: `derived` is computed from stated or measured facts, `recalled` unchecked."""
 
 SMALL_IO: Final = ("read4K", "read4M", "write4K", "write4M", "write4K/64")
 """Scalyr's operations: bytes moved at once; writes flushed each, or one in 64."""
 
 MODES: Final = ("simultaneous", "read_only", "write_only")
-"""How disks were driven: reading and writing at once with half the disks each (DiskBench), or one of the two alone."""
+"""Modes of disk use: reading and writing at once with half the disks each (DiskBench), or only one of the two."""
 
 DERIVED_SOURCE: Final = "disks-alike"
 """The source, in `catalog.toml`, of disk rates that `planner.catalog.disk_derivation` computes."""
@@ -21,8 +21,8 @@ DERIVED_SOURCE: Final = "disks-alike"
 AT_LEAST: Final = "at_least"
 
 AGGREGATES: Final = ("mean", "median", "slowest_of_n", "documented", AT_LEAST)
-"""Whether a rate is an average or a median per node, the slowest of the n nodes measured together, a documented limit,
-or a lower bound: something else limited the run that it was seen in.
+"""Kinds of rate: an average or median per node, the slowest of the n nodes measured together, a documented limit, or a
+lower bound from a run that something else limited.
 """
 
 
@@ -52,7 +52,7 @@ def sigma(name: str, meaning: str) -> Column:
 
 
 def choice(name: str, choices: tuple[str, ...], meaning: str, *, required: bool = True) -> Column:
-    """Return the column of one of a few words."""
+    """Return the column of one of several words."""
     return Column(name=name, kind="choice", choices=choices, required=required, meaning=meaning)
 
 

@@ -1,12 +1,11 @@
-"""Rates of local disks that nobody measured, computed from those of disks like them.
+"""Rates of unmeasured local disks, computed from those of similar disks.
 
-A cloud states how many operations per second the disks of a type do, and disks of one make move about as many bytes per
-stated operation whatever their size: 4.7-5.3 KB written on all of EC2's `d` types. So a rate is the type's stated
-operations, times the bytes per operation of the most similar disks that were measured. Disks whose operations are not
-stated scale with their number, within their generation. Where a cloud states reading alone, writing is what it
-states of the same disks elsewhere.
+A cloud states the operations per second of a type's disks, and disks of one make move about as many bytes per stated
+operation regardless of size: 4.7-5.3 KB written on all of EC2's `d` types. So a rate is the type's stated operations,
+times the bytes per operation of the most similar measured disks. Disks without stated operations scale with their
+number, within their generation. If a cloud states only reading, writing is its value for the same disks elsewhere.
 
-What the rates are off by is found by leaving out what is known, a type or a generation at a time (`leave_out`).
+The errors of the rates are found by leaving out known ones, a type or a generation at a time (`leave_out`).
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ _NUMBER_WEIGHT: Final = 0.05
 _DENSITY_WEIGHT: Final = 0.25
 _OTHER_MAKE: Final = 1.0
 _OTHER_GENERATION: Final = 10.0
-"""Weights of distances; disks of another generation come after all of one's own, and of these the same make first."""
+"""Weights of distances; disks of another generation rank after all of the same one, led by the same make."""
 
 ONE_MAKE_WITHIN: Final = 0.03
-"""Disks of another generation are taken for the same make when what is stated of them differs by no more than this."""
+"""Largest difference in stated values at which disks of another generation count as the same make."""
 
 _NEXT_TO_NEAREST: Final = 0.05
-"""Of the most similar disks, those so much farther away than the nearest count as well."""
+"""Distance beyond the nearest within which further disks count as well."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Derived:
-    """A rate in bytes/s, what it rests on, the type whose disks are most similar, and the evidence.
+    """A rate in bytes/s, its basis, the type with the most similar disks, and the evidence.
 
     Basis: stated operations and disks of one make (`near`) or another (`far`), the `number` of disks, or a `twin`: the
     same disks as stated in the other mode.
@@ -54,11 +53,11 @@ class Derived:
 
 
 def disk_table(catalog: Catalog) -> pd.DataFrame:
-    """Return a row for each type with local disks: what is stated of them, and the rates that are known already.
+    """Return a row for each type with local disks: their stated values, and their known rates.
 
     Index: the type. Columns: family, generation, kind, disks, disk_bytes; for `read` and `write`: operations stated per
-    second, bytes/s and the evidence of both, NaN or '' where unknown. Rates that were computed here do not count. Disks
-    that are bought with an instance have one row for each number that has rates.
+    second, bytes/s and the evidence of both, NaN or '' if unknown. Rates computed here are excluded. Disks bought with
+    an instance have one row for each number with rates.
     """
     shapes = catalog.tables["instances"]
     table = pd.DataFrame(
@@ -103,9 +102,8 @@ def _known(catalog: Catalog, mode: str) -> pd.DataFrame:
 
 
 def generation_of(family: str) -> str:
-    """Return what families with disks of one make have in common: the name without the letters that say what the
-    processor and memory are for, on EC2 where a `d` after the number says that it has disks. The letters of storage
-    families mean their disks, and stay.
+    """Return the common part of the names of families with disks of one make: without the letters for processor and
+    memory, on EC2 where a `d` after the number means disks. The letters of storage families mean their disks, and stay.
     """
     if match := re.fullmatch(r"(?:VM|BM)\.([A-Za-z]+\.E?\d+)(?:\.\d+)?", family):
         return match[1]
@@ -114,15 +112,15 @@ def generation_of(family: str) -> str:
 
 
 def _operations_of_twins(table: pd.DataFrame, mode: str) -> pd.Series:
-    """Return the operations of types of which none are stated, but of the same disks in their generation."""
+    """Return the operations of types without stated ones, from the same disks in their generation."""
     each = table[f"{mode}_operations"] / table["disks"]
     return each.groupby([table["generation"], table["disk_bytes"]]).transform("median") * table["disks"]
 
 
 def distances(table: pd.DataFrame) -> Floats:
-    """Return how far the disks of each two types are apart, (T, T): NaN where operations of either are not stated.
+    """Return the distance between the disks of each two types, (T, T): NaN where operations of either are not stated.
 
-    The distance of their makes, and by weight the natural logarithms of the ratios of capacity and number of disks.
+    It is the distance of their makes, plus weighted natural logarithms of the ratios of capacity and number of disks.
     """
     sizes = _CAPACITY_WEIGHT * _log_ratios(table["disk_bytes"]) + _NUMBER_WEIGHT * _log_ratios(table["disks"])
     return _make_distances(table) + sizes
@@ -141,16 +139,16 @@ def _log_ratios(figures: pd.Series) -> Floats:
 
 
 def derive_all(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rates of every type and mode of which none is known: instance_type, mode and the fields of Derived."""
+    """Return the rates of every type and mode without a known one: instance_type, mode and the fields of Derived."""
     wanted = {mode: np.flatnonzero(table[f"{mode}_rate"].isna()) for mode in MODES}
     return _derived(table, wanted, usable=np.ones((len(table), len(table)), bool))
 
 
 def leave_out(table: pd.DataFrame, *, by: str) -> pd.DataFrame:
-    """Return each known rate beside what would have been derived without all types of its `by`.
+    """Return each known rate with the rate derived without all types of its `by`.
 
-    `by` is `instance_type` (the type alone), `family`, `generation`, or `make`: all types with disks of one make,
-    whatever their family. Rates from memory are not compared. Columns: as `derive_all`, and observed_bytes_per_s.
+    `by` is `instance_type` (the type alone), `family`, `generation`, or `make`: all types with disks of one make, in
+    any family. Rates from memory are not compared. Columns: as `derive_all`, and observed_bytes_per_s.
     """
     names = table.index.to_numpy() if by == "instance_type" else table["generation" if by == "make" else by].to_numpy()
     usable = names[:, None] != names
@@ -167,8 +165,8 @@ def leave_out(table: pd.DataFrame, *, by: str) -> pd.DataFrame:
 
 
 def _derived(table: pd.DataFrame, wanted: Mapping[str, Rows], *, usable: Flags) -> pd.DataFrame:
-    """Return what the first rule that applies gives for the rows `wanted` in each mode, from the types that each of
-    them may use, (T, T).
+    """Return the result of the first applicable rule for the rows `wanted` in each mode, from the types that each row
+    may use, (T, T).
     """
     columns = {name: column.to_numpy() for name, column in table.reset_index().items()}
     stranger = columns["generation"][:, None] != columns["generation"]
@@ -197,8 +195,8 @@ Columns = Mapping[str, Array]
 
 
 def _by_operations(columns: Columns, target: int, mode: str, *, apart: Floats, other: Flags) -> Derived | None:
-    """Return stated operations times the bytes per operation of the most similar disks; `other` says which are of
-    another make.
+    """Return stated operations times the bytes per operation of the most similar disks; `other` marks those of another
+    make.
     """
     if np.isnan(apart).all():
         return None
@@ -231,7 +229,7 @@ def _by_number(columns: Columns, target: int, mode: str, *, peers: Flags) -> Der
 
 
 def _by_twin(columns: Columns, target: int, mode: str, *, peers: Flags) -> Derived | None:
-    """Return what the cloud states of as many disks of the same capacity that are as fast in the other mode."""
+    """Return the cloud's stated value for as many disks of the same capacity that are as fast in the other mode."""
     other = next(name for name in MODES if name != mode)
     both = peers & (columns[f"{mode}_evidence"] == "spec") & (columns[f"{other}_evidence"] == "spec")
     same = both & _equal(columns, "kind", target) & _equal(columns, "disks", target)
@@ -255,7 +253,7 @@ def _close(columns: Columns, name: str, target: int) -> Flags:
 
 
 def _evidence(words: Array) -> str:
-    """Return what a computed rate rests on: it is no surer than what it was computed from."""
+    """Return the evidence of a computed rate: no stronger than that of its inputs."""
     weaknesses = [EVIDENCE.index("derived" if word == "spec" else word) for word in words]
     return EVIDENCE[max(EVIDENCE.index("derived"), *weaknesses)]
 
@@ -266,22 +264,22 @@ _LEFT_OUT: Final = {
     "number": ("instance_type",),
     "twin": ("family",),
 }
-"""What is left out to find how far rates of a basis are off: as much as is missing where they are used."""
+"""Types left out to find the error of a basis: as much as is missing where it is used."""
 
 _LEAST_SPREAD: Final = 0.025
-"""i3.metal, i3en.3xlarge and im4gn.4xlarge were measured twice: by up to 2.3% differently."""
+"""Least spread of a range: two measurements of i3.metal, i3en.3xlarge and im4gn.4xlarge differed by up to 2.3%."""
 
 _BEYOND: Final = 0.025
-"""Part of the known rates beyond either end of a range that shall hold nine in ten unknown ones: rates of one make are
-off together, so that the few hundred known ones are worth about a dozen.
+"""Share of the known rates beyond either end of a range that is to hold 90% of the unknown ones: errors within one make
+are correlated, so that the few hundred known rates are worth about a dozen.
 """
 
 Tables = Mapping[str, pd.DataFrame]
-"""What `disk_table` returns, by cloud."""
+"""Results of `disk_table`, by cloud."""
 
 
 def factors(tables: Tables) -> pd.DataFrame:
-    """Return by which factor each known rate differs from what would be derived with something left out.
+    """Return the ratio of each known rate to the one derived with something left out.
 
     Columns: left_out, cloud, family, generation, mode, basis, factor (observed over derived).
     """
@@ -296,11 +294,11 @@ def factors(tables: Tables) -> pd.DataFrame:
 
 
 def ranges(missed: pd.DataFrame) -> pd.DataFrame:
-    """Return, by basis, the factors of a derived rate between which nine in ten rates lie: low and high.
+    """Return, by basis, the factors of a derived rate between which 90% of rates lie: low and high.
 
-    All clouds count together, and each generation as much as any other, however many types it has. Of twins only
-    writing counts: clouds state reading where they state one. No range is narrower than two measurements of a type
-    differ.
+    All clouds count together, and all generations equally, however many types they have. Of twins only writing counts:
+    clouds that state one mode state reading. No range is narrower than the difference between two measurements of a
+    type.
     """
     comparable = np.array(
         [out in _LEFT_OUT[basis] for out, basis in zip(missed["left_out"], missed["basis"], strict=True)]
@@ -317,7 +315,7 @@ def _edges(rates: pd.DataFrame) -> tuple[float, float]:
 
 
 def accuracy(missed: pd.DataFrame) -> pd.DataFrame:
-    """Return how far derived rates are off, by what was left out, cloud and basis.
+    """Return the errors of derived rates, by what was left out, cloud and basis.
 
     `in_range` is the share within the range, which is found for each family without its own rates.
     """

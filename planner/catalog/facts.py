@@ -1,4 +1,4 @@
-"""Answers of a catalog: prices and rates aligned to its instances, measured points, single facts for display."""
+"""Values of a catalog: prices and rates aligned to its instances, measured points, single facts for display."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.arrays import Days, Floats, Texts
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where facts come from: an entry of `[sources]` in catalog.toml."""
+    """The source of facts: an entry of `[sources]` in catalog.toml."""
 
     title: str
     url: str = ""
@@ -37,19 +37,19 @@ class Rates:
 
     bytes_per_s: Floats
     operations_per_s: Floats
-    """Random operations of 4 KiB."""
+    """Random 4 KiB operations."""
     operations_evidence: Texts
     evidence: Texts
     aggregate: Texts
     source: Texts
     low_bytes_per_s: Floats
-    """Of a computed rate: nineteen in twenty are above this."""
+    """For a computed rate: 95% of rates are above this."""
     high_bytes_per_s: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkPoint:
-    """A network rate per node measured on a cluster of `nodes` (None: the source does not say)."""
+    """A network rate per node measured on a cluster of `nodes` (None: not in the source)."""
 
     nodes: int | None
     placement_group: bool
@@ -62,7 +62,7 @@ class NetworkPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenBucket:
-    """A network link that sends at burst until `bucket_bytes` more than baseline have gone, then at baseline."""
+    """A network link that sends at burst until it has sent `bucket_bytes` more than baseline, then at baseline."""
 
     variant: str
     burst_bytes_per_s: float
@@ -87,9 +87,7 @@ class Straggler:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One value a catalog holds about a type, with its provenance; `kind` is the file it is from, `row` all that the
-    file's row says.
-    """
+    """One value of a type in a catalog, with its provenance; `kind` is its file, `row` the whole row in that file."""
 
     kind: str
     field: str
@@ -124,6 +122,7 @@ class VolumeType:
     credit_bytes_per_gib: float
     size_bytes_min: float
     size_bytes_max: float
+    families_without: str
     price_evidence: str
     limit_evidence: str
     burst_evidence: str

@@ -1,7 +1,7 @@
-"""All instance types of a catalog as aligned arrays, the limits of their block volumes, and which are bare metal.
+"""All instance types of a catalog as aligned arrays, the limits of their block volumes, and bare metal.
 
-Limits come from instances.csv, and from volume_limits.csv where that is blank: a row of instances.csv has one kind of
-evidence, that of the shape, and a limit may have stronger or weaker evidence.
+Limits come from instances.csv, and from volume_limits.csv where that is blank: a row of instances.csv has one evidence,
+that of the shape, and a limit may have stronger or weaker evidence.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Instances:
     source: Texts
     as_of: Days
     where: str = field(default="the catalog", metadata={"column": False})
-    """How error messages call the catalog."""
+    """Name of the catalog in error messages."""
 
     @classmethod
     def from_table(cls, table: Table, *, where: str) -> Instances:
@@ -57,7 +57,7 @@ class Instances:
         return len(self.instance_type)
 
     def index(self, instance_type: str) -> int:
-        """Return the row of a type. Raises BadInputError with the nearest names when the catalog lacks it."""
+        """Return the row of a type. Raises BadInputError with the nearest names if the catalog lacks it."""
         row = self.rows.get(instance_type)
         if row is None:
             hint = nearest(instance_type, list(self.rows))
@@ -66,7 +66,7 @@ class Instances:
 
     @cached_property
     def names(self) -> list[str]:
-        """The types' names as Python's own texts."""
+        """The types' names as Python strings."""
         return list(self.instance_type.tolist())
 
     @cached_property
@@ -81,29 +81,29 @@ class Instances:
 
     @cached_property
     def offered_row(self) -> Rows:
-        """The row of each type as its cloud offers it: its own but for types at a bandwidth weighting."""
+        """The row of each type as its cloud offers it: its own except for types at a bandwidth weighting."""
         return np.array([self.rows[split_weighting(name)[0]] for name in self.names], dtype=np.intp)
 
 
 FOR_VOLUMES: Final = "ebs-1"
 WEIGHTINGS: Final = ("vpc-1", FOR_VOLUMES)
-"""EC2's names of what a launch can ask for: more bandwidth for the network, or more for volumes."""
+"""EC2's names of the options at launch: more bandwidth for the network, or for volumes."""
 
 
 def split_weighting(name: str) -> tuple[str, str]:
-    """Return a type's name without its bandwidth weighting, and the weighting: '' is what its cloud gives unasked."""
+    """Return a type's name without its bandwidth weighting, and the weighting: '' is the cloud's default."""
     offered, _, last = name.rpartition("+")
     return (offered, last) if last in WEIGHTINGS else (name, "")
 
 
 def weighted_name(name: str, weighting: str) -> str:
-    """Return the name under which a type is planned with at a bandwidth weighting; `split_weighting` undoes it."""
+    """Return the name of a type at a bandwidth weighting; `split_weighting` undoes it."""
     return f"{name}+{weighting}" if weighting else name
 
 
 HANDICAP: Final = 1.005
-"""By what factor bare metal must be better than another type to be preferred: how long it takes to launch is hardly
-measured. The launches of SpareCores' inspector behind the catalogs have 3 of bare metal, of two types of EC2.
+"""Factor by which bare metal must be better than another type to be preferred: its launch time is hardly measured. The
+launches of SpareCores' inspector behind the catalogs have 3 of bare metal, of two types of EC2.
 """
 
 
@@ -113,7 +113,7 @@ def is_bare_metal(instance_type: str) -> bool:
 
 
 def handicap(instance_type: str) -> float:
-    """Return the factor by which a type's time and cost count as more when clusters are ordered."""
+    """Return the factor that a type's time and cost are multiplied by when clusters are ranked."""
     return HANDICAP if is_bare_metal(instance_type) else 1.0
 
 
@@ -122,7 +122,7 @@ FIELDS: Final = ("volume_bytes_per_s", "volume_peak_bytes_per_s", "volume_iops",
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VolumeLimits:
-    """Limits of every type, each of shape (T,), NaN where nobody states one; `evidence` is that of the rate."""
+    """Limits of every type, each of shape (T,), NaN if no source states one; `evidence` is that of the rate."""
 
     volume_bytes_per_s: Floats
     volume_peak_bytes_per_s: Floats

@@ -1,7 +1,7 @@
-"""From a directory of files to a `Catalog`, or to everything that is wrong with it.
+"""Loading of a directory of files as a `Catalog`, with all problems.
 
-Every combination of an instance and local disks on sale with it becomes a type of its own, with the sum of both prices;
-`instances.cloud_type` still says what to order.
+Every combination of an instance and local disks on sale with it becomes a separate type, with the sum of both prices;
+`instances.cloud_type` is the type to order.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from planner.catalog.transfer_prices import UNKNOWN as NO_PRICE
 from planner.catalog.transfer_prices import TransferPrice
 from planner.config.paths import catalogs_directory, pick
 from planner.errors import BadInputError, bad_input, nearest
+from planner.schemas.request_forms import CLOUDS
 
 
 def catalog_names() -> list[str]:
@@ -39,27 +40,39 @@ def catalog_names() -> list[str]:
 def load_catalog(name_or_path: str | Path) -> Catalog:
     """Load a shipped catalog by name (`aws`), or any by the path of its directory (`./mine`).
 
-    Loading again is free while no file has changed. Raises BadInputError for an unknown name (with the nearest), and
-    one that lists every problem of every file for a catalog that is not sound.
+    Loading again is free while no file has changed. Raises BadInputError for an unknown name (with the nearest), and,
+    for a catalog that is not valid, one that lists every problem of every file.
     """
     directory = catalog_directory(name_or_path)
     return _load(directory, _stamp(directory))
 
 
 def catalog_directory(name_or_path: str | Path) -> Path:
-    """Return a catalog's directory; a Path, or a text with a slash, is a path. Raises BadInputError if it is none."""
-    if isinstance(name_or_path, str) and "/" not in name_or_path:
-        return pick(name_or_path, _shipped_directories(), what="catalog")
+    """Return a catalog's directory; a Path, or a text with a slash or of dots, is a path. Raises BadInputError if it is
+    not a directory.
+    """
+    if isinstance(name_or_path, str) and "/" not in name_or_path and name_or_path.strip("."):
+        shipped = _shipped_directories()
+        if name_or_path not in shipped and Path(name_or_path).is_dir():
+            raise BadInputError(f"unknown catalog {name_or_path!r}; the directory of that name is ./{name_or_path}")
+        return pick(name_or_path, shipped, what="catalog")
     directory = Path(name_or_path).expanduser().resolve()
     if not (directory / FILE_NAME).is_file():
         raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}")
     return directory
 
 
-def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catalog | None, list[Problem]]:
-    """Read all files of a catalog; returns the catalog when it is sound, else None and all problems of all files.
+def require_clouds(names: Sequence[str]) -> None:
+    """Raise BadInputError, with the known clouds, for a name that is neither a cloud, a shipped catalog nor a path."""
+    for name in names:
+        if "/" not in name and name not in (shipped := _shipped_directories()):
+            pick(name, {cloud: shipped[cloud] for cloud in CLOUDS if cloud in shipped}, what="cloud")
 
-    A shipped one is read with the user's refreshed shapes and prices, those in `version` if it is given.
+
+def scan_catalog(directory: Path, *, version: Path | None = None) -> tuple[Catalog | None, list[Problem]]:
+    """Read all files of a catalog; return the catalog if it is valid, else None and all problems of all files.
+
+    A shipped one is read with the user's refreshed shapes and prices, from `version` if given.
     """
     manifest, problems = scan_manifest(directory)
     tables: dict[str, Table] = {}
@@ -103,7 +116,7 @@ def _shipped_directories() -> dict[str, Path]:
 
 
 def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return what changes when a file of the catalog, its refreshed version or the user's measurements do."""
+    """Return a stamp that changes with any file of the catalog, its refreshed version or the user's measurements."""
     version = current_version(directory)
     newer = sorted(version.iterdir()) if version else []
     paths = [*sorted(directory.iterdir()), *newer, measurements_file(directory.name)]
@@ -130,7 +143,7 @@ def _scan_file(directory: Path, table_schema: Schema) -> tuple[Table, list[Probl
 
 
 def _stray_files(directory: Path) -> Iterator[Problem]:
-    """Complain about CSV files that nobody would read."""
+    """Yield problems for CSV files that are never read."""
     expected = [*(f"{table_schema.name}.csv" for table_schema in schema.ALL), *region_prices.FILES.values()]
     for path in sorted(directory.glob("*.csv")):
         if path.name not in expected:
@@ -140,7 +153,7 @@ def _stray_files(directory: Path) -> Iterator[Problem]:
 
 
 def _dangling_names(tables: dict[str, Table], manifest: Manifest | None) -> Iterator[Problem]:
-    """Complain about names of types, volume types, object stores and sources that are declared nowhere."""
+    """Yield problems for names of types, volume types, object stores and sources that are declared nowhere."""
     owners = {"instance_type": "instances", "volume_type": "volumes", "object_store": "object_stores"}
     declared = {column: set(tables[owner][column].tolist()) for column, owner in owners.items()}
     for table in tables.values():
@@ -165,7 +178,7 @@ def _unknown_names(table: Table, column: str, names: set[str], expected: str) ->
 @dataclass(frozen=True, kw_only=True)
 class OutsideCharges:
     """Prices of a cloud's traffic by its kind, and of its object store: US dollars for each request and for each GiB to
-    instances of its region, and the requests a second that one place takes. NaN is unknown.
+    instances of its region, and the requests a second that one place accepts. NaN is unknown.
     """
 
     transfers: Mapping[str, TransferPrice] = field(default_factory=dict)
@@ -183,7 +196,7 @@ class OutsideCharges:
 
 @lru_cache
 def outside_charges(cloud: str) -> OutsideCharges:
-    """Return what is known of a cloud. Raises BadInputError where a file of its catalog is damaged."""
+    """Return the known charges of a cloud. Raises BadInputError if a file of its catalog is damaged."""
     transfers, stores = _read_if_shipped(cloud, TRANSFERS), _read_if_shipped(cloud, OBJECT_STORES)
     asked = next(iter(stores.rows()), {}) if stores is not None else {}
     prices = [item.name for item in fields(OutsideCharges) if item.name != "transfers"]
@@ -203,7 +216,7 @@ Pairs = tuple[Array, Array, list[str]]
 
 
 def with_added_disks(tables: Mapping[str, Table]) -> dict[str, Table]:
-    """Return a catalog's tables with one more type, price and pair of disk rates for each type and option that fit."""
+    """Return a catalog's tables with one more type, price and pair of disk rates for each matching type and option."""
     options, instances = tables["local_disk_options"], tables["instances"]
     if not len(options):
         return dict(tables)
@@ -301,13 +314,13 @@ def _unknown(like: Array, count: int) -> Array:
 
 
 def _weaker_evidence(first: Array, second: Array) -> Array:
-    """Return, pair by pair, the evidence that is further down EVIDENCE."""
+    """Return, pair by pair, the evidence that is later in EVIDENCE."""
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     return np.array([max(pair, key=EVIDENCE.index) for pair in pairs], dtype=np.str_)
 
 
 def _append_rows(table: Table, new: Mapping[str, Any]) -> Table:
-    """Return the table with rows at its end; they have no line of their own in its file, which 0 says."""
+    """Return the table with rows added at its end; their line is 0, as they are not in the file."""
     columns = {name: np.concatenate([column, new[name]]) for name, column in table.columns.items()}
     count = len(next(iter(new.values())))
     return replace(table, columns=columns, lines=[*table.lines, *([0] * count)])

@@ -1,4 +1,4 @@
-"""`catalog.toml`: what a catalog is, which cloud and day it describes, and the sources its rows refer to."""
+"""`catalog.toml`: the title of a catalog, its cloud and day, and the sources of its rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIELDS: Final = (*_TEXTS, "prices_as_of", "hours_per_month")
 
 @dataclass(frozen=True, kw_only=True)
 class Billing:
-    """How a cloud rounds what an instance ran: up to whole steps, and at least to the minimum."""
+    """A cloud's rounding of an instance's run time: up to whole steps, and at least to the minimum."""
 
     step_s: float
     minimum_s: float
@@ -31,7 +31,7 @@ class Billing:
 
 @dataclass(frozen=True, kw_only=True)
 class Spot:
-    """How often a spot node is taken back: interruptions per hour of one node."""
+    """Spot interruptions per hour of one node."""
 
     interruptions_per_node_hour: float
     evidence: str
@@ -40,10 +40,10 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True)
 class Boot:
-    """Seconds from the launch call to the first thing a node of this cloud runs, over so many `launches` of all types.
+    """Seconds from the launch call to the first program of a node of this cloud, over `launches` of all types.
 
-    `node_sigma` is the standard deviation of ln seconds between nodes of one family: what is left of the spread over
-    all launches is shared by the nodes of a cluster.
+    `node_sigma` is the standard deviation of ln seconds between nodes of one family: the rest of the spread over all
+    launches is shared by the nodes of a cluster.
     """
 
     launches: int
@@ -57,7 +57,7 @@ class Boot:
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
-    """How many machines one placement group takes."""
+    """Number of machines that one placement group takes."""
 
     machines_most: int
     evidence: str
@@ -86,10 +86,10 @@ class Manifest:
 
 
 def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
-    """Read a catalog's head; returns None with the problems when it cannot be used."""
+    """Read a catalog's head; return None with the problems if it is invalid."""
     path = directory / FILE_NAME
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         return None, [Problem(path=path, expected=f"cannot be read as TOML ({error})")]
     problems = [Problem(path=path, column=name, expected=text) for name, text in _complaints(raw)]
@@ -101,7 +101,7 @@ def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:
 
 
 def _complaints(raw: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (field, what is wrong) for everything wrong in the file."""
+    """Return (field, error) for all errors in the file."""
     complaints = [(name, "is required and missing") for name in _FIELDS if name not in raw]
     complaints += [(name, "is no known field") for name in raw if name not in (*_FIELDS, *_OPTIONAL)]
     complaints += [(name, "must be text") for name in (*_TEXTS, "note") if not isinstance(raw.get(name, ""), str)]

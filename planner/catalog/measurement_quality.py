@@ -1,8 +1,7 @@
-"""Trust in a measurement: the six criteria of "Cloud Truth" (Scalyr 2013, "Thoughts on Benchmark
-Quality").
+"""Trust in a measurement: the six criteria of "Cloud Truth" (Scalyr 2013, "Thoughts on Benchmark Quality").
 
-A criterion counts as met only when the catalog says so; what a source does not tell is not met. A figure that nobody
-measured (stated, recalled, assumed) meets none.
+A criterion is met only if the catalog states it; omissions of a source count as not met. A figure that is not measured
+(stated, recalled, assumed) meets none.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ CRITERIA: Final = (
     "how it was aggregated",
 )
 MANY_INSTANCES: Final = 10
-"""Scalyr took 30 and more; with 10, one bad apple in nine shows itself in two studies of three."""
+"""Scalyr took 30 and more; with 10, one slow instance in nine shows in two studies of three."""
 SUBSTANTIAL_DAYS: Final = 1.0
-"""A day holds a cloud's busy and idle hours; Scalyr's own ten minutes "fall short", it says."""
+"""A day holds a cloud's busy and idle hours; Scalyr states that its own ten minutes "fall short"."""
 
 _MEASURED: Final = ("measured", "derived")
 _BASIS: Final = {"spec": "stated by the cloud", "extrapolated": "taken from a sibling type"}
@@ -36,7 +35,7 @@ _BASIS: Final = {"spec": "stated by the cloud", "extrapolated": "taken from a si
 
 @dataclass(frozen=True, kw_only=True)
 class QualityScore:
-    """The score of one figure: `what` it is, what it rests on, and the criteria that it meets."""
+    """The score of one figure: `what` it is, its evidence, and the criteria that it meets."""
 
     what: str
     evidence: str
@@ -44,7 +43,7 @@ class QualityScore:
 
     @property
     def score(self) -> int:
-        """How many of the six criteria are met."""
+        """Number of the six criteria that are met."""
         return len(self.met)
 
     @property
@@ -77,7 +76,7 @@ def score_of(what: str, row: Mapping[str, Any]) -> QualityScore:
 
 
 def scores_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]) -> list[QualityScore]:
-    """Score the figures that a plan takes for `resources` (as phases name them) of a type, worst first."""
+    """Score the figures of a type that a plan uses for `resources` (as phases name them), worst first."""
     finders = {"disks": _disks, "network": _network, "volumes": _volumes}
     names = dict.fromkeys("disks" if name.endswith("disks") else name for name in resources)
     scores = [score for name in names if name in finders for score in finders[name](catalog, instance_type)]
@@ -90,7 +89,7 @@ def _number_or_zero(row: Mapping[str, Any], name: str) -> float:
 
 
 def _disks(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
-    """A plan takes the simultaneous rate where there is one, else the two rates of doing one thing alone."""
+    """Yield the scores of the rates that a plan uses: the simultaneous one if there is one, else the other two."""
     best = {mode: _strongest_row(catalog.tables["disks"], instance_type, mode) for mode in MODES}
     used = ("simultaneous",) if best["simultaneous"] else ("read_only", "write_only")
     for mode in used:
@@ -118,7 +117,7 @@ def _volumes(catalog: Catalog, instance_type: str) -> Iterator[QualityScore]:
 
 
 def _strongest_row(table: Table, instance_type: str, mode: str) -> dict[str, Any] | None:
-    """Return the row that `Catalog.disk_rates` takes."""
+    """Return the row that `Catalog.disk_rates` uses."""
     rated = ~np.isnan(table["bytes_per_s"])
     chosen = np.flatnonzero(rated & (table["instance_type"] == instance_type) & (table["mode"] == mode))
     rows = table.rows(chosen.tolist())

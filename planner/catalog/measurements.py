@@ -1,8 +1,8 @@
-"""The user's own measurements, laid over the shipped ones when a catalog is read.
+"""User measurements that replace shipped ones when a catalog is read.
 
-They live in the user's data directory, one CSV file per catalog (`aws.csv`), so that they can be diffed and shared.
-A shipped figure gives way to the user's of the same type and circumstances, field by field; where the user has several,
-their mean counts, each weighted by its instances and repeats.
+They are in the user's data directory, one CSV file per catalog (`aws.csv`), so that they can be diffed and shared. The
+user's figures replace shipped ones of the same type and circumstances, field by field; of several, the mean counts,
+weighted by instances and repeats.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from planner.errors import nearest
 
 QUANTITIES: Final = (*MODES, "network", *SMALL_IO, "sort")
 SOURCE: Final = "yours"
-"""Key under which a catalog lists the user's measurements as a source."""
+"""Key of the user's measurements in a catalog's list of sources."""
 
 _RATES: Final = ("bytes_per_s", "operations_per_s")
 _FILES: Final = {
@@ -45,7 +45,7 @@ _FILES: Final = {
     "small_io": (("instance_type", "operation", "volume_type", "volumes"), _RATES[:1]),
     "sort_rates": (("instance_type",), ("bytes_per_s_per_vcpu",)),
 }
-"""By file of a catalog: what its rows must agree in for a figure to be replaced, and the figures."""
+"""By file of a catalog: the columns that must agree for a figure to be replaced, and the figures."""
 
 MEASUREMENTS: Final = Schema(
     name="measurements",
@@ -110,7 +110,7 @@ def measurements_file(catalog: str) -> Path:
 
 
 def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, Table], list[Problem]]:
-    """Return tables in which the user's measurements in `path` replace the shipped, and what is wrong with the file."""
+    """Return tables in which the user's measurements in `path` replace the shipped, and the problems of the file."""
     mine, problems = scan_table(path, MEASUREMENTS)
     problems += _misplaced_rows(mine, tables)
     if problems:
@@ -127,9 +127,9 @@ def with_measurements(tables: dict[str, Table], path: Path) -> tuple[dict[str, T
 
 
 def misplaced_reason(row: Mapping[str, Any], *, local_disks: Mapping[str, float], volume_types: Collection[str]) -> str:
-    """Return why a measurement (`instance_type`, `quantity`, `volume_type`) cannot be of this catalog; '' if it can.
+    """Return why a measurement (`instance_type`, `quantity`, `volume_type`) does not fit this catalog; '' if it does.
 
-    `local_disks` has how many come with every type (NaN: unknown).
+    `local_disks` is the number of local disks of every type (NaN: unknown).
     """
     name, volume = row["instance_type"], row["volume_type"]
     if name not in local_disks:
@@ -143,8 +143,8 @@ def misplaced_reason(row: Mapping[str, Any], *, local_disks: Mapping[str, float]
 
 
 def _of_other_disks(row: Mapping[str, Any], local_disks: float) -> str:
-    """Return why a rate of some disks, or of more than there are, cannot stand for a node; '' where it is of all
-    or nobody knows.
+    """Return why a rate of some disks, or of more than there are, does not hold for a node; '' if it is of all disks or
+    this is unknown.
     """
     disks = row["disks"]
     if disks is None or np.isnan(disks) or np.isnan(local_disks) or disks == local_disks:
@@ -165,7 +165,7 @@ def _misplaced_rows(mine: Table, tables: Mapping[str, Table]) -> Iterator[Proble
 
 
 def _pool_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each set of circumstances: the mean of what was measured under them."""
+    """Return a row for each set of circumstances: the mean of its measurements."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in rows:
         nodes = None if np.isnan(row["nodes"]) else row["nodes"]
@@ -201,7 +201,7 @@ def _mean(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _pool_sigmas(sigmas: list[float], weight: list[float]) -> float:
-    """Return the root mean square of the known ones by weight; NaN when none is."""
+    """Return the root mean square of the known sigmas by weight; NaN if all are unknown."""
     weighted = [(sigma, w) for sigma, w in zip(sigmas, weight, strict=True) if not np.isnan(sigma)]
     if not weighted:
         return float("nan")
@@ -212,7 +212,7 @@ def _lay_over(
     table: Table, rows: list[dict[str, Any]], circumstances: tuple[str, ...], figures: tuple[str, ...]
 ) -> Table:
     """Return the table with `rows` added, and each of their figures removed from the rows that agree with them in
-    `circumstances`; a row that has no figure left goes.
+    `circumstances`; rows without remaining figures are dropped.
     """
     if not rows:
         return table

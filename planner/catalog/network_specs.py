@@ -1,7 +1,7 @@
-"""A type's network as several sources state it, and the choice among them.
+"""A type's network as stated by several sources, and the choice among them.
 
-instances.csv is one source, every row of network_specs.csv another. What most of them state counts; of a tie the
-lowest, which disappoints nobody. Rates within `AGREEING` of each other are the same.
+instances.csv is one source, every row of network_specs.csv another. The majority counts; in a tie the lowest rate, as
+it never overstates. Rates within `AGREEING` of each other are equal.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from planner.catalog.columns import EVIDENCE
 from planner.catalog.tables import Table
 
 AGREEING: Final = 0.05
-"""Sources round: 28.12 and 28.125 Gbit/s are one statement."""
+"""Sources round: 28.12 and 28.125 Gbit/s are equal."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatedNetworks:
-    """The network that counts of each type, all of shape (T,): bytes/s, NaN where nobody states it, and what it rests
-    on.
+    """The chosen network of each type, all of shape (T,): bytes/s, NaN if no source states it, and its evidence.
 
-    `evidence` is the strongest of the sources that agree. That a row of instances.csv is derived says how its shape was
-    come by; its network is stated all the same.
+    `evidence` is the strongest of the sources that agree. A derived row of instances.csv is derived in its shape; its
+    network is still stated.
     """
 
     baseline_bytes_per_s: Floats
@@ -37,7 +36,7 @@ class StatedNetworks:
 
 @dataclass(frozen=True, kw_only=True)
 class Disagreement:
-    """A type of whose network sources state different baselines, in bytes/s by source; `settled` if most agree."""
+    """A type whose network sources state different baselines, in bytes/s by source; `settled` if most agree."""
 
     instance_type: str
     stated: dict[str, float]
@@ -47,7 +46,7 @@ class Disagreement:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Statements:
-    """What each of S sources says of each of T types, all of shape (S, T); the first source is instances.csv."""
+    """Statements of each of S sources on each of T types, all of shape (S, T); the first source is instances.csv."""
 
     baseline: Floats
     peak: Floats
@@ -56,14 +55,14 @@ class _Statements:
 
     @property
     def votes(self) -> Floats:
-        """How many sources agree with each statement, itself among them; 0 where there is none."""
+        """Number of sources that agree with each statement, including itself; 0 without a statement."""
         with np.errstate(invalid="ignore"):
             ratio = self.baseline[:, None, :] / self.baseline[None, :, :]
             return np.asarray((np.abs(np.log(ratio)) <= np.log1p(AGREEING)).sum(axis=1), float)
 
     @property
     def counting(self) -> Rows:
-        """The source that counts, shape (T,): one of the lowest of the largest group, instances.csv if it can be."""
+        """The source that counts, shape (T,): one of the lowest of the largest group, preferably instances.csv."""
         votes = self.votes
         leading = np.where(votes == votes.max(axis=0), self.baseline, np.nan)
         lowest = np.fmin.reduce(leading, axis=0)
@@ -73,7 +72,7 @@ class _Statements:
 
 
 def stated_networks(instances: Table, specs: Table) -> StatedNetworks:
-    """Return the network of every row of instances.csv that its own cells and network_specs.csv state.
+    """Return the network of every row of instances.csv, as stated by its own cells and network_specs.csv.
 
     A type with added disks (`n2-standard-8+2x375GB`) has the network of the cloud's type.
     """
@@ -97,7 +96,7 @@ def stated_networks(instances: Table, specs: Table) -> StatedNetworks:
 
 
 def disagreements(instances: Table, specs: Table) -> Iterator[Disagreement]:
-    """Yield the types of whose network baselines are stated that differ by more than `AGREEING`."""
+    """Yield the types whose stated network baselines differ by more than `AGREEING`."""
     statements = _statements(instances, specs)
     votes, counting = statements.votes, statements.counting
     stated = ~np.isnan(statements.baseline)
@@ -113,7 +112,7 @@ def disagreements(instances: Table, specs: Table) -> Iterator[Disagreement]:
 
 
 def _statements(instances: Table, specs: Table) -> _Statements:
-    parts = [_own(instances)]
+    parts = [_statements_of_instances(instances)]
     if len(specs):
         names = np.array([name.partition("+")[0] for name in instances["instance_type"].tolist()])
         sources = specs["source"]
@@ -123,7 +122,7 @@ def _statements(instances: Table, specs: Table) -> _Statements:
     return _Statements(**{f.name: np.stack([getattr(part, f.name) for part in parts]) for f in fields(_Statements)})
 
 
-def _own(instances: Table) -> _Statements:
+def _statements_of_instances(instances: Table) -> _Statements:
     computed = instances["evidence"] == "derived"
     return _Statements(
         baseline=instances["network_baseline_bytes_per_s"],
@@ -134,7 +133,7 @@ def _own(instances: Table) -> _Statements:
 
 
 def _of_source(specs: Table, chosen: Rows, names: Texts) -> _Statements:
-    """Lay one source's rows out by type; what it says of the cloud's type holds with added disks, too."""
+    """Arrange one source's rows by type; its statement on the cloud's type also holds with added disks."""
     listed = specs["instance_type"][chosen]
     order = np.argsort(listed)
     place = order[np.searchsorted(listed, names, sorter=order).clip(max=len(listed) - 1)]

@@ -1,8 +1,8 @@
-"""Selection among the user's measurements of disks and volumes, of which there may be many kinds.
+"""Selection among the user's measurements of disks and volumes, which may be of many kinds.
 
-A sort moves large blocks: of the settings measured with such (block size, depth, threads) the fastest counts, since a
-sort chooses its own. Random operations of 4 KiB are a second figure of the same disks. All other measurements (blocks
-between, mixes that read more than they write) are kept, and no plan rests on them.
+A sort moves large blocks: of the settings measured with such blocks (block size, depth, threads) the fastest counts,
+since a sort chooses its own. Random operations of 4 KiB are a second figure of the same disks. All other measurements
+(blocks between, mixes that read more than they write) are kept, but not used in plans.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from planner.catalog.columns import MODES, SMALL_IO
 
 LEAST_TRANSFER_BYTES: Final = 64 * 1024
-"""Smaller blocks measure operations, which do not say how fast large transfers are."""
+"""Smaller blocks measure operations, not the rate of large transfers."""
 
 SETTING: Final = (
     "volume_type", "volumes", "layout", "job", "side", "pattern", "block_bytes", "threads", "depth", "flush_every",
     "read_share", "buffered",
 )  # fmt: skip
-"""Columns that tell measurements of the same disks apart."""
+"""Columns that distinguish measurements of the same disks."""
 
 _OPERATION_BYTES: Final = 4096
 _EVEN: Final = (0.4, 0.6)
-"""A sort writes what it reads: mixes between these shares of reading stand for it."""
+"""Shares of reading in a mix that represents a sort, which writes as much as it reads."""
 
 _FREE: Final = tuple(name for name in SETTING if name not in ("job", "side"))
 
@@ -34,13 +34,13 @@ Mean = Callable[[list[Row]], Row]
 
 
 def disk_rows(rows: Iterable[Row], mean: Mean) -> list[Row]:
-    """Return the rates and the operations of local disks, a row for each; what it does not say is NaN."""
+    """Return the rates and operations of local disks, one per row; the other columns are NaN."""
     local = [row for row in rows if row["quantity"] in MODES and not row["volume_type"]]
     return [*_transfers(local, mean), *_operations(local, mean)]
 
 
 def volume_rows(rows: Iterable[Row], mean: Mean) -> list[Row]:
-    """Return the same of block volumes; a rate holds from so many volumes on as were measured."""
+    """Return the same for block volumes; a rate holds from the measured number of volumes on."""
     volumes = [row for row in rows if row["quantity"] in MODES and row["volume_type"]]
     chosen = [*_transfers(volumes, mean), *_operations(volumes, mean)]
     return [{**row, "volumes_least": row["volumes"]} for row in chosen]
@@ -70,13 +70,13 @@ def _is_even(row: Mapping[str, Any]) -> bool:
 
 
 def _is_plain(row: Mapping[str, Any]) -> bool:
-    """Random operations, reading or writing alone, without a flush."""
+    """Return whether a row is of random operations, only reading or only writing, without a flush."""
     alone = row["quantity"] != "simultaneous" and row["pattern"] == "random"
     return bool(alone and np.isnan(row["flush_every"]) and row["operations_per_s"] > 0)
 
 
 def _best_settings(rows: list[Row], mean: Mean, *, by: str) -> list[Row]:
-    """Return the setting that counts for every type, mode and kind of storage: past the page cache before through it,
+    """Return the preferred setting for every type, mode and kind of storage: past the page cache before through it,
     single disks before an array, then the fastest.
     """
     best = []
@@ -87,7 +87,7 @@ def _best_settings(rows: list[Row], mean: Mean, *, by: str) -> list[Row]:
 
 
 def _lesser_side(rows: list[Row], mean: Mean, *, by: str) -> Row:
-    """Return the mean of one setting; of reading and writing at once that of the slower direction."""
+    """Return the mean of one setting; for simultaneous reading and writing that of the slower direction."""
     return min((mean(side) for side in _group_rows(rows, ("side",))), key=lambda row: float(row[by]))
 
 
@@ -99,5 +99,5 @@ def _group_rows(rows: Iterable[Row], names: tuple[str, ...]) -> list[list[Row]]:
 
 
 def _same(value: Any) -> Any:
-    """Return a value that equals itself: unknown numbers are alike."""
+    """Return a value that equals itself: unknown numbers are equal."""
     return None if isinstance(value, float) and np.isnan(value) else value

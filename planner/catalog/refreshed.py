@@ -1,7 +1,7 @@
-"""Catalogs that the user had made anew from what a cloud says: shapes and prices in place of the shipped ones.
+"""Catalogs refreshed by the user from a cloud's API: shapes and prices that replace the shipped ones.
 
-They lie in the user's data directory, each beside its predecessor; `current` names the one that counts and is
-replaced at once. Only what a cloud's API states is in them: a blank cell is filled from the shipped row of the same
+They are in the user's data directory, each version next to its predecessor; `current` names the active one and is
+replaced atomically. They contain only data of a cloud's API: blank cells are filled from the shipped row of the same
 type, regions that were not read keep their shipped prices, and measurements, volumes and the rest are the shipped ones.
 """
 
@@ -21,14 +21,14 @@ from planner.catalog.tables import Table
 from planner.config.paths import catalogs_directory, user_directory
 
 REFRESHABLE: Final = ("aws", "azure", "gcp")
-"""The clouds, and catalogs, that can be read anew."""
+"""The clouds, and catalogs, that can be refreshed."""
 PUBLIC: Final = ("aws", "azure")
-"""Those whose price lists everyone may read."""
+"""Clouds with public price lists."""
 CURRENT: Final = "current"
 
 
 def refresh_command(name: str, pricing: str = "on-demand", *, region: str = "") -> str:
-    """Return what reads a catalog's prices anew, without an account where the list is public; '' where nothing does."""
+    """Return the command that refreshes a catalog's prices, without an account for a public list; '' for none."""
     if name not in REFRESHABLE:
         return ""
     where = f" --region {shlex.quote(region)}" if region else ""
@@ -37,12 +37,12 @@ def refresh_command(name: str, pricing: str = "on-demand", *, region: str = "") 
 
 
 def refreshed_directory(name: str) -> Path:
-    """Return where the versions of a refreshed catalog lie; it need not exist."""
+    """Return the directory of the versions of a refreshed catalog; it need not exist."""
     return user_directory("catalogs") / name
 
 
 def current_version(directory: Path) -> Path | None:
-    """Return the directory that takes the place of a shipped catalog's shapes and prices, None when there is none."""
+    """Return the directory that replaces a shipped catalog's shapes and prices, None without one."""
     if directory.parent != catalogs_directory():
         return None
     current = refreshed_directory(directory.name) / CURRENT
@@ -63,7 +63,7 @@ def lay_over(
 
 
 def _listed_generations(shapes: Table, listed: Table) -> Table:
-    """Take which types are current from the vendor's list where the catalog has it: EC2's API calls m5 previous."""
+    """Take current types from the vendor's list if the catalog has it: EC2's API lists m5 as previous."""
     if not len(listed):
         return shapes
     current = ~np.isin(shapes["family"], listed["family"])
@@ -71,7 +71,7 @@ def _listed_generations(shapes: Table, listed: Table) -> Table:
 
 
 def _fill_blanks(newer: Table, older: Table) -> Table:
-    """Fill blank cells from the older row of the same type; a row that rests on both has the weaker evidence."""
+    """Fill blank cells from the older row of the same type; a row with values of both has the weaker evidence."""
     rows = {name: row for row, name in enumerate(older["instance_type"].tolist())}
     at = np.array([rows.get(name, -1) for name in newer["instance_type"].tolist()], dtype=int)
     columns, helped = dict(newer.columns), np.zeros(len(at), bool)
@@ -91,7 +91,7 @@ def _fill_blanks(newer: Table, older: Table) -> Table:
 
 
 def _add_rest(newer: Table, older: Table, key: Sequence[str]) -> Table:
-    """Return the newer rows and those older ones whose key is not among them."""
+    """Return the newer rows and the older rows with other keys."""
     listed = {_key(newer, row, key) for row in range(len(newer))}
     remaining = [row for row in range(len(older)) if _key(older, row, key) not in listed]
     columns = {name: np.concatenate([values, older[name][remaining]]) for name, values in newer.columns.items()}

@@ -1,7 +1,7 @@
-"""Prices of a cloud's further regions: one wide file for each pricing, of which a plan reads the region it asks for.
+"""Prices of a cloud's further regions: one wide file for each pricing, from which a plan reads its region.
 
-Row: a type and what its prices rest on. Column: a region; a blank cell means that the price list has no price there.
-`prices.csv` has the regions that are planned for by default; it comes first where both have a region.
+Row: a type and the evidence of its prices. Column: a region; a blank cell means that the price list has no price there.
+`prices.csv` has the regions that are planned for by default; it takes precedence if both have a region.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _ABOUT: Final = (TYPE, *PROVENANCE)
 
 
 def listed_regions(directory: Path, pricing: str) -> tuple[str, ...]:
-    """Return the regions in a catalog's wide file, in its order; none where it has no such file."""
+    """Return the regions in a catalog's wide file, in its order; none without such a file."""
     path = directory / FILES.get(pricing, "")
     return _header(path, path.stat().st_mtime_ns) if path.is_file() else ()
 
 
 def price_rows(directory: Path, region: str, pricing: str) -> Table | None:
-    """Return the known prices of a region as rows of `prices.csv`; None where the wide file does not have the region.
+    """Return the known prices of a region as rows of `prices.csv`; None if the wide file lacks the region.
 
-    Raises BadInputError that lists every problem of the file.
+    Raises one BadInputError that lists every problem of the file.
     """
     if region not in listed_regions(directory, pricing):
         return None
@@ -48,7 +48,7 @@ def price_rows(directory: Path, region: str, pricing: str) -> Table | None:
 
 
 def problems(directory: Path) -> list[Problem]:
-    """Return all that is wrong in a catalog's wide files."""
+    """Return all problems of a catalog's wide files."""
     paths = [directory / name for name in FILES.values()]
     return [problem for path in paths if path.is_file() for problem in scan_table(path, _schema(path))[1]]
 

@@ -1,4 +1,4 @@
-"""The files of a catalog: one kind of fact each, and in every row where the fact is from, how old it is and how sure.
+"""The files of a catalog: one kind of fact each, and in every row the fact's source, age and evidence.
 
 `source` names an entry of `[sources]` in the catalog's `catalog.toml`. Blank cells are unknown. Sizes are bytes, rates
 bytes/s for a whole instance, money US dollars.
@@ -50,7 +50,7 @@ INSTANCES: Final = Schema(
         rate("volume_bytes_per_s", "sustained limit of all block volumes together"),
         rate("volume_peak_bytes_per_s", "burst limit of all block volumes together"),
         number("volume_iops", "1/s", "sustained limit of volume operations"),
-        count("volumes_max", "block volumes that can be attached"),
+        count("volumes_max", "block volumes that can be attached in addition to the root"),
         choice(
             "volume_link", ("own", "nic"), "whether volumes have a link of their own or share the NIC", required=False
         ),
@@ -269,7 +269,7 @@ VOLUME_LIMITS: Final = Schema(
         rate("volume_bytes_per_s", "sustained"),
         rate("volume_peak_bytes_per_s", "burst"),
         number("volume_iops", "1/s", "sustained"),
-        count("volumes_max", "block volumes that can be attached"),
+        count("volumes_max", "block volumes that can be attached in addition to the root"),
         NOTE,
         *PROVENANCE,
     ),
@@ -290,7 +290,7 @@ VOLUMES: Final = Schema(
         rate("write_bytes_per_s_max", "limit of one volume, writing"),
         number("iops_max", "1/s", "limit of one volume"),
         number("iops_per_gib", "1/s/GiB", "operations that come with, or may be bought per, GiB"),
-        rate("bytes_per_s_per_gib", "throughput that comes with each GiB"),
+        rate("bytes_per_s_per_gib", "throughput that comes with, or may be bought per, GiB"),
         size("bytes_per_s_per_iops", "most throughput per provisioned operation/s"),
         rate("burst_bytes_per_s", "rate of one volume while its burst credit lasts, whatever its size"),
         rate("burst_bytes_per_s_per_gib", "burst rate that comes with each GiB"),
@@ -298,6 +298,7 @@ VOLUMES: Final = Schema(
         number("credit_bytes_per_gib", "bytes/GiB", "credit that comes with each GiB"),
         size("size_bytes_min", "smallest volume"),
         size("size_bytes_max", "largest volume"),
+        Column(name="families_without", required=False, meaning="families that cannot have it, with spaces between"),
         choice("price_evidence", EVIDENCE, "what the prices rest on", required=False),
         choice("limit_evidence", EVIDENCE, "what the limits rest on", required=False),
         choice("burst_evidence", EVIDENCE, "what burst rate and credit rest on", required=False),

@@ -1,8 +1,8 @@
-"""Tables that ship beside the catalogs: spreads of claimed rates, gaps of simulations, measured speeds of one core.
+"""Shipped tables besides the catalogs: spreads of claimed rates, gaps of simulations, measured speeds of one core.
 
-Spreads: how far claimed rates lay from what was observed later, by resource and by what the claim rested on.
-`rate_comparisons.csv` holds the pairs. `scripts/write_evidence_spreads.py` makes `evidence_spreads.csv` of them: eight
-equally likely slowdowns for each resource and evidence, the means of the eighths of all pairs, in order.
+Spreads: ratios of claimed rates to later observations, by resource and evidence of the claim. `rate_comparisons.csv`
+holds the pairs. `scripts/write_evidence_spreads.py` makes `evidence_spreads.csv` from them: eight equally likely
+slowdowns for each resource and evidence, the means of the eighths of all pairs, in order.
 
 Gaps: `scripts/write_simulation_gaps.py` makes `simulation_gaps.csv`: clusters of two EC2 types, planned and simulated.
 
@@ -26,7 +26,7 @@ from planner.catalog.tables import Column, Schema, Table, read_table
 from planner.config.paths import catalogs_directory
 
 COMPARED: Final = ("disk", "network", "volumes")
-"""Resources of which claimed rates could be compared with observed ones."""
+"""Resources with both claimed and observed rates."""
 
 EIGHTHS: Final = 8
 
@@ -63,7 +63,7 @@ SPREADS: Final = Schema(
 
 
 def slowdowns_by_claim(comparisons: Table) -> dict[tuple[str, str], tuple[int, Floats]]:
-    """Return, for each resource and evidence, how many pairs there are and the eight slowdowns, rising."""
+    """Return the number of pairs and the eight slowdowns, ascending, for each resource and evidence."""
     ratios = comparisons["claimed_bytes_per_s"] / comparisons["observed_bytes_per_s"]
     claims = list(zip(comparisons["resource"].tolist(), comparisons["evidence"].tolist(), strict=True))
     grouped = {claim: np.sort(ratios[[other == claim for other in claims]]) for claim in sorted(set(claims))}
@@ -71,7 +71,7 @@ def slowdowns_by_claim(comparisons: Table) -> dict[tuple[str, str], tuple[int, F
 
 
 def _means_of_eighths(rising: Floats) -> Floats:
-    """Return the mean of each eighth of some values, a value counted in part where a border divides it."""
+    """Return the mean of each eighth of some values; a value across a border counts in part on each side."""
     sums = np.concatenate(([0.0], np.cumsum(rising)))
     borders = np.interp(np.linspace(0, len(rising), EIGHTHS + 1), np.arange(len(rising) + 1), sums)
     return np.asarray(np.diff(borders) * EIGHTHS / len(rising))
@@ -83,7 +83,7 @@ def comparisons() -> Table:
 
 
 def load_spreads() -> Mapping[tuple[str, str], Floats]:
-    """Return the shipped slowdowns, (8,) and rising, by resource and evidence. Raises BadInputError when their file is
+    """Return the shipped slowdowns, (8,) and ascending, by resource and evidence. Raises BadInputError if their file is
     damaged.
     """
     return _load_spreads(catalogs_directory() / f"{SPREADS.name}.csv")
@@ -120,19 +120,19 @@ GAPS: Final = Schema(
 
 @dataclass(frozen=True, kw_only=True)
 class Gap:
-    """How many times as long as planned simulated sorts take, and how far the planned range goes."""
+    """Ratio of simulated to planned sort time, and the planned range."""
 
     simulated_over_p50: float
     p95_over_p50: float
 
     @property
     def is_beyond_range(self) -> bool:
-        """Return whether the simulated median is above the planned 95%, or as far below the planned median."""
+        """Return whether the simulated median is above the planned 95th percentile, or as far below the median."""
         return not 1 / self.p95_over_p50 <= self.simulated_over_p50 <= self.p95_over_p50
 
 
 def nearest_gap(*, model: str, links: str, nodes: float, node_bytes: float) -> Gap | None:
-    """Return what was found for the cluster most like this one, None for a model that is not in the table."""
+    """Return the result for the most similar cluster, None for a model that is not in the table."""
     table = _load_gaps(catalogs_directory() / f"{GAPS.name}.csv")
     rows = np.flatnonzero((table["model"] == model) & (table["links"] == links))
     if not len(rows):

@@ -1,4 +1,4 @@
-"""Prices of traffic that leaves a zone or a cloud, in bands: the more a month carries, the less a GiB costs."""
+"""Prices of traffic out of a zone or a cloud, in bands: the price per GiB falls with the month's traffic."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.catalog.tables import Table
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TransferPrice:
-    """Bands of a price list, (B,), from the least traffic up: `usd_per_gib` holds for what a month carries beyond
-    `from_gib`. No band from 0 on means that the price is unknown. `evidence` is the weakest of all bands.
+    """Bands of a price list, (B,), from the least traffic up: `usd_per_gib` applies to a month's traffic beyond
+    `from_gib`. Without a band from 0 the price is unknown. `evidence` is the weakest of all bands.
     """
 
     from_gib: Floats
@@ -42,7 +42,7 @@ class TransferPrice:
         )
 
     def usd(self, moved_gib: Floats) -> Floats:
-        """Return what traffic costs in a month that carries nothing else; NaN where the price is unknown."""
+        """Return the cost of traffic in a month without other traffic; NaN if the price is unknown."""
         moved = np.asarray(moved_gib, dtype=np.float64)
         if not len(self.from_gib) or self.from_gib[0] > 0:
             return np.full(moved.shape, np.nan)
@@ -53,7 +53,7 @@ class TransferPrice:
 
 def transfer_between(cloud: str, region: str, other: str) -> str:
     """Return the kind of traffic between two regions of a cloud: `region` within North America or within Europe,
-    `continent` between these; '' elsewhere, of which no catalog has a price.
+    `continent` between these; '' elsewhere, for which no catalog has a price.
     """
     places = {_continent(cloud, region), _continent(cloud, other)}
     return "" if "" in places else "region" if len(places) == 1 else "continent"
@@ -63,11 +63,11 @@ _AMERICA: Final = re.compile(r"us-(?!gov)|ca-|northamerica-northeast|.*us\d?$|ca
 _EUROPE: Final = re.compile(
     r"eu-|europe-|uk-|.*europe$|uk(south|west)|(france|germany|norway|sweden|switzerland|italy|poland|spain|austria|belgium|denmark)"
 )
-"""How regions of North America and Europe are called, by any of the clouds."""
+"""Names of regions of North America and Europe in any of the clouds."""
 
 
 def _continent(cloud: str, region: str) -> str:
-    del cloud  # no two clouds call regions of different continents alike
+    del cloud  # no two clouds share names for regions of different continents
     return "america" if _AMERICA.match(region) else "europe" if _EUROPE.match(region) else ""
 
 

@@ -1,4 +1,4 @@
-"""The whole bill of one cluster, line by line, and its total: what budgets look at."""
+"""The whole bill of one cluster, line by line, and its total, to which budgets apply."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from planner.units import format_usd
 
 @dataclass(frozen=True, kw_only=True)
 class Hourly:
-    """USD per hour of the `nodes` at work with what they hold (`job`), and of all that are paid for (`whole`); spares
-    are paid for `spare_s` seconds, as billed, and never longer than the rest.
+    """USD per hour of the `nodes` at work with their storage (`job`), and of all paid nodes (`all_paid`); spares are
+    paid for `spare_s` seconds, as billed, and never longer than the rest.
     """
 
     job: float
-    whole: float
+    all_paid: float
     spare_s: float
     nodes: int
 
@@ -48,29 +48,29 @@ class Hourly:
         price_usd_per_hour: float,
         reservations: Reservations | None,
     ) -> Hourly:
-        """Return the rates of a cluster; a reservation is used by the nodes at work before the spares."""
+        """Return the rates of a cluster; the nodes at work use a reservation before the spares."""
         count = np.array([float(nodes)])
         paid = count + spares.count
         capacity = float(capacity_usd_per_hour(context, count)[0, 0])
-        job, whole = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
+        job, all_paid = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
         if reservations is None:
-            return cls(job=job, whole=whole, spare_s=spares.paid_s, nodes=nodes)
+            return cls(job=job, all_paid=all_paid, spare_s=spares.paid_s, nodes=nodes)
         beyond = (reservations.excess_usd_per_hour(context.layouts.type_row, number)[0, 0] for number in (count, paid))
         more_job, more_whole = beyond
-        job, whole = job + float(more_job), whole + float(more_whole)
-        return cls(job=job, whole=whole, spare_s=spares.paid_s, nodes=nodes)
+        job, all_paid = job + float(more_job), all_paid + float(more_whole)
+        return cls(job=job, all_paid=all_paid, spare_s=spares.paid_s, nodes=nodes)
 
     def usd(self, seconds: float) -> float:
-        """Return what a run of so many seconds costs."""
+        """Return the cost of a run of `seconds`."""
         return self.job * seconds / 3600 + self.spares_usd(seconds)
 
     def spares_usd(self, seconds: float) -> float:
-        """Return what its spares cost."""
-        return (self.whole - self.job) * min(seconds, self.spare_s) / 3600
+        """Return the cost of its spares."""
+        return (self.all_paid - self.job) * min(seconds, self.spare_s) / 3600
 
 
 def cost(context: JobContext, hourly: Hourly, time_s: Range, *, overheads_s: float, late_s: float) -> Cost:
-    """Turn times into dollars; spares, charges and what surrounds the job are paid for by the whole run, not by it.
+    """Convert times to dollars; the whole run, not the job, pays for spares, charges and the steps around the job.
 
     At the 95th percentile of the job's time the boot takes `late_s` longer than expected, too.
     """
@@ -106,7 +106,7 @@ def bill(
     overheads_s: Mapping[str, float],
     notes: Mapping[str, str] | None = None,
 ) -> tuple[BillLine, ...]:
-    """Return the lines whose known amounts add up to `cost_usd.total`; `notes` are on steps, by their names."""
+    """Return the lines whose known amounts add up to `cost_usd.total`; `notes` belong to steps, by their names."""
     steps = {"job": job_s, **overheads_s}
     seconds = sum(steps.values())
     billed = float(billed_s(np.array([seconds]), context)[0])
@@ -122,7 +122,7 @@ def bill(
 
 
 def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
-    """Return a candidate's bill for a job that takes `job_s` instead, prorated: how the cloud rounds is left out."""
+    """Return a candidate's bill for a job that takes `job_s` instead, prorated: the cloud's rounding is left out."""
     old_s = candidate.time_s.expected
     return tuple(
         replace(line, time_s=job_s, usd=line.usd * job_s / old_s)
@@ -134,7 +134,7 @@ def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
 
 
 def unpriced(context: JobContext) -> Iterator[str]:
-    """Say which charges are not in the bill, and which rest on prices that nobody checked."""
+    """Yield notes on charges missing from the bill, and on those with unverified prices."""
     for charge in charges(context):
         if np.isnan(charge.usd[0]):
             yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.cost_model.bill import Hourly, bill, cost
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
-from planner.cost_model.caveats import caveats, deciding, evidence_of, goes_in_one_group, simulation_advice
+from planner.cost_model.caveats import caveats, deciding, evidence_of, fits_placement_group, simulation_advice
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.duration import PlannedSpares, Undisturbed, disturbed, planned_spares, slowest_resource
 from planner.cost_model.estimate import energy_j
@@ -22,10 +22,10 @@ from planner.statistics.order_statistics import Duration
 
 @dataclass(frozen=True, kw_only=True)
 class Breakdown:
-    """What a cluster of one size takes, costs and holds. A field that a `Candidate` has too means the same there.
+    """Times, costs and capacity of a cluster of one size. Fields shared with `Candidate` have the same meaning.
 
-    `duration` is the distribution of the job's time, of which `time_s` are some figures; `overheads_s` the seconds of
-    each step around the job.
+    `duration` is the distribution of the job's time, summarised by `time_s`; `overheads_s` has the seconds of each step
+    around the job.
     """
 
     nodes_min: int
@@ -53,8 +53,8 @@ class Breakdown:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Outline:
-    """By what a cluster of `nodes` on the only layout of `context` is chosen, computed exactly; `phases` are the
-    equations', and `spared` is the time when no node is taken back. The rest is as in the `Breakdown` in full.
+    """Exact figures that decide between clusters, for `nodes` nodes on the only layout of `context`; `phases` are the
+    equations', and `spared` is the time when no node is taken back. Other fields are as in the full `Breakdown`.
     """
 
     context: JobContext
@@ -72,11 +72,11 @@ class Outline:
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: int) -> Outline:
-        """Work out the outline."""
+        """Compute the outline."""
         phases = _phases_by_equation(context, nodes)
         spares = planned_spares(context, phases, nodes)
         spared = Undisturbed.of(context, phases, nodes, spares=spares)
-        whole = disturbed(context, spared.whole, nodes)
+        whole = disturbed(context, spared.total, nodes)
         time_s = _range(sum(phase.equation_s for phase in phases), whole)
         overheads_s = _overheads_s(context, nodes)
         price = float(offer.price_usd_per_hour[int(context.layouts.type_row[0])])
@@ -110,7 +110,7 @@ class Outline:
         return Breakdown(
             nodes_min=int(fewest_nodes(context)[0]),
             spares=spares,
-            placement_group=nodes > 1 and goes_in_one_group(context, machines=nodes + spares),
+            placement_group=nodes > 1 and fits_placement_group(context, machines=nodes + spares),
             price_usd_per_hour=float(offer.price_usd_per_hour[type_row]),
             price_as_of=offer.day_of(type_row),
             usd_per_hour=self.hourly.job,
@@ -126,7 +126,7 @@ class Outline:
             overheads_s=self.overheads_s,
             bill=bill(context, self.hourly, job_s=job_s, overheads_s=self.overheads_s, notes=notes),
             evidence=deciding(evidence, phases),
-            interruptions=_interruptions(context, job_s, spared_s=self.spared.whole.mean_s, nodes=nodes),
+            interruptions=_interruptions(context, job_s, spared_s=self.spared.total.mean_s, nodes=nodes),
             energy_j=self.energy_j,
             warnings=(
                 *caveats(context, phases, evidence, nodes=nodes, spares=spares, offer=offer),
@@ -140,14 +140,14 @@ def whole_run_s(context: JobContext, *, nodes: int) -> float:
     """Return the expected seconds of a whole run, from boot to teardown, on the only layout of `context`."""
     phases = _phases_by_equation(context, nodes)
     spared = Undisturbed.of(context, phases, nodes, spares=planned_spares(context, phases, nodes))
-    return disturbed(context, spared.whole, nodes).mean_s + sum(_overheads_s(context, nodes).values())
+    return disturbed(context, spared.total, nodes).mean_s + sum(_overheads_s(context, nodes).values())
 
 
 def _expected_phases(phases: tuple[PhaseEstimate, ...], times: Undisturbed) -> tuple[PhaseEstimate, ...]:
-    """Return phases of which the equations are known with what is expected of them, when no node is taken back. They
+    """Return phases with expected times, assuming that no node is taken back, in place of the equations' times. They
     add up to the mean of the distribution, in which a finite number of values stands for each phase.
     """
-    scale = times.whole.mean_s / times.mean_s if times.mean_s else 1.0
+    scale = times.total.mean_s / times.mean_s if times.mean_s else 1.0
     expected = []
     for number, phase in enumerate(phases):
         alone = times.resources_s[number]
@@ -194,7 +194,7 @@ def _range(equation_s: float, whole: Duration) -> Range:
 
 
 def _overheads_s(context: JobContext, nodes: int) -> dict[str, float]:
-    """Seconds that every node is paid for around the job."""
+    """Return the seconds around the job for which every node is paid."""
     overheads = context.overheads
     count = np.array([float(nodes)])
     boot_s = float(overheads.booting_s(count)[0])
@@ -206,7 +206,7 @@ def _overheads_s(context: JobContext, nodes: int) -> dict[str, float]:
 
 
 def _boot_delay_s(context: JobContext, nodes: int) -> float:
-    """Seconds by which the 95th percentile of the boot exceeds what is expected of it."""
+    """Return the seconds by which the 95th percentile of the boot time exceeds its expected value."""
     overheads, count = context.overheads, np.array([float(nodes)])
     return float((overheads.late_booting_s(count) - overheads.booting_s(count))[0])
 

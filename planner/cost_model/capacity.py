@@ -14,7 +14,7 @@ from planner.cost_model.workload import JobContext
 
 
 def capacity_per_node(context: JobContext) -> dict[str, Floats]:
-    """Return what each disk group of a node holds, per layout, after file-system overhead; shared disks count for
+    """Return the capacity of each disk group of a node, per layout, after file-system overhead; shared disks count for
     both groups, an object store holds anything.
     """
     layouts = context.layouts
@@ -34,16 +34,16 @@ def capacity_per_node(context: JobContext) -> dict[str, Floats]:
 
 
 def fewest_nodes(context: JobContext) -> Floats:
-    """Return the fewest nodes that hold the job's peak on each layout with head room, keep the copies apart that the
-    model promises, stand in every zone, have the memory for two passes, and whose volumes' burst credit outlasts the
-    run: NaN where a capacity is unknown.
+    """Return the fewest nodes for each layout that hold the job's peak with head room, keep the model's copies apart,
+    occupy every zone, have the memory for two passes, and whose volumes' burst credit outlasts the run: NaN where a
+    capacity is unknown.
     """
     most: Floats = np.maximum.reduce(list(node_bounds(context).values()))
     return np.ceil(most - 1e-9).clip(min=context.nodes_min)
 
 
 def node_bounds(context: JobContext) -> dict[str, Floats]:
-    """Return how many nodes the limits `disks`, `memory` and `credit` ask for at least, shape (R,), not rounded."""
+    """Return the least number of nodes by the limits `disks`, `memory` and `credit`, shape (R,), not rounded."""
     return {
         "disks": _with_head_room(context, _holding(context)),
         "memory": _by_memory(context),
@@ -52,9 +52,9 @@ def node_bounds(context: JobContext) -> dict[str, Floats]:
 
 
 def _holding(context: JobContext) -> Floats:
-    """Return how many nodes the data fills to the brim.
+    """Return the number of nodes that the data fills completely.
 
-    Groups on the same disks need room for both. The papers pool the disks of a split too (300 TB on 6.4 TB nodes: 47
+    Groups on the same disks need room for both. The papers also pool the disks of a split (300 TB on 6.4 TB nodes: 47
     nodes).
     """
     capacity, needed = capacity_per_node(context), context.group_bytes()
@@ -72,13 +72,13 @@ def _holding(context: JobContext) -> Floats:
 
 
 def _with_head_room(context: JobContext, brimful: Floats) -> Floats:
-    """Leave room on the fullest node and, of several, for what lost nodes held; a single node cannot lose one."""
+    """Leave room on the fullest node and, with several nodes, for data of lost ones; a single node cannot lose one."""
     skewed = brimful * (1 + context.overheads.skew)
     return np.where(skewed > 1, np.maximum(skewed, brimful + context.overheads.lost_nodes), skewed)
 
 
 def _by_memory(context: JobContext) -> Floats:
-    """Return how many nodes share the intermediate files so that two passes do, shape (R,).
+    """Return the number of nodes among which intermediate files must be shared so that two passes suffice, shape (R,).
 
     A node with M bytes of memory writes P partitions in pieces of b bytes, P x b <= M, and later holds k of them at
     once, k x D / P <= M for its share D. So D <= M^2 / (k x b).
@@ -96,21 +96,21 @@ def _by_memory(context: JobContext) -> Floats:
 
 
 def _by_credit(context: JobContext) -> Floats:
-    """Return how many nodes' burst credit the whole run on volumes takes, shape (R,): 0 without credit."""
+    """Return the number of nodes whose burst credit covers the whole run on volumes, shape (R,): 0 without credit."""
     return on_volumes_bytes(context) / context.volumes.credit_bytes[context.layouts.type_row]
 
 
 _USUAL_RUN_S: Final = 1800.0
-"""How long loading, job and validation are taken to move data when the number of nodes is not given: a cluster that is
-done sooner holds less on each node, and pays more for a rate that comes with size.
+"""Assumed time in which loading, job and validation move data when the number of nodes is not given: a faster cluster
+holds less on each node, and pays more for a rate that comes with size.
 """
 
 
 def with_lasting_credit(
     sustained: JobContext, *, on_credit: VolumeChoice, price_usd_per_hour: Floats, nodes: int | None, max_nodes: int
 ) -> VolumeChoice:
-    """Return `on_credit` for the types (T,) of which as many nodes as allowed have enough credit for the whole run on
-    every layout, and where a byte then costs less than on the context's own volumes; the latter for the others.
+    """Return `on_credit` for the types (T,) whose credit, on as many nodes as allowed, lasts for the whole run on every
+    layout, if a byte then costs less than on the context's own volumes; the latter for the others.
     """
     moved_bytes, held_bytes = (
         _most(sustained, amount) for amount in (on_volumes_bytes(sustained), sustained.held_on(VOLUMES))
@@ -123,14 +123,14 @@ def with_lasting_credit(
 
 
 def _most(context: JobContext, amount: Floats) -> Floats:
-    """Return, for each type (T,), the most of an amount (R,) over its layouts."""
+    """Return the maximum of an amount (R,) over the layouts of each type (T,)."""
     most = np.zeros(len(context.catalog.instances))
     np.maximum.at(most, context.layouts.type_row, amount)
     return most
 
 
 def _usd_per_byte(volumes: VolumeChoice, price_usd_per_hour: Floats, held_bytes: Floats) -> Floats:
-    """Return what a node with its volumes costs for each byte that it could move in an hour, over 3600."""
+    """Return the cost of a node with its volumes per byte that it could move in an hour, over 3600."""
     capacity = np.maximum(volumes.bytes_min, held_bytes) * volumes.usd_per_byte_hour
     hourly = np.nan_to_num(price_usd_per_hour) + volumes.fixed_usd_per_hour + capacity
     return np.asarray(hourly * (1 / volumes.read + 1 / volumes.write) / 2)

@@ -1,4 +1,4 @@
-"""Evidence behind a cluster's numbers, and doubts about them."""
+"""Evidence behind a cluster's figures, and warnings about them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.unknowns import price_elsewhere
 from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
 from planner.schemas.plan import PhaseEstimate
-from planner.units import format_bytes, format_duration, format_rate
+from planner.units import count_text, format_bytes, format_duration, format_rate, format_usd
 
 Phases = tuple[PhaseEstimate, ...]
 
 STATED: Final = ("price", "shape", "volume_price", "object_store_price")
-"""Facts of which what the cloud states is as good as can be; the rest are rates."""
+"""Facts for which the cloud's own figure is the best evidence; the rest are rates."""
 
 
 def evidence_of(context: JobContext, phases: Phases, *, nodes: int, price: str) -> dict[str, str]:
-    """Return what each rate in use and each price rest on: a word of the catalogs' `evidence`, or `unknown`."""
+    """Return the evidence for each rate in use and each price: a word of the catalogs' `evidence`, or `unknown`."""
     type_row = int(context.layouts.type_row[0])
     used = {name for phase in phases for name in phase.resources}
     words = {
@@ -46,7 +46,7 @@ def evidence_of(context: JobContext, phases: Phases, *, nodes: int, price: str) 
 
 
 def _storage_prices(context: JobContext, type_row: int) -> dict[str, str]:
-    """What the prices of volumes and object store rest on, where they are paid."""
+    """Return the evidence for the prices of volumes and object store, where they are paid."""
     evidence = {}
     if context.layouts.uses(VOLUMES)[0] and context.volumes.usd_per_byte_hour[type_row] > 0:
         evidence["volume_price"] = (
@@ -58,7 +58,7 @@ def _storage_prices(context: JobContext, type_row: int) -> dict[str, str]:
 
 
 def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
-    """Return the weakest evidence among what decides time and cost."""
+    """Return the weakest evidence among the rates and prices that decide time and cost."""
     stated = [evidence[name] for name in STATED if name in evidence]
     good = ["measured" if word in ("spec", "derived") else word for word in stated]
     return weakest(*good, *(evidence[phase.bottleneck] for phase in phases if phase.resources))
@@ -67,7 +67,7 @@ def deciding(evidence: Mapping[str, str], phases: Phases) -> str:
 def caveats(
     context: JobContext, phases: Phases, evidence: Mapping[str, str], *, nodes: int, spares: int, offer: Offer
 ) -> Iterator[str]:
-    """Yield what to know before trusting a cluster's times and costs, as warnings."""
+    """Yield warnings about a cluster's times and costs."""
     yield from too_many_for_one_group(context, machines=nodes + spares)
     yield from _warnings(evidence, waited_for={phase.bottleneck for phase in phases})
     yield from _engine(context, nodes=nodes)
@@ -89,7 +89,7 @@ def caveats(
 
 
 def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[str]:
-    """Say what is not measured; the verdict on the cluster is about the rates that its phases wait for alone."""
+    """Yield warnings about unmeasured figures; the verdict on the cluster covers only rates its phases wait for."""
     meaning = {
         "spec": "stated by the cloud, not measured",
         "extrapolated": "extrapolated beyond what was measured",
@@ -103,27 +103,27 @@ def _warnings(evidence: Mapping[str, str], *, waited_for: Set[str]) -> Iterator[
 
 
 def _engine(context: JobContext, *, nodes: int) -> Iterator[str]:
-    """Yield what an engine's figures take every processor to be, and how many nodes they were measured on."""
+    """Yield warnings with the engine's assumption about processors, and the number of nodes in its measurements."""
     engine = context.model.engine
     if engine.cpu_s_per_byte and engine.evidence != "measured":
         alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[context.layouts.type_row[0]])
         speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
         yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
     if 0 < engine.measured_nodes < nodes:
-        most = f"whole sorts were measured on at most {engine.measured_nodes:.0f} nodes"
+        most = f"whole sorts were measured on at most {count_text(engine.measured_nodes, 'node')}"
         yield f"engine {engine.name}: {most}; its error on {nodes} is unknown"
 
 
 _LOCAL_DISKS: Final = frozenset(("local_disks", "data_disks", "intermediate_disks"))
 SPARED: Final = "; no phase waits for it as planned"
-"""How the warning ends about a rate that decides nothing."""
+"""End of the warning about a rate that decides nothing."""
 
 COMPUTED_DISKS: Final = "local disks: nobody measured them"
-"""How the warning begins that a cluster waits for disks whose rates are computed from others'."""
+"""Start of the warning that a cluster waits for disks whose rates are computed from others'."""
 
 
 def _computed_disks(context: JobContext, *, waited_for: Set[str]) -> Iterator[str]:
-    """Say what the rates of local disks that a phase waits for were computed from, and how wide they may be missed."""
+    """Yield a warning with the basis of computed local disk rates that a phase waits for, and their possible error."""
     edges, type_row = context.rates.local.edges, int(context.layouts.type_row[0])
     if edges is None or np.isnan(edges[0][type_row]) or not waited_for & _LOCAL_DISKS:
         return
@@ -161,7 +161,7 @@ def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]
 
 
 def _burstable(context: JobContext) -> Iterator[str]:
-    """Say what a burstable type's processors sustain, and for how long its credit makes them faster."""
+    """Yield a warning with the sustained share of a burstable type's processors, and how long its credit lasts."""
     type_row, credits = int(context.layouts.type_row[0]), context.rates.credits
     share = float(credits.baseline_share[type_row])
     if context.paper or share == 1:
@@ -172,7 +172,7 @@ def _burstable(context: JobContext) -> Iterator[str]:
 
 
 def _kept_up(context: JobContext, *, nodes: int) -> Iterator[str]:
-    """Say which resources have no rate but a lower bound, so that no phase is planned to wait for them."""
+    """Yield warnings about resources with only a lower bound as rate, so that no phase is planned to wait for them."""
     type_row, rates = int(context.layouts.type_row[0]), context.rates
     bounded = {"local disks": context.layouts.uses(LOCAL)[0] and np.isinf(rates.local.read[type_row])}
     bounded["network"] = nodes > 1 and np.isinf(rates.network.flat[type_row])
@@ -190,7 +190,7 @@ def _tails(context: JobContext, phases: Phases) -> Iterator[str]:
 
 
 def _slows(context: JobContext, phases: Phases, tail: Straggler) -> bool:
-    """Whether a tail slows any resource of any phase: one on reads does nothing to a phase that only writes."""
+    """Return whether a tail slows any resource of any phase: one on reads has no effect on a phase that only writes."""
     direction = tail.resource.partition("_")[2]
     works = [context.works(phase) for phase in context.model.phases]
     factors = (
@@ -212,7 +212,7 @@ def _credit(context: JobContext, *, nodes: int) -> Iterator[str]:
 
 
 def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
-    """Say what limits the requests to the object store, and how far beyond any observed rate the plan goes."""
+    """Yield warnings with the limit on requests to the object store, and how far the plan exceeds observed rates."""
     if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
         yield "intermediate data: on block volumes, for the type has no local disks"
     store, used = context.objects, {name for phase in phases for name in phase.resources}
@@ -250,16 +250,28 @@ def _evictions(context: JobContext, *, pricing: str) -> Iterator[str]:
         yield f"spot: {unknown}: assumed {middle} for each node and hour, {low} to {high}; --interruptions sets it"
 
 
+DEAR_SPOT: Final = "spot: the price is not below the on-demand price of "
+"""Start of the warning that nodes which may be taken back cost no less than those that stay."""
+
+
 def _spot_price(context: JobContext, evidence: Mapping[str, str], offer: Offer) -> Iterator[str]:
-    """Say of which days a spot price is that was computed from a saving."""
-    saving_of = offer.day_of(int(context.layouts.type_row[0]))
-    if offer.pricing == "spot" and evidence["price"] == "derived" and saving_of:
-        full = f"the on-demand price of {context.catalog.priced_on(offer.region)}"
+    """Yield warnings with the date of a spot price computed from a saving, and if it is not below on demand."""
+    type_row, catalog = int(context.layouts.type_row[0]), context.catalog
+    saving_of = offer.day_of(type_row)
+    if offer.pricing != "spot" or not saving_of:
+        return
+    if evidence["price"] == "derived":
+        full = f"the on-demand price of {catalog.priced_on(offer.region)}"
         yield f"spot: the price is {full} less a saving stated on {saving_of}, not a price that was paid"
+    ways = ("spot", "on-demand")
+    if all(offer.region in catalog.regions(way) for way in ways):
+        listed, full_usd = (catalog.prices(offer.region, way).price_usd_per_hour[type_row] for way in ways)
+        if listed >= full_usd:
+            yield f"{DEAR_SPOT}{format_usd(float(full_usd))} an hour; --pricing on-demand costs no more"
 
 
 def _prices_of_another_region(context: JobContext, region: str) -> Iterator[str]:
-    """Say which prices are those of the catalog's own region, since it has no others."""
+    """Yield a warning with the prices taken from the catalog's own region, since it has no others."""
     home = context.catalog.default_region
     used = {"volumes": "volume_price" in _storage_prices(context, int(context.layouts.type_row[0]))}
     used["object store"] = context.layouts.uses(OBJECTS)[0] or bool(context.staging.source or context.staging.sink)
@@ -271,7 +283,7 @@ def _prices_of_another_region(context: JobContext, region: str) -> Iterator[str]
 
 
 def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) -> Iterator[str]:
-    """Say what an extrapolated or stated network rate rests on, and how wide it may be missed."""
+    """Yield a warning with the basis of an extrapolated or stated network rate, and its possible error."""
     network, type_row = context.rates.network, int(context.layouts.type_row[0])
     curve, stated = network.curve_of(type_row), bool(network.stated[type_row])
     asked = evidence.get("network") == "extrapolated" or (stated and "network" in evidence)
@@ -280,12 +292,12 @@ def _network_band(context: JobContext, evidence: Mapping[str, str], nodes: int) 
         most, edges = float(network.most[type_row]), (band.low_bytes_per_s, band.high_bytes_per_s)
         low, high = (format_rate(float(np.fmin(edge[0] * unit, most))) for edge in edges)
         basis = "nobody measured how it scales" if stated else curve.basis
-        yield f"network: {basis}; at {nodes} nodes it lies between {low} and {high} nine times in ten"
+        yield f"network: {basis}; at {count_text(nodes, 'node')} it lies between {low} and {high} nine times in ten"
 
 
 def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
-    """Say how far the worst figure that the candidate rests on can be trusted; what the user assumed is theirs, and
-    this machine was measured itself.
+    """Yield the reliability of the worst figure behind the candidate, except for the user's assumptions and the
+    measurements of this machine.
     """
     if context.catalog.cloud == "local":
         return
@@ -294,13 +306,13 @@ def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
     yield from (score.text for score in scores_behind(context.catalog, instance_type, used)[:1])
 
 
-def goes_in_one_group(context: JobContext, *, machines: int) -> bool:
-    """Say whether so many machines of the one layout, spares included, are launched in one placement group."""
+def fits_placement_group(context: JobContext, *, machines: int) -> bool:
+    """Return whether `machines` of the one layout, spares included, are launched in one placement group."""
     return _is_grouped(context) and machines <= _most_machines(context)
 
 
 def too_many_for_one_group(context: JobContext, *, machines: int) -> Iterator[str]:
-    """Yield a warning where only their number keeps the machines out of one placement group."""
+    """Yield a warning if only their number keeps the machines out of one placement group."""
     if _is_grouped(context) and machines > (most := _most_machines(context)):
         text = f"a placement group of this cloud takes {most:,.0f} machines, so these {machines:,} stand anywhere"
         yield f"network: {text} in the zone; rates between machines that are not placed together were seen to fall more"
@@ -317,7 +329,7 @@ def _most_machines(context: JobContext) -> float:
 
 
 def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
-    """Yield a warning where `--simulate` is likely to say other times than the planned range."""
+    """Yield a warning if `--simulate` is likely to predict times outside the planned range."""
     engine = context.model.engine
     if engine.sizes is None or engine.shares_processors or nodes < 2:  # no tasks, or no cluster like those of the table
         return

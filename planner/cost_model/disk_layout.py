@@ -1,9 +1,9 @@
 """Places of a node's data and intermediate files, and the division of its local disks between them.
 
-n local disks either divide into k data and n - k intermediate disks, or both groups share all of them. Of exclusive
+n local disks either divide into k data and n - k intermediate disks, or both groups share all of them. With exclusive
 rates (only reading, only writing) sharing always wins: its time (r/R + w/W)/n is a weighted mean of the two times
 r/(R k) and w/(W (n - k)) of any split, and it pools the capacity. So splits are tried only where DiskBench measured
-half the disks reading and half writing, and by `--paper`. Beside them every type may keep its intermediate data in
+half the disks reading and half writing, and by `--paper`. In addition every type may keep its intermediate data in
 memory, in clusters large enough for that; the papers' equations do not.
 """
 
@@ -42,11 +42,11 @@ class Layouts:
 
     @property
     def shared(self) -> Flags:
-        """Whether both groups live on the same local disks."""
+        """Layouts with both groups on the same local disks."""
         return np.asarray(self.data_disks + self.intermediate_disks > self.disks)
 
     def uses(self, medium: int) -> Flags:
-        """Whether either group is on `medium`."""
+        """Layouts with either group on `medium`."""
         return np.asarray((self.data_on == medium) | (self.intermediate_on == medium))
 
     def first_of_types(self) -> Rows:
@@ -54,7 +54,7 @@ class Layouts:
         return np.flatnonzero(np.diff(self.type_row, prepend=-1))
 
     def only(self, rows: Rows) -> Layouts:
-        """Return these rows alone."""
+        """Return only these rows."""
         return Layouts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
 
@@ -69,9 +69,9 @@ def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) ->
     if (data, intermediate) == (LOCAL, LOCAL):
         parts = [_divided(disks, divides=(disks > 1) & (~np.isnan(rates.local.simultaneous) | paper))]
     else:
-        parts = [_apart(disks, data_on=data, intermediate_on=intermediate)]
+        parts = [_on_separate_media(disks, data_on=data, intermediate_on=intermediate)]
     if intermediate == LOCAL and "intermediate" in model.capacity and model.in_memory and not paper:
-        parts.append(_apart(disks, data_on=data, intermediate_on=MEMORY))
+        parts.append(_on_separate_media(disks, data_on=data, intermediate_on=MEMORY))
     joined = Layouts(
         **{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Layouts)}
     )
@@ -79,7 +79,7 @@ def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) ->
 
 
 def _divided(disks: Floats, *, divides: Flags) -> Layouts:
-    """Both groups on local disks: every split where a type `divides`, else shared."""
+    """Return layouts with both groups on local disks: every split where a type `divides`, else shared."""
     ways = np.where(divides, disks - 1, 1).astype(int)
     type_row = np.repeat(np.arange(len(disks)), ways)
     way = np.arange(len(type_row)) - np.repeat(np.cumsum(ways) - ways, ways) + 1
@@ -95,8 +95,8 @@ def _divided(disks: Floats, *, divides: Flags) -> Layouts:
     )
 
 
-def _apart(disks: Floats, *, data_on: int, intermediate_on: int) -> Layouts:
-    """The groups on different media, one layout per type."""
+def _on_separate_media(disks: Floats, *, data_on: int, intermediate_on: int) -> Layouts:
+    """Return layouts with the groups on different media, one per type."""
     fallback = np.where(disks > 0, LOCAL, VOLUMES) if intermediate_on == LOCAL else np.full(len(disks), intermediate_on)
     second = fallback.astype(np.int8)
     return Layouts(

@@ -1,5 +1,5 @@
-"""Duration of a cluster's job as a distribution: order statistics within a phase, phases in turn, what all nodes
-of a run share, spares that stand in for the slowest, and spot nodes that are taken back.
+"""Duration of a cluster's job as a distribution: order statistics within a phase, consecutive phases, the factor that
+all nodes of a run share, spares that replace the slowest, and spot nodes that are taken back.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from planner.statistics.spare_nodes import spares_for
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedSpares:
-    """How many nodes are launched beside those that work, and how many seconds each is paid for: until screening is
+    """Number of nodes launched in addition to the working ones, and the seconds each is paid for: until screening is
     over.
 
-    `screened` says that they were chosen by what was measured of the type: they stand in for the slowest. Others only
-    stand by, in case a node fails or is slow, and are not planned to make anything faster.
+    `screened` means that measurements of the type chose them: they replace the slowest nodes. Others only stand by, in
+    case a node fails or is slow, and are not planned to speed up anything.
     """
 
     count: int
@@ -39,8 +39,8 @@ class PlannedSpares:
 
 
 def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> PlannedSpares:
-    """Return as many spares as minimise the expected cost where it was measured how nodes of the type differ in what
-    decides the longest phase, and the usual share of the nodes elsewhere.
+    """Return the spares that minimise the expected cost if it was measured how nodes of the type differ in the resource
+    that decides the longest phase, else the usual share of the nodes.
     """
     life, name, sizes = context.overheads, screened_by(context, phases), np.array([float(nodes)])
     paid_s = float(spares_paid_s(context, sizes)[0])
@@ -68,14 +68,13 @@ def loading_s(context: JobContext, nodes: int) -> float:
 
 
 _NEAR: Final = 0.8
-"""A resource that alone takes a smaller share of the longest is not what a phase waits for."""
+"""Least share of the longest time for a resource that a phase may wait for."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Undisturbed:
     """The job's time when no node is taken back: `loads` of each phase by resource, equally likely `slowdowns` of the
-    rates in doubt, `barrier_s` at the end of each phase, and the standard deviation of ln(time) that a run's nodes
-    share.
+    rates in doubt, `barrier_s` at the end of each phase, and the standard deviation of ln(time) that all nodes share.
     """
 
     loads: Sequence[Mapping[str, Load]]
@@ -87,7 +86,7 @@ class Undisturbed:
     def of(
         cls, context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares
     ) -> Undisturbed:
-        """Return the time of a cluster of `nodes`, of whose phases the equations' seconds are known."""
+        """Return the time of a cluster of `nodes`, from the equations' seconds of its phases."""
         compared = screened_by(context, phases) if spares.screened else None
         loads = [
             _loads(context, phase, seen.resources, nodes, spares=spares, screened=compared)
@@ -102,11 +101,11 @@ class Undisturbed:
 
     @cached_property
     def barriers(self) -> list[list[Duration]]:
-        """The distribution of each phase under each of the slowdowns; those that no doubted rate slows are alike."""
+        """The distribution of each phase under each of the slowdowns; equal ones if no doubted rate slows the phase."""
         return [_barriers(of_phase, self.slowdowns, barrier_s=self.barrier_s) for of_phase in self.loads]
 
     @cached_property
-    def whole(self) -> Duration:
+    def total(self) -> Duration:
         """The distribution of the job's time."""
         ways = list(zip(*self.barriers, strict=True))
         return order_statistics.sum_of(ways, shared_sigma=self.shared_sigma)
@@ -123,7 +122,7 @@ class Undisturbed:
 
     @cached_property
     def resources_s(self) -> list[dict[str, float]]:
-        """The expected seconds of each resource of each phase alone until the slowest node's is done."""
+        """The expected seconds until the slowest node finishes, for each resource of each phase alone."""
         mean = self._mean_slowdown
         return [
             {name: self._shared * load.mean_s * mean.get(DOUBTED.get(name, ""), 1.0) for name, load in loads.items()}
@@ -131,7 +130,7 @@ class Undisturbed:
         ]
 
     def bottleneck(self, phase: int) -> str:
-        """Return the resource whose doubling would shorten a phase most, at the mean of what is in doubt."""
+        """Return the resource whose doubling would shorten a phase most, at the mean of the doubted rates."""
         alone = self.resources_s[phase]
         longest = max(alone.values(), default=0.0)
         contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
@@ -158,7 +157,7 @@ class Undisturbed:
 
 
 def slowdowns_of(context: JobContext, nodes: int) -> list[dict[str, float]]:
-    """Return equally likely slowdowns of the rates in doubt: as far as a claim may be off, and the network at scale."""
+    """Return equally likely slowdowns of the rates in doubt: possible errors of claims, and the network at scale."""
     doubts, at_scale = context.doubts.together(int(context.layouts.type_row[0])), _network_slowdowns(context, nodes)
     if len(at_scale) == 1:
         return doubts
@@ -190,7 +189,7 @@ def _loads(
     spares: PlannedSpares,
     screened: str | None,
 ) -> dict[str, Load]:
-    """Return what each resource does in a phase, and how it differs from node to node."""
+    """Return each resource's load in a phase, and its differences between nodes."""
     slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
     works = context.works(phase)
     loads = {}
@@ -218,7 +217,7 @@ def _barriers(
 
 
 def _slowed(loads: Mapping[str, Load], slowdowns: Mapping[str, float]) -> dict[str, Load]:
-    """Return a phase's loads with the rates in doubt as much slower."""
+    """Return a phase's loads with slowdowns of the rates in doubt."""
     factors = {name: slowdowns.get(DOUBTED.get(name, ""), 1.0) for name in loads}
     return {
         name: load if factors[name] == 1 else replace(load, median_s=load.median_s * factors[name])
@@ -227,19 +226,19 @@ def _slowed(loads: Mapping[str, Load], slowdowns: Mapping[str, float]) -> dict[s
 
 
 def screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
-    """Return the resource by which nodes are kept or sent away: the slowest of the longest phase, if it was measured
-    how nodes of the type differ in it.
+    """Return the resource by which nodes are kept or rejected: the slowest of the longest phase, if it was measured how
+    nodes of the type differ in it.
     """
     _, seen = _longest(context, phases)
     slowest = slowest_resource(seen.resources)
-    compared = 0 < seen.equation_s < np.inf and context.spreads.stays(
+    compared = 0 < seen.equation_s < np.inf and context.spreads.is_persistent(
         slowest, type_row=int(context.layouts.type_row[0])
     )
     return slowest if compared else None
 
 
 def slowest_resource(uses: Mapping[str, ResourceUse]) -> str:
-    """Return the resource for which a phase waits by the equation."""
+    """Return the resource for which a phase waits according to the equation."""
     return max(uses, key=lambda name: uses[name].equation_s, default="nothing")
 
 
@@ -248,14 +247,14 @@ def _longest(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Ph
 
 
 _EARLY: Final = (0.5, 0.45)
-"""What share of the mean of its slowest node a run takes at least with a small probability: so much, and so much for
-each unit of the probability, below what was seen of any cluster (benchmarks/results/engines.toml).
+"""Least time of a run as a share of the mean of its slowest node, at a small probability: a constant, and an increase
+per unit of probability, below every observation of a cluster (benchmarks/results/engines.toml).
 """
 
 
 def quantile_over_mean(probability: float, *, shared_sigma: float) -> float:
-    """Return by what factor a quantile of the time exceeds its mean, at least, as far as what a run's nodes share makes
-    it. Below 80% a run may also be faster than the mean of its slowest node: `_EARLY` bounds by how much.
+    """Return the least factor by which a quantile of the time exceeds its mean, from the deviation shared by a run's
+    nodes. Below 80% a run may also be faster than the mean of its slowest node, within the bound `_EARLY`.
     """
     early = 1.0 if probability >= 0.8 else _EARLY[0] + _EARLY[1] * probability
     return early * math.exp(shared_sigma * NormalDist().inv_cdf(probability) - shared_sigma**2 / 2)

@@ -1,8 +1,8 @@
-"""Engines: the software that carries out a plan, with what it costs beyond moving bytes over disks and networks.
+"""Engines: the software that carries out a plan, with its costs beyond moving bytes over disks and networks.
 
-The papers' equations (SoCC 2015, section 3.3) know disks and the network alone: the engine `ideal`. An engine that was
-measured adds processor seconds for each byte and each task of a phase, a driver that orders all tasks, or coordinators
-that do so on many nodes, and the memory that a node needs.
+The papers' equations (SoCC 2015, section 3.3) cover only disks and the network: the engine `ideal`. A measured engine
+adds processor seconds for each byte and each task of a phase, a driver that orders all tasks, or coordinators that do
+so on many nodes, and the memory that a node needs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from planner.arrays import Floats
 
 RATES: Final = ("partition", "sort")
-"""The CPU work of models; both have tasks: of slices of the input, and of partitions of the output."""
+"""CPU work of models; both have tasks: slices of the input, and partitions of the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskCost:
-    """Processor seconds that a slice, or a partition, costs beside its bytes: the driver's and the nodes'.
+    """Processor seconds that a slice or a partition costs in addition to its bytes: the driver's and the nodes'.
 
     A slice sends a block to each other node, and a partition is made of pieces from each, which costs nodes
-    `node_block_s`. Blocks that wait together go as one parcel, which costs the driver `driver_parcel_s`; on top it
-    needs `driver_per_node_s` for each node of the cluster.
+    `node_block_s`. Blocks that wait together are sent as one parcel, which costs the driver `driver_parcel_s`; in
+    addition it needs `driver_per_node_s` for each node of the cluster.
     """
 
     driver_s: float
@@ -37,12 +37,12 @@ class TaskCost:
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSizes:
-    """Into how many slices and partitions a job is cut, so that what is under way fits in memory.
+    """Number of slices and partitions into which a job is cut, so that data in progress fits in memory.
 
-    A node has `store_share` of its memory for blocks, and `sort_share` for sorting. On more than
-    `nodes_per_coordinator` nodes coordinators of so many each order the tasks instead of the driver, if it is not 0;
-    a task then costs `coordinated_cost` times as much. The other figures are those of the engine's own sizing: how much
-    of either a slice or a partition may take. If memory allows, a slice has `piece_bytes_min` for each partition of a
+    A node has `store_share` of its memory for blocks, and `sort_share` for sorting. If `nodes_per_coordinator` is not
+    0, larger clusters have one coordinator for each `nodes_per_coordinator` nodes to order the tasks instead of the
+    driver; a task then costs `coordinated_cost` times as much. The other figures are from the engine's own sizing: the
+    share that a slice or a partition may take. If memory allows, a slice has `piece_bytes_min` for each partition of a
     node, and keeps a link busy for `slice_link_s`, where half or a quarter of the slices are enough for that.
     """
 
@@ -69,7 +69,7 @@ class TaskSizes:
     partition_bytes_min: float = 1.0
 
     def tasks(self, vcpu: Floats) -> Floats:
-        """Return how many tasks a node with so many processors runs at a time."""
+        """Return the number of tasks that a node with `vcpu` processors runs at a time."""
         return np.clip(np.floor(vcpu), self.tasks_min, self.tasks_max)
 
     def slices(
@@ -85,36 +85,37 @@ class TaskSizes:
         """Return the number of slices, shape (R, N), on nodes with `memory_bytes` (R,), `vcpu` (R,) and links of
         `link_bytes_per_s` (R, N), 0 where unknown; the output has `partitions` (R, N).
         """
-        under_way = self.slices_per_task * (self.tasks(vcpu) + 1)
+        in_progress = self.slices_per_task * (self.tasks(vcpu) + 1)
         in_sort = memory_bytes * self.sort_share * self.slice_sort_share / self.tasks(vcpu)
         largest = np.minimum(in_sort, self.slice_bytes_max)
         wanted = np.maximum(partitions / nodes * self.piece_bytes_min, link_bytes_per_s * self.slice_link_s)
         enough = data_bytes / np.minimum(np.maximum(wanted, self.slice_bytes_min), largest[:, None])
         in_store = memory_bytes * self.store_share * self.slice_store_share
 
-        def count(under_way: Floats, turns: float) -> Floats:
-            fewest = data_bytes * np.maximum(under_way / in_store, 1 / largest)
-            most = np.minimum(turns * under_way[:, None] * nodes, data_bytes / self.slice_bytes_min)
+        def count(in_progress: Floats, turns: float) -> Floats:
+            fewest = data_bytes * np.maximum(in_progress / in_store, 1 / largest)
+            most = np.minimum(turns * in_progress[:, None] * nodes, data_bytes / self.slice_bytes_min)
             return np.asarray(np.maximum(fewest[:, None], most))
 
-        many = count(under_way, self.slice_turns)
-        if (many <= enough).all():
+        many = count(in_progress, self.slice_turns)
+        fits = many <= enough
+        if fits.all():
             return many + self.slices_extra * nodes
-        half = count(under_way / 2, self.slice_turns)
-        few = np.where(half <= enough, half, count(under_way / 2, self.slice_turns / 2))
-        return np.asarray(np.where(many <= enough, many, few) + self.slices_extra * nodes)
+        half = count(in_progress / 2, self.slice_turns)
+        few = np.where(half <= enough, half, count(in_progress / 2, self.slice_turns / 2))
+        return np.asarray(np.where(fits, many, few) + self.slices_extra * nodes)
 
     def parcels(self, nodes: Floats, *, driver_decides: bool) -> Floats:
-        """Return how many parcels a slice's blocks go in, shape (N,): in large clusters nearly `parcels_max`.
+        """Return the number of parcels for a slice's blocks, shape (N,): in large clusters nearly `parcels_max`.
 
-        Where the driver decides, blocks wait for it and go in full parcels, `parcels_min` to a slice.
+        If the driver is the bottleneck, blocks wait for it and are sent in full parcels, `parcels_min` to a slice.
         """
         free = (nodes - 1) / (1 + (nodes - 1) / self.parcels_max)
         return np.minimum(free, self.parcels_min) if driver_decides else np.asarray(free)
 
     def ordering(self, nodes: Floats, *, decides: bool) -> Floats:
-        """Return what ordering tasks costs, shape (N,), in multiples of what it costs a driver that orders all: the
-        busiest coordinator, whose work `decides` how long it takes, or all together.
+        """Return the cost of ordering tasks, shape (N,), as a multiple of that of a driver that orders all: for the
+        busiest coordinator if it `decides` the duration, else for all together.
         """
         if not self.nodes_per_coordinator:
             return np.ones(len(nodes))
@@ -136,11 +137,11 @@ class TaskSizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Emulated:
-    """What is otherwise on emulated nodes: `sample_s` before the first phase, processor seconds for each byte that goes
-    through a capped link, and by CPU work how much they reach of what one sort gets out of the disk that they share.
+    """Differences on emulated nodes: `sample_s` before the first phase, processor seconds for each byte through a
+    capped link, and by CPU work the share that they reach of one sort's rate on the disk that they share.
 
-    The kernel wakes the receiver of a capped link for few packets, the fewer the slower it is. `capped_s_per_byte` was
-    measured behind a cap of `cap_bytes_per_s`, `slow_capped_s_per_byte` behind one of `slow_cap_bytes_per_s`.
+    The kernel wakes the receiver of a capped link for few packets at a time, fewer on slower links. `capped_s_per_byte`
+    was measured behind a cap of `cap_bytes_per_s`, `slow_capped_s_per_byte` behind one of `slow_cap_bytes_per_s`.
     """
 
     sample_s: float = 0.0
@@ -152,8 +153,8 @@ class Emulated:
     sort_disk_share: float = 1.0
 
     def packets_s_per_byte(self, cap_bytes_per_s: float | None) -> float:
-        """Return what a byte costs that goes through a cap, None for none: between what was measured it is linear in
-        the time of a byte, beyond it is as far as was measured.
+        """Return the processor seconds of a byte through a cap, None for no cap: linear in the time of a byte between
+        the measured caps, constant outside them.
         """
         if cap_bytes_per_s is None:
             return 0.0
@@ -165,20 +166,20 @@ class Emulated:
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """What runs a plan; the defaults are the papers', which need no processor.
+    """Software that runs a plan; the defaults are the papers', which need no processor.
 
-    `cpu_s_per_byte` has the processor seconds of a byte by CPU work; `send_s_per_byte` is that of a byte which goes to
+    `cpu_s_per_byte` has the processor seconds of a byte by CPU work; `send_s_per_byte` is that of a byte sent to
     another node in a shuffle, both ends together, `copy_s_per_byte` of a byte of a second copy: sent, received and
-    written. `decode_s_per_byte` and `encode_s_per_byte` have, by format of files, what partitioning and sorting a byte
-    of them takes beyond a byte of records. `busy` has, by resource and CPU work of the phase, how much of its rate is
-    reached where it decides; 1 where nothing is stated. `memory_node_bytes` and `memory_task_bytes` are what a node,
-    and each of its tasks, takes beside the data; `tasks_per_vcpu` is how many run at a time where no `sizes` are
-    stated. Where `shares_processors`, all nodes and the driver run on the processors of one machine. `shared_sigma` is
-    the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes that whole sorts were measured on
-    (0: not stated), `evidence` what the figures rest on, `source` where they are from.
+    written. `decode_s_per_byte` and `encode_s_per_byte` have, by format of files, the additional time of partitioning
+    and sorting a byte of them, compared to a byte of records. `busy` has, by resource and CPU work of the phase, the
+    share of its rate that is reached where it decides; 1 where nothing is stated. `memory_node_bytes` and
+    `memory_task_bytes` are the memory of a node and each of its tasks in addition to the data; `tasks_per_vcpu` run at
+    a time where no `sizes` are stated. Where `shares_processors`, all nodes and the driver run on the processors of one
+    machine. `shared_sigma` is the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes in
+    measurements of whole sorts (0: not stated), `evidence` the basis of the figures, `source` their origin.
 
-    Beside its data a run needs `start_s`, and `start_per_node_s` for each node, until the engine runs on all nodes, and
-    at the end of each phase `barrier_per_node_s` for each node, until the head knows that all are done.
+    In addition to its data a run needs `start_s`, and `start_per_node_s` for each node, until the engine runs on all
+    nodes, and at the end of each phase `barrier_per_node_s` for each node, until the head knows that all are done.
     """
 
     name: str
@@ -207,30 +208,30 @@ class Engine:
     source: str = ""
 
     def busy_share(self, resource: str, works: Collection[str]) -> float:
-        """Return how much of a resource's rate is reached in a phase that has these kinds of CPU work."""
+        """Return the share of a resource's rate that is reached in a phase with these kinds of CPU work."""
         shares = self.busy.get(resource, {})
         return min((shares[work] for work in works if work in shares), default=1.0)
 
     def streams(self, vcpu: Floats, disks: Floats) -> Floats:
-        """Return how many files each of a node's `disks` reads or writes at a time in the mean: none where tasks are
+        """Return the mean number of files that each of a node's `disks` reads or writes at a time: none if tasks are
         not stated, as the papers' sorts give each file a disk of its own.
         """
         tasks = self.sizes.tasks(vcpu) if self.sizes else self.tasks_per_vcpu * vcpu
         return np.asarray(tasks / np.maximum(disks, 1))
 
     def memory_min_bytes(self, vcpu: Floats) -> Floats:
-        """Return the memory that a node with so many processors needs at least: 0 where nothing is stated."""
+        """Return the least memory of a node with `vcpu` processors: 0 where nothing is stated."""
         tasks = self.sizes.tasks(vcpu) if self.sizes else np.ones_like(vcpu)
         return np.asarray(self.memory_node_bytes + self.memory_task_bytes * tasks)
 
     def least_phases_s(
         self, form: str, *, data_bytes: float, copies: int, nodes: int, cpus: float, link_bytes_per_s: float
     ) -> list[tuple[float, str]]:
-        """Return for both phases of a sort how long it takes at least, by what binds, links or processors; what tasks
-        cost beside their bytes, the disks and the driver are left out.
+        """Return the least time of both phases of a sort, each with its bottleneck, links or processors; the cost of
+        tasks beyond their bytes, the disks and the driver are left out.
 
-        Of n nodes each has 1/n of `data_bytes` of a form, sends (n-1)/n of that in the first phase, and sends
-        `copies` - 1 of it in the second. All together have so many `cpus`.
+        Each of n nodes has 1/n of `data_bytes` in format `form`, sends (n-1)/n of that in the first phase, and sends
+        `copies` - 1 of it in the second. All nodes together have `cpus` processors.
         """
         sent_share = (nodes - 1) / nodes
         cpu_s = [

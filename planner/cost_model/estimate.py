@@ -2,7 +2,7 @@
 
 A phase lasts as long as its slowest resource (SoCC 2015, equations 1 to 11); the cost is nodes x price x time
 (equation 7). `expected` stretches each resource by the mean slowness of the slowest node, a lower bound that is exact
-where one resource decides; what is shown to a user is computed exactly, by `planner.planning.candidates.candidates`.
+where one resource decides; figures shown to a user are computed exactly, by `planner.planning.candidates.candidates`.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from planner.statistics.scaling_curve import mean_slowdowns
 
 BLOCK_ROWS: Final = 64
 BLOCK_CELLS: Final = 64_000
-"""Rows, and rows times cluster sizes, that are evaluated together: so many stay in the cache."""
+"""Rows, and rows times cluster sizes, that are evaluated together: they stay in the cache."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimates:
     """`expected_s`, `total_usd` and `total_p95_usd`, each of shape (R, N): inf where the cluster cannot hold the data,
-    NaN where unknown. The last is worked out only where a budget asks for it. `charges_usd` (R,) is what of the totals
-    is charged whatever the cluster's size, at least: requests and traffic. `power_w` (R,) is a node's, NaN where
+    NaN where unknown. The last is computed only if a budget requires it. `charges_usd` (R,) is the least part of the
+    totals that is charged regardless of the cluster's size: requests and traffic. `power_w` (R,) is a node's, NaN where
     unknown.
     """
 
@@ -71,7 +71,7 @@ def estimate(
     reservations: Reservations | None = None,
 ) -> Estimates:
     """Return the estimates of every layout at each of `nodes` (N,), increasing; `price_usd_per_hour` (T,) is a node's
-    all-in price, `reservations` limit it, and `budgeted` asks for the 95th percentile of the bill.
+    all-in price, `reservations` limit it, and `budgeted` requests the 95th percentile of the bill.
     """
     fewest = fewest_nodes(context)
     roomiest_first = np.argsort(fewest, kind="stable")
@@ -105,7 +105,7 @@ def estimate(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Block:
-    """Rows evaluated together, and columns of cluster sizes of which some hold the data on any of them.
+    """Rows evaluated together, and columns of cluster sizes, some of which hold the data on any of them.
 
     `too_few` (rows, columns) is inf where a row's nodes do not hold the data, else 0.
     """
@@ -116,7 +116,7 @@ class _Block:
 
 
 def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
-    """Divide rows in the order of `fewest`; those that no cluster size suffices for are in none."""
+    """Divide rows in the order of `fewest`, leaving out rows for which no cluster size suffices."""
     for start in range(0, int((fewest <= nodes[-1]).sum()), BLOCK_ROWS):
         rows = slice(start, min(len(fewest), start + BLOCK_ROWS))
         width = BLOCK_CELLS // (rows.stop - rows.start)
@@ -128,7 +128,7 @@ def _blocks(fewest: Floats, nodes: Floats) -> Iterator[_Block]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Job:
-    """What the job does in each phase, at cluster sizes `nodes` (N,), and what loading its input takes (R,)."""
+    """The job's work in each phase at cluster sizes `nodes` (N,), and the work of loading its input (R,)."""
 
     context: JobContext
     nodes: Floats
@@ -163,19 +163,19 @@ class _Job:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _PhaseLoad:
-    """A phase's work: node-seconds (R,) of the resources that the slowest of N nodes stretches alike, with that
-    stretch (N,). Rows whose type has a tail (`tailed`) have loads of their own.
+    """A phase's work: node-seconds (R,) of the resources that the slowest of N nodes stretches equally, with that
+    stretch (N,). Rows whose type has a tail (`tailed`) have separate loads.
     """
 
     phase: Phase
     network_stretch: Floats
     stated_stretch: Floats
-    """What a network that is only stated loses at scale, on average."""
+    """Mean loss at scale of a network that is only stated."""
     network_doubt: Floats
-    """By what factor a row's network is slower than claimed, on average (R,)."""
+    """Mean factor by which a row's network is slower than claimed (R,)."""
     alike: list[tuple[Floats, Floats]]
     cpu: tuple[Work, Floats] | None
-    """The processors' work, of which a part depends on the cluster's size, and its stretch."""
+    """The processors' work, partly dependent on the cluster's size, and its stretch."""
     tailed: list[tuple[int, Floats, list[tuple[float, Floats]]]]
 
     @classmethod
@@ -231,7 +231,7 @@ class _PhaseLoad:
 def _tailed(
     context: JobContext, works: Mapping[str, Work], row: int, nodes: Floats
 ) -> tuple[Floats, list[tuple[float, Floats]]]:
-    """The stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
+    """Return the stretch of the network, and the node-seconds and stretch of each resource, of a row with a tail."""
     network = _slowest(context.spread("network", None, row=row), nodes)
     type_rows = context.layouts.type_row[row : row + 1]
     uses = (
@@ -242,7 +242,7 @@ def _tailed(
 
 
 def _steps(node_seconds: Mapping[str, Floats], least: Mapping[str, Floats]) -> list[tuple[Floats, Floats]]:
-    """Return node-seconds and least seconds of steps, (R,): those that have no least seconds added up."""
+    """Return node-seconds and least seconds of steps, (R,), summing those without least seconds."""
     shared = np.sum([seconds for name, seconds in node_seconds.items() if name not in least], axis=0)
     return [(shared, np.zeros(len(shared))), *((node_seconds[name], seconds) for name, seconds in least.items())]
 
@@ -253,7 +253,7 @@ def _slowest(spread: Spread, nodes: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Bill:
-    """What turns the seconds of the job into the dollars of the whole run; prices and node-seconds by row, (R,)."""
+    """Conversion of the job's seconds to the dollars of the whole run; prices and node-seconds by row, (R,)."""
 
     context: JobContext
     nodes: Floats
@@ -287,7 +287,7 @@ class _Bill:
 
     def total_usd(self, block: _Block, booted_job_s: Floats, *, dearer: bool = False) -> Floats:
         """Return the cost of the whole run on the clusters of a block, whose boot and job take `booted_job_s`; where
-        prices of another region are assumed, the `dearer` one.
+        prices of another region are assumed, `dearer` selects the higher one.
         """
         nodes = self.nodes[block.columns]
         overheads_s = self.context.overheads.fixed_s(nodes) + sum(
@@ -314,7 +314,7 @@ SWITCH_PORTS = 52
 
 def energy_j(time_s: Floats, *, nodes: Floats, power_w: Floats) -> Floats:
     """Return the joules of `nodes` servers of `power_w` watts each, and of the switches that join them, for a time;
-    elementwise, NaN where the power is not known, as clouds do not state it.
+    elementwise, NaN where the power is unknown, as clouds do not state it.
 
     Source: Rasmussen et al., TritonSort, section 5.6: E(N) = N E_server + E_switch, here over time. Its energies
     divided by its 100 TB times (6,395 s and 8,274 s) give 330 W a server; 8.332 MJ over 6,395 s give 1.3 kW for the

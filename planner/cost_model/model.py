@@ -17,22 +17,23 @@ VOLUMES: Final = ("map_in", "map_out", "reduce_out")
 GROUPS: Final = ("data", "intermediate")
 MEDIA: Final = ("local", "volumes", "object-store", "memory")
 MEDIA_OF: Final = {"data": ("local", "volumes", "object-store"), "intermediate": ("local", "volumes", "memory")}
-"""Where a model may keep each disk group; intermediate data in memory is neither written nor read."""
+"""Media on which a model may keep each disk group; intermediate data in memory is neither written nor read."""
 CPU_WORK: Final = ("partition", "sort")
 REQUESTS: Final = ("read_bytes", "write_bytes")
 RECOVERY: Final = ("reload", "restart", "redo")
-"""What losing a node costs: load the input and begin again, begin again from input that outlived the node, or do again
-what the node had done."""
+"""Ways to recover a lost node: load the input and begin again, begin again from input that outlived the node, or redo
+the node's work.
+"""
 
 SOFTWARE_EVIDENCE: Final = ("measured", "extrapolated", "recalled", "assumed")
 
 Coefficients = Mapping[str, float]
-"""How many times each job volume is moved: {"reduce_out": 2} is two copies of the reduce output."""
+"""Number of times each job volume is moved: {"reduce_out": 2} is two copies of the reduce output."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobVolumes:
-    """What a job moves through the whole cluster, in bytes. A sort has all three equal to its data size."""
+    """Bytes that a job moves through the whole cluster. A sort has all three equal to its data size."""
 
     map_in: float
     map_out: float
@@ -40,14 +41,14 @@ class JobVolumes:
 
     @classmethod
     def of(cls, data_bytes: float, *, map_ratio: float = 1.0, reduce_ratio: float = 1.0) -> JobVolumes:
-        """Return the volumes of a job whose map puts out `map_ratio` bytes for each it takes in, whose reduce
+        """Return the volumes of a job whose map puts out `map_ratio` bytes for each input byte, and its reduce
         `reduce_ratio`; both are 1 for a sort.
         """
         map_out = data_bytes * map_ratio
         return cls(map_in=data_bytes, map_out=map_out, reduce_out=map_out * reduce_ratio)
 
     def total(self, coefficients: Coefficients) -> float:
-        """Return the bytes that `coefficients` amount to."""
+        """Return the total bytes for `coefficients`."""
         return sum(times * float(getattr(self, volume)) for volume, times in coefficients.items())
 
 
@@ -59,24 +60,24 @@ class Phase:
     read: Mapping[str, Coefficients]
     write: Mapping[str, Coefficients]
     network: Coefficients
-    """What is shuffled: of n nodes each keeps 1/n of its own."""
+    """Shuffled data: each of n nodes keeps 1/n of its own."""
     cpu: Mapping[str, Coefficients]
     replicate: Coefficients = field(default_factory=dict)
-    """What goes to another node in any case: copies that must outlive the node."""
+    """Data that always goes to another node: copies that must outlive the node."""
     one_stream: Coefficients = field(default_factory=dict)
-    """What passes through a single stream, which more nodes do not speed up."""
+    """Data that passes through a single stream, which more nodes do not speed up."""
     startup_s: float = 0.0
     per_node_s: float = 0.0
-    """Seconds before anything is moved: once, and for each node."""
+    """Seconds before any data is moved: `startup_s` once, `per_node_s` for each node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Software:
-    """What the software that does the job is like, where it is not the planner's own sort core.
+    """Properties of the software that does the job, if it is not the planner's own sort core.
 
     `bytes_per_s` holds its rates per vCPU by kind of CPU work, and that of `one_stream`. `shared_sigma` is the standard
-    deviation of ln(time) between the equations and whole runs, `evidence` what the constants rest on, `source` where
-    they are from.
+    deviation of ln(time) between the equations and whole runs, `evidence` the basis of the constants, `source` their
+    origin.
     """
 
     bytes_per_s: Mapping[str, float]
@@ -87,10 +88,10 @@ class Software:
 
 @dataclass(frozen=True, kw_only=True)
 class CostModel:
-    """A cost model: where each disk group lives (`storage`), what it must hold (`capacity`) and the phases.
+    """A cost model: the place of each disk group (`storage`), its contents (`capacity`) and the phases.
 
-    `in_memory` says whether intermediate data that fits in memory stays there; `recovery` is one of RECOVERY. `engine`
-    is what carries the model out.
+    `in_memory` is true if intermediate data that fits in memory stays there; `recovery` is one of RECOVERY. `engine`
+    carries the model out.
     """
 
     name: str
@@ -109,17 +110,17 @@ class CostModel:
 
     @property
     def output_copies(self) -> int:
-        """How many copies of the output the last phase writes."""
+        """Number of copies of the output that the last phase writes."""
         return round(max(self.phases[-1].write.get("data", {}).values(), default=1))
 
     @property
     def nodes_min(self) -> int:
-        """The fewest nodes that keep what the model promises: a copy on another node takes two."""
+        """Fewest nodes that keep the model's guarantees: a copy on another node takes two."""
         return 2 if any(phase.replicate for phase in self.phases) else 1
 
 
 def on_one_machine(model: CostModel) -> CostModel:
-    """Return the model as one machine does it: copies stay there, where they protect against nothing."""
+    """Return the model for a single machine: copies stay there, where they protect against nothing."""
     return replace(model, phases=tuple(replace(phase, replicate={}) for phase in model.phases))
 
 
@@ -133,12 +134,12 @@ def kept_in_memory(model: CostModel) -> CostModel:
 
 
 def on_a_cluster(model: CostModel) -> CostModel:
-    """Return the model as the sort on a cluster does it: intermediate data goes to files whatever the memory."""
+    """Return the model of the sort on a cluster: intermediate data goes to files whatever the memory."""
     return replace(model, in_memory=False)
 
 
 def run_by(model: CostModel, engine: Engine) -> CostModel:
-    """Return the model as an engine carries it out; one that describes software of its own comes back as it is."""
+    """Return the model as carried out by an engine; a model that describes its own software is returned unchanged."""
     if model.software is not None:
         return model
     whole = on_one_machine(model) if engine.one_machine else model

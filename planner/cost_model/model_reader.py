@@ -1,4 +1,4 @@
-"""From the TOML file of a cost model to a `CostModel`, or to everything that is wrong with the file."""
+"""Reader of a cost model's TOML file: returns a `CostModel`, or reports all errors in the file."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from planner.cost_model.model import (
 )
 from planner.errors import BadInputError, nearest
 from planner.schemas.request import FORMATS
+from planner.units import count_text
 
 
 def load_model(name: str) -> CostModel:
     """Return the model called `name`, or the one in the TOML file at that path.
 
-    Raises BadInputError for an unknown name (with the nearest ones) and, all together, for everything wrong in the
-    file.
+    Raises BadInputError for an unknown name (with the nearest ones), and for all errors in the file together.
     """
     path, document = read_model_file(name)
     return parse_model(path.stem, document, where=str(path))
@@ -41,7 +41,7 @@ def parse_model(name: str, document: Mapping[str, Any], *, where: str) -> CostMo
     reader = _Reader(document)
     model = reader.model(name)
     if reader.findings:
-        raise BadInputError(f"model {where}: {len(reader.findings)} errors", reader.findings)
+        raise BadInputError(f"model {where}: {count_text(len(reader.findings), 'error')}", reader.findings)
     return model
 
 
@@ -194,15 +194,14 @@ _NUMBERS: Final = (
 
 
 def engine_choices() -> tuple[str, ...]:
-    """Return the names that `--engine` takes, the papers' first."""
+    """Return the names that `--engine` accepts, the papers' first."""
     return (IDEAL.name, *engine_names())
 
 
 def load_engine(name: str) -> Engine:
     """Return the engine called `name`, or the one in the TOML file at that path.
 
-    Raises BadInputError for an unknown name (with the nearest ones) and, all together, for everything wrong in the
-    file.
+    Raises BadInputError for an unknown name (with the nearest ones), and for all errors in the file together.
     """
     if name == IDEAL.name:
         return IDEAL
@@ -233,13 +232,13 @@ def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engin
     if given["decode_s_per_byte"].keys() != given["encode_s_per_byte"].keys():
         findings.append("decode_s_per_byte and encode_s_per_byte: both need the same formats")
     if findings:
-        raise BadInputError(f"engine {where}: {len(findings)} errors", findings)
+        raise BadInputError(f"engine {where}: {count_text(len(findings), 'error')}", findings)
     texts: dict[str, Any] = {key: str(document[key]) for key in _TEXTS if key in document}
     return Engine(name=name, cpu_s_per_byte=rates, busy=busy, tasks=tasks, sizes=sizes, **texts, **given)
 
 
 def _record(record: type, table: Mapping[str, Any], findings: list[str]) -> Any:
-    """Return a record whose fields are all numbers from a table of them."""
+    """Return a record of numeric fields from a table of them."""
     needed = [field.name for field in fields(record) if field.default is MISSING]
     findings += [f"{name}: missing" for name in needed if name not in table]
     findings += _unknown(table, [field.name for field in fields(record)], record.__name__)

@@ -1,12 +1,13 @@
-"""The object store of a catalog as a device: rates per node, and what capacity and requests cost.
+"""The object store of a catalog as a device: rates per node, and prices of capacity and requests.
 
-All of its traffic crosses the node's NIC, which planner.cost_model.workload adds up; the rates here are what the
-store and a node's processors manage besides.
+All of its traffic crosses the node's NIC, which planner.cost_model.workload adds up; the rates here are the other
+limits, of the store and of a node's processors.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,7 @@ _GIB: Final = 2**30
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObjectStoreChoice:
-    """The object store that would be used: `device` over all types, prices NaN where unknown, name '' without one."""
+    """The object store to use: `device` over all types, prices NaN where unknown, name '' without one."""
 
     name: str
     device: Device
@@ -32,17 +33,17 @@ class ObjectStoreChoice:
     reads_per_s: float = np.inf
     writes_per_s: float = np.inf
     request_evidence: str = ""
-    """Of the limits on requests to one place; infinite where unknown."""
+    """Evidence for the limits on requests to one place; these are infinite where unknown."""
 
     @property
     def priced(self) -> bool:
-        """Whether capacity and requests have prices."""
+        """True if capacity and requests have prices."""
         return not np.isnan(self.usd_per_byte_hour + self.read_usd_per_request + self.write_usd_per_request)
 
 
 def choose_object_store(catalog: Catalog, *, policy: Policy | None = None) -> ObjectStoreChoice:
-    """Return the catalog's first object store, or one without name, rates and prices; of what is unknown the policy
-    says whether it is assumed.
+    """Return the catalog's first object store, or one without name, rates and prices; the policy decides whether
+    unknown figures are assumed.
     """
     store = _first_store(catalog)
     if policy is None or not store.name or not policy.assumes("requests") or not np.isinf(store.reads_per_s):
@@ -51,6 +52,7 @@ def choose_object_store(catalog: Catalog, *, policy: Policy | None = None) -> Ob
     return replace(store, reads_per_s=reads_per_s, writes_per_s=writes_per_s, request_evidence="assumed")
 
 
+@lru_cache(maxsize=16)
 def _first_store(catalog: Catalog) -> ObjectStoreChoice:
     store = next(iter(catalog.object_stores.values()), None)
     if store is None:
@@ -79,8 +81,8 @@ def _first_store(catalog: Catalog) -> ObjectStoreChoice:
 
 
 def _device(catalog: Catalog, store: ObjectStore) -> Device:
-    """Rates seen on a type count where both directions are known, else so much for each virtual CPU, of which those of
-    burstable types have what they sustain: the credit is not planned to last for the requests, too.
+    """Return a device with the rates observed on a type if both directions are known, else with a rate per virtual CPU;
+    burstable types get their sustained rate, as the credit is not planned to last for the requests, too.
     """
     read = catalog.object_store_rates(store.object_store, "read_only")
     write = catalog.object_store_rates(store.object_store, "write_only")

@@ -1,4 +1,4 @@
-"""Costs of a cluster beside its nodes' hourly price: spares, capacity, requests, and how the bill is rounded."""
+"""Costs of a cluster in addition to its nodes' hourly price: spares, capacity, requests, and rounding of the bill."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from planner.cost_model.workload import HERE, JobContext
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
-    """Return the nodes a run pays for: spares are launched for clusters of more than one."""
+    """Return the number of nodes a run pays for: spares are launched for clusters of more than one."""
     return np.where(nodes > 1, nodes + np.ceil(nodes * spare_fraction), nodes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reservations:
-    """Prices that hold for so many nodes of a type only, both of shape (T,): beyond `nodes` (inf: no limit) the price
-    is `above_usd_per_hour` more.
+    """Prices limited to a number of nodes of a type, both of shape (T,): beyond `nodes` (inf: no limit) the price is
+    `above_usd_per_hour` more.
     """
 
     nodes: Floats
     above_usd_per_hour: Floats
 
     def excess_usd_per_hour(self, type_rows: Rows, paid: Floats) -> Floats:
-        """Return what nodes beyond the reservations cost above the price, shape (rows, N), of `paid` nodes (N,)."""
+        """Return the cost above the price of nodes beyond the reservations, shape (rows, N), of `paid` nodes (N,)."""
         beyond = np.maximum(paid[None, :] - self.nodes[type_rows, None], 0.0)
         return beyond * self.above_usd_per_hour[type_rows, None]
 
 
 def spares_paid_s(context: JobContext, nodes: Floats) -> Floats:
-    """Return the seconds that spares are paid for at each cluster size (N,): a run ends them when screening is over."""
+    """Return the seconds that spares are paid for at each cluster size (N,): a run ends them after screening."""
     return billed_s(context.overheads.ready_s(nodes), context)
 
 
 def billed_s(seconds: Floats, context: JobContext) -> Floats:
-    """Return the seconds that the cloud bills; the papers prorate, and so does a catalog that does not say."""
+    """Return the seconds that the cloud bills; prorated for the papers, and if the catalog states no rule."""
     billing = context.catalog.manifest.billing
     if context.paper or billing is None:
         return seconds
@@ -53,10 +53,10 @@ def billed_s(seconds: Floats, context: JobContext) -> Floats:
 
 
 def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(None)) -> Floats:
-    """Return the hourly price of what the whole cluster holds on volumes and in the object store, shape (rows, N):
+    """Return the hourly price of the whole cluster's data on volumes and in the object store, shape (rows, N);
     (rows, 1) where it does not depend on the nodes.
 
-    Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate asks.
+    Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate requires.
     """
     volumes, type_rows = context.volumes, context.layouts.type_row[rows]
     on_volumes, in_store_bytes = (context.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
@@ -69,8 +69,8 @@ def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slic
 
 
 def dearer_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(None)) -> Floats:
-    """Return how much more an hour of what the cluster holds may cost than planned, (rows, N): by what volumes and
-    store may cost more in another region than in the catalog's own.
+    """Return how much more an hour of the cluster's storage may cost than planned, (rows, N): the possible excess of
+    another region's prices of volumes and store over those of the catalog's own.
     """
     excess, type_rows = _excess_elsewhere(context), context.layouts.type_row[rows]
     if not excess:
@@ -81,13 +81,13 @@ def dearer_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(
 
 
 def _excess_elsewhere(context: JobContext) -> float:
-    """Return by which share of it the price of volumes and store may be higher in the run's region than planned."""
+    """Return the share by which the price of volumes and store may be higher in the run's region than planned."""
     is_known = context.paper or context.region in ("", context.catalog.default_region)
     return 0.0 if is_known else price_elsewhere().high - 1
 
 
 def request_usd(context: JobContext) -> float:
-    """Return what the job's requests to the object store cost: reading the input and writing the output once."""
+    """Return the cost of the job's requests to the object store: reading the input and writing the output once."""
     sizes, store = context.model.requests, context.objects
     if not sizes:
         return 0.0
@@ -102,23 +102,23 @@ _GIB: Final = 2**30
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Charge:
-    """Dollars for each layout, shape (R,): NaN where the price is not known. `basis` says what they are for."""
+    """Dollars for each layout, shape (R,): NaN where the price is unknown. `basis` describes the charge."""
 
     name: str
     usd: Floats
     evidence: str
     basis: str
     high_usd: Floats | None = None
-    """The most that an assumed price may come to."""
+    """The highest charge that an assumed price may cause."""
 
     @property
     def most_usd(self) -> Floats:
-        """The most that is charged where the price is not known for sure, (R,)."""
+        """The highest possible charge where the price is uncertain, (R,)."""
         return self.usd if self.high_usd is None else self.high_usd
 
 
 def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
-    """Return all charges of a run on so many nodes, unknown ones among them; none for the papers.
+    """Return all charges of a run on `nodes` nodes, including unknown ones; none for the papers.
 
     The more nodes, the less is charged: without `nodes` it is the least that a cluster of any size is charged.
     """
@@ -129,7 +129,7 @@ def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
 
 
 def copies_usd(context: JobContext) -> float:
-    """Return what the run on two nodes is charged beyond `known_usd`; on N nodes it is an (N - 1)th of it.
+    """Return the charge of the run on two nodes beyond `known_usd`; on N nodes it is an (N - 1)th of it.
 
     A copy goes to one of the N - 1 other nodes, so (N - N/Z)/(N - 1) = (Z-1)/Z + (Z-1)/Z/(N - 1) of the copies cross.
     """
@@ -141,19 +141,19 @@ def copies_usd(context: JobContext) -> float:
 
 
 def known_usd(context: JobContext) -> Floats:
-    """Return the sum of the charges that are known, shape (R,): the least that a cluster of any size is charged."""
+    """Return the sum of the known charges, shape (R,): the least that a cluster of any size is charged."""
     zeros = np.zeros(len(context.layouts.type_row))
     return sum((np.nan_to_num(charge.usd) for charge in charges(context)), start=zeros)
 
 
 def doubtful_usd(context: JobContext) -> Floats:
-    """Return by how much assumed prices of charges and requests may exceed what is planned, shape (R,)."""
+    """Return by how much assumed prices of charges and requests may exceed the plan, shape (R,)."""
     requests = np.full(len(context.layouts.type_row), request_usd(context) * _excess_elsewhere(context))
     return sum((np.nan_to_num(charge.most_usd - charge.usd) for charge in charges(context)), start=requests)
 
 
 def partly_unknown(context: JobContext) -> Flags:
-    """Return on which layouts (R,) a charge of the run has no known price, so that its bill is a lower bound."""
+    """Return whether a charge of the run on each layout (R,) has no known price, so that its bill is a lower bound."""
     nothing = np.zeros(len(context.layouts.type_row), bool)
     return np.asarray(sum((np.isnan(charge.usd) for charge in charges(context)), start=nothing), bool)
 
@@ -173,7 +173,7 @@ def _requests(context: JobContext) -> Iterator[Charge]:
             priced = _of_store(context, f"{verb}_usd_per_request", price, count, evidence=store.evidence)
             yield replace(priced, name=f"{name}: requests", basis=basis)
     yield from _from_store(context)
-    # What the store charges for traffic to instances of its own region, where it says so.
+    # The store's charge for traffic to instances of its own region, if stated.
     inward = moves.get("stage in")
     if inward is not None and inward.any() and staging.source == context.catalog.cloud:
         basis = f"traffic from {store.name} to instances of its region"
@@ -183,7 +183,7 @@ def _requests(context: JobContext) -> Iterator[Charge]:
 
 
 def _from_store(context: JobContext) -> Iterator[Charge]:
-    """What traffic costs that a job reads from the store itself, where that is not free."""
+    """Yield the cost of traffic that a job reads from the store directly, if it is not free."""
     reads = (context.layouts.data_on == OBJECTS) * (context.job.map_in * context.staging.stored_share / _GIB)
     store = context.objects
     priced = _of_store(context, "egress_usd_per_gib", store.egress_usd_per_gib, reads, evidence=store.evidence)
@@ -193,7 +193,7 @@ def _from_store(context: JobContext) -> Iterator[Charge]:
 
 
 def _between_regions(context: JobContext) -> Iterator[Charge]:
-    """What is read from, or written to, a store of the same cloud in another region."""
+    """Yield the cost of reading from or writing to a store of the same cloud in another region."""
     staging, cloud, share = context.staging, context.catalog.cloud, context.staging.stored_share
     ways = (
         ("input", staging.source, staging.source_region, context.job.map_in),
@@ -208,7 +208,7 @@ def _between_regions(context: JobContext) -> Iterator[Charge]:
 
 
 def _transfer(context: JobContext, transfer: str, moved_gib: Floats) -> Charge:
-    """Return what traffic of a kind costs, assumed where the cloud's price is unknown and the policy says so."""
+    """Return the cost of traffic of a kind, assumed if the cloud's price is unknown and the policy allows it."""
     price = context.catalog.transfer_price(transfer)
     usd = price.usd(moved_gib)
     if np.isnan(usd).any() and context.unknown.assumes("charge"):
@@ -218,7 +218,7 @@ def _transfer(context: JobContext, transfer: str, moved_gib: Floats) -> Charge:
 
 
 def _of_store(context: JobContext, name: str, price: float, count: Floats, *, evidence: str) -> Charge:
-    """Return what a store of this cloud charges for requests or traffic, `name` being the price's in the catalog."""
+    """Return a store's charge in this cloud for requests or traffic; `name` is that of the price in the catalog."""
     if np.isnan(price) and context.unknown.assumes("charge"):
         middle, high = assumed_of_stores(name)
         return Charge(name="", usd=count * middle, high_usd=count * high, evidence="assumed", basis=ASSUMED_CHARGE)
@@ -227,11 +227,11 @@ def _of_store(context: JobContext, name: str, price: float, count: Floats, *, ev
 
 
 ASSUMED_CHARGE: Final = "price unknown: assumed as the mean of what the other clouds charge"
-"""What is said of an assumed charge, which `planner.cost_model.unknowns` works out."""
+"""Text of an assumed charge, which `planner.cost_model.unknowns` computes."""
 
 
 def _egress(context: JobContext) -> Iterator[Charge]:
-    """Data that leaves a cloud is charged by that cloud, requests by the cloud of the store."""
+    """Yield charges for data that leaves a cloud, by that cloud, and for requests, by the cloud of the store."""
     moves, cloud, staging = moved_bytes(context), context.catalog.cloud, context.staging
     sizes = context.overheads.staging_request_bytes
     if staging.source not in ("", HERE, cloud):
@@ -264,8 +264,9 @@ def _egress(context: JobContext) -> Iterator[Charge]:
 
 
 def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
-    """Nodes spread evenly over Z zones send (Z-1)/Z of what they shuffle to other zones, themselves among the
-    receivers, and more of the copies, which always go to another node.
+    """Yield the charge for traffic between zones. Nodes spread evenly over Z zones send (Z-1)/Z of their shuffle to
+    other
+    zones, counting themselves as receivers, and more of the copies, which always go to another node.
     """
     zones = context.staging.zones
     if zones > 1:
@@ -285,9 +286,9 @@ def _sent(context: JobContext, way: str) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Offer:
-    """What a region asks for every type of a catalog, shape (T,): all-in USD per node-hour, and what that rests on.
+    """Prices of a region for every type of a catalog, shape (T,): all-in USD per node-hour, with their evidence.
 
-    `notes` say which types' prices are the user's own, by row; `as_of` is the day of each list price.
+    `notes` mark the types whose prices are the user's own, by row; `as_of` is the day of each list price.
     """
 
     region: str
@@ -299,7 +300,7 @@ class Offer:
     as_of: Days | None = None
 
     def day_of(self, type_row: int) -> str:
-        """Return the day of a type's list price (ISO), '' where its price is none of a list."""
+        """Return the day of a type's list price (ISO), '' if its price is not from a list."""
         if self.as_of is None or type_row in self.notes or np.isnat(self.as_of[type_row]):
             return ""
         return str(self.as_of[type_row])

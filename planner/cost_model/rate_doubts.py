@@ -1,10 +1,10 @@
 """Doubt about each rate of a type as a whole, by its evidence: a slower type, not a slower node.
 
-A measured rate is not doubted here: what plans with measured rates missed is in `RunOverheads.shared_sigma`. Nor is one
-that the user assumes. Every other is at least as doubtful as one that the cloud states; where claims of its kind were
-never compared with what came of them, as doubtful as the worst that were. A rate that was computed from disks alike is
-as doubtful as its range in the catalog. That a rate may be faster than claimed is not
-counted on. Only what decoding takes is assumed, and as likely to be less as more.
+Measured rates are not doubted here, as `RunOverheads.shared_sigma` covers the errors of plans from measured rates; nor
+are rates assumed by the user. Every other rate is at least as doubtful as one stated by the cloud; if claims of its
+kind were never compared with results, as doubtful as the worst that were. A rate computed from similar disks is as
+doubtful as its range in the catalog. Rates faster than claimed are not counted on. Only decoding time is assumed, and
+is as likely to be less as more.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DOUBTED: Final = {
     "network": "network",
     "cpu": "cpu",
 }
-"""Which rate is in doubt when a phase waits for a resource."""
+"""The rate in doubt for each resource that a phase waits for."""
 
 ORDERS: Final = {
     "network": (0, 1, 2, 3, 4, 5, 6, 7),
@@ -42,8 +42,8 @@ ORDERS: Final = {
     "cpu": (3, 6, 1, 4, 7, 0, 5, 2),
     "at_scale": (5, 7, 2, 0, 3, 6, 1, 4),
 }
-"""How the eight values of several rates are combined: each value once, small ones of one with large ones of another;
-`at_scale` is what a network loses in large clusters.
+"""Combination of the eight values of several rates: each value once, small ones of one with large ones of another;
+`at_scale` is the loss of a network in large clusters.
 """
 
 
@@ -54,7 +54,7 @@ class RateDoubts:
     slowdowns: Mapping[str, Floats] = field(default_factory=dict)
 
     def mean(self, resource: str, rows: Rows) -> Floats:
-        """Return by what factor a resource is slower than claimed, on average, for each of some rows of the catalog."""
+        """Return the mean factor by which a resource is slower than claimed, for each of some rows of the catalog."""
         doubted = self.slowdowns.get(DOUBTED.get(resource, ""))
         return np.ones(len(rows)) if doubted is None else np.asarray(doubted[rows].mean(axis=1))
 
@@ -73,8 +73,8 @@ class RateDoubts:
 
 
 def rate_doubts(rates: Rates, assume: Mapping[str, float], *, decoding: Assumed | None = None) -> RateDoubts:
-    """Return the doubts about all types' rates; none where a user's assumption replaced them. `decoding` is the range
-    of what processors take where that of decoding is assumed, over what is planned.
+    """Return the doubts about all types' rates; none for rates that the user assumed. `decoding` is the range of the
+    processors' time over the planned time where that of decoding is assumed.
     """
     evidence = {
         "disk": ("local", rates.local.evidence),
@@ -104,8 +104,8 @@ def _lognormal(low: Floats | float, high: Floats | float) -> Floats:
 
 
 def _within_edges(slowdowns: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the slowdowns (T, 8) with those of rates that have a range of their own (T,): lognormal, with one in
-    twenty below it and one above; at least as doubtful as a stated rate.
+    """Return the slowdowns (T, 8), replaced for rates with their own range (T,): lognormal, with one in twenty below
+    the range and one above; at least as doubtful as a stated rate.
     """
     ranged = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
     stated = _by_evidence("disk")[EVIDENCE.index("spec")]
@@ -116,7 +116,7 @@ def _within_edges(slowdowns: Floats, low: Floats, high: Floats) -> Floats:
 
 @lru_cache
 def _by_evidence(resource: str) -> Floats:
-    """Return the slowdowns of a resource's rates by the code of their evidence, (E + 1, 8): the last for no rate."""
+    """Return the slowdowns of a resource's rates by evidence code, (E + 1, 8): the last is for missing rates."""
     spreads = load_spreads()
     stated = spreads.get((resource, "spec"), np.ones(EIGHTHS))
     worst = np.max(list(spreads.values()), axis=0)
@@ -127,4 +127,4 @@ def _by_evidence(resource: str) -> Floats:
 
 
 CERTAIN: Final = RateDoubts()
-"""What the papers' equations know of doubt."""
+"""Doubts in the papers' equations: none."""

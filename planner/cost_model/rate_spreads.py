@@ -1,5 +1,5 @@
 """Spread of each resource's rate from node to node: the usual spread, the network's where the request names a
-distribution, and the straggler tails that were seen on single rows of a catalog.
+distribution, and the straggler tails observed for single rows of a catalog.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ SIGMA_OF: Final = {
     "cpu": "cpu",
     "network": "network",
 }
-"""Which entry of `RunOverheads.node_sigma` blurs a resource."""
+"""Entry of `RunOverheads.node_sigma` with the spread of each resource."""
 
 _SIGMA_IN: Final = {"disks": "disk", "networks": "network", "volume_rates": "volumes"}
-"""Which entry of `RunOverheads.node_sigma` the measured variation in a file of a catalog replaces."""
+"""Entry of `RunOverheads.node_sigma` that the measured variation in each file of a catalog replaces."""
 
 _TAILED: Final = {
     "local": ("local_disks", "data_disks", "intermediate_disks"),
     "volume": ("volumes",),
     "network": ("network",),
 }
-"""Which resources a straggler's `resource` slows, by its first word."""
+"""Resources slowed by a straggler, by the first word of its `resource`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
-    """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `RunOverheads.node_sigma`) hold, by row
-    of the catalog, what was seen there; `lasting` has the entries of which most stays with a node. All are `narrowing`
-    times as narrow, in the logarithm.
+    """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `RunOverheads.node_sigma`) hold
+    observations by row of the catalog; `lasting` has the entries whose spread mostly stays with a node. All are
+    `narrowing` times as narrow, in the logarithm.
     """
 
     node_sigma: Mapping[str, float]
@@ -55,17 +55,17 @@ class Spreads:
 
     @property
     def own_rows(self) -> list[int]:
-        """The rows of the catalog whose spread is not the usual one."""
+        """Rows of the catalog whose spread is not the usual one."""
         return sorted({*self.tails, *self.measured_sigma})
 
-    def stays(self, resource: str, *, type_row: int) -> bool:
-        """Whether it was measured that instances of a type differ in a resource, by more than each does over time: only
-        then is a node that is slow today worth sending away. What a tail does is not known.
+    def is_persistent(self, resource: str, *, type_row: int) -> bool:
+        """Return whether measurements show that instances of a type differ in a resource more than each varies over
+        time: only then is it worth rejecting a node that is slow today. For tails this is not known.
         """
         return SIGMA_OF.get(resource) in self.lasting.get(type_row, ())
 
     def default(self, resource: str) -> Spread:
-        """Return the spread of a resource on a type of which nothing was seen."""
+        """Return the spread of a resource on a type without observations."""
         return _narrowed(self._wide(resource), self.narrowing)
 
     def _wide(self, resource: str) -> Spread:
@@ -74,10 +74,10 @@ class Spreads:
         return lognormal(self.node_sigma.get(SIGMA_OF[resource], 0.0))
 
     def of(self, resource: str, *, type_row: int, slow_factor: Callable[[Straggler], float]) -> Spread:
-        """Return the spread of a resource of one type, as wide and with the tails that were seen there.
+        """Return the spread of a resource of one type, with its observed width and tails.
 
-        `slow_factor` says how many times longer the resource takes on a node that a tail slows: 1 where it does nothing
-        in the tail's direction.
+        `slow_factor` returns the factor by which a tail lengthens the resource's time on a slowed node: 1 if the tail's
+        direction has no effect.
         """
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
@@ -106,8 +106,8 @@ def slowed_by(tail: Straggler) -> frozenset[str]:
 def spreads_of(
     catalog: Catalog, *, node_sigma: Mapping[str, float], network: Spread | None, volumes_each: Floats, tailed: bool
 ) -> Spreads:
-    """Return the spreads of a catalog's types, of which a node has `volumes_each` (T,) volumes; nothing of what was
-    seen on single types unless `tailed`.
+    """Return the spreads of a catalog's types, whose nodes have `volumes_each` (T,) volumes; observations on single
+    types count only if `tailed`.
     """
     if not tailed:
         return Spreads(node_sigma=node_sigma, network=network)
@@ -126,12 +126,12 @@ def spreads_of(
 def _measured_sigma(
     catalog: Catalog, default_sigma: Mapping[str, float]
 ) -> tuple[dict[int, dict[str, float]], dict[int, frozenset[str]]]:
-    """Return how nodes were measured to differ, and where most of that stays with a node; of several figures on one
-    resource the widest counts.
+    """Return the measured differences between nodes, and the entries where most of that stays with a node; of several
+    figures on one resource the widest counts.
 
-    On the day of a job a node is off by what stays with it and by what comes and goes: the two add as variances. Where
-    instances were not compared, variation over time can only widen what is usual. Variation within a run averages out
-    over a phase, and is left out.
+    On the day of a job a node deviates by a lasting and a passing part, whose variances add. Where instances were not
+    compared, variation over time can only widen the usual spread. Variation within a run averages out over a phase, and
+    is left out.
     """
     sigma_by_row: dict[int, dict[str, float]] = {}
     lasting: dict[int, frozenset[str]] = {}

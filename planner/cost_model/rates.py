@@ -1,12 +1,13 @@
-"""From catalog rows to bytes/s per resource, for all types of a catalog at once.
+"""Conversion of catalog rows to bytes/s per resource, for all types of a catalog at once.
 
-A rate that no one measured or stated is NaN. What the user assumes replaces what the catalog holds.
+A rate that is neither measured nor stated is NaN. The user's assumptions replace the catalog's values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -34,27 +35,28 @@ class Network:
     bucket_bytes: Floats
     curves: Mapping[int, ScalingCurve] = field(default_factory=dict)
     stated: Flags
-    """Which rates only a document states: as they are in the equations; at scale they are expected to be
-    as much lower as the scaling prior says."""
+    """True for rates that are only documented: used unchanged in the equations; at scale expected to be lower by the
+    scaling prior.
+    """
     most: Floats
-    """What a link carries at most, as stated (T,): NaN where unknown, or where the user says what the network does."""
+    """Stated maximum rate of a link (T,): NaN where unknown, or where the user gives the network's rate."""
     factor: float = 1.0
 
     def at(self, rows: Rows, nodes: Floats) -> Floats:
         """Return bytes/s per node, shape (rows, nodes)."""
-        rates = np.repeat(self.flat[rows, None], len(nodes), axis=1)
+        rates = np.repeat(self.link_at(rows)[:, None], len(nodes), axis=1)
         for place, row in enumerate(rows.tolist()):
             if row in self.curves:
-                rates[place] = self.curves[row].at(nodes)
-        return rates * self.factor
+                rates[place] = self.curves[row].at(nodes) * self.factor
+        return rates
 
     def link_at(self, rows: Rows) -> Floats:
-        """Return bytes/s of a node whatever the cluster's size, shape (rows,): what goes to no other node of it."""
+        """Return bytes/s of a node regardless of the cluster's size, shape (rows,): for traffic outside the cluster."""
         return np.asarray(self.flat[rows] * self.factor)
 
     def slowdowns(self, row: int, nodes: Floats) -> Floats:
-        """Return equally likely factors of the network's time at each of `nodes` (N,), shape (8, N) and rising: where a
-        rate is only stated, or measured on other sizes; no link carries more than the catalog says.
+        """Return equally likely factors of the network's time at each of `nodes` (N,), shape (8, N) and rising, for a
+        rate that is only stated, or measured on other sizes; no link exceeds the catalog's maximum.
         """
         if self.stated[row]:
             return stated_slowdowns(nodes)
@@ -64,8 +66,8 @@ class Network:
         return np.where(nodes < 2, 1.0, slowdowns)
 
     def ideal(self) -> Network:
-        """Return the network that no cluster's size slows: each type's at the rate measured between the fewest nodes,
-        or stated.
+        """Return the network without slowdown by the cluster's size: each type at the rate measured between the fewest
+        nodes, or stated.
         """
         flat = self.flat.copy()
         for row, curve in self.curves.items():
@@ -77,13 +79,13 @@ class Network:
         return np.asarray(self.burst[rows] * self.factor)
 
     def curve_of(self, row: int) -> ScalingCurve | None:
-        """Return the curve whose band says how far the rate of a type may be off at scale; None for a rate of unstated
-        cluster size, or one that the user assumes.
+        """Return the curve whose band is the possible error of a type's rate at scale; None for a rate of unstated
+        cluster size, or one assumed by the user.
         """
         return prior_curve() if self.stated[row] else self.curves.get(row)
 
     def evidence_at(self, row: int, nodes: int) -> str:
-        """Return what the rate of one type at one cluster size rests on: beyond its measured points it is
+        """Return the evidence for the rate of one type at one cluster size: beyond its measured points it is
         extrapolated.
         """
         curve = self.curves.get(row)
@@ -96,29 +98,29 @@ ASSUMABLE: Final = (
     "network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write",
     "partition", "sort", "price", "power",
 )  # fmt: skip
-"""What `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour all-in
-for `price`, watts per node for `power`, of one type or, as `power:i4i.*`, of those of a pattern.
+"""Names that `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour
+all-in for `price`, watts per node for `power`, of one type or, as `power:i4i.*`, of types that match a pattern.
 """
 
 
 UNLIMITED_BYTES_PER_S: Final = 1e15
-"""So fast that no cluster waits for its network."""
+"""A rate at which no cluster waits for its network."""
 
 RESOURCES: Final = ("network", "local", "volumes", "objects", "cpu", "driver", "requests", "startup", "barriers")
-"""What a run can wait for, and a what-if can make faster: besides rates the driver that orders tasks, the requests that
-an object store takes, boot and start-up with what else is done once, and barriers, where all nodes wait for the
+"""Resources that a run can wait for and a what-if can speed up: besides rates, the driver that orders tasks, the
+requests that an object store takes, boot, start-up and other one-time work, and barriers, where all nodes wait for the
 slowest.
 """
 
 SCALABLE: Final = (*RESOURCES, "price", "data")
-"""What a what-if can multiply by a factor."""
+"""Quantities that a what-if can multiply by a factor."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Device:
-    """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates when only that is done (times
-    add); `simultaneous` is the rate of each direction with half the disks reading and half writing (it contains
-    the sharing).
+    """A group of disks or volumes of one node, shape (T,): `read` and `write` are rates of one operation alone (times
+    add); `simultaneous` is the rate of each direction with half the disks reading and half writing (it contains the
+    sharing).
     """
 
     read: Floats
@@ -126,7 +128,7 @@ class Device:
     simultaneous: Floats
     evidence: Codes
     edges: tuple[Floats, Floats] | None = None
-    """Factors (T,) of the rates between which nine in ten lie: NaN for those that were not computed."""
+    """Factors (T,) of the rates that bound the middle 90%: NaN for rates that were not computed."""
 
     def times(self, factor: float) -> Device:
         """Return the device with every rate multiplied."""
@@ -136,14 +138,14 @@ class Device:
 
     @property
     def known(self) -> Flags:
-        """Whether a type's rates are known in either mode."""
+        """Types whose rates are known in either mode."""
         return ~np.isnan(self.simultaneous) | ~(np.isnan(self.read) | np.isnan(self.write))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rates:
-    """Everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU: the sort's
-    own, and for types on which sorting was measured `measured_sort_per_vcpu`, NaN elsewhere.
+    """Rates of everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU: the
+    sort's own, and for types on which sorting was measured `measured_sort_per_vcpu`, NaN elsewhere.
     """
 
     local: Device
@@ -155,13 +157,13 @@ class Rates:
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
     measured_sort_per_vcpu: Floats
     cpu_evidence: str = "measured"
-    """Also of `one_stream` and start-up: what is known of the software."""
+    """Evidence for the software's rates, `one_stream` and start-up included."""
     one_stream_bytes_per_s: float = float("inf")
     cpu_factor: float = 1.0
-    """How much faster than measured an engine's processors are."""
+    """Speed of an engine's processors relative to the measured one."""
     driver_factor: float = 1.0
     startup_factor: float = 1.0
-    """How much faster the driver is, and the software's start-up."""
+    """Factor of the speed of the driver and of the software's start-up."""
 
     def times(self, scale: Mapping[str, float]) -> Rates:
         """Return the rates with each resource in `scale` multiplied by its factor."""
@@ -182,12 +184,12 @@ class Rates:
 
 
 def evidence_name(code: int) -> str:
-    """Return the word for an evidence code; an unknown number has none."""
+    """Return the word for an evidence code, `unknown` for any other number."""
     return EVIDENCE[code] if code >= 0 else "unknown"
 
 
 def evidence_codes(words: Texts) -> Codes:
-    """Return the code of each word a catalog uses, its place in EVIDENCE; '' (unknown) is -1."""
+    """Return the code of each word a catalog uses, its index in EVIDENCE; '' (unknown) is -1."""
     listed = words.tolist()
     codes = {word: EVIDENCE.index(word) if word else -1 for word in set(listed)}
     return np.array([codes[word] for word in listed], np.int8)
@@ -205,7 +207,7 @@ _MOST_BYTES_PER_S: Final = 1e18
 def check_rates(
     *, assume: Mapping[str, float], scale: Mapping[str, float], compute_bytes_per_s_per_vcpu: float | None
 ) -> None:
-    """Raise BadInputError for a name that cannot be assumed or scaled, or a bad rate or factor."""
+    """Raise BadInputError for a name that cannot be assumed or scaled, or an invalid rate or factor."""
     if compute_bytes_per_s_per_vcpu is not None:
         _check_rate(compute_bytes_per_s_per_vcpu, option="--compute")
     for name, amount in assume.items():
@@ -224,7 +226,7 @@ def check_rates(
 
 
 def _check_rate(bytes_per_s: float, *, option: str) -> None:
-    """Raise BadInputError for bytes/s that no machine has: a typing mistake, of which a plan would take centuries."""
+    """Raise BadInputError for an impossible bytes/s: a typing mistake, with which a plan would take centuries."""
     if not _LEAST_BYTES_PER_S <= bytes_per_s <= _MOST_BYTES_PER_S:
         raise BadInputError(f"{option}: {bytes_per_s:g} B/s must lie between 1KB/s and 1EB/s")
 
@@ -238,11 +240,11 @@ def catalog_rates(
     assume: Mapping[str, float],
     literal: bool = False,
 ) -> Rates:
-    """Return the rates of all types of `catalog`, with `assume` laid over them.
+    """Return the rates of all types of `catalog`, overridden by `assume`.
 
-    `volumes` are the rates of the block volumes that would be bought (`block_volumes`), `objects` those of the
-    object store; `cpu` is bytes/s per vCPU of each kind of work. Volumes assumed to be faster than those bought, or
-    than the instance's link, are as fast as these, unless assumptions are `literal` (the papers').
+    `volumes` are the rates of the block volumes that would be bought (`block_volumes`), `objects` those of the object
+    store; `cpu` is bytes/s per vCPU of each kind of work. Volumes assumed to be faster than those bought, or than the
+    instance's link, are limited to these, unless assumptions are `literal` (the papers').
     """
     assumed_volumes = _assumed_device(volumes, assume, prefix="volume")
     if not literal:
@@ -263,9 +265,10 @@ def catalog_rates(
     )
 
 
+@lru_cache(maxsize=16)
 def _local(catalog: Catalog) -> Device:
-    """Local disks that are only known to have kept up with something slower are planned never to be what is waited
-    for: `planner.planning.candidates.feasibility` leaves out layouts that have nothing slower.
+    """Return local disks. Disks only known to have kept up with a slower resource are planned never to be the
+    bottleneck: `planner.planning.candidates.feasibility` leaves out layouts without a slower one.
     """
     read, write = catalog.disk_rates("read_only"), catalog.disk_rates("write_only")
     both = catalog.disk_rates("simultaneous")
@@ -282,14 +285,14 @@ def _local(catalog: Catalog) -> Device:
 
 
 def _edges(read: DiskRates, write: DiskRates, *, alone: Flags) -> tuple[Floats, Floats]:
-    """Return the wider edges of reading and writing, of types of which they are known `alone`."""
+    """Return the wider of the edges of reading and writing, for types for which they are known `alone`."""
     low = np.fmin(read.low_bytes_per_s / read.bytes_per_s, write.low_bytes_per_s / write.bytes_per_s)
     high = np.fmax(read.high_bytes_per_s / read.bytes_per_s, write.high_bytes_per_s / write.bytes_per_s)
     return np.where(alone, low, np.nan), np.where(alone, high, np.nan)
 
 
 def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str) -> Device:
-    """An assumed read or write rate sets aside the simultaneous one, which says nothing about either alone."""
+    """Apply assumed rates; a read or write rate replaces the simultaneous one, which shows nothing about either."""
     read, write = assume.get(f"{prefix}_read"), assume.get(f"{prefix}_write")
     if read is None and write is None:
         return device
@@ -353,13 +356,13 @@ def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Netwo
 
 
 def _keep_up(row: int, *, flat: Floats, evidence: Codes, stated: Flags) -> None:
-    """Take a link of no stated rate that kept up with something slower never to be what is waited for."""
+    """Treat a link of no stated rate that kept up with a slower resource as never the bottleneck."""
     if np.isnan(flat[row]):
         flat[row], stated[row], evidence[row] = np.inf, False, EVIDENCE.index("derived")
 
 
 def _buckets(catalog: Catalog) -> tuple[Floats, Floats]:
-    """Burst rates and bucket sizes; of several variants of network card the slowest, which one may be given."""
+    """Return burst rates and bucket sizes; of several variants of network card the slowest, as any may be assigned."""
     burst, tokens = (np.full(len(catalog.instances), np.nan) for _ in range(2))
     for instance_type, variants in catalog.token_buckets.items():
         slowest = min(variants, key=lambda bucket: bucket.burst_bytes_per_s)
@@ -369,7 +372,7 @@ def _buckets(catalog: Catalog) -> tuple[Floats, Floats]:
 
 
 def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoint]:
-    """Points taken inside a placement group where the type can have one and any were; else those without."""
+    """Return points measured inside a placement group if the type allows one and there are any; else those without."""
     inside = [point for point in points if point.placement_group]
     outside = [point for point in points if not point.placement_group]
     return (inside or outside) if near else (outside or inside)

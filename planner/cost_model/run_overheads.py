@@ -1,6 +1,6 @@
 """Overheads of a run beyond the job, as data: boot, installing, screening, loading, teardown and spare nodes.
 
-The papers' cost counts the job alone; budgets must count everything that is billed.
+The papers' cost covers the job alone; budgets must include everything that is billed.
 """
 
 from __future__ import annotations
@@ -20,27 +20,24 @@ from planner.config import paths
 from planner.errors import BadInputError
 
 _OF_OTHERS: Final = ("boot", "start_s", "start_per_node_s")
-"""Fields that the cloud and the engine state, not `run_overheads.toml`."""
+"""Fields from the cloud and the engine, not from `run_overheads.toml`."""
 _SCALED: Final = ("boot_s", "install_s", "start_s", "start_per_node_s", "screen_s", "teardown_s")
-"""What a what-if of `startup` makes faster."""
+"""Fields that a what-if of `startup` makes faster."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOverheads:
-    """Seconds every node is paid for around the job, the share of spare nodes, and what else a whole run needs to
-    know.
+    """Seconds around the job for which every node is paid, the share of spare nodes, and other figures of a run.
 
-    `memory_share` is how many bytes of a job's intermediate data a byte of memory holds, what the sort itself needs
-    taken off; the papers' is that of TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5).
-    `cpu_bytes_per_s_per_vcpu` is the sort core's own speed; the sigmas are standard deviations of ln(time):
-    `node_sigma` between the nodes of one cluster, `shared_sigma` between the equations and a whole run.
-    `staging_request_bytes` is how much one request to an object store moves. `boot` says how launches of the cloud were
-    measured; `boot_s` holds where nobody did. `install_s` is for the software, on all nodes at once; `start_s` and, for
-    each node, `start_per_node_s` until it has started there. `skew` is how
-    much more than the mean the fullest node holds, and room is left for what `lost_nodes` held. A sort has
-    `partitions_at_once` in memory, and writes each in pieces of
-    `pass_buffer_bytes` at least, by kind of disk; `rotating_disk` is what a rotating one does at each visit to one of
-    several streams, as `Visits` has it. The papers know none of these.
+    `memory_share` is the bytes of a job's intermediate data per byte of memory, after the sort's own needs; the papers'
+    value is from TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5). `cpu_bytes_per_s_per_vcpu` is the
+    sort core's own speed; the sigmas are standard deviations of ln(time): `node_sigma` between the nodes of one
+    cluster, `shared_sigma` between the equations and a whole run. `staging_request_bytes` is the size of one request to
+    an object store. `boot` holds the cloud's measured launches; without them `boot_s` applies. `install_s` is for the
+    software, on all nodes at once; `start_s` and, for each node, `start_per_node_s` pass until it has started there.
+    `skew` is the fullest node's excess over the mean as a share, and room is left for the data of `lost_nodes`. A sort
+    has `partitions_at_once` in memory, and writes each in pieces of at least `pass_buffer_bytes`, by kind of disk;
+    `rotating_disk` holds the `Visits` of a rotating disk that serves several streams. The papers have none of these.
     """
 
     boot_s: float
@@ -65,15 +62,15 @@ class RunOverheads:
     boot: Boot | None = None
 
     def with_head_room(self, share: float | None) -> RunOverheads:
-        """Return the figures of a request that keeps a `share` of the disks free; None is what ships."""
+        """Return the figures of a request that keeps a `share` of the disks free; None keeps the shipped share."""
         return self if share is None else replace(self, skew=1 / (1 - share) - 1, lost_nodes=0.0)
 
     def in_cloud(self, boot: Boot | None) -> RunOverheads:
-        """Return the figures for a cloud whose launches were measured; what boots nothing stays so."""
+        """Return the figures for a cloud with measured launches; machines that do not boot are unchanged."""
         return replace(self, boot=boot) if self.boot_s else self
 
     def times(self, factor: float) -> RunOverheads:
-        """Return the figures with boot, installation, screening and teardown so many times as fast."""
+        """Return the figures with boot, installation, screening and teardown `factor` times as fast."""
         if factor == 1:
             return self
         boot = self.boot and replace(
@@ -90,12 +87,12 @@ class RunOverheads:
         return np.full(len(nodes), self.boot_s) if self.boot is None else expected_boot_s(self.boot, nodes)
 
     def late_booting_s(self, nodes: Floats) -> Floats:
-        """Return the 95th percentile of those seconds; an assumed figure has none of its own."""
+        """Return the 95th percentile of those seconds; an assumed figure has no separate one."""
         return np.full(len(nodes), self.boot_s) if self.boot is None else late_boot_s(self.boot, nodes)
 
     @property
     def boot_note(self) -> str:
-        """What the seconds until all nodes answer rest on."""
+        """Basis of the seconds until all nodes answer."""
         if self.boot is None:
             return "assumed: no launches of this cloud were measured"
         return f"{self.boot.evidence}: the slowest node, from {self.boot.launches} launches of all types"
@@ -126,12 +123,12 @@ PAPER = RunOverheads(
     staging_request_bytes={"read": float("inf"), "write": float("inf")},
     notes={"all": "the papers' equations: nothing but the job, no CPU, no variation"},
 )
-"""What `--paper` plans with."""
+"""Overheads used by `--paper`."""
 
 
-def on_hand() -> RunOverheads:
-    """Return the figures for machines that are there already, measured on the sort's own path: nothing boots, is
-    screened or ends, none is spare, and the measured rates have file system and processors in them.
+def existing_machines() -> RunOverheads:
+    """Return the figures for existing machines, measured on the sort's own path: nothing boots, is screened or ends,
+    there are no spares, and the measured rates include file system and processors.
     """
     return replace(
         shipped(),
@@ -153,7 +150,7 @@ def on_hand() -> RunOverheads:
 
 @lru_cache(maxsize=1)
 def shipped() -> RunOverheads:
-    """Return the shipped figures. Raises BadInputError when their file is damaged."""
+    """Return the shipped figures. Raises BadInputError if their file is damaged."""
     path = paths.catalogs_directory() / "run_overheads.toml"
     document: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
     names = [column.name for column in fields(RunOverheads) if column.name not in _OF_OTHERS]
@@ -183,8 +180,8 @@ def late_boot_s(boot: Boot, nodes: Floats) -> Floats:
 def _slowest(boot: Boot, nodes: bytes) -> tuple[Floats, Floats]:
     """Return the median of the slowest of each number of nodes, and the standard deviation of its logarithm.
 
-    Seconds from launch call to answer are taken as lognormal: what the nodes of one launch do not share varies by
-    `node_sigma`, what they share (type, place, hour) makes up the rest of the spread over all launches.
+    Seconds from launch call to answer are taken as lognormal: the part that the nodes of one launch do not share varies
+    by `node_sigma`, the shared part (type, place, hour) makes up the rest of the spread over all launches.
     """
     shared_sigma = math.sqrt(max(0.0, (math.log(boot.p90_s / boot.median_s) / _Z90) ** 2 - boot.node_sigma**2))
     normal, counts = NormalDist(), np.frombuffer(nodes).clip(1, MOST_NODES).tolist()

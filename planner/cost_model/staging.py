@@ -1,4 +1,4 @@
-"""Work around the job on every node: loading or generating the input, validating, and taking the output away."""
+"""Work around the job on every node: loading or generating the input, validating, and exporting the output."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write
 
 
 def staging_node_seconds(context: JobContext) -> Mapping[str, Floats]:
-    """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than
-    its `least_seconds`.
+    """Return the node-seconds of each step around the job, shape (R,): none for the papers. No step is shorter than its
+    `least_seconds`.
 
-    Data in the cluster's own object store that the model reads from there, or writes to, is not moved before or after.
+    Data that the model reads from or writes to the cluster's own object store is not moved before or after.
     """
     if context.place is None:
         return _of_all_layouts(context)
@@ -33,13 +33,13 @@ def staging_node_seconds(context: JobContext) -> Mapping[str, Floats]:
 
 @lru_cache(maxsize=32)
 def _of_all_layouts(context: JobContext) -> Mapping[str, Floats]:
-    """Return them for every layout: each cluster that is worked out exactly asks for one of them."""
+    """Return them for every layout: each exactly computed cluster asks for one of them."""
     link = link_node_seconds(context)
     return {name: np.maximum(seconds, link[name]) for name, seconds in device_node_seconds(context).items()}
 
 
 def device_node_seconds(context: JobContext) -> dict[str, Floats]:
-    """Return what of them disks, volumes and object store take, as if no network were too slow."""
+    """Return the part of them that disks, volumes and object store take, as if no network were too slow."""
     store = context.rates.objects
     per_byte = {"stage in": 1 / store.read, "stage out": 1 / store.write}
     return {
@@ -49,37 +49,37 @@ def device_node_seconds(context: JobContext) -> dict[str, Floats]:
 
 
 def link_node_seconds(context: JobContext) -> dict[str, Floats]:
-    """Return what of them a node's link takes: for what comes from the store or goes there, and for volumes that have
-    no link of their own. Between clouds nothing else is known.
+    """Return the part of them that a node's link takes: for traffic with the store, and for volumes without their own
+    link. Between clouds nothing else is known.
     """
     per_byte = 1 / context.rates.network.link_at(np.arange(len(context.catalog.instances)))
     return {
-        name: _staged(context, name, _link(context, phase), per_byte if name in _places(context) else None)
+        name: _staged(context, name, _link(context, phase), per_byte if name in _store_of_step(context) else None)
         for name, phase in _steps(context).items()
     }
 
 
 def _steps(context: JobContext) -> dict[str, Phase]:
-    """Return the steps around the job, and what each does on the nodes' disks."""
+    """Return the steps around the job, each with its work on the nodes' disks."""
     steps = {"validate": VALIDATE, "stage in" if context.staging.source else "generate": GENERATE}
     return steps | ({"stage out": VALIDATE} if context.staging.sink else {})
 
 
-def _places(context: JobContext) -> dict[str, str]:
+def _store_of_step(context: JobContext) -> dict[str, str]:
     """Return the cloud that each step of staging reads from or writes to."""
     places = {"stage in": context.staging.source, "stage out": context.staging.sink}
     return {name: place for name, place in places.items() if place}
 
 
 def _own_store(context: JobContext, name: str) -> bool:
-    return _places(context).get(name) == context.catalog.cloud
+    return _store_of_step(context).get(name) == context.catalog.cloud
 
 
 def _staged(context: JobContext, name: str, on_disks: Floats, per_byte: Floats | None) -> Floats:
-    """Return the node-seconds of a step: `on_disks`, and where it streams to or from a store at `per_byte` seconds (T,)
-    the slower of both, or nothing where the data stays there.
+    """Return the node-seconds of a step: `on_disks`, or if it streams to or from a store at `per_byte` seconds (T,),
+    the slower of both; nothing where the data stays there.
     """
-    if name not in _places(context):
+    if name not in _store_of_step(context):
         return on_disks
     moved = moved_bytes(context)[name]
     streamed = on_disks if per_byte is None else np.maximum(on_disks, moved * per_byte[context.layouts.type_row])
@@ -93,7 +93,7 @@ def _devices(context: JobContext, phase: Phase) -> Floats:
 
 
 def _link(context: JobContext, phase: Phase) -> Floats:
-    """Return the node-seconds of the link for what a step moves to volumes or a store, (R,)."""
+    """Return the node-seconds of the link for traffic of a step with volumes or a store, (R,)."""
     zeros = np.zeros(len(context.layouts.type_row))
     sent = zeros if context.paper else context.network_bytes(phase, slice(None), np.ones(1))[:, 0]
     link = context.rates.network.link_at(context.layouts.type_row)
@@ -102,7 +102,7 @@ def _link(context: JobContext, phase: Phase) -> Floats:
 
 def least_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the seconds, shape (R,), that steps around the job take on any number of nodes: until the store at one
-    place has taken all their requests, and until one node has loaded a file that is not divided.
+    place has served all their requests, and until one node has loaded a file that is not divided.
     """
     least = _request_seconds(context)
     if (of_a_file := _file_seconds(context)) is not None:
@@ -111,7 +111,7 @@ def least_seconds(context: JobContext) -> dict[str, Floats]:
 
 
 def _file_seconds(context: JobContext) -> Floats | None:
-    """Return the seconds that a node takes to load one of the files, (R,); None where several nodes share a file."""
+    """Return the seconds in which a node loads one of the files, (R,); None where several nodes share a file."""
     staging = context.staging
     if not staging.source or staging.files is None or staging.is_divided:
         return None
@@ -119,7 +119,7 @@ def _file_seconds(context: JobContext) -> Floats | None:
 
 
 def _request_seconds(context: JobContext) -> dict[str, Floats]:
-    """Return the seconds until the store at one place has taken all requests of a step, (R,)."""
+    """Return the seconds until the store at one place has served all requests of a step, (R,)."""
     sizes, store = context.overheads.staging_request_bytes, context.objects
     limits = {"stage in": (sizes["read"], store.reads_per_s), "stage out": (sizes["write"], store.writes_per_s)}
     return {
@@ -135,7 +135,7 @@ def staging_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
 
 
 def loading_seconds(context: JobContext, nodes: Floats) -> dict[str, Floats]:
-    """Return those of them until the input is on the nodes."""
+    """Return the seconds of the steps until the input is on the nodes."""
     return _on_nodes(loading_node_seconds(context), least_seconds(context), nodes)
 
 
@@ -148,7 +148,7 @@ def _on_nodes(node_seconds: Mapping[str, Floats], least: dict[str, Floats], node
 
 
 def overheads_s(context: JobContext, nodes: Floats) -> Floats:
-    """Return how long a run takes beside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
+    """Return the time of a run outside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
     steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
     return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s(nodes) + steps)
 
@@ -162,12 +162,12 @@ def moved_bytes(context: JobContext) -> dict[str, Floats]:
     """Return the bytes that staging moves in and out over the whole cluster, shape (R,)."""
     share = context.staging.stored_share
     amounts = {"stage in": context.job.map_in * share, "stage out": context.job.reduce_out * share}
-    places = _places(context).items()
-    return {name: np.where(_stays(context, place), 0.0, amounts[name]) for name, place in places}
+    places = _store_of_step(context).items()
+    return {name: np.where(_is_in_store(context, place), 0.0, amounts[name]) for name, place in places}
 
 
 def on_volumes_bytes(context: JobContext) -> Floats:
-    """Return what a whole run reads from and writes to volumes, the steps around the job included, shape (R,)."""
+    """Return the bytes that a whole run reads from and writes to volumes, including the steps around it, shape (R,)."""
     steps = () if context.paper else (GENERATE, VALIDATE, *([VALIDATE] if context.staging.sink else []))
     return sum(
         (context.moved_on(VOLUMES, phase) for phase in (*context.model.phases, *steps)),
@@ -175,8 +175,8 @@ def on_volumes_bytes(context: JobContext) -> Floats:
     )
 
 
-def _stays(context: JobContext, place: str) -> Flags:
-    """Whether a layout keeps its data in the very object store it would be moved to or from, shape (R,)."""
+def _is_in_store(context: JobContext, place: str) -> Flags:
+    """Return whether a layout keeps its data in the object store it would be moved to or from, shape (R,)."""
     return np.asarray((context.layouts.data_on == OBJECTS) & (place == context.catalog.cloud))
 
 
@@ -192,7 +192,7 @@ def staging_notes(context: JobContext, nodes: int) -> dict[str, str]:
 
 
 def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
-    """Say what a step of `moved` bytes waits for longest, and what that rests on."""
+    """Return the resource that limits a step of `moved` bytes, with its evidence."""
     type_row, store, inward = int(context.layouts.type_row[0]), context.objects, name == "stage in"
     objects, verb = context.rates.objects, "read" if inward else "write"
     link_s, devices_s = (float(of(context)[name][0]) / nodes for of in (link_node_seconds, device_node_seconds))

@@ -1,9 +1,9 @@
-"""The one rule for what is unknown: which facts exclude a cluster, which are assumed, and within which range.
+"""The rule for unknown facts: which exclude a cluster, which are assumed, and within which range.
 
-`KINDS` lists what may be unknown. By `--unknown exclude` every one of them excludes the clusters that need it; by
-`--unknown assume` all that can be assumed are. By default a cluster is excluded for want of what makes a machine, its
-rates and its price: they differ by factors between types, so that an assumed one would decide the ranking. What
-surrounds the machines is assumed, since it differs less and its range shows in the 95%.
+`KINDS` lists the facts that may be unknown. With `--unknown exclude` every one of them excludes the clusters that need
+it; with `--unknown assume` all that can be assumed are. By default a cluster is excluded if its machine's shape, rates
+or price are unknown: they differ by factors between types, so that an assumed one would decide the ranking. Facts about
+its surroundings are assumed, since they differ less and their range shows in the 95%.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Choice = Literal["exclude", "assume"]
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of facts: what is done `by_default` where one is unknown, and what can be `assumed`, '' for nothing."""
+    """A kind of facts: the treatment `by_default` of an unknown one, and what can be `assumed`, '' for nothing."""
 
     by_default: Choice
     assumed: str
@@ -50,38 +50,38 @@ KINDS: Final[Mapping[str, Kind]] = {
     "packing": Kind(by_default="assume", assumed="the ratio of the Silesia corpus; half to twice of it"),
     "decoding": Kind(by_default="assume", assumed="200 or 250 MB/s for each vCPU; 100 to 400 or 500"),
 }
-"""The kinds of unknown facts, by name; `docs/equations.md#unknown-facts` has the table. Users give a price by
-`--assume price=`, and a shape by a catalog of their own.
+"""The kinds of unknown facts, by name; `docs/equations.md#unknown-facts` has the table. Users give a price with
+`--assume price=`, and a shape with a catalog of their own.
 """
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What a request asks to be done with what is unknown: one of `Choice`, or None for what `KINDS` says."""
+    """A request's treatment of unknown facts: one of `Choice`, or None for the defaults in `KINDS`."""
 
     choice: Choice | None = None
 
     @classmethod
     def of(cls, word: str | None) -> Policy:
-        """Return the policy of `--unknown`. Raises BadInputError for another word."""
+        """Return the policy for `--unknown`. Raises BadInputError for an invalid word."""
         if word is not None and word not in get_args(Choice):
             choices = " or ".join(get_args(Choice))
             raise BadInputError(f"--unknown {word}: use {choices}.{nearest(word, get_args(Choice))}")
         return cls(word)  # type: ignore[arg-type]
 
     def assumes(self, kind: str) -> bool:
-        """Whether a fact of this kind is assumed where it is unknown."""
+        """Return whether an unknown fact of this kind is assumed."""
         known = KINDS[kind]
         return bool(known.assumed) and (self.choice or known.by_default) == "assume"
 
 
 BY_DEFAULT: Final = Policy()
-"""What is done where nobody says `--unknown`."""
+"""The treatment without `--unknown`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assumed:
-    """A number that nobody knows, and the range that it may lie in."""
+    """An unknown number, and its possible range."""
 
     low: float
     middle: float
@@ -90,7 +90,7 @@ class Assumed:
 
 @dataclass(frozen=True, kw_only=True)
 class Packing:
-    """How a codec packs: unpacked bytes over stored ones, and bytes/s of unpacked data on one core."""
+    """Performance of a codec: unpacked bytes over stored ones, and bytes/s of unpacked data on one core."""
 
     ratio: float
     pack_bytes_per_s: float
@@ -105,19 +105,19 @@ def assumptions() -> Mapping[str, Any]:
 
 
 def interruptions_per_node_hour() -> Assumed:
-    """Return how often a spot node is taken back, where its cloud does not say."""
+    """Return how often a spot node is taken back if its cloud does not state it."""
     known = assumptions()["interruptions_per_node_hour"]
     return Assumed(**{name: float(known[name]) for name in ("low", "middle", "high")})
 
 
 def price_elsewhere() -> Assumed:
-    """Return what volumes and store cost in another region, over what they cost in the catalog's own."""
+    """Return the price of volumes and store in another region, over that in the catalog's own."""
     known = assumptions()["place"]
     return Assumed(**{name: float(known[name]) for name in ("low", "middle", "high")})
 
 
 def format_bytes_per_s_per_vcpu(name: str) -> Assumed | None:
-    """Return how fast a format is decoded, and encoded; None for one that needs neither."""
+    """Return the rate of decoding or encoding a format; None for one that needs neither."""
     known = assumptions()["format_bytes_per_s_per_vcpu"].get(name)
     return None if known is None else Assumed(**known)
 
@@ -129,7 +129,7 @@ def packings() -> dict[str, Packing]:
 
 
 def packing_factor() -> float:
-    """Return how many times more, or less, than assumed data may pack."""
+    """Return the factor by which data may pack more, or less, than assumed."""
     return float(assumptions()["compression"]["factor"])
 
 
@@ -137,7 +137,7 @@ _CLOUDS: Final = ("aws", "gcp", "azure", "oci")
 
 
 def assumed_transfer(transfer: str, moved_gib: Floats) -> tuple[Floats, Floats]:
-    """Return what traffic of a kind costs by the mean of the clouds that state it, and by the dearest of them."""
+    """Return the cost of traffic of a kind: the mean of the clouds that state it, and the highest of them."""
     stated = [outside_charges(cloud).transfers.get(transfer) for cloud in _CLOUDS]
     prices = [price.usd(moved_gib) for price in stated if isinstance(price, TransferPrice)]
     known = [usd for usd in prices if not np.isnan(usd).any()]
@@ -145,21 +145,21 @@ def assumed_transfer(transfer: str, moved_gib: Floats) -> tuple[Floats, Floats]:
 
 
 def assumed_of_stores(name: str) -> tuple[float, float]:
-    """Return the mean, and the greatest, of what the stores of the clouds charge: `egress_usd_per_gib`, for example."""
+    """Return the mean and the highest charge of the clouds' stores: of `egress_usd_per_gib`, for example."""
     values = [getattr(outside_charges(cloud), name) for cloud in _CLOUDS]
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)), float(np.max(known))
 
 
 def fewest_requests_per_s() -> tuple[float, float]:
-    """Return the fewest reads and writes a second that the store of any cloud takes at one place."""
+    """Return the fewest reads and writes a second that any cloud's store takes at one place."""
     stores = [outside_charges(cloud) for cloud in _CLOUDS]
     return float(np.nanmin([s.reads_per_s for s in stores])), float(np.nanmin([s.writes_per_s for s in stores]))
 
 
 def with_assumed_rates(rates: Rates, catalog: Catalog) -> Rates:
-    """Return the rates with the median for each vCPU of the catalog's types in place of each that is unknown; its
-    evidence is `assumed`, of which the plan doubts most.
+    """Return the rates with the median for each vCPU of the catalog's types in place of each unknown one; its evidence
+    is `assumed`, which the plan doubts most.
     """
     with_disks = catalog.instances.local_disks > 0
     return replace(
@@ -193,7 +193,7 @@ _ASSUMED: Final = EVIDENCE.index("assumed")
 
 
 def _filled(rates: Floats, unknown: Flags, catalog: Catalog) -> Floats:
-    """Return rates (T,) with the median for each vCPU of the known ones in place of those that are `unknown`."""
+    """Return rates (T,) with the median for each vCPU of the known ones in place of the `unknown` ones."""
     known = np.isfinite(rates) & (rates > 0)
     if not known.any():
         return rates

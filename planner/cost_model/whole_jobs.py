@@ -1,9 +1,9 @@
-"""Jobs from store to store that were seen whole, as rates: how fast links, store and disks were together at least.
+"""Rates from observed whole jobs from store to store: lower bounds on links, store and disks together.
 
-A row `whole_job` of object_store_rates.csv says how many bytes per second each node sorted, over the job's time. Where
-that is more than the equations allow the type, its rates are too low: all of them are raised by the one factor that
-makes the equations as fast as the job was. Nobody knows which of them was. A job that was slower than its
-equations lowers nothing, as its software may have been what was slow: it is a lower bound.
+A row `whole_job` of object_store_rates.csv has the bytes per second that each node sorted, over the job's time. If that
+exceeds the equations' result for the type, its rates are too low: all of them are raised by the one factor that makes
+the equations as fast as the job, as the data does not show which of them was too low. A job slower than its equations
+lowers nothing, as its software may have been the cause: its rate is a lower bound.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from planner.statistics.scaling_curve import ScalingCurve
 _DERIVED: Final = EVIDENCE.index("derived")
 
 
-def as_fast_as_seen(context: JobContext) -> Rates:
-    """Return the context's rates with those of each type raised to what whole jobs on it show, if its model has its
-    data in the store. The rates must be the catalog's, as no what-if has scaled them.
+def at_least_observed_rates(context: JobContext) -> Rates:
+    """Return the context's rates, raised for each type to match whole jobs on it, if its model has its data in the
+    store. The rates must be the catalog's, not scaled by a what-if.
     """
     if context.model.storage["data"] != MEDIA[OBJECTS] or context.paper:
         return context.rates
@@ -48,8 +48,8 @@ def as_fast_as_seen(context: JobContext) -> Rates:
 
 
 def _speedups(context: JobContext) -> Mapping[int, Mapping[float, float]]:
-    """Return by type, and by the nodes of each job seen, by what factor it was faster than the equations; types whose
-    network was measured by itself are left out.
+    """Return by type, and by the nodes of each observed job, the factor by which it was faster than the equations;
+    types whose network was measured separately are left out.
     """
     table, instances = context.catalog.tables["object_store_rates"], context.catalog.instances
     seen = (table["mode"] == "whole_job") & (table["object_store"] == context.objects.name)
@@ -78,7 +78,7 @@ def _equation_s(context: JobContext, nodes: float) -> float:
 
 
 def _raised_network(network: Network, speedups: Mapping[int, Mapping[float, float]]) -> Network:
-    """A job waits for the slowest of its nodes, so its rate is that of the slowest, at the sizes that were seen."""
+    """Return the raised network. A job waits for its slowest node, so its rate is that node's, at observed sizes."""
     flat, evidence, most = network.flat.copy(), network.evidence.copy(), network.most.copy()
     slowest, stated, curves = network.slowest_of_n.copy(), network.stated.copy(), dict(network.curves)
     for row, by_nodes in speedups.items():

@@ -11,9 +11,9 @@ from planner.arrays import Floats
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
-    """What one resource does in a phase over the whole cluster, all of shape (R,).
+    """Work of one resource in a phase over the whole cluster, all of shape (R,).
 
-    `read_node_s` and `write_node_s` are what either direction takes alone; both are zero for a resource without
+    `read_node_s` and `write_node_s` are the times of either direction alone; both are zero for a resource without
     directions. They add up to `node_seconds`, except where disks read and write at once: there the longer counts.
     """
 
@@ -23,7 +23,7 @@ class Work:
     write_node_s: Floats
 
     @classmethod
-    def apart(cls, total_bytes: Floats, *, read_node_s: Floats, write_node_s: Floats) -> Work:
+    def alternating(cls, total_bytes: Floats, *, read_node_s: Floats, write_node_s: Floats) -> Work:
         """Return the work of a device whose reads and writes take turns."""
         return cls(
             total_bytes=total_bytes,
@@ -50,8 +50,8 @@ class Work:
         return replace(self, **seconds)
 
     def slow_factor(self, direction: str, *, factor: float, row: int) -> float:
-        """Return how many times longer a layout's resource takes when one direction takes `factor` times as long; ''
-        is all that it does.
+        """Return the factor by which a layout's resource takes longer when one direction takes `factor` times as long;
+        '' covers all its work.
         """
         read, write, whole = (
             float(seconds[row]) for seconds in (self.read_node_s, self.write_node_s, self.node_seconds)
@@ -64,11 +64,11 @@ class Work:
 
 
 def on_credit_s(full_s: Floats, *, earlier_s: Floats, share: Floats, credit_s: Floats) -> Floats:
-    """Return the seconds of what takes `full_s` at full speed, elementwise; NaN where `share` is unknown.
+    """Return the seconds of work that takes `full_s` at full speed, elementwise; NaN where `share` is unknown.
 
-    A node sustains `share` of its speed, and `credit_s` seconds at full speed beyond that. By the second t it has done
-    min(t, credit_s + share t), so the work takes max(full_s, (full_s - credit_s) / share). What took `earlier_s` before
-    spent (1 - share) of each second. Nothing is saved up while processors wait: that would be faster, never slower.
+    A node sustains `share` of its speed, and `credit_s` seconds at full speed beyond that. By second t it has done
+    min(t, credit_s + share t), so the work takes max(full_s, (full_s - credit_s) / share). Earlier work of `earlier_s`
+    spent (1 - share) of each second. Idle processors save no credit here: saving would only make them faster.
     Sources: the credit tables of EC2 (standard mode) and of Azure's B series, in burstable.csv of the catalogs.
     """
     left_s = np.maximum(credit_s - earlier_s * (1 - share), 0.0)

@@ -31,11 +31,9 @@ from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
 UNDIVIDED: Final = ("start_up", "one_stream", "driver", "object_requests")
-"""Resources that serve the job as a whole and not each node its share."""
-
-
+"""Resources that serve the job as a whole, rather than a share for each node."""
 HERE: Final = "here"
-"""What stands for a cloud where data is on the machine that plans: nothing is charged there."""
+"""Stands for a cloud where data is on the machine that plans: nothing is charged there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +51,12 @@ class Staging:
     """Bytes in the store for each byte that is sorted: less than 1 where files are compressed."""
     files: int | None = None
     is_divided: bool = True
-    """Whether several nodes may load parts of one file."""
+    """True if several nodes may load parts of one file."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JobContext:
-    """A job on every type of one catalog: R layouts over T types, their rates, and what surrounds the job."""
+    """A job on every type of one catalog: R layouts over T types, their rates, and the steps around the job."""
 
     catalog: Catalog
     model: CostModel
@@ -78,9 +76,9 @@ class JobContext:
     doubts: RateDoubts = CERTAIN
 
     def only(self, row: int) -> JobContext:
-        """Return the same job on one layout, whose work is looked up where that of all is known."""
+        """Return the same job on one layout, whose work is looked up if it is known for all layouts."""
         alone = self.only_rows(np.array([row]))
-        alone.__dict__["place"] = (self, row)  # as if it had been worked out: `replace` does not copy it
+        alone.__dict__["place"] = (self, row)  # set as if cached: `replace` does not copy it
         return alone
 
     def only_rows(self, rows: Rows) -> JobContext:
@@ -88,7 +86,7 @@ class JobContext:
         return replace(self, layouts=self.layouts.only(rows))
 
     def times(self, scale: Mapping[str, float]) -> JobContext:
-        """Return the same job with each of `RESOURCES` in `scale` as many times as fast."""
+        """Return the same job with the speed of each of `RESOURCES` in `scale` multiplied by its factor."""
         startup, requests = scale.get("startup", 1.0), scale.get("requests", 1.0)
         store = self.objects
         return replace(
@@ -102,27 +100,27 @@ class JobContext:
         )
 
     def barrier_s(self, nodes: Floats) -> Floats:
-        """Return the seconds at the end of a phase, shape (N,), in which the engine's head does nothing but learn that
-        all of `nodes` are done.
+        """Return the seconds at the end of a phase, shape (N,), in which the engine's head only waits for word that all
+        of `nodes` are done.
         """
         seconds = 0.0 if self.paper else self.model.engine.barrier_per_node_s
         return np.where(nodes > 1, seconds * nodes, 0.0) / self.spreads.narrowing
 
     @property
     def nodes_min(self) -> int:
-        """The fewest nodes that keep the model's copies apart and stand in as many zones as are asked for."""
+        """The fewest nodes that keep the model's copies apart and occupy the requested number of zones."""
         return max(self.model.nodes_min, self.staging.zones)
 
     def group_bytes(self) -> dict[str, float]:
-        """Return what each disk group must hold over the whole cluster."""
+        """Return the bytes that each disk group must hold over the whole cluster."""
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
 
     def held_on(self, medium: int, rows: slice = slice(None)) -> Floats:
-        """Return what a medium must hold over the whole cluster, shape (rows,)."""
+        """Return the bytes that a medium must hold over the whole cluster, shape (rows,)."""
         return self._on(medium, self.group_bytes(), rows)
 
     def moved_on(self, medium: int, phase: Phase) -> Floats:
-        """Return what a phase reads from and writes to a medium over the whole cluster, shape (R,)."""
+        """Return the bytes that a phase reads from and writes to a medium over the whole cluster, shape (R,)."""
         return self._on(medium, self._totals(phase.read)) + self._on(medium, self._totals(phase.write))
 
     def works(self, phase: Phase) -> dict[str, Work]:
@@ -135,7 +133,7 @@ class JobContext:
 
     @cached_property
     def place(self) -> tuple[JobContext, int] | None:
-        """The same job on more layouts, and which of them this is, if it was made by `only`."""
+        """The same job on more layouts, and the index of this one, if it was made by `only`."""
         return None
 
     def _row_of(self, phase: Phase) -> dict[str, Work]:
@@ -146,7 +144,7 @@ class JobContext:
 
     @cached_property
     def _works_of(self) -> dict[int, tuple[Phase, dict[str, Work]]]:
-        """What `works` returned, by the identity of the phase, which is kept so that no other has it."""
+        """Results of `works`, by the identity of the phase, which is kept alive so that no other has it."""
         return {}
 
     def _work_of(self, phase: Phase) -> dict[str, Work]:
@@ -163,8 +161,8 @@ class JobContext:
         return {name: work.at_share(shares[name]) for name, work in works.items() if work.total_bytes.any()}
 
     def spread(self, resource: str, work: Work | None, *, row: int = 0) -> Spread:
-        """Return how a resource of one layout differs from node to node in a phase, in which it does `work`; the
-        network, which has no `work`, is slowed as a whole by a tail.
+        """Return the spread of a resource of one layout between nodes in a phase, in which it does `work`; a tail slows
+        the network, which has no `work`, as a whole.
         """
 
         def slow_factor(tail: Straggler) -> float:
@@ -174,9 +172,9 @@ class JobContext:
         return self.spreads.of(resource, type_row=int(self.layouts.type_row[row]), slow_factor=slow_factor)
 
     def undivided(self, phase: Phase, nodes: Floats) -> dict[str, tuple[float, Floats]]:
-        """Return what more nodes do not speed up, the software's start-up, single streams and the requests that an
-        object store takes: its bytes over the whole cluster, and its seconds by cluster size, shape (N,). The papers
-        know none.
+        """Return the work that more nodes do not speed up (the software's start-up, single streams and the requests
+        that an object store takes): its bytes over the whole cluster, and its seconds by cluster size, shape (N,). The
+        papers have none.
         """
         streamed = self.job.total(phase.one_stream)
         requested, request_s = self._requests(phase)
@@ -189,7 +187,7 @@ class JobContext:
 
     def _requests(self, phase: Phase) -> tuple[float, float]:
         """Return the bytes that a phase moves to and from the object store, and the seconds until one place there has
-        taken all its requests.
+        served all its requests.
         """
         sizes, store = self.model.requests, self.objects
         if not sizes or self.model.storage["data"] != MEDIA[OBJECTS]:
@@ -202,20 +200,23 @@ class JobContext:
     def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
 
-        Of a shuffle (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it whole.
-        The object store, and volumes without a link of their own, add their traffic: reads come in, writes go out.
+        Of a shuffle, (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it
+        whole. The object store, and volumes without a link of their own, add their traffic: reads in, writes out.
         """
-        exchanged, read, written = self.network_parts(phase, rows, nodes)
-        return np.asarray(exchanged + np.maximum(read, written))
+        busier = np.maximum(*self._through_nic(phase))[rows, None]
+        return np.asarray(self._exchanged(phase, nodes) + busier / nodes)
 
     def network_parts(self, phase: Phase, rows: slice, nodes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the bytes per node that nodes send each other, shape (1, N), and those that its NIC carries in from
         an object store or volumes, and out to them, shape (rows, N).
         """
-        crossing = 1.0 if self.paper else (nodes - 1) / nodes
-        exchanged = (self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes
         read, written = (moved[rows, None] / nodes for moved in self._through_nic(phase))
-        return exchanged[None, :], read, written
+        return self._exchanged(phase, nodes)[None, :], read, written
+
+    def _exchanged(self, phase: Phase, nodes: Floats) -> Floats:
+        """Return the bytes per node that nodes send each other, shape (N,)."""
+        crossing = 1.0 if self.paper else (nodes - 1) / nodes
+        return np.asarray((self.job.total(phase.network) * crossing + self.job.total(phase.replicate)) / nodes)
 
     def _through_nic(self, phase: Phase) -> tuple[Floats, Floats]:
         """Return the bytes that all NICs carry in from an object store or volumes, and out to them, shape (R,)."""
@@ -232,14 +233,14 @@ class JobContext:
 
     @cached_property
     def _nic_of(self) -> dict[int, tuple[Phase, Floats, Floats]]:
-        """What `_through_nic` returned, by the identity of the phase, as in `_works_of`."""
+        """Results of `_through_nic`, by the identity of the phase, as in `_works_of`."""
         return {}
 
     def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
         """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.
 
         A link with a token bucket sends B bytes in max(B / burst, (B - tokens) / baseline) seconds: at burst while
-        tokens last, which are spent by what goes above the baseline. Earlier phases are taken to have sent at burst.
+        tokens last, which traffic above the baseline spends. Earlier phases are assumed to have sent at burst.
         """
         moved = self.network_bytes(phase, rows, nodes)
         if not moved.any():
@@ -266,8 +267,8 @@ class JobContext:
         return {group: self.job.total(groups.get(group, {})) for group in GROUPS}
 
     def _shared_disks(self, read: dict[str, float], write: dict[str, float]) -> Work:
-        """Local disks under both groups: exclusive times add; the simultaneous rate of one disk already contains the
-        sharing.
+        """Return the work of local disks under both groups: exclusive times add; the simultaneous rate of one disk
+        already contains the sharing.
         """
         row, local = self.layouts.type_row, self.rates.local
         reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
@@ -286,7 +287,7 @@ class JobContext:
         )
 
     def _own_disks(self, group: str, read: dict[str, float], write: dict[str, float]) -> Work:
-        """Local disks of one group alone: their share of what all disks of the instance do in one direction.
+        """Return the work of local disks of one group: their share of the one-way rate of all disks of the instance.
 
         DiskBench's simultaneous rate is that of half the disks, so all of them together do twice as much one way.
         """
@@ -301,11 +302,11 @@ class JobContext:
             time_s(moved, share * np.where(np.isnan(one_way), exclusive, one_way))
             for moved, exclusive in zip((reading, writing), exclusive_rates, strict=True)
         )
-        return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
+        return Work.alternating(reading + writing, read_node_s=read_s, write_node_s=write_s)
 
     def _exclusive_rates(self, disks: Floats, *, directions: int) -> tuple[Floats, Floats]:
-        """Return what all disks of a node read and write when only that is done, shape (R,). Rotating ones lose time to
-        the streams of the engine's tasks, in one direction or both, that so many `disks` share.
+        """Return the rates of all disks of a node for reading alone and writing alone, shape (R,). Rotating ones lose
+        time to the streams of the engine's tasks, in one direction or both, that share these `disks`.
         """
         row, local, given = self.layouts.type_row, self.rates.local, self.overheads.rotating_disk
         rates = local.read[row], local.write[row]
@@ -323,19 +324,19 @@ class JobContext:
     def _one_after_the_other(
         self, device: Device, medium: int, read: dict[str, float], write: dict[str, float]
     ) -> Work:
-        """A device whose reads and writes add up."""
+        """Return the work of a device whose reads and writes add up."""
         row, reading, writing = self.layouts.type_row, self._on(medium, read), self._on(medium, write)
         read_s, write_s = time_s(reading, device.read[row]), time_s(writing, device.write[row])
-        return Work.apart(reading + writing, read_node_s=read_s, write_node_s=write_s)
+        return Work.alternating(reading + writing, read_node_s=read_s, write_node_s=write_s)
 
     def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
-        """Return what is moved to or from one medium, shape (rows,)."""
+        """Return the bytes moved to or from one medium, shape (rows,)."""
         share = self.staging.stored_share if medium == OBJECTS else 1.0
         data = np.where(self.layouts.data_on[rows] == medium, totals["data"] * share, 0.0)
         return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
 
     def _cpu(self, phase: Phase) -> Work:
-        """All the CPU work of a phase by its bytes, one kind after the other on the same cores."""
+        """Return all the CPU work of a phase by its bytes, one kind after the other on the same cores."""
         vcpu = self.rates.vcpu[self.layouts.type_row]
         amounts = {work: self.job.total(coefficients) for work, coefficients in phase.cpu.items()}
         engine = self.model.engine
@@ -362,7 +363,7 @@ def cpu_seconds(
     """Return the seconds of the busiest node's processors in a phase that gives them `work` and `tasks`, as
     `task_count` returns them, shape (rows, N).
 
-    Those of burstable types are fast until their credit at launch is spent, of which earlier phases take theirs.
+    Burstable processors are fast until their credit at launch is spent, part of it by earlier phases.
     """
     full_s = _full_speed_s(context, phase, work, rows, nodes, tasks=tasks)
     credits, type_rows = context.rates.credits, context.layouts.type_row[rows]
@@ -396,8 +397,8 @@ def mean_processor_speed(context: JobContext, nodes: int) -> float:
 def _full_speed_s(
     context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats, *, tasks: Floats | None
 ) -> Floats:
-    """Return the seconds of processors at full speed: they work for each byte and for each task. Of n nodes each sends
-    (n-1)/n of its part of a shuffle.
+    """Return the seconds of processors at full speed, for each byte and each task. Of n nodes each sends (n-1)/n of its
+    part of a shuffle.
     """
     seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
     if tasks is None:
@@ -413,11 +414,11 @@ def _full_speed_s(
 def driver_seconds(
     context: JobContext, phase: Phase, rows: slice, nodes: Floats, *, tasks: Floats | None
 ) -> Floats | None:
-    """Return the seconds of the driver's processor in a phase of so many `tasks`, shape (rows, N); None for an engine
-    without a driver.
+    """Return the seconds of the driver's processor in a phase of `tasks`, shape (rows, N); None for an engine without a
+    driver.
 
-    The driver orders all tasks on one processor, which is the head's. On many nodes coordinators do that, each on one
-    of a node. A burstable node's credit is the tasks': without it the driver has no more than the node sustains.
+    The driver orders all tasks on one processor of the head. On many nodes coordinators do that, each on one processor
+    of a node. The tasks use a burstable node's credit: the driver gets at most the node's sustained speed.
     """
     if tasks is None:
         return None
@@ -427,13 +428,13 @@ def driver_seconds(
 
 
 def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Floats | float:
-    """Return which part of what a node of an infinite cluster does is left on one of n, which sends less."""
+    """Return the share of an infinite cluster's work per node that remains on one of n nodes, which sends less."""
     sent_s = context.model.engine.send_s_per_byte * context.job.total(phase.network) / context.rates.cpu_factor
     if not sent_s:
         return 1.0
     vcpu = context.rates.vcpu[context.layouts.type_row]
     busy = context.model.engine.busy_share("cpu", phase.cpu)
-    whole_s = np.nanmax(work.node_seconds * vcpu, initial=0.0) * busy  # of all layouts the same
+    whole_s = np.nanmax(work.node_seconds * vcpu, initial=0.0) * busy  # the same for all layouts
     return np.asarray(1 - sent_s / whole_s / nodes)
 
 
@@ -454,15 +455,15 @@ def task_count(context: JobContext, phase: Phase, rows: slice, nodes: Floats) ->
 
 
 def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:
-    """Return the seconds that each task of a phase costs the nodes' processors, shape (N,)."""
+    """Return the seconds of the nodes' processors for each task of a phase, shape (N,)."""
     costs = [context.model.engine.tasks[work] for work in phase.cpu]
     seconds = sum((cost.node_s + cost.node_block_s * (nodes - 1) for cost in costs), start=np.zeros(len(nodes)))
     return seconds / context.rates.cpu_factor
 
 
 def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: bool) -> Floats:
-    """Return the seconds that each task of a phase costs the driver, shape (N,), which `decides` how long it takes or
-    has time to spare. Of coordinators that is the busiest, or all of them.
+    """Return the driver's seconds for each task of a phase, shape (N,), for a driver that `decides` the duration or one
+    with time to spare. With coordinators these are of the busiest one, or of all.
     """
     engine, seconds = context.model.engine, np.zeros(len(nodes))
     sizes = engine.sizes
@@ -474,12 +475,12 @@ def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: 
 
 
 def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
-    """Return what a link of the only layout of `context` carries at first, by what the cloud states; None where it
-    states no more than the baseline, where the network was measured, and where the user says what it does.
+    """Return the initial rate of a link of the only layout of `context`, as stated by the cloud; None where no more
+    than the baseline is stated, where the network was measured, and where the user gives its rate.
 
-    Clouds state such a rate for a while, but not for how long, so the equations take the baseline. On c5 a link's
-    bucket holds what its baseline brings in 36 to 59 minutes (`catalogs/aws/token_buckets.csv`); EC2's documentation
-    says of all such types that they burst for 5 to 60 minutes.
+    Clouds state such a rate without its duration, so the equations use the baseline. On c5 a link's bucket holds 36 to
+    59 minutes of its baseline (`catalogs/aws/token_buckets.csv`); EC2's documentation states for all such types that
+    they burst for 5 to 60 minutes.
     """
     row, network = int(context.layouts.type_row[0]), context.rates.network
     if not network.stated[row] or not context.catalog.token_buckets or not np.isnan(network.bucket_bytes[row]):
@@ -490,8 +491,8 @@ def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
 
 
 def likely_bucket_s(context: JobContext) -> list[float]:
-    """Return for how many seconds of its baseline a bucket may be full, all equally likely: the median of each type
-    that was measured in that cloud, rising.
+    """Return equally likely sizes of a full bucket in seconds of its baseline: the median of each type measured in that
+    cloud, rising.
     """
     return sorted(
         float(np.median([bucket.bucket_bytes / bucket.baseline_bytes_per_s for bucket in variants]))

@@ -1,7 +1,7 @@
 """A plan whose times come from a calibrated profile instead of the equations alone.
 
-The equations say which clusters hold the data and what each resource does; the profile, learned from real runs, says
-how long such a cluster takes and how sure that is. A deadline is met when the upper end of the profile's 90% range
+The equations determine which clusters hold the data and how long each resource works; the profile, learned from real
+runs, gives the time of such a cluster and its range. A deadline is met when the upper end of the profile's 90% range
 meets it.
 """
 
@@ -28,22 +28,21 @@ from planner.schemas.request_forms import is_plain
 from planner.units import format_duration
 
 _TYPES = 40
-"""Types whose time the profile is asked for: the first by the equations, however many are shown."""
+"""Types for which the profile predicts a time: the first by the equations, however many are shown."""
 
 _NODE_COUNTS = 24
 """Cluster sizes tried up to the most allowed, evenly spread on a logarithmic scale."""
 
 _SIZES = 3
-"""Sizes of each type that are worked out exactly, the most promising by the profile's times."""
+"""Sizes of each type that are computed exactly, the most promising by the profile's times."""
 
 _UNSURE: Final = 0.5
-"""How wide a what-if makes the range: the standard deviation of ln(time), for each unit of ln(ratio)."""
+"""Widening of the range by a what-if: standard deviation of ln(time) per unit of ln(ratio)."""
 
 _Z95: Final = 1.645
 
 _OF_JOB: Final = ("price", "data")
-"""What-ifs that a profile's times follow as they are: it knows jobs of other sizes, and prices are none of its matter.
-"""
+"""What-ifs that a profile's times cover directly: it knows jobs of other sizes, and does not depend on prices."""
 
 Specs = Mapping[str, Mapping[str, Any]]
 
@@ -58,9 +57,9 @@ def plan_with_profile(
 ) -> Plan:
     """Return the plan for `request` with `profile`'s times and ranges.
 
-    `specs` describe the machines as calibration wants them, `options` are the further columns of the runs (such as
+    `specs` describe the machines as calibration needs them, `options` are the further columns of the runs (such as
     `io`), and `plan_again` plans a request by the equations. Each type is tried at several cluster sizes; those whose
-    range ends beyond the deadline, or whose total exceeds the budget, are rejected with how near they come.
+    range ends after the deadline, or whose total exceeds the budget, are rejected with how near they come.
     """
     free = replace(request, deadline_s=None, sort_deadline_s=None, budget_usd=None, top=_TYPES)
     base = plan_again(free)
@@ -120,8 +119,8 @@ def plan_with_profile(
 def _promising(
     candidates: Sequence[Candidate], jobs: Sequence[JobRow], request: Request, *, usual_s: Floats, high_s: Floats
 ) -> list[int]:
-    """Return which of the jobs are worth working out exactly: of each type the best sizes by the profile's times and
-    what its candidate costs for each node-hour.
+    """Return which jobs are worth computing exactly: the best sizes of each type by the profile's times and its
+    candidate's cost per node-hour.
     """
     of_type = {candidate.instance_type: candidate for candidate in candidates}
     seconds, usd, over = [], [], []
@@ -150,9 +149,7 @@ def _promising(
 
 
 def _resized(candidate: Candidate, *, nodes: int) -> Candidate:
-    """Return a candidate at another size as far as its bill goes: what nodes share of the steps around the job, and
-    what each costs.
-    """
+    """Return a candidate at another size, changing only what the bill needs: steps shared among nodes, and the cost."""
     scale = candidate.nodes / nodes
     shared = ("validate", "generate", "stage in", "stage out")
     overheads = {name: s * scale if name in shared else s for name, s in candidate.overheads_s.items()}
@@ -166,7 +163,7 @@ def _with_reliefs(
     times: Mapping[tuple[str, int], tuple[float, float]],
     plan_again: Callable[[Request], Plan],
 ) -> Candidate:
-    """Return the chosen cluster with what doubling each of its resources saves, as a what-if of the profile's has it:
+    """Return the chosen cluster with the saving from doubling each of its resources, as a what-if of the profile:
     `usual_s` is the profile's time without what-ifs, which change the equations' `times`.
     """
     before_s, _ = times[best.instance_type, best.nodes]
@@ -195,7 +192,7 @@ def _jobs(candidate: Candidate, request: Request, options: Mapping[str, Any]) ->
 
 
 def _node_counts(least: int, most: int) -> set[int]:
-    """Take the fewest nodes that hold the data and, above, sizes that all types share, so that they plan together."""
+    """Return the fewest nodes that hold the data and larger sizes that all types share, so that they plan together."""
     shared = np.geomspace(1, most, _NODE_COUNTS).round().astype(int).tolist()
     return {least} | {count for count in shared if count > least}
 
@@ -210,10 +207,10 @@ def _what_if_times(
     estimated: Mapping[tuple[str, int], Candidate],
     plan_again: Callable[[Request], Plan],
 ) -> dict[tuple[str, int], tuple[float, float]]:
-    """Return each cluster's seconds without and with the request's what-ifs, as the equations have them.
+    """Return each cluster's seconds without and with the request's what-ifs, by the equations.
 
-    A profile knows machines as they were when it ran on them. Clusters are left out that the equations can only time
-    with the what-ifs, as where a rate is unknown that the request assumes.
+    A profile describes machines as they were in its runs. Clusters are left out if the equations can only time them
+    with the what-ifs, for example where the request assumes an unknown rate.
     """
     assume = {name: value for name, value in free.assume.items() if is_plain(name)}
     scale = {name: factor for name, factor in free.scale.items() if name in _OF_JOB}
@@ -229,17 +226,17 @@ def _what_if_times(
 
 
 def _ratio(usual_s: float, before_s: float, after_s: float) -> float:
-    """Return by what factor a what-if changes the profile's time: as the equations' own time changes, but by all the
-    seconds that it adds to them. They may have a job wait for what the profile knows is fast.
+    """Return the factor of a what-if on the profile's time: that of the equations' time, or more if the seconds it adds
+    to them are more. The equations may make a job wait for something that the profile knows is fast.
     """
     ratio = after_s / before_s
     return max(ratio, 1 + (after_s - before_s) / usual_s) if ratio > 1 else ratio
 
 
 def _stretched(usual_s: float, high_s: float, ratio: float) -> tuple[float, float]:
-    """Return the profile's usual time and upper end with a what-if: as much longer as the equations get.
+    """Return the profile's usual time and upper end with a what-if, lengthened as the equations' time is.
 
-    How much of the real time follows the equations is not known, so the range widens by half of the change, in ln.
+    How far the real time follows the equations is unknown, so the range widens by half of the change, in ln.
     """
     spread = math.hypot(math.log(high_s / usual_s), _Z95 * _UNSURE * math.log(ratio))
     return usual_s * ratio, usual_s * ratio * math.exp(spread)
@@ -256,7 +253,7 @@ def _without_ratio(name: str) -> Rejection:
 def _by_equations(
     free: Request, jobs: Sequence[JobRow], plan_again: Callable[[Request], Plan]
 ) -> dict[tuple[str, int], Candidate]:
-    """Return each job's cluster as the equations have it; one call answers for all types of a size."""
+    """Return each job's cluster by the equations; one call covers all types of a size."""
     names = tuple(sorted({job.instance_type for job in jobs}))
     sizes = sorted({job.nodes for job in jobs})
     plans = (plan_again(replace(free, nodes=nodes, instances=names, top=len(names))) for nodes in sizes)
@@ -264,7 +261,7 @@ def _by_equations(
 
 
 def _timed(candidate: Candidate, usual_s: float, high_s: float, *, median_s: float, ratio: float) -> Candidate:
-    """Put the profile's time in place of the equations', which stays visible as `equation`; `usual_s` is expected."""
+    """Return the candidate with the profile's time, `usual_s` expected; `equation` keeps the equations' time."""
     old = candidate.time_s
     energy = candidate.energy_j
     return replace(
@@ -283,7 +280,7 @@ def _source_of_time(ratio: float) -> str:
 
 
 def _cost(candidate: Candidate, *, usual_s: float, median_s: float, high_s: float) -> Cost:
-    """Price the profile's times at the equations' rate; requests and charges do not depend on time."""
+    """Return the cost of the profile's times at the equations' rate; requests and charges do not depend on time."""
     old = candidate.cost_usd
     equation_s = candidate.time_s.equation
     per_s = (old.equation - old.requests) / equation_s if equation_s else 0.0

@@ -1,4 +1,4 @@
-"""Policy for a plan: limits on money, time and machines, and what breaks them."""
+"""Policy for a plan: limits on money, time and machines, and their breaches."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from planner.errors import BadInputError, nearest
 from planner.schemas.plan import Candidate, Plan
-from planner.units import format_duration, format_usd, parse_duration
+from planner.units import count_text, format_duration, format_usd, parse_duration
 
 _EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
-    """Limits; None and () are none. Money is that of the whole run, time from boot to the end; with `p95`, as 95 of 100
-    runs keep it, else as expected. `instances` are patterns of which one has to fit, of `not_instances` none may.
+    """Limits; None and () mean no limit. Money is for the whole run, time from boot to the end, as expected or, with
+    `p95`, as 95 of 100 runs keep it. Machines must match one pattern of `instances` and none of `not_instances`.
     """
 
     max_cost_usd: float | None = None
@@ -36,7 +36,7 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Breach:
-    """A limit that a plan does not keep, with both values in words."""
+    """A limit that a plan breaks, with both values in words."""
 
     limit: str
     allowed: str
@@ -47,7 +47,7 @@ class Breach:
 
 
 def breaches(plan: Plan, policy: Policy, *, today: date) -> tuple[Breach, ...]:
-    """Return what a plan does not keep to. A cost that lacks a price, and a price without a date, keep no limit."""
+    """Return the limits that a plan breaks. A cost that lacks a price, or a price without a date, meets no limit."""
     if plan.best is None:
         return (Breach(limit="feasible", allowed="a cluster", found="none"),)
     return (*_of_money_and_time(plan.best, policy), *_of_machines(plan.best, policy, today=today))
@@ -69,7 +69,7 @@ def _of_machines(best: Candidate, policy: Policy, *, today: date) -> Iterator[Br
     if policy.max_price_age_days is not None:
         age = (today - date.fromisoformat(best.price_as_of)).days if best.price_as_of else None
         if age is None or age > policy.max_price_age_days:
-            found = "a price without a date" if age is None else f"{age} days"
+            found = "a price without a date" if age is None else count_text(age, "day")
             yield Breach(limit="max_price_age_days", allowed=str(policy.max_price_age_days), found=found)
     if policy.evidence and _EVIDENCE.index(best.evidence) > _EVIDENCE.index(policy.evidence):
         yield Breach(limit="evidence", allowed=policy.evidence, found=best.evidence)
@@ -101,11 +101,11 @@ _WRITTEN: Final[dict[str, tuple[str, str, Callable[[Any], Any]]]] = {
         for name in ("clouds", "regions", "pricings", "instances", "not_instances")
     },
 }
-"""How a file writes each limit: its field, what it has to be, and how it is read."""
+"""Form of each limit in a file: its field, the expected value, and its parser."""
 
 
 def policy_of(table: dict[str, Any], *, source: str) -> Policy:
-    """Return the policy of a file's values. Raises BadInputError naming each key that is unknown or wrong."""
+    """Return the policy in a file's values. Raises BadInputError naming each key that is unknown or wrong."""
     found: dict[str, Any] = {}
     wrong: list[str] = []
     for key, value in table.items():
@@ -123,7 +123,7 @@ def policy_of(table: dict[str, Any], *, source: str) -> Policy:
 
 
 def with_limits(policy: Policy, **limits: object) -> Policy:
-    """Return a policy with those limits in place of its own that are given."""
+    """Return a policy with the given limits replacing its own."""
     own = {f.name: getattr(policy, f.name) for f in fields(Policy)}
     return Policy(**own | {name: value for name, value in limits.items() if value not in (None, False)})
 

@@ -29,7 +29,7 @@ from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNK
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
 from planner.planning.ranking.best_clusters import select_clusters
-from planner.planning.ranking.capacity import at_hand, exceeds_capacity
+from planner.planning.ranking.capacity import exceeds_capacity, within_capacity
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.job_context import region_notes
@@ -51,7 +51,7 @@ from planner.schemas.plan import (
 from planner.units import format_rate
 
 _SURE: Final = 0.95
-"""How likely a deadline is to be kept by the cluster that is named beside one that keeps it less surely."""
+"""Probability of meeting the deadline for the alternative cluster, shown when the recommended one is less certain."""
 
 
 def recommend(
@@ -65,10 +65,10 @@ def recommend(
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
-    Of several models the clusters are ranked against each other, each type once for each model. `best` is None when
-    nothing is feasible; `require_best` turns that into the error a command ends with. With `sizes` only clusters of so
-    many nodes are planned; unless `explained`, nothing says what comes nearest, or what would overturn the choice.
-    Raises BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
+    Clusters of several models are ranked together, each type once per model. `best` is None if nothing is feasible;
+    `require_best` turns that into the error a command ends with. With `sizes`, only clusters of these numbers of nodes
+    are planned; unless `explained`, the plan lacks the nearest clusters and what would overturn the choice. Raises
+    BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
     regions, unpriced = _regions(request, catalogs)
@@ -99,7 +99,7 @@ def recommend(
         request=request,
         catalog=_stamp(catalogs),
         best=ranked[0] if ranked else None,
-        candidates=tuple(map(in_full, _shown(ranked, request, kinds=len(models) * len(request.pricings)))),
+        candidates=tuple(map(in_full, _candidates_to_show(ranked, request, kinds=len(models) * len(request.pricings)))),
         rejected=tuple(_sorted(rejected, clusters, kinds=len(models) * len(request.pricings))),
         by_pricing=tuple(in_full(by_pricing[pricing]) for pricing in request.pricings if pricing in by_pricing),
         frontier=tuple(frontier_of(clusters, ranked)),
@@ -107,14 +107,14 @@ def recommend(
         capacity=_capacity(request, ranked, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         unmeasured=tuple(_unmeasured(regional)),
-        feasible=_feasible(all_grids) if ranked else 0,
+        feasible=sum(grid.types for grid in all_grids) if ranked else 0,
         conflicts=conflicts,
         warnings=(
-            *_own(ranked[:1], catalogs, request),
+            *_own_measurement_notes(ranked[:1], catalogs, request),
             *_ignored_by_paper_mode(request),
             *unpriced,
             *_priced_alike(request, regions),
-            *_capacity_seen(request, regions),
+            *_capacity_notes(request, regions),
             *_beyond_the_link(request, ranked[:1]),
             *(() if request.paper else (*stored_notes(request, models[0].engine), *region_notes(request))),
             *_away_from_data(request, ranked[:1]),
@@ -123,8 +123,8 @@ def recommend(
 
 
 def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region], list[str]]:
-    """Return each region asked for under each way to pay, and why some are left out: of several ways to pay a region
-    needs the prices of one. Raises BadInputError for a region without any.
+    """Return each requested region under each way to pay, and why some are left out; with several ways to pay, a region
+    needs the prices of only one. Raises BadInputError for a region without any.
     """
     regions: list[Region] = []
     unpriced: list[str] = []
@@ -142,20 +142,13 @@ def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region
     return regions, unpriced
 
 
-def _feasible(grids: Sequence[CandidateGrid]) -> int:
-    """Count the types of each grid that do what is asked at some size, by the estimates."""
-    return sum(bool(grid.good[rows].any()) for grid in grids for rows in grid.rows_of_types())
-
-
 def _evaluate_exactly(
     request: Request, grids: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
-    """Return the clusters that are worked out exactly, by model, and a rejection of each type that misses what is
-    asked.
-    """
+    """Return the exactly computed clusters, by model, and a rejection of each type that misses the constraints."""
     chosen, missed = select_clusters(request, grids)
     clusters = list(chosen)
-    for pricing in request.pricings:  # each has its own frontier, from which its best is chosen
+    for pricing in request.pricings:  # each has its own frontier to choose its best from
         alike = [grid for grid in chain(*grids) if grid.offer.pricing == pricing]
         clusters += frontier_clusters(request, alike, [of for of in chosen if of.pricing == pricing])
     if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
@@ -166,12 +159,12 @@ def _evaluate_exactly(
 def _higher_confidence_choice(
     request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
 ) -> FrontierPoint | None:
-    """Return the cluster that `_SURE` asks for, where the recommended one keeps the deadlines less surely."""
+    """Return the cluster that meets the deadlines with `_SURE`, if the recommended one is less certain."""
     likely = ranked[0].deadline_kept if ranked else None
     if likely is None or likely >= _SURE or request.confidence or request.paper:
         return None
     sure = replace(request, confidence=_SURE, top=1)
-    clusters, _ = _evaluate_exactly(sure, [[grid.asked_again(sure) for grid in of_model] for of_model in grids])
+    clusters, _ = _evaluate_exactly(sure, [[grid.with_constraints_of(sure) for grid in of_model] for of_model in grids])
     more_confident = selection.order(clusters, request.rule)
     return point_of(more_confident[0]) if more_confident else None
 
@@ -179,21 +172,21 @@ def _higher_confidence_choice(
 def _capacity(
     request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
 ) -> CapacityRequest | None:
-    """Return what of the recommended cluster must be asked for, with the best that need not be."""
+    """Return the capacity to request for the recommended cluster, with the best cluster that needs no request."""
     if not ranked or request.paper or not exceeds_capacity(ranked[0]):
         return None
     best, grid = ranked[0], grid_of(ranked[0], list(chain(*grids)))
     if grid is None:
         return None
     instances = grid.context.catalog.instances
-    clusters, _ = select_clusters(replace(request, top=1), [at_hand(of_model) for of_model in grids])
+    clusters, _ = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
     smaller = [point_of(cluster) for cluster in selection.order(clusters, request.rule)[:1]]
     machines, vcpu = best.nodes + best.spares, float(instances.vcpu[instances.index(best.instance_type)])
     return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 
 
 def _catalogs_without_candidates(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[str]:
-    """Say of which catalogs no type at all could be planned, and what the types that lack least of all lack."""
+    """Yield the catalogs of which no type could be planned, and the facts missing from the types that lack fewest."""
     unplanned: dict[str, list[Rejection]] = {}
     for grid, unusable in regional:
         unplanned.setdefault(grid.context.catalog.name, []).extend(unusable)
@@ -201,12 +194,12 @@ def _catalogs_without_candidates(regional: Sequence[tuple[CandidateGrid, list[Re
     for name, rejections in unplanned.items():
         lacking = [rejection for rejection in rejections if not rejection.reason.startswith(NOT_WANTED)]
         if name not in planned and lacking:
-            yield f"{name} was left out: {min(lacking, key=refusal.lacking).reason}"
+            yield f"{name} was left out: {min(lacking, key=refusal.by_missing_facts).reason}"
 
 
 def _unmeasured(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> Iterator[Unmeasured]:
-    """Count, by catalog, the types that are left out because nobody knows how fast or how many their local disks are,
-    and name the command that would tell.
+    """Yield, by catalog, the number of types left out because the rate or number of their local disks is unknown, with
+    the command that measures it.
     """
     types: dict[str, set[str]] = {}
     for grid, unusable in regional:
@@ -220,7 +213,7 @@ def _unmeasured(regional: Sequence[tuple[CandidateGrid, list[Rejection]]]) -> It
 
 
 def require_best(plan: Plan) -> Candidate:
-    """Return the recommended cluster. Raises InfeasibleError naming what clashes and the nearest rejections when there
+    """Return the recommended cluster. Raises InfeasibleError, naming what clashes and the nearest rejections, if there
     is none.
     """
     if plan.best is None:
@@ -231,23 +224,23 @@ def require_best(plan: Plan) -> Candidate:
 def _explained(
     request: Request, catalogs: Sequence[Catalog], grids: Sequence[CandidateGrid], rejected: Sequence[Rejection]
 ) -> tuple[list[Rejection], tuple[str, ...]]:
-    """Return the rejections, the nearest worked out, and what clashes: the filters that let no type through together,
-    else the constraints that no cluster meets together.
+    """Return the rejections, the nearest computed exactly, and what clashes: the filters that together let no type
+    through, else the constraints that no cluster meets together.
     """
-    asked = [nearest.asked_of(grid, request) for grid in grids if grid.asked]
+    asked = [nearest.constrained_types(grid, request) for grid in grids if grid.asked]
     near = {rejection.instance_type: rejection for rejection in refusal.nearest_types(asked, rejected)}
     others = [rejection for rejection in rejected if rejection.instance_type not in near]
     clash = tuple(filter_conflicts(request, catalogs)) or tuple(refusal.conflicts(asked))
     return [*others, *near.values()], clash
 
 
-def _own(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:
-    """Say that the recommended cluster may rest on the user's own measurements."""
+def _own_measurement_notes(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:
+    """Yield notes that the recommended cluster may rest on the user's own measurements."""
     return chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best if not request.paper)
 
 
 def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
-    """Say what was asked for and has no meaning in the papers' equations."""
+    """Yield the requested options that have no meaning in the papers' equations."""
     named = {
         "--input": request.input,
         "--output": request.output,
@@ -265,13 +258,13 @@ def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
 
 
 def _priced_alike(request: Request, regions: Sequence[Region]) -> Iterator[str]:
-    """Say once which prices of the user's own are the same for several sizes."""
+    """Yield once each of the user's own prices that is the same for several sizes."""
     own = () if request.paper or "price" in request.assume else request.own_prices
     return iter(dict.fromkeys(chain.from_iterable(priced_alike(region, own) for region in regions)))
 
 
 def _beyond_the_link(request: Request, best: Sequence[Candidate]) -> Iterator[str]:
-    """Say where the recommended cluster's volumes, or its link to them, do less than was assumed of volumes."""
+    """Yield notes where the recommended cluster's volumes, or its link to them, do less than was assumed of volumes."""
     for candidate in best if not request.paper else ():
         volumes = candidate.volumes
         planned = volumes.count * volumes.bytes_per_s_each if volumes else math.inf
@@ -281,8 +274,8 @@ def _beyond_the_link(request: Request, best: Sequence[Candidate]) -> Iterator[st
                 yield f"{name}: planned with {most}, what {candidate.instance_type} and its volumes do, not {asked}"
 
 
-def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]:
-    """Say which types are planned with fewer nodes since a cloud had no more."""
+def _capacity_notes(request: Request, regions: Sequence[Region]) -> Iterator[str]:
+    """Yield the types planned with fewer nodes because a cloud had no more."""
     places = {(region.catalog.cloud, region.offer.region) for region in regions}
     for limit in request.node_limits:
         if (limit.cloud, limit.region) in places:
@@ -290,15 +283,15 @@ def _capacity_seen(request: Request, regions: Sequence[Region]) -> Iterator[str]
 
 
 def _away_from_data(request: Request, best: Sequence[Candidate]) -> Iterator[str]:
-    """Say where the recommended machines are not in the region of the input."""
+    """Yield a note if the recommended machines are not in the region of the input."""
     for candidate in best if not request.paper else ():
         region = request.input_region
         if region and region != candidate.region:
             yield f"input: the bucket is in {region}, the machines in {candidate.region}; --region {region} moves them"
 
 
-def _shown(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list[Candidate]:
-    """The first `top`; of several models, or ways to pay, first the best of each, so that each has its price shown."""
+def _candidates_to_show(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list[Candidate]:
+    """Return the first `top`; with several models or ways to pay, first the best of each, to show each one's price."""
     if kinds == 1:
         return list(ranked[: request.top])
     firsts: dict[str, Candidate] = {}
@@ -315,7 +308,7 @@ def _shown(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list
 
 
 def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, kinds: int) -> list[Rejection]:
-    """Order rejections by reason; of several models, or ways to pay, keep each type's nearest, and none of types that
+    """Order rejections by reason; with several models or ways to pay, keep each type's nearest, and none of types that
     are candidates.
     """
     feasible = {candidate.instance_type for candidate in chosen} if kinds > 1 else set()
@@ -326,7 +319,7 @@ def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, kinds
 
 
 def _stamp(catalogs: Sequence[Catalog]) -> CatalogStamp:
-    """Name the catalogs that answered, with the date of the oldest prices among them."""
+    """Return the names of the catalogs used, with the date of the oldest prices among them."""
     oldest = min(catalog.prices_as_of for catalog in catalogs)
     return CatalogStamp(
         name=",".join(catalog.name for catalog in catalogs),
@@ -339,7 +332,7 @@ _WHAT = {"disks": "disks", "networks": "network", "small_io": "small operations"
 
 
 def own_measurements(best: Candidate, catalogs: Sequence[Catalog]) -> Iterator[str]:
-    """Yield a sentence that names what the user measured of a cluster's type, and when; none without any."""
+    """Yield a sentence naming the user's measurements of a cluster's type and their date; none without any."""
     for catalog in catalogs:
         tables = ((_WHAT.get(name, name.replace("_", " ")), table) for name, table in catalog.tables.items())
         if catalog.cloud == best.cloud and (

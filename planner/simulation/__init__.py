@@ -1,1 +1,1 @@
-"""A sort simulated event by event: flows that share links, disks and processors, tasks in waves, and one driver."""
+"""Event-by-event simulation of a sort: flows that share links, disks and processors, tasks in waves, and one driver."""

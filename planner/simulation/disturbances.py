@@ -1,6 +1,6 @@
-"""Runs drawn from what the plan knows of a type, and the same runs disturbed by lost, slow or reclaimed spot nodes.
+"""Runs drawn from the plan's knowledge of a type, and the same runs with lost, slow or reclaimed spot nodes.
 
-Draws differ in how nodes differ, how far claims are off, and how whole runs scatter.
+Draws differ in the spread between nodes, the error of claimed rates, and the scatter of whole runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.statistics.interruptions import Risk
 
 _MOST_LOSSES: Final = 8
-"""That are simulated for a run."""
+"""Most node losses that are simulated for one run."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,29 +38,29 @@ class Run:
 
     @property
     def nodes(self) -> int:
-        """Return how many nodes it has."""
+        """Number of nodes."""
         return sum(group.nodes for group in self.draw.groups)
 
     @property
     def seconds(self) -> float:
-        """Return how long it takes."""
+        """Duration of the run."""
         return self.draw.factor * sum(phase.seconds for phase in self.phases)
 
     def seconds_with(self, loss: Loss, works: Sequence[PhaseWork]) -> float:
-        """Return how long it takes with a loss."""
+        """Return the duration of the run with a loss."""
         lossy_s = seconds_with_loss(works, self.draw.groups, self.draw.machines, loss=loss, phases=self.phases)
         return self.draw.factor * lossy_s
 
 
 def loss_cost(loss: Loss, works: Sequence[PhaseWork], runs: Sequence[Run]) -> LossCost:
-    """Return what a loss costs each of the runs."""
+    """Return the cost of a loss over the runs."""
     lossy = [run.seconds_with(loss, works) for run in runs]
     p50_s, p95_s, times = _compare_runs(lossy, runs)
     return LossCost(nodes=loss.nodes, share=loss.share, p50_s=p50_s, p95_s=p95_s, times=times)
 
 
 def slow_cost(slow: Slow, works: Sequence[PhaseWork], runs: Sequence[Run]) -> SlowCost:
-    """Return what slow nodes cost each of the runs."""
+    """Return the cost of slow nodes over the runs."""
     devices = sorted({name for work in works for name in (*work.read_s, *work.write_s)})
     slowed = [
         run.draw.factor
@@ -73,15 +73,14 @@ def slow_cost(slow: Slow, works: Sequence[PhaseWork], runs: Sequence[Run]) -> Sl
 
 
 def _compare_runs(disturbed_s: Sequence[float], runs: Sequence[Run]) -> tuple[float, float, float]:
-    """Return median and 95% of disturbed runs, and how many times as long they take in the median."""
+    """Return the median and 95% quantile of disturbed runs, and the median ratio to the undisturbed runs."""
     times = [seconds / run.seconds for seconds, run in zip(disturbed_s, runs, strict=True)]
     return scatter(disturbed_s, 0.5), scatter(disturbed_s, 0.95), scatter(times, 0.5)
 
 
 def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, seed: int) -> SpotCost | None:
-    """Return what it costs that nodes are taken back, each at a random moment of its run, as lost nodes do: several of
-    a run cost the sum of what each does, of many as much as `_MOST_LOSSES` on average. None where it is not known what
-    a lost node costs.
+    """Return the cost of reclaimed nodes, each lost at a random moment of its run. Each loss costs the mean of at most
+    `_MOST_LOSSES` losses simulated for that run, and the costs add up. None where the cost of a lost node is unknown.
     """
     if all(work.tasks is None for work in works) or runs[0].nodes < 2:
         return None
@@ -98,13 +97,13 @@ def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, se
 
 
 _LEAST_SIGMA: Final = 1e-12
-"""Stands for whole runs that do not scatter."""
+"""Sigma for whole runs that do not scatter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draw:
-    """The nodes of one run, what each has, and by what factor the whole run takes longer than equations and simulation
-    say.
+    """The nodes of one run with their machines, and the factor by which the whole run takes longer than predicted by
+    equations and simulation.
     """
 
     groups: Sequence[NodeGroup]
@@ -115,7 +114,7 @@ class Draw:
 def draw_runs(
     context: JobContext, works: Sequence[PhaseWork], machines: Machines, *, best: Candidate, draws: int, seed: int
 ) -> Iterator[Draw]:
-    """Yield the nodes of some runs of a planned cluster; the same `seed` draws the same."""
+    """Yield the nodes of each run of a planned cluster; the same `seed` draws the same nodes."""
     rng, nodes = np.random.default_rng(seed), best.nodes
     screened = screened_by(context, best.phases) if planned_spares(context, best.phases, nodes).screened else None
     claims = slowdowns_of(context, nodes)
@@ -127,7 +126,7 @@ def draw_runs(
             name: factors * claim.get(DOUBTED.get(name, ""), 1.0)
             for name, factors in _slowness(context, works, nodes + (best.spares if screened else 0), rng).items()
         }
-        if screened:  # the slowest are sent away
+        if screened:  # the slowest are returned
             fastest = np.argsort(slowness[screened], kind="stable")[:nodes]
             slowness = {name: factors[fastest] for name, factors in slowness.items()}
         lateness = _lateness(works, machines, slowness, nodes)
@@ -139,8 +138,8 @@ def draw_runs(
 
 
 def _shuffled_midpoints(draws: int, rng: np.random.Generator) -> list[float]:
-    """Return the middles of as many equal parts of (0, 1), in random order: few draws then cover a distribution that
-    all nodes of a run share, and their median is its median.
+    """Return the midpoints of `draws` equal parts of (0, 1) in random order. With them, a few draws cover a
+    distribution that all nodes of a run share, and their median is its median.
     """
     return [float(place) for place in rng.permutation((np.arange(draws) + 0.5) / draws)]
 
@@ -148,7 +147,7 @@ def _shuffled_midpoints(draws: int, rng: np.random.Generator) -> list[float]:
 def _slowness(
     context: JobContext, works: Sequence[PhaseWork], nodes: int, rng: np.random.Generator
 ) -> dict[str, Floats]:
-    """Draw by what factor each node's resources are slower, (n,) each; a rate that is the slowest of n is certain."""
+    """Draw the slowness factors of each node's resources, (n,) each; a rate that is the slowest of n is certain."""
     slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
     tailed = {name: work for phase in context.model.phases for name, work in context.works(phase).items()}
     names = {name for work in works for name in (*work.read_s, *work.write_s)}
@@ -159,7 +158,7 @@ def _slowness(
 
 
 def _lateness(works: Sequence[PhaseWork], machines: Machines, slowness: Mapping[str, Floats], nodes: int) -> Floats:
-    """Return how late each node is in the phase in which it is latest, compared with the slowest node there: (n,)."""
+    """Return each node's lateness relative to the slowest node, in the phase where it is latest: (n,)."""
     late = np.zeros(nodes)
     for work in works:
         carried = work.exchanged_bytes + max(work.in_bytes, work.out_bytes)
@@ -174,5 +173,5 @@ def _lateness(works: Sequence[PhaseWork], machines: Machines, slowness: Mapping[
 
 
 def scatter(values: Sequence[float], probability: float) -> float:
-    """Return a quantile of what several draws gave; NaN for none."""
+    """Return a quantile of the values of several draws; NaN without values."""
     return float(np.quantile(np.array(values), probability)) if len(values) else math.nan

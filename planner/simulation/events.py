@@ -1,10 +1,10 @@
-"""The clock: flows of a few kinds share resources, and an event is the end of one, or of a bucket's tokens.
+"""The clock: flows of a few kinds share resources; an event is the end of a flow, or of a bucket's tokens.
 
-Flows of one kind use the same resources in the same proportions, so all of them have the same rate at any time. What
-one flow of a kind has moved since the beginning is that kind's `progress`. A flow ends when the progress has grown by
-its amount. So each event costs one sharing of the resources, however many flows there are.
+Flows of one kind use the same resources in the same proportions, so all of them have the same rate at any time. The
+`progress` of a kind is the amount that one of its flows has moved since the beginning. A flow ends when the progress
+has grown by its amount. So each event costs one sharing of the resources, whatever the number of flows.
 
-Sharing is max-min fair: all flows speed up together until something they use is full. Its users then keep their rate,
+Sharing is max-min fair: all flows speed up together until a resource they use is full. Its users then keep their rate,
 and the others go on (progressive filling: Bertsekas and Gallager, Data Networks, section 6.5.2). A flow may use several
 resources at once, each in its own proportion. A link with a token bucket is fast until its tokens are spent.
 """
@@ -27,8 +27,8 @@ _TOGETHER: Final = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stretch:
-    """What holds each kind of flow from `start_s` to `end_s`: `held_by` (K,) as `Sharing` has it; `counts` (K,) flows
-    are under way. Resources give `load` (R,), out of their `capacity` (R,).
+    """A span from `start_s` to `end_s` with constant rates: `held_by` (K,) limits each kind of flow, as in `Sharing`;
+    `counts` (K,) flows are under way. Resources carry a `load` (R,), out of their `capacity` (R,).
     """
 
     start_s: float
@@ -57,7 +57,7 @@ class Clock:
         self._progress, self._counts, self._ends = np.zeros(kinds), np.zeros(kinds), [[] for _ in range(kinds)]
 
     def start(self, flow: int, amount: float, then: Callable[[], None]) -> None:
-        """Start a flow of a kind, by its number; when it has moved `amount` it calls `then`, of nothing at once."""
+        """Start a flow of a kind, by its number; it calls `then` after moving `amount`, at once if that is 0."""
         if amount <= 0 or (not self.usage[flow].any() and np.isinf(self.most[flow])):
             then()
             return
@@ -65,7 +65,7 @@ class Clock:
         self._counts[flow] += 1
 
     def run(self, *, until_s: float = np.inf) -> Iterator[Stretch]:
-        """Let time pass until no flow is left, or until `until_s`; yield every stretch of constant rates."""
+        """Advance the time until no flow is left, or until `until_s`; yield every stretch of constant rates."""
         while self._counts.any() and self.now_s < until_s:
             capacity = self.capacities.at_present()
             sharing = max_min(usage=self.usage, capacity=capacity, counts=self._counts, most=self.most)
@@ -91,7 +91,7 @@ class Clock:
         return np.asarray(np.divide(waiting, rates, out=np.full(len(rates), np.inf), where=is_moving))
 
     def _end(self, kinds: Ints) -> None:
-        """End the flows that are through, at least one of each of `kinds`."""
+        """End the completed flows, at least one of each of `kinds`."""
         done = []
         for row in kinds.tolist():
             ends = self._ends[row]
@@ -104,13 +104,13 @@ class Clock:
 
 
 _EMPTY_SHARE = 1e-9
-"""Of a bucket: what is less counts as nothing, so that rounding does not fill and empty it in turn."""
+"""Share of a bucket below which it counts as empty, so that rounding does not fill and empty it in turn."""
 
 
 @dataclass(kw_only=True, eq=False)
 class Capacities:
-    """What R resources give in a second, shape (R,). Those with a bucket of `size` give `burst` while `tokens` last,
-    and `steady` afterwards; elsewhere `size` is 0. Tokens come at the steady rate, and go as the resource is used.
+    """Rates of R resources per second, shape (R,). Those with a bucket of `size` run at `burst` while `tokens` last,
+    and at `steady` afterwards; elsewhere `size` is 0. Tokens come at the steady rate, and go as the resource is used.
     """
 
     steady: Floats
@@ -124,29 +124,29 @@ class Capacities:
         return cls(steady=steady, burst=burst, size=size, tokens=size.copy())
 
     def at_present(self) -> Floats:
-        """Return what each resource gives at present."""
+        """Return the present rate of each resource."""
         return np.where(self.tokens > self.size * _EMPTY_SHARE, self.burst, self.steady)
 
     def change_in_s(self, load: Floats) -> float:
-        """Return the seconds until a bucket is empty while resources give `load` (R,); inf for never."""
+        """Return the seconds until a bucket is empty while resources carry `load` (R,); inf for never."""
         spent = (load - self.steady) * (self.tokens > self.size * _EMPTY_SHARE)
         emptied = np.divide(self.tokens, spent, out=np.full(len(spent), np.inf), where=spent > 0)
         return float(emptied.min(initial=np.inf))
 
     def pass_s(self, seconds: float, load: Floats) -> None:
-        """Let tokens come and go for some seconds in which resources give `load` (R,)."""
+        """Update the tokens after some seconds in which resources carried `load` (R,)."""
         self.tokens = np.clip(self.tokens + (self.steady - load) * seconds, 0.0, self.size)
 
 
 UNLIMITED: Final = -1
-"""In `Sharing.held_by`: flows that nothing holds back."""
+"""In `Sharing.held_by`: flows without a limit."""
 ITSELF: Final = -2
-"""In `Sharing.held_by`: flows that are as fast as they can be alone."""
+"""In `Sharing.held_by`: flows at their own maximum rate."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sharing:
-    """`rates` (K,) of one flow of each kind, and what holds it: `held_by` (K,), a resource, `UNLIMITED` or `ITSELF`."""
+    """`rates` (K,) of one flow of each kind, and their limits `held_by` (K,): a resource, `UNLIMITED` or `ITSELF`."""
 
     rates: Floats
     held_by: Ints
@@ -166,7 +166,7 @@ def max_min(*, usage: Floats, capacity: Floats, counts: Floats, most: Floats) ->
         reach = np.where(uses, full_at, np.inf)
         first = reach.argmin(axis=1)
         level = np.minimum(reach[np.arange(len(first)), first], most)
-        # A resource is settled when none of its users is held back earlier elsewhere: several are in one round.
+        # A resource is settled when none of its users is limited earlier elsewhere: one round settles several.
         earliest = np.where(uses & is_open[:, None], level[:, None], np.inf).min(axis=0)
         now = is_open & ((most <= level) | (earliest >= full_at)[first])
         rates[now] = level[now]

@@ -1,12 +1,12 @@
 """The cost of losing nodes for good during the sort on a cluster.
 
-The simulation follows `planner.distributed_sort`: the partitions of lost nodes go to the others. What the lost nodes
-had of every mapped slice is gone. So all slices are read and grouped again, and a small part of each is sent. Input on
-lost nodes is read from another copy, or made again, at the same rate. Until the loss is noticed the others go on with
-what they have. Finished partitions count when there is a second copy, which is then copied again. To order a slice
+The simulation follows `planner.distributed_sort`: the partitions of lost nodes go to the others. The lost nodes held a
+part of every mapped slice. So all slices are read and grouped again, and a small part of each is sent. Input on lost
+nodes is read from another copy, or made again, at the same rate. Until the loss is noticed the others continue with
+their own work. Finished partitions count when there is a second copy, which is then copied again. Ordering a slice
 again costs the driver as much as the first time, but its few records go along in other parcels. The driver alone has
-slices grouped and partitions copied at the same time. Where coordinators order tasks, all of them give up what is under
-way everywhere, and new ones begin, one phase after the other.
+slices grouped and partitions copied at the same time. Where coordinators order tasks, all of them give up their tasks
+everywhere, and new ones begin, one phase after the other.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from planner.simulation.phase_work import PhaseWork
 from planner.simulation.sort_job import SimulatedPhase, simulate_job
 from planner.sort_policy.health_checks import noticed_after_s
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR
-from planner.units import parse_count, parse_share
+from planner.units import count_text, parse_count, parse_share
 
 COORDINATORS_BEGIN_S: Final = 0.6
-"""So long a coordinator takes to begin, all at the same time (benchmarks/results/cluster.toml)."""
+"""Seconds that coordinators take to start, all at the same time (benchmarks/results/cluster.toml)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """So many `nodes` are lost when this `share` of the undisturbed time has passed."""
+    """The loss of `nodes` nodes after this `share` of the undisturbed time."""
 
     nodes: int
     share: float
 
     @classmethod
     def parse(cls, text: str) -> Loss:
-        """Return what `node@30%` or `5@30%` says. Raises BadInputError for anything else."""
+        """Parse `node@30%` or `5@30%`. Raises BadInputError for anything else."""
         who, _, when = text.partition("@")
         try:
             loss = cls(nodes=1 if who == "node" else parse_count(who), share=parse_share(when))
@@ -48,11 +48,11 @@ class Loss:
 
 
 def check_loss(loss: Loss, works: Sequence[PhaseWork], *, nodes: int) -> None:
-    """Raise BadInputError where it is not known what a loss does, or nobody is left."""
+    """Raise BadInputError where the effect of a loss is unknown, or no node is left."""
     if all(work.tasks is None for work in works):
         raise BadInputError("--lose: only of the sort on Ray it is known what it does about a loss; use --engine ray")
     if loss.nodes >= nodes:
-        raise BadInputError(f"--lose {loss.nodes}: of {nodes} nodes none would be left")
+        raise BadInputError(f"--lose {loss.nodes}: of {count_text(nodes, 'node')} none would be left")
 
 
 def seconds_with_loss(
@@ -63,8 +63,8 @@ def seconds_with_loss(
     loss: Loss,
     phases: Sequence[SimulatedPhase],
 ) -> float:
-    """Return the seconds of a run that undisturbed has such `phases` and loses nodes. Links' buckets have then what is
-    left at the end of that phase.
+    """Return the seconds of a run that takes `phases` when undisturbed and loses nodes. Links' buckets then have the
+    tokens left at the end of that phase.
     """
     phases_s = [phase.seconds for phase in phases]
     at_s = loss.share * sum(phases_s)
@@ -74,11 +74,11 @@ def seconds_with_loss(
         number += 1
     nodes = sum(group.nodes for group in groups)
     is_coordinated = nodes > NODES_PER_COORDINATOR
-    given_up = _under_way_share(works[number]) if is_coordinated else 0.0
+    given_up = _in_progress_share(works[number]) if is_coordinated else 0.0
     done = max(0.0, min(1.0, (at_s - before_s) / phases_s[number]) - given_up)
     lost_share = loss.nodes / nodes
     left = remaining_work(works, number=number, done=done, lost_share=lost_share)
-    if machines.shares_processors:  # emulated nodes: what is left of them has the whole machine
+    if machines.shares_processors:  # emulated nodes: the remaining ones have the whole machine
         whole = 1 - lost_share
         left = [replace(work, read_s=_scale(work.read_s, whole), write_s=_scale(work.write_s, whole)) for work in left]
         machines = replace(machines, vcpu=machines.vcpu / whole)
@@ -93,17 +93,17 @@ def seconds_with_loss(
     return at_s + max(noticed_s + max(again_s, restored_s), open_s + restored_s) + gone_s
 
 
-def _under_way_share(work: PhaseWork) -> float:
-    return 0.0 if work.tasks is None else work.tasks.under_way_share
+def _in_progress_share(work: PhaseWork) -> float:
+    return 0.0 if work.tasks is None else work.tasks.in_progress_share
 
 
 def remaining_work(works: Sequence[PhaseWork], *, number: int, done: float, lost_share: float) -> list[PhaseWork]:
-    """Return what the nodes that are left have to do, each of them, when a share of phase `number` was done.
+    """Return the work left for each remaining node when a share of phase `number` was done.
 
-    These are phases in turn. After the shuffle they are the shuffle again, and partitions: those that are open, those
-    that are finished but lost a copy, and those that are gone, which the shuffle makes again.
+    The result is phases in turn. After the shuffle they are the shuffle again, and partitions: the open ones, the
+    finished ones that lost a copy, and the lost ones, which the shuffle makes again.
     """
-    more = 1 / (1 - lost_share)  # fewer nodes share what there is
+    more = 1 / (1 - lost_share)  # fewer nodes share the work
     shuffled = _shuffle_number(works)
     if number < shuffled:
         return [scale_work(work, read=more, sent=more) for work in works[number:]]
@@ -125,12 +125,12 @@ def remaining_work(works: Sequence[PhaseWork], *, number: int, done: float, lost
 
 
 def _shuffle_number(works: Sequence[PhaseWork]) -> int:
-    """Return which phase sends everything to everyone."""
+    """Return the number of the phase that sends everything to everyone."""
     return next((place for place, work in enumerate(works) if work.spread == 1.0), 0)
 
 
 def scale_work(work: PhaseWork, *, read: float, sent: float) -> PhaseWork:
-    """Return a phase of which so many times as much is read and computed, and sent and written."""
+    """Return a phase with its reading and computing scaled by `read`, and its sending and writing by `sent`."""
     return replace(
         work,
         read_s=_scale(work.read_s, read),
@@ -152,7 +152,7 @@ def _scale(seconds: Mapping[str, float], factor: float) -> dict[str, float]:
 
 
 def remove_nodes(groups: Sequence[NodeGroup], lost: int) -> list[NodeGroup]:
-    """Return the groups without some nodes, taken from the largest: who is lost has nothing to do with its speed."""
+    """Return the groups without some nodes, taken from the largest: losses do not depend on a node's speed."""
     largest = sorted(groups, key=lambda group: -group.nodes)
     left = []
     for group in largest:

@@ -1,6 +1,6 @@
-"""Nodes of a simulated cluster: what a median node has, groups of like nodes, and nodes that are slow.
+"""Nodes of a simulated cluster: the median node, groups of like nodes, and slow nodes.
 
-The slowest few nodes stay alone in their groups, because a barrier waits for them; the others go together.
+The slowest few nodes stay alone in their groups, because a barrier waits for them; the others are grouped.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from planner.units import parse_count, parse_number, parse_share
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """What a median node has: processors and a link of `link_bytes_per_s`, which with a bucket of `bucket_bytes` at
-    first carries `burst_bytes_per_s`. The bucket is full to `full_share` when a job begins. On emulated nodes
-    `shares_processors` says that all run on those of one machine.
+    """The resources of a median node: processors and a link of `link_bytes_per_s`, which with a bucket of
+    `bucket_bytes` at first carries `burst_bytes_per_s`. The bucket is full to `full_share` when a job begins. On
+    emulated nodes, `shares_processors` means that all run on the processors of one machine.
     """
 
     vcpu: float
@@ -35,11 +35,11 @@ class Machines:
 
     @property
     def first_bytes_per_s(self) -> float:
-        """What a link carries when a job begins."""
+        """Rate of a link when a job begins."""
         return self.burst_bytes_per_s if self.bucket_bytes * self.full_share > 0 else self.link_bytes_per_s
 
     def with_bucket(self, *, burst_bytes_per_s: float, bucket_bytes: float) -> Machines:
-        """Return the same with a token bucket at each link; a rate that is no burst means none."""
+        """Return the same with a token bucket at each link; no bucket if the rate is no burst."""
         has_bucket = bucket_bytes > 0 and burst_bytes_per_s > self.link_bytes_per_s
         return replace(
             self,
@@ -49,11 +49,11 @@ class Machines:
 
 
 def machines_of(context: JobContext, nodes: int) -> Machines:
-    """Return what a median node of the only layout of `context` has in a cluster of `nodes`; burstable processors have
-    the speed that the equations give them over the whole job.
+    """Return the resources of a median node of the only layout of `context` in a cluster of `nodes`. Burstable
+    processors have the speed that the equations give them over the whole job.
 
-    Emulated nodes never got all of the machine's processors, however many tasks were ready: what they got while many
-    were is all that there is.
+    Emulated nodes never got all of the machine's processors, however many tasks were ready. They are given the
+    processors that they got while many tasks were ready.
     """
     engine = context.model.engine
     processors_share = engine.busy_share("cpu", ("partition",)) if engine.shares_processors else 1.0
@@ -61,13 +61,13 @@ def machines_of(context: JobContext, nodes: int) -> Machines:
     rate = float(network.at(rows, np.array([float(nodes)]))[0, 0])
     return Machines(
         vcpu=float(context.rates.vcpu[rows[0]]) * processors_share * mean_processor_speed(context, nodes),
-        link_bytes_per_s=rate if rate > 0 else 1.0,  # of a single node it may be unknown
+        link_bytes_per_s=rate if rate > 0 else 1.0,  # unknown for a single node
         shares_processors=engine.shares_processors,
     ).with_bucket(burst_bytes_per_s=float(network.burst_at(rows)[0]), bucket_bytes=float(network.bucket_bytes[rows[0]]))
 
 
 def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[Machines]:
-    """Return machines with each bucket that their links may have, all equally likely; one if nothing is in doubt."""
+    """Return machines with each possible bucket of their links, all equally likely; one if there is no doubt."""
     if (burst := stated_burst_bytes_per_s(context, nodes)) is None:
         return [machines]
     return [
@@ -77,15 +77,16 @@ def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[M
 
 
 _ALONE: Final = 4
-"""How many of the slowest nodes are groups of their own; each further group is `_GROWTH` times as large. So few nodes
-that the driver orders all tasks are all alone: nodes of one group would send at the same time, in fewer parcels.
+"""Number of slowest nodes that are groups of their own; each further group is `_GROWTH` times as large. On clusters so
+small that the driver orders all tasks, every node is alone: nodes of one group would send at the same time, in fewer
+parcels.
 """
 _GROWTH: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeGroup:
-    """So many nodes, and by what factor each resource of theirs takes longer than the median node's; 1 where nothing is
+    """A number of nodes, and the factors by which their resources are slower than the median node's; 1 where none is
     stated.
     """
 
@@ -93,7 +94,7 @@ class NodeGroup:
     slowness: Mapping[str, float] = field(default_factory=dict)
 
     def slowness_of(self, resource: str) -> float:
-        """Return the factor of a resource."""
+        """Return the slowness factor of a resource."""
         return self.slowness.get(resource, 1.0)
 
 
@@ -117,7 +118,7 @@ _HOW: Final = "write 10%@2 for a tenth of the nodes that take twice as long, or 
 
 @dataclass(frozen=True, kw_only=True)
 class Slow:
-    """So many `nodes`, or this `share` of them, take `factor` times as long for `resource`, or for everything."""
+    """Slow nodes: `nodes` of them, or this `share`, take `factor` times as long for `resource`, or for everything."""
 
     nodes: int = 0
     share: float = 0.0
@@ -126,7 +127,7 @@ class Slow:
 
     @classmethod
     def parse(cls, text: str) -> Slow:
-        """Return what `10%@2`, `18@2` or `network:1@3` says. Raises BadInputError for anything else."""
+        """Parse `10%@2`, `18@2` or `network:1@3`. Raises BadInputError for anything else."""
         before, _, what = text.rpartition(":")
         who, _, times = what.partition("@")
         try:
@@ -141,13 +142,15 @@ class Slow:
         return cls(nodes=nodes, share=share, factor=factor, resource=before)
 
     def count(self, nodes: int) -> int:
-        """Return how many of so many nodes are slow. Raises BadInputError where there are not as many."""
+        """Return the number of slow nodes in a cluster of `nodes`. Raises BadInputError where it has fewer."""
         if self.nodes > nodes:
             raise BadInputError(f"--slow {self.nodes}: there are only {nodes} nodes")
         return self.nodes or ceil(self.share * nodes - 1e-9)
 
     def of(self, groups: Sequence[NodeGroup], devices: Sequence[str]) -> list[NodeGroup]:
-        """Return groups of which some nodes are slow, taken from the largest: it has nothing to do with their speed."""
+        """Return groups with some slow nodes, taken from the largest: which nodes are slow does not depend on their
+        speed.
+        """
         left, made = self.count(sum(group.nodes for group in groups)), list[NodeGroup]()
         names = {"": ("network", "cpu", *devices), "disks": tuple(devices)}.get(self.resource, (self.resource,))
         for group in sorted(groups, key=lambda group: -group.nodes):

@@ -1,4 +1,4 @@
-"""The tasks of a phase, cut and limited as the scheduler of the sort on a cluster does it: by its own code."""
+"""The tasks of a phase, cut and limited by the code of the cluster sort's own scheduler."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes, choose_size
 
 _RECORD_BYTES: Final = 100
 _GROWTH: Final = 1.5
-"""By what factor a joined task is longer than the one before it, up to the longest."""
+"""Ratio of a joined task's length to that of the one before it, up to the longest."""
 _LONGEST_SHARE: Final = 1 / 48
-"""Of a node's work, for one joined task."""
+"""Longest joined task, as a share of a node's work."""
 
 _MOST_BLOCKS: Final = 4_000
-"""That are simulated one by one: a draw takes about a second with so many."""
+"""Most blocks that are simulated one by one: a draw then takes about a second."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parcels:
-    """In what blocks leave for a node, in shares of what a node has of the data: `full` ones, none of fewer than
-    `least` while more is to come, and no more in flight than what `store` has room for.
+    """The blocks that leave for a node, in shares of the data on a node: `full` ones, none smaller than `least` while
+    more is to come, and no more in flight than fit in `store`.
     """
 
     full: float
@@ -37,8 +37,8 @@ class Parcels:
 class Tasks:
     """A phase's tasks. `lengths` are those of one node in turn, in shares of its work, the longest `longest`.
 
-    Of slices so many (`slices`) are under way; 0 says that these tasks are partitions, which may be `copied`. `threads`
-    is the processors that a task uses. Where `is_sent_apart`, each thing that nodes send to each other is simulated,
+    The number of slices under way is `slices`; 0 means that these tasks are partitions, which may be `copied`.
+    `threads` is the processors that a task uses. Where `is_sent_by_parcel`, each transfer between nodes is simulated,
     blocks in `parcels`; `sent_share` of a node's records go to others in the shuffle.
     """
 
@@ -48,23 +48,25 @@ class Tasks:
     threads: float
     slices: int = 0
     copied: bool = False
-    is_sent_apart: bool = False
+    is_sent_by_parcel: bool = False
     sent_share: float = 0.0
     parcels: Parcels | None = None
 
     @property
-    def under_way_share(self) -> float:
-        """Return the share of a node's work that is begun and not done at any moment, each task by half."""
+    def in_progress_share(self) -> float:
+        """Share of a node's work that is begun and not done at any moment, each task being half done."""
         count = self.slices or self.concurrency.partitions(copied=self.copied)
         return min(1.0, count * self.longest) / 2
 
     @property
     def shares(self) -> list[float]:
-        """Which shares of a node's work its tasks do in turn, long ones joined."""
+        """Shares of a node's work that its tasks do in turn, long ones joined."""
         return join_tasks(self.lengths)
 
     def times(self, factor: float) -> Tasks:
-        """Return the tasks of so many times the work: only the last ones of less, and as many of a little more."""
+        """Return the tasks of `factor` times the work: only the last ones for less work, and equally many for slightly
+        more.
+        """
         count = min(len(self.lengths), max(1, round(len(self.lengths) * factor)))
         last = self.lengths[-count:]
         whole = sum(last)
@@ -73,13 +75,13 @@ class Tasks:
 
 
 def join_tasks(lengths: Sequence[float]) -> list[float]:
-    """Return the shares of consecutive tasks, of which more and more are joined to one towards the middle.
+    """Return the shares of consecutive tasks, with more and more of them joined towards the middle.
 
-    Single tasks at the beginning and at the end decide how soon links have something to carry, and when the last node
-    is done.
+    Single tasks at the beginning and at the end determine how soon links have data to carry, and when the last node is
+    done.
     """
     first, last, begin, end = list[float](), list[float](), 0, len(lengths)
-    part = 0.0  # the first and the last are alone
+    part = 0.0  # the first and the last tasks stay single
     while begin < end:
         longest = max(lengths[begin], lengths[end - 1], _LONGEST_SHARE)
         share = 0.0
@@ -96,8 +98,8 @@ def join_tasks(lengths: Sequence[float]) -> list[float]:
 
 
 def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per_s: float) -> Tasks | None:
-    """Return the tasks of a phase on `nodes` nodes of the only layout of `context`, whose links carry so much when the
-    sort begins; None where there are none.
+    """Return the tasks of a phase on `nodes` nodes of the only layout of `context`, whose links carry
+    `link_bytes_per_s` when the sort begins; None for a phase without tasks.
     """
     sizing = context.model.engine.sizes
     if sizing is None or not phase.cpu:
@@ -119,7 +121,7 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per
             concurrency=concurrency,
             threads=threads,
             copied=bool(phase.replicate),
-            is_sent_apart=_is_sent_apart(lengths, nodes),
+            is_sent_by_parcel=_is_sent_by_parcel(lengths, nodes),
         )
     records = max(1, round(node_bytes / _RECORD_BYTES))
     cut = slice_lengths(records, longest=sizes.slice_records, record_size=_RECORD_BYTES)
@@ -131,7 +133,7 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per
         concurrency=concurrency,
         threads=threads,
         slices=sizes.slices,
-        is_sent_apart=_is_sent_apart(lengths, nodes),
+        is_sent_by_parcel=_is_sent_by_parcel(lengths, nodes),
         sent_share=(nodes - 1) / nodes,
         parcels=Parcels(
             full=sizes.parcel_bytes / node_bytes,
@@ -141,12 +143,12 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per
     )
 
 
-def _is_sent_apart(lengths: Sequence[float], nodes: int) -> bool:
+def _is_sent_by_parcel(lengths: Sequence[float], nodes: int) -> bool:
     return nodes <= NODES_PER_COORDINATOR and nodes * nodes * len(join_tasks(lengths)) <= _MOST_BLOCKS
 
 
 def _even_shares(count: float) -> tuple[float, ...]:
-    """Return the shares of partitions of equal size; where nodes have not equally many, the last is a part of one."""
+    """Return the shares of partitions of equal size; where nodes have different numbers, the last is a part of one."""
     whole = int(count)
     lengths = [1 / count] * whole
     if count - whole > 1e-9:

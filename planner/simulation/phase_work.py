@@ -1,7 +1,7 @@
 """The work of a node in a phase, from the same rates and coefficients as the closed form.
 
-Where the closed form needs a share of time for which links, processors or disks are busy, the simulation lets tasks
-wait for each other, and takes these resources whole.
+The closed form needs the share of time for which links, processors or disks are busy. The simulation instead lets tasks
+wait for each other, and uses these resources in full.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from planner.sort_policy.placement import fits_in_cache
 class PhaseWork:
     """The work of a median node in a phase.
 
-    `read_s` and `write_s` are seconds of a device by its name; one in `both_ways` reads and writes at once.
-    `compute_s`, `move_s` and `block_s` are processor seconds: of the tasks, of bytes that move, and of blocks. Bytes
-    are those exchanged with other nodes, and those through the NIC from and to a store. `spread` is the share of writes
-    that other nodes do. `driver_s` is the driver's work for the whole cluster, and `order_s` what of it is not for
-    parcels. `driver_core_s` is that on the nodes' processors, where they are the same. `fixed_s` takes its time
-    whatever the nodes do, and `barrier_s` once all are done. Work that `is_anyones` is read from where all nodes read:
-    who is done sooner takes more.
+    `read_s` and `write_s` are seconds of a device by its name; a device in `both_ways` reads and writes at once.
+    `compute_s`, `move_s` and `block_s` are processor seconds for tasks, moved bytes and blocks. Bytes are those
+    exchanged with other nodes, and those through the NIC from and to a store. `spread` is the share of writes that
+    other nodes do. `driver_s` is the driver's work for the whole cluster, and `order_s` the part that is not for
+    parcels. `driver_core_s` is the part on the nodes' processors, where driver and nodes share them. `fixed_s` takes
+    its time whatever the nodes do, and `barrier_s` once all are done. Work with `is_anyones` reads from a place that
+    all nodes reach: faster nodes take more.
     """
 
     name: str
@@ -53,21 +53,21 @@ class PhaseWork:
     barrier_s: float = 0.0
 
     @property
-    def is_sent_apart(self) -> bool:
-        """Whether what nodes send to each other is simulated parcel by parcel and copy by copy."""
+    def is_sent_by_parcel(self) -> bool:
+        """True if transfers between nodes are simulated parcel by parcel and copy by copy."""
         has_any = self.exchanged_bytes > 0 or (self.tasks is not None and self.tasks.slices > 0)
-        return self.tasks is not None and self.tasks.is_sent_apart and has_any
+        return self.tasks is not None and self.tasks.is_sent_by_parcel and has_any
 
     @property
     def own_share(self) -> float:
-        """The share of what a phase writes that is not exchanged: other nodes write what is, if `is_sent_apart`."""
+        """Share of a phase's writes that is not exchanged; if `is_sent_by_parcel`, other nodes write the rest."""
         if self.tasks is None or not self.tasks.slices:
             return 1 - self.spread
         return 1 - self.tasks.sent_share
 
 
 def at_full_rate(context: JobContext) -> JobContext:
-    """Return a job whose engine reaches all of links, processors and disks: waiting is simulated, not assumed."""
+    """Return a job whose engine uses all of links, processors and disks: waiting is simulated, not assumed."""
     engine = context.model.engine
     waited_for = ("network", "cpu", "local_disks")
     busy = {name: shares for name, shares in engine.busy.items() if name not in waited_for}
@@ -75,7 +75,7 @@ def at_full_rate(context: JobContext) -> JobContext:
 
 
 def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines) -> PhaseWork:
-    """Return the work of a phase on `nodes` nodes, such `machines`, of the only layout of `context`."""
+    """Return the work of a phase on `nodes` nodes with these `machines`, of the only layout of `context`."""
     phase = _past_the_cache(context, phase, nodes)
     count, row = np.array([float(nodes)]), slice(0, 1)
     works = context.works(phase)
@@ -114,8 +114,8 @@ def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines
 
 
 def _past_the_cache(context: JobContext, phase: Phase, nodes: int) -> Phase:
-    """Return a phase without the intermediate data that the nodes' memory keeps from their disks, by the scheduler's
-    own rule.
+    """Return a phase without the intermediate data that the nodes' memory keeps off their disks, by the scheduler's own
+    rule.
     """
     engine = context.model.engine
     memory_bytes = float(context.catalog.instances.memory_bytes[context.layouts.type_row[0]])
@@ -131,7 +131,7 @@ def _past_the_cache(context: JobContext, phase: Phase, nodes: int) -> Phase:
 
 
 def _remote_write_share(context: JobContext, phase: Phase) -> float:
-    """Return the share of what a phase writes that other nodes write: what is shuffled goes to all, a copy to one."""
+    """Return the share of a phase's writes that other nodes do: shuffled data goes to all, a copy to one."""
     if phase.network:
         return 1.0
     written = _disk_bytes(context, phase.write)
@@ -144,7 +144,7 @@ def _disk_bytes(context: JobContext, groups: Mapping[str, Coefficients]) -> floa
 
 
 def _processor_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> tuple[float, float, float]:
-    """Return the processor seconds of a node: of its tasks, of what moves their bytes, and of storing blocks."""
+    """Return the processor seconds of a node: for its tasks, for moving their bytes, and for storing blocks."""
     work = context.works(phase).get("cpu")
     if work is None:
         return 0.0, 0.0, 0.0
@@ -159,13 +159,15 @@ def _processor_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float)
         costs = [engine.tasks[name] for name in phase.cpu]
         compute_s += tasks * sum(cost.node_s for cost in costs) / factor
         blocks_s = tasks * sum(cost.node_block_s for cost in costs) * (nodes - 1) / factor
-        if not phase.network:  # pieces are read by the task that sorts them
+        if not phase.network:  # the task that sorts pieces also reads them
             compute_s, blocks_s = compute_s + blocks_s, 0.0
     return max(compute_s, 0.0) / nodes, move_s / nodes, blocks_s / nodes
 
 
 def _driver_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> tuple[float, float]:
-    """Return the driver's seconds for a whole phase where it decides, and those of processors it shares with nodes."""
+    """Return the driver's seconds for a whole phase where it is the limit, and those on processors it shares with
+    nodes.
+    """
     if not tasks:
         return 0.0, 0.0
     count = np.array([float(nodes)])
@@ -174,7 +176,7 @@ def _driver_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) ->
 
 
 def _order_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> float:
-    """Return what of the driver's seconds is for ordering tasks without their parcels."""
+    """Return the driver's seconds for ordering tasks, without their parcels."""
     engine = context.model.engine
     if engine.sizes is None or not tasks:
         return 0.0

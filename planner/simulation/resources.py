@@ -1,7 +1,7 @@
-"""The resources of a phase, and what each kind of flow takes of them: from work and node groups to a `Clock`.
+"""The resources of a phase and their use by each kind of flow: from work and node groups to a `Clock`.
 
-Every node of a group has its own devices, processors and link; its resources are those of one such node. The driver and
-a store's request limit are one for all.
+Every node of a group has its own devices, processors and link; a group's resources are those of one such node. The
+driver and a store's request limit are shared by all.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ SEND: Final = 4
 STORE: Final = 5
 READS: Final = "reads"
 WRITES: Final = "writes"
-"""The halves of a device that does both at once; others have only the first."""
+"""The halves of a device that reads and writes at once; others have only the first."""
 STAGES: Final = ("order", "read", "compute", "write", "send", "store")
-"""What a task goes through, in turn; each is a kind of flow of every group. What is sent is written where it goes.
-Where it is sent apart, there is a kind of flow for each pair of groups instead of `send`, and what arrives is written
-(`store`) by tasks of its own.
+"""The stages of a task, in turn; each is a kind of flow of every group. Sent data is written at its destination. Where
+it is sent apart, a kind of flow for each pair of groups replaces `send`, and separate tasks write the data that arrives
+(`store`).
 """
 
 
 _SENT_PART: Final = 2 / 3
-"""Of the processor seconds that move bytes: sender and receiver of a transfer copy them, and then the task that stores
-them does.
+"""Share of the byte-moving processor seconds for the copies made by sender and receiver of a transfer; the task that
+stores the bytes takes the rest.
 """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout:
-    """`names` (R,) of resources as the plan has them, and the `usage` (K, R) and `most` (K,) of each kind of flow:
-    `STAGES` of every group in turn, then, if anything is sent apart, from each group to each, then one kind for each of
-    what takes a fixed time. `group_of` (K,) is the group that waits for it, -1 for none.
+    """`names` (R,) of resources as in the plan, and the `usage` (K, R) and `most` (K,) of each kind of flow: `STAGES`
+    of every group in turn, then, if anything is sent apart, from each group to each, then one kind for each fixed time.
+    `group_of` (K,) is the group that waits for it, -1 for none.
     """
 
     names: tuple[str, ...]
@@ -53,9 +53,9 @@ class Layout:
     steady: Floats
     group_of: Ints
     links: Floats
-    """Which of the resources are links with a bucket: 1, else 0."""
+    """1 for each resource that is a link with a bucket, else 0."""
     fixed: tuple[str, ...]
-    """What takes a fixed time: the last kinds of flow, in turn."""
+    """Names of the fixed times: the last kinds of flow, in turn."""
 
     def clock(self, machines: Machines, tokens: Floats | None) -> Clock:
         """Return a clock at zero; links have the `tokens` (R,) that the last phase left, if there was one."""
@@ -70,7 +70,9 @@ class Layout:
 
 
 class _Names:
-    """Numbers for the resources of groups, and of all: `devices` in the same order for every phase of a job."""
+    """Indices of the resources of groups, and of those shared by all: `devices` in the same order for every phase of a
+    job.
+    """
 
     def __init__(self, groups: int, devices: Sequence[str]) -> None:
         self.of_group = [
@@ -91,16 +93,16 @@ class _Names:
         return group * len(self.of_group) + self.of_group.index(name)
 
     def labels(self) -> tuple[str, ...]:
-        """Return what each resource is called in a plan."""
+        """Return each resource's name in a plan."""
         words = {"link out": "network", "link in": "network", "processors": "cpu"}
         plain = [words.get(name, name.removesuffix(f" {READS}").removesuffix(f" {WRITES}")) for name in self.of_group]
         return (*(plain * self.groups), *(words.get(name, name) for name in self.of_all))
 
 
 def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, devices: Sequence[str]) -> Layout:
-    """Return the resources of a phase on some groups of nodes; a job's phases all name the same `devices`."""
+    """Return the resources of a phase on some groups of nodes; all phases of a job give the same `devices`."""
     at, fixed, count = _Names(len(groups), devices), list(work.fixed_s.values()), len(groups)
-    pairs = count * count if work.is_sent_apart else 0
+    pairs = count * count if work.is_sent_by_parcel else 0
     kinds = len(STAGES) * count + pairs
     usage, most = np.zeros((kinds + len(fixed), len(at))), np.full(kinds + len(fixed), np.inf)
     steady, links = np.ones(len(at)), np.zeros(len(at))
@@ -111,7 +113,7 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
             steady[at(link, number)] = machines.link_bytes_per_s
             links[at(link, number)] = 1.0 if machines.bucket_bytes else 0.0
         _fill_own_stages(usage, at, work, groups, number)
-        (_fill_sent_apart if pairs else _fill_sent_to_all)(usage, at, work, groups, number)
+        (_fill_sent_by_parcel if pairs else _fill_sent_to_all)(usage, at, work, groups, number)
         if work.tasks:
             first = len(STAGES) * number
             most[first : first + len(STAGES)] = _rates_alone(work, work.tasks.threads, group)
@@ -136,28 +138,28 @@ def layout(work: PhaseWork, groups: Sequence[NodeGroup], machines: Machines, *, 
 
 
 def _rates_alone(work: PhaseWork, threads: float, group: NodeGroup) -> list[float]:
-    """Return how fast each stage is at most, however few tasks there are: a task has so many threads."""
+    """Return the highest rate of each stage, however few tasks there are: a task has `threads` threads."""
     seconds = dict.fromkeys(range(len(STAGES)), 0.0)
     seconds[COMPUTE] = work.compute_s * group.slowness_of("cpu") / threads
-    if work.is_sent_apart:
+    if work.is_sent_by_parcel:
         seconds[STORE] = _store_seconds(work) * group.slowness_of("cpu")
     return [1 / seconds[stage] if seconds[stage] else math.inf for stage in range(len(STAGES))]
 
 
 def send_flow(groups: int, *, source: int, owner: int) -> int:
-    """Return the kind of flow from one of so many groups to another."""
+    """Return the kind of flow from one of `groups` groups to another."""
     return len(STAGES) * groups + source * groups + owner
 
 
 def _join_stages(usage: Floats, groups: int) -> None:
-    """Let one flow of a node, that which sends, take all that its stages take: where nothing is cut into tasks."""
+    """Combine all stages of a node into its sending flow, for work that is not cut into tasks."""
     stages = usage[: groups * len(STAGES)].reshape(groups, len(STAGES), -1)
     stages[:, SEND] = stages.sum(axis=1)
     stages[:, :SEND] = 0.0
 
 
 def _fill_own_stages(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
-    """Fill in what the stages of one group's nodes take before anything is sent."""
+    """Fill in the use of resources by one group's stages before sending."""
     group, nodes = groups[number], sum(other.nodes for other in groups)
     order, read, compute, write = (len(STAGES) * number + stage for stage in range(SEND))
     usage[order, at("driver")] = work.driver_s * group.nodes / nodes
@@ -172,7 +174,7 @@ def _fill_own_stages(usage: Floats, at: _Names, work: PhaseWork, groups: Sequenc
     usage[compute, at("processors")] = work.compute_s * group.slowness_of("cpu") * group.nodes
     usage[write, at("link out", number)] += work.out_bytes * group.slowness_of("network")
     usage[write, at("object_requests")] = requests_s * work.out_bytes
-    own = work.own_share if work.is_sent_apart else 1 - work.spread
+    own = work.own_share if work.is_sent_by_parcel else 1 - work.spread
     for name, seconds in work.write_s.items():
         usage[write, at(_writes(work, name), number)] += seconds * own * group.slowness_of(name)
 
@@ -182,7 +184,7 @@ def _writes(work: PhaseWork, name: str) -> str:
 
 
 def _fill_sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
-    """Fill in what it takes that a group's nodes send all of theirs, to all nodes alike, which write it."""
+    """Fill in the use of resources when a group's nodes send all of their data evenly to all nodes, which write it."""
     group, nodes = groups[number], sum(other.nodes for other in groups)
     send = len(STAGES) * number + SEND
     usage[send, at("link out", number)] += work.exchanged_bytes * group.slowness_of("network")
@@ -197,8 +199,8 @@ def _fill_sent_to_all(usage: Floats, at: _Names, work: PhaseWork, groups: Sequen
             usage[send, at(_writes(work, name), receiver)] += seconds * work.spread * part * other.slowness_of(name)
 
 
-def _fill_sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
-    """Fill in what it takes that each node of a group gets and stores as much as a node exchanges."""
+def _fill_sent_by_parcel(usage: Floats, at: _Names, work: PhaseWork, groups: Sequence[NodeGroup], number: int) -> None:
+    """Fill in the use of resources when each node of a group receives and stores as much as a node exchanges."""
     group = groups[number]
     store = len(STAGES) * number + STORE
     stored_s = _store_seconds(work)
@@ -217,5 +219,5 @@ def _fill_sent_apart(usage: Floats, at: _Names, work: PhaseWork, groups: Sequenc
 
 
 def _store_seconds(work: PhaseWork) -> float:
-    """Return the processor seconds of tasks that store all that a node gets."""
+    """Return the processor seconds of tasks that store everything a node receives."""
     return work.move_s * (1 - _SENT_PART) + work.block_s

@@ -1,4 +1,4 @@
-"""The result of a simulation: each phase's range, what its tasks wait for, and one run in full."""
+"""The result of a simulation: each phase's range, the waits of its tasks, and one run in full."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.simulation.timeline import Span, Timeline
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseRange:
-    """A phase over all draws, beside its `equation_s`; `waits` has what share of its tasks wait for each resource."""
+    """A phase over all draws, with its `equation_s`; `waits` is the share of its tasks that wait for each resource."""
 
     name: str
     equation_s: float
@@ -25,7 +25,7 @@ class PhaseRange:
 
 @dataclass(frozen=True, kw_only=True)
 class LossCost:
-    """The same runs with so many `nodes` lost at a `share` of their time; `times` is how much longer, in the median."""
+    """The same runs with `nodes` nodes lost at a `share` of their time; `times` is the median ratio of run times."""
 
     nodes: int
     share: float
@@ -36,7 +36,7 @@ class LossCost:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowCost:
-    """The same runs with so many `nodes` that take `factor` times as long for a `resource`, '' for everything."""
+    """The same runs with `nodes` nodes that take `factor` times as long for a `resource`, '' for everything."""
 
     nodes: int
     factor: float
@@ -48,8 +48,8 @@ class SlowCost:
 
 @dataclass(frozen=True, kw_only=True)
 class SpotCost:
-    """The same runs on spot machines, of which `taken_back` are in an average run; `times` is the mean of how much
-    longer they take.
+    """The same runs on spot machines, with `taken_back` reclaimed in an average run; `times` is the mean ratio of run
+    times.
     """
 
     taken_back: float
@@ -60,9 +60,10 @@ class SpotCost:
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """So many `draws` of one cluster's sort, beside what the equations say of the same (`planned`).
+    """The `draws` of one cluster's sort, with the prediction of the equations (`planned`).
 
-    `breaks_first` is what the whole run waits for most. `timelines` are those of the draw in the middle, by phase.
+    `breaks_first` is the resource that the whole run waits for most. `timelines` are those of the median draw, by
+    phase.
     """
 
     cluster: str
@@ -81,7 +82,7 @@ class Simulation:
     spot: SpotCost | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values; `timeline` has the spans of each group of nodes, by phase."""
+        """Return the simulation as plain values; `timeline` has the spans of each group of nodes, by phase."""
         plain = asdict(self)
         timelines = plain.pop("timelines")
         return plain | {
@@ -97,8 +98,8 @@ class Simulation:
         }
 
     @classmethod
-    def beside_plan(cls, text: str) -> Simulation | None:
-        """Return the simulation that a plan's JSON has. Raises BadInputError."""
+    def from_plan_json(cls, text: str) -> Simulation | None:
+        """Return the simulation in a plan's JSON. Raises BadInputError."""
         if (document := json.loads(text).get("simulation")) is None:
             return None
         shown = document.pop("timeline", {})

@@ -23,20 +23,20 @@ Sent = Callable[[float], None]
 
 @dataclass(kw_only=True, eq=False)
 class ToAll:
-    """What a task made is one flow to all nodes, which store it as it comes: many nodes are simulated so."""
+    """One flow to all nodes for the output of a task, which they store as it comes: used to simulate many nodes."""
 
     clock: Clock
 
     def __call__(self, group: int, share: float, sent: Sent) -> None:
-        """Send a share of what the nodes of a group have for others."""
+        """Send a share of the data that the nodes of a group have for others."""
         self.clock.start(len(STAGES) * group + SEND, share, lambda: sent(share))
 
 
 class _Block(NamedTuple):
-    """What the tasks of all nodes of a group made for each node of another one.
+    """The output of the tasks of all nodes of a group for each node of another one.
 
-    `size_bytes` is in shares of what a node has of the data, as that of one slice where several are joined: it stands
-    for so many (`slices`). `amount` is in shares of what a node exchanges, and `part` that of its tasks' shares.
+    `size_bytes` is in shares of the data on a node, as that of one slice where several are joined: it stands for
+    `slices` slices. `amount` is in shares of the data that a node exchanges, and `part` in shares of its tasks' work.
     """
 
     source: str
@@ -52,7 +52,7 @@ class _Block(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class InParcels:
-    """Blocks wait in the scheduler's queue, leave in parcels, and are stored by a task of their owner."""
+    """Blocks that wait in the scheduler's queue, leave in parcels, and are stored by a task of their owner."""
 
     clock: Clock
     groups: Sequence[NodeGroup]
@@ -66,7 +66,7 @@ class InParcels:
         self._queue = SendQueue(store_bytes=parcels.store, parcel_bytes=parcels.full, least_bytes=parcels.least)
 
     def __call__(self, group: int, share: float, sent: Sent) -> None:
-        """Queue a block for each group; what stays on its node is stored already."""
+        """Queue a block for each group; data that stays on its node is stored already."""
         nodes = sum(other.nodes for other in self.groups)
         slices = max(1.0, share / self.longest)
         sent(share / nodes)
@@ -87,12 +87,12 @@ class InParcels:
         self._send()
 
     def _send(self) -> None:
-        more_to_come = any(wave.is_grouping for wave in self.waves)
-        for parcel in self._queue.next(more_to_come=more_to_come):
+        expects_more = any(wave.is_grouping for wave in self.waves)
+        for parcel in self._queue.next(expects_more=expects_more):
             self._pull(parcel)
 
     def _pull(self, parcel: tuple[_Block, ...]) -> None:
-        """Have the owner pull what comes from each group; when all of it is there, a task stores it."""
+        """Have the owner pull the blocks of each group; once all have arrived, a task stores them."""
         owner, amounts = int(parcel[0].owner), defaultdict[int, float](float)
         for block in parcel:
             amounts[int(block.source)] += block.amount
@@ -115,7 +115,7 @@ class InParcels:
 
 @dataclass(kw_only=True, eq=False)
 class AsCopies:
-    """Each sorted partition goes to another node, which stores it by a task of its own."""
+    """Sorted partitions that go to another node each, which stores them by a task of its own."""
 
     clock: Clock
     groups: Sequence[NodeGroup]

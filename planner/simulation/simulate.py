@@ -1,4 +1,4 @@
-"""From a planned cluster to its simulation: the same job on the same rates, drawn several times."""
+"""Simulation of a planned cluster: the same job on the same rates, drawn several times."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from planner.simulation.timeline import OTHERS
 
 MOST_DRAWS: Final = 1000
 _SAME: Final = 1e-3
-"""How far a cluster's time may be off when it is planned again, by rounding alone."""
+"""Largest relative difference of a cluster's time when it is planned again, due to rounding."""
 
 
 def simulate_plan(
@@ -45,9 +45,9 @@ def simulate_plan(
     loss: Loss | None = None,
     slow: Slow | None = None,
 ) -> Simulation:
-    """Return the simulation of a request's recommended cluster, also with a `loss` of nodes, and with `slow` ones.
-    Raises BadInputError for no draws or too many, for a loss or slow nodes that cannot be, and for a plan that the
-    catalogs no longer give.
+    """Return the simulation of a request's recommended cluster, also with a `loss` of nodes and with `slow` ones.
+    Raises BadInputError for no draws or too many, for an impossible loss or impossible slow nodes, and for a plan that
+    the catalogs no longer give.
     """
     check_draws(draws)
     context = simulation_context(request, best, models=models, catalogs=catalogs, overheads=overheads)
@@ -71,7 +71,7 @@ def simulate(
     if loss is not None:
         check_loss(loss, works, nodes=best.nodes)
     if slow is not None:
-        slow.count(best.nodes)  # as many as there are
+        slow.count(best.nodes)  # raises if there are too few nodes
     drawn_runs = draw_runs(full, works, machines, best=best, draws=draws, seed=seed)
     runs = [Run(draw=draw, phases=simulate_job(works, draw.groups, draw.machines)) for draw in drawn_runs]
     totals = [run.seconds for run in runs]
@@ -110,7 +110,7 @@ def _range(equation_s: float, runs: Sequence[Run], number: int) -> PhaseRange:
 
 
 def _breaks_first(runs: Sequence[Run]) -> str:
-    """Return the resource for which all runs together wait longest; waiting for other nodes is not one."""
+    """Return the resource that all runs together wait for longest; waiting for other nodes does not count."""
     waited: dict[str, float] = {}
     for phase in (phase for run in runs for phase in run.phases):
         for name, share in phase.timeline.waits.items():

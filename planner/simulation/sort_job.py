@@ -20,13 +20,13 @@ from planner.simulation.work_queue import CommonWork, WorkQueue, own_work
 
 _AT_ONCE: Final = (1.0,)
 _IN_PARTS: Final = (1 / 256,) * 256
-"""Of work that is not cut into tasks, where nodes share it out among themselves as they get on."""
+"""Parts of work that is not cut into tasks, where nodes take parts as they get on."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimulatedPhase:
-    """A phase of one run: its seconds with the barrier at its end, who waited for what before, and how full links'
-    buckets are then.
+    """A phase of one run: its seconds including the barrier at its end, the waits before that, and the fill of links'
+    buckets at the end.
     """
 
     name: str
@@ -36,7 +36,7 @@ class SimulatedPhase:
 
 
 def simulate_job(works: Sequence[PhaseWork], groups: Sequence[NodeGroup], machines: Machines) -> list[SimulatedPhase]:
-    """Return the phases of one run on `groups` of nodes; what is left in links' buckets is there in the next phase."""
+    """Return the phases of one run on `groups` of nodes; each phase starts with the tokens left in links' buckets."""
     devices = sorted({name for work in works for name in (*work.read_s, *work.write_s)})
     phases, tokens = list[SimulatedPhase](), None
     for work in works:
@@ -65,13 +65,13 @@ def run_phase(work: PhaseWork, placed: Layout, clock: Clock, groups: Sequence[No
 
 
 def _start_next(clock: Clock, flow: int, queue: WorkQueue) -> None:
-    """Do one part after the other until none is left."""
+    """Run one part after the other until none is left."""
     if share := queue.next():
         clock.start(flow, share, lambda: _start_next(clock, flow, queue))
 
 
 def _queues(work: PhaseWork, groups: Sequence[NodeGroup], *, shares: Sequence[float]) -> list[WorkQueue]:
-    """Return the queue of each group: what all nodes reach is done by who is free."""
+    """Return the queue of each group: any free node takes work that all nodes reach."""
     if not work.is_anyones:
         return [own_work(shares) for _ in groups]
     common = CommonWork(shares=shares, nodes=sum(group.nodes for group in groups))
@@ -81,9 +81,9 @@ def _queues(work: PhaseWork, groups: Sequence[NodeGroup], *, shares: Sequence[fl
 def _begin_tasks(work: PhaseWork, tasks: Tasks, clock: Clock, groups: Sequence[NodeGroup]) -> None:
     waves = list[TaskWaves]()
     send: Send = ToAll(clock=clock)
-    if work.is_sent_apart and tasks.slices and tasks.parcels is not None:
+    if work.is_sent_by_parcel and tasks.slices and tasks.parcels is not None:
         send = InParcels(clock=clock, groups=groups, parcels=tasks.parcels, longest=tasks.longest, waves=waves)
-    elif work.is_sent_apart:
+    elif work.is_sent_by_parcel:
         send = AsCopies(clock=clock, groups=groups, waves=waves)
     waves += [
         TaskWaves(clock=clock, group=number, tasks=tasks, send=send, queue=queue)

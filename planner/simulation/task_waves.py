@@ -1,7 +1,7 @@
 """The tasks of one group's nodes in a phase: as many at a time as the scheduler begins, by its own rules.
 
-All nodes of a group do the same at the same time. A task takes one of the node's places until what stays on the node is
-written. What goes to others is sent afterwards, and takes a place where it is stored.
+All nodes of a group do the same at the same time. A task takes one of the node's places until the data that stays on
+the node is written. Data for others is sent afterwards, and takes a place where it is stored.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from planner.simulation.events import Clock
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.resources import COMPUTE, ORDER, READ, STAGES, STORE, WRITE
 from planner.simulation.work_queue import WorkQueue
-from planner.sort_policy.admission import MapsUnderWay, sorts_to_begin
+from planner.sort_policy.admission import ActiveMaps, sorts_to_begin
 
 
 @dataclass(kw_only=True, eq=False)
 class Places:
-    """What a node runs at a time; tasks that find all places taken wait for their turn."""
+    """Places for the tasks of a node; tasks that find all places taken wait for their turn."""
 
     free: int
     _waiting: deque[Callable[[], None]] = field(default_factory=deque)
@@ -33,7 +33,7 @@ class Places:
             self._waiting.append(then)
 
     def leave(self) -> None:
-        """Give a place back, or to the task that has waited longest."""
+        """Free a place, or give it to the task that has waited longest."""
         if self._waiting:
             self._waiting.popleft()()
         else:
@@ -41,8 +41,8 @@ class Places:
 
 
 Send = Callable[[int, float, Callable[[float], None]], None]
-"""Sends what a group's task of a share of its work made for others, and calls back with each part of that share which
-has been stored.
+"""Sends the output for others of a group's task, given its share of the work, and calls back with each part of that
+share that has been stored.
 """
 
 
@@ -50,8 +50,8 @@ has been stored.
 class TaskWaves:
     """Keeps tasks of group number `group` under way on a clock until all are done.
 
-    One of a node's tasks reads at a time, and one writes, as fast as the disks are. Tasks that began together, all
-    alike, would else go on in step, and leave the processors idle while they all wait for the disks.
+    One of a node's tasks reads at a time, and one writes, as fast as the disks are. Otherwise, identical tasks that
+    began together would go on in step, and leave the processors idle while they all wait for the disks.
     """
 
     clock: Clock
@@ -62,15 +62,15 @@ class TaskWaves:
     places: Places = field(init=False)
     _readers: Places = field(default_factory=lambda: Places(free=1))
     _writers: Places = field(default_factory=lambda: Places(free=1))
-    _maps: MapsUnderWay = field(default_factory=MapsUnderWay)
-    """Of slices; what is held is in slices of the full length, and a joined task counts as one."""
+    _maps: ActiveMaps = field(default_factory=ActiveMaps)
+    """Slices under way; held data is in slices of the full length, and a joined task counts as one."""
 
     def __post_init__(self) -> None:
         self.places = Places(free=self.tasks.concurrency.tasks)
 
     @property
     def is_grouping(self) -> bool:
-        """Whether more is to be sent soon."""
+        """True if more data is to be sent soon."""
         return self._maps.grouping > 0
 
     def begin(self) -> None:
@@ -78,7 +78,7 @@ class TaskWaves:
         self._submit()
 
     def store(self, amount: float, then: Callable[[], None]) -> None:
-        """Have a task write so much of what a node exchanges, and call `then`."""
+        """Have a task write `amount` of the data that a node exchanges, and call `then`."""
 
         def on_stored() -> None:
             self.places.leave()
@@ -87,7 +87,7 @@ class TaskWaves:
         self.places.take(lambda: self.clock.start(len(STAGES) * self.group + STORE, amount, on_stored))
 
     def _submit(self) -> None:
-        for _ in range(self._room()):
+        for _ in range(self._startable_slices()):
             if not (share := self.queue.next()):
                 break
             self._maps.slices += 1
@@ -95,12 +95,12 @@ class TaskWaves:
             self._maps.held_bytes += self._held_share(share)
             self._start(ORDER, share, self._on_ordered)
 
-    def _room(self) -> int:
+    def _startable_slices(self) -> int:
         tasks = self.tasks
         if tasks.slices:
-            return self._maps.room(tasks.concurrency, slices=tasks.slices, slice_bytes=1.0)
+            return self._maps.startable_slices(tasks.concurrency, slices=tasks.slices, slice_bytes=1.0)
         return sorts_to_begin(
-            tasks.concurrency, under_way=self._maps.slices, sorting=self._maps.grouping, copied=tasks.copied
+            tasks.concurrency, in_progress=self._maps.slices, sorting=self._maps.grouping, copied=tasks.copied
         )
 
     def _held_share(self, share: float) -> float:

@@ -15,16 +15,18 @@ from planner.simulation.machines import NodeGroup
 from planner.simulation.resources import Layout
 
 ONE_TASK: Final = "one task"
-"""What tasks wait for that are as fast as their own threads let them."""
+"""Label for tasks limited only by the speed of their own threads."""
 OTHERS: Final = "others"
-"""What nodes wait for that have nothing to do before the phase ends."""
+"""Label for nodes that have nothing to do before the phase ends."""
 _STEPS: Final = 200
-"""In so many parts of equal length a phase is shown."""
+"""Number of equal time steps that show a phase."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """From `start_s` to `end_s` of a phase nodes wait mostly for a resource, for `ONE_TASK` or for `OTHERS`."""
+    """Span of a phase, from `start_s` to `end_s`, in which nodes wait mostly for a resource, for `ONE_TASK` or for
+    `OTHERS`.
+    """
 
     start_s: float
     end_s: float
@@ -33,26 +35,26 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """What share of a phase's flows wait for each resource, and the spans of each group: its number of nodes first."""
+    """Share of a phase's flows that wait for each resource, and the spans of each group: its number of nodes first."""
 
     waits: Mapping[str, float]
     groups: tuple[tuple[int, tuple[Span, ...]], ...]
 
     @property
     def bottleneck(self) -> str:
-        """What is waited for most."""
+        """The resource or label that most flows wait for."""
         return max(self.waits, key=lambda name: self.waits[name], default="nothing")
 
 
 def timeline_of(stretches: Sequence[Stretch], placed: Layout, groups: Sequence[NodeGroup]) -> Timeline:
-    """Return the timeline of a phase of some stretches."""
+    """Return the timeline of a phase from its stretches."""
     names = [*dict.fromkeys((*placed.names, *placed.fixed)), ONE_TASK, OTHERS]
     number_of = np.array([*(names.index(name) for name in placed.names), names.index(ONE_TASK), names.index(OTHERS)])
     lengths = np.array([stretch.end_s - stretch.start_s for stretch in stretches])
     weights = np.zeros((len(stretches), len(groups), len(names)))
     for row, stretch in enumerate(stretches):
         weights[row] = _weights(stretch, number_of, placed.group_of, (len(groups), len(names)))
-        if not stretch.counts[placed.group_of >= 0].any():  # only what takes its time whatever nodes do
+        if not stretch.counts[placed.group_of >= 0].any():  # only fixed times
             fixed = placed.fixed[int(stretch.counts[placed.group_of < 0].argmax())]
             weights[row] = np.eye(len(names))[names.index(fixed)]
     sizes = np.array([float(group.nodes) for group in groups])
@@ -68,7 +70,7 @@ def timeline_of(stretches: Sequence[Stretch], placed: Layout, groups: Sequence[N
 
 
 def _weights(stretch: Stretch, number_of: Ints, group_of: Ints, shape: tuple[int, int]) -> Floats:
-    """Return what part of each group's flows waits for each name, (G, N); a group without flows waits for others."""
+    """Return the share of each group's flows waiting for each name, (G, N); a group without flows waits for others."""
     is_of_group = group_of >= 0
     held, counts = number_of[stretch.held_by[is_of_group]], stretch.counts[is_of_group]
     weights = np.zeros(shape)
@@ -78,7 +80,7 @@ def _weights(stretch: Stretch, number_of: Ints, group_of: Ints, shape: tuple[int
 
 
 def _spans(ends: Floats, waits: Ints, names: Sequence[str]) -> Iterator[Span]:
-    """Yield the spans of a group, at most `_STEPS`: what is waited for at the middle of each step counts."""
+    """Yield the spans of a group, at most `_STEPS`: the wait at the middle of each step counts."""
     if not len(ends):
         return
     step_s = float(ends[-1]) / _STEPS

@@ -1,4 +1,4 @@
-"""Queues of tasks in a simulated phase: each node takes its own in turn, or whoever is free takes the next of all."""
+"""Queues of tasks in a simulated phase: each node takes its own in turn, or any free node takes the next of all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OwnWork:
 
 @dataclass(kw_only=True, eq=False)
 class CommonWork:
-    """Tasks whose data all nodes reach: `shares` are those of a node in turn, if all were as fast, of `nodes` nodes."""
+    """Tasks whose data all nodes reach: `shares` are those of a node in turn, if all `nodes` nodes were as fast."""
 
     shares: Sequence[float]
     nodes: int
@@ -41,11 +41,11 @@ class CommonWork:
         self._ends = list(accumulate(self.shares))[:-1]
 
     def queue(self, nodes: int) -> WorkQueue:
-        """Return the queue of a group of so many nodes."""
+        """Return the queue of a group of `nodes` nodes."""
         return _CommonQueue(work=self, nodes=nodes)
 
     def take(self, nodes: int) -> float:
-        """Have each of some nodes do the next task, as long as tasks are by now; return its share."""
+        """Have each of some nodes do the next task, at the present length of tasks; return its share."""
         left = max(0.0, 1.0 - self._done) * self.nodes / nodes
         share = min(self.shares[bisect_right(self._ends, self._done + 1e-9)], left)
         if left - share < share * 1e-9:

@@ -1,4 +1,4 @@
-"""A small catalog that the tests spoil or add to."""
+"""A small catalog for the tests to spoil or extend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eight clouds A-H: their percentiles, and that quantile and distribution function belong together."""
+"""The eight clouds A-H: their percentiles, and the quantile function as inverse of the distribution function."""
 
 from __future__ import annotations
 

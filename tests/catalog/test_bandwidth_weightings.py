@@ -1,4 +1,4 @@
-"""Types at a bandwidth weighting: what EC2's rule makes of the default rates, and what stays as it is."""
+"""Types at a bandwidth weighting: EC2's rule applied to the default rates, and values that stay unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planner.catalog.instances import split_weighting
 
 
 def test_a_quarter_of_one_baseline_goes_to_the_other() -> None:
-    """The user guide: of the side that gains 25%, taken from the other; its example m9gd is in the table like all."""
+    """The user guide: 25% of the gaining side, taken from the other; its example, m9gd, is in the table like all."""
     catalog = load_catalog("aws").with_weightings
     types = catalog.instances
     weighted = [(row, *split_weighting(name)) for row, name in enumerate(types.names) if split_weighting(name)[1]]

@@ -1,4 +1,4 @@
-"""Shipped shares of burstable processors, against what their clouds state elsewhere."""
+"""Shipped shares of burstable processors against other figures published by their clouds."""
 
 from __future__ import annotations
 

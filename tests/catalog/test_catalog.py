@@ -1,4 +1,4 @@
-"""What a catalog answers: aligned prices and rates, the best of several rows, unknowns that stay unknown."""
+"""Lookups in a catalog: aligned prices and rates, the best of several rows, unknowns that stay unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bad catalog: all that is wrong with all of its files, in one answer."""
+"""All errors in all files of a bad catalog are reported in one answer."""
 
 from __future__ import annotations
 
@@ -146,6 +146,15 @@ def test_a_catalog_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
         load_catalog(tmp_path)
     with pytest.raises(BadInputError, match=r"unknown catalog 'aws-2015'\. Did you mean"):
         load_catalog("aws-2015")
+
+
+def test_a_directory_without_a_slash_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInputError, match=r"unknown catalog 'mine'; the directory of that name is \./mine"):
+        load_catalog("mine")
+    with pytest.raises(BadInputError, match=rf"{tmp_path} is no catalog: it has no catalog\.toml"):
+        load_catalog(".")
 
 
 def test_spot_prices_from_savings_are_as_old_as_both() -> None:

@@ -1,4 +1,4 @@
-"""Each region is applied to the clouds that have it."""
+"""Each region applies to the clouds that have it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_price_of_ones_own_needs_no_list() -> None:
     assert best is not None
     assert (best.region, best.instance_type, best.price_usd_per_hour) == ("eu-central-1", "i4i.4xlarge", 1.5)
     with pytest.raises(BadInputError, match="no on-demand prices"):
-        recommend("1TB", region="eu-central-1", discount="10%")  # off a list that is not there
+        recommend("1TB", region="eu-central-1", discount="10%")  # a discount off a list that does not exist
 
 
 def test_clouds_are_planned_together_each_in_its_region() -> None:

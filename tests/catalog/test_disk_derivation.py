@@ -1,4 +1,4 @@
-"""Rates of local disks computed from disks like them: on tables made for it, and on the shipped catalogs."""
+"""Rates of local disks computed from similar disks: on made-up tables and on the shipped catalogs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = {"read_rate": np.nan, "write_rate": np.nan, "read_evidence": "", "writ
 
 
 def disks(name: str, *, reads: float = np.nan, writes: float = np.nan, **given: Any) -> dict[str, Any]:
-    """Return a row of the table: a type of one 1-TB disk, of which nothing is known unless it is given."""
+    """Return a table row: a type with one 1-TB disk, its figures unknown unless given."""
     family = name.partition(".")[0]
     shape = {"family": family, "generation": generation_of(family), "kind": "nvme", "disks": 1.0, "disk_bytes": 1e12}
     stated = {"read_operations": reads, "write_operations": writes}
@@ -29,17 +29,17 @@ def disks(name: str, *, reads: float = np.nan, writes: float = np.nan, **given: 
 
 
 def measured(read: float, write: float, evidence: str = "measured") -> dict[str, Any]:
-    """Return what is known of a type with these rates."""
+    """Return the known figures of a type with these rates."""
     return {"read_rate": read, "write_rate": write, "read_evidence": evidence, "write_evidence": evidence}
 
 
 def table(*rows: dict[str, Any]) -> pd.DataFrame:
-    """Return a table as `disk_table` does."""
+    """Return a table like that of `disk_table`."""
     return pd.DataFrame(rows).set_index("instance_type")
 
 
 def derived(*rows: dict[str, Any]) -> pd.DataFrame:
-    """Return what is computed, by type and mode."""
+    """Return the computed rates by type and mode."""
     return derive_all(table(*rows)).set_index(["instance_type", "mode"])
 
 

@@ -1,4 +1,4 @@
-"""Limits of a type's volumes together: its own row first, then what further sources state."""
+"""Combined limits of a type's volumes: from its own row first, then from further sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.catalog import load_catalog
 
 @pytest.fixture
 def limited(cloud: Path) -> Path:
-    """A catalog of which `large` states a rate of its own, and further sources one of `large` and of `small.8`."""
+    """A catalog where `large` states its own rate, and further sources state one for `large` and for `small.8`."""
     path = cloud / "instances.csv"
     head, *rows = path.read_text().splitlines()
     own = [f"{row},{'2e9' if row.startswith('large') else ''}" for row in rows]

@@ -1,4 +1,4 @@
-"""The head of a catalog, and what is refused in it."""
+"""The head of a catalog, and the errors it is refused for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from planner.catalog.loading import load_catalog
+from planner.catalog.manifest import scan_manifest
 from planner.errors import PlannerError
 
 HEAD = (
@@ -33,3 +34,8 @@ def test_a_wrong_head_is_named_with_what_was_expected(tmp_path: Path, table: str
     with pytest.raises(PlannerError) as refused:
         load_catalog(tmp_path)
     assert complaint in str(refused.value) and "catalog.toml" in str(refused.value)
+
+
+def test_a_head_may_begin_with_the_mark_of_windows(tmp_path: Path) -> None:
+    (tmp_path / "catalog.toml").write_text(HEAD, "utf-8-sig")
+    assert scan_manifest(tmp_path)[1] == []

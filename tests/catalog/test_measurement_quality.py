@@ -1,4 +1,4 @@
-"""Cloud Truth: which of Scalyr's six criteria a figure meets, and the worst figure behind a plan."""
+"""Cloud Truth: Scalyr's six criteria, applied to a figure, and the worst figure behind a plan."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.catalog import load_catalog
 from planner.catalog.measurement_quality import CRITERIA, score_of, scores_behind
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""These sums use the equations alone."""
 
 PERFECT = {
     "evidence": "measured", "mode": "read_only", "instances": 45.0, "period_days": 7.0, "method": "fio rw=read bs=1M",
@@ -52,7 +52,7 @@ def test_what_nobody_measured_meets_none(evidence: str) -> None:
 
 
 def test_the_papers_figures_as_the_catalog_has_them() -> None:
-    """The slowest of 178 nodes: measured, many instances need not be said of the 2-node baseline."""
+    """The slowest of 178 nodes is a measurement; the 2-node baseline need not state many instances."""
     truths = scores_behind(load_catalog("aws-2014"), "i2.8xlarge", ["data_disks", "intermediate_disks", "network"])
     assert [truth.score for truth in truths] == sorted(truth.score for truth in truths)
     assert {truth.what for truth in truths} >= {"network at 2 nodes", "network at 178 nodes"}

@@ -1,4 +1,4 @@
-"""The user's measurements laid over a catalog."""
+"""The user's measurements applied over a catalog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ method,source"""
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file of measurements on the catalog `cloud`, not yet there."""
+    """Return the path of the measurements for catalog `cloud`; the file does not exist yet."""
     monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path / "mine"))
     (tmp_path / "mine").mkdir()
     return tmp_path / "mine" / "cloud.csv"
@@ -84,7 +84,7 @@ def test_mistakes_in_the_measurements_are_told_with_their_place(cloud: Path, min
 
 
 def storage(catalog: Catalog) -> tuple[float, float]:
-    """Return the rate and the operations of reading on local disks."""
+    """Return the rate and operations of local disk reads."""
     rates, row = catalog.disk_rates("read_only"), catalog.instances.index("large")
     return float(rates.bytes_per_s[row]), float(rates.operations_per_s[row])
 

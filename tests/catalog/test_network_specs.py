@@ -1,4 +1,4 @@
-"""Several sources on one network: what most state counts, of a tie the lowest, with the evidence of its own rows."""
+"""Several sources for one network: the majority counts, or the lowest of a tie, with the evidence of its own rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def spec(
 
 @pytest.fixture
 def catalog_of(make_catalog: Make) -> Callable[..., Catalog]:
-    """Make a catalog of types whose instances.csv states so many Gbit/s ('' for unknown), and of further rows."""
+    """Make a catalog of types with these Gbit/s in instances.csv ('' for unknown) and further network rows."""
 
     def make(own: dict[str, object], *specs: dict[str, object]) -> Catalog:
         types = {
@@ -118,7 +118,7 @@ QUARRELS = {
     "z3-highmem-32-highlssd z3-highmem-44-highlssd z3-highmem-44-standardlssd z3-highmem-8-highlssd "
     "z3-highmem-88-highlssd z3-highmem-88-standardlssd",
 }
-"""Every disagreement of the shipped catalogs was looked at; a new one must be."""
+"""Disagreements in the shipped catalogs, each checked by hand; a new one must be checked, too."""
 
 
 @pytest.mark.parametrize("name", QUARRELS)

@@ -1,4 +1,4 @@
-"""Which of many storage measurements a plan rests on."""
+"""Storage measurements that a plan uses, chosen from many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A refreshed catalog laid over the shipped one, and what differs between two states of a catalog."""
+"""A refreshed catalog applied over the shipped one, and the differences between two states of a catalog."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
 
 @pytest.fixture
 def version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the version of `aws` in use, of two types, and a price."""
+    """Return the version of `aws` in use, with two types and their prices."""
     monkeypatch.setenv("PLANNER_CATALOGS", str(tmp_path))
     directory = tmp_path / "aws" / "2026-11-21-0"
     directory.mkdir(parents=True)

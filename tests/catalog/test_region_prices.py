@@ -1,4 +1,4 @@
-"""Prices of further regions, against single cells of the lists they are from."""
+"""Prices of further regions, against single cells of the lists they come from."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_forty_three_and_fifty_seven_regions() -> None:
 
 
 def test_no_price_of_the_amd_families_has_the_windows_licence() -> None:
-    """Sizes of one family cost alike for each vCPU of the machine; the licence is $0.046 on $0.03 to $0.12."""
+    """Sizes of one family cost the same per vCPU of the machine; the licence is $0.046 on top of $0.03 to $0.12."""
     azure = load_catalog("azure")
     of_family = np.flatnonzero(azure.instances.family == "DADSv5")
     for region in listed_regions(azure.path, "on-demand"):

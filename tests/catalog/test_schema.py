@@ -1,4 +1,4 @@
-"""Every column of every kind of file: a cell that cannot be is named, with where it stands and what was expected."""
+"""Every column of every kind of file: invalid cells are reported with their position and the expected value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOOD = {"text": "x", "number": "1", "whole": "1", "yes_no": "yes", "day": "2026-
 
 
 def good(column: Column) -> str:
-    """Return a cell that the column takes."""
+    """Return a valid cell for the column."""
     if column.kind == "choice":
         return column.choices[0]
     if column.kind == "whole":
@@ -23,7 +23,7 @@ def good(column: Column) -> str:
 
 
 def bad(column: Column) -> list[str]:
-    """Return cells that it does not take: of another kind, beyond a bound, blank where it is required."""
+    """Return invalid cells for the column: of another kind, beyond a bound, or blank where a value is required."""
     wrong = {
         "text": [],
         "choice": ["neither"],
@@ -42,7 +42,7 @@ CASES = [(schema, column) for schema in ALL for column in schema.columns]
 
 
 def scanned(schema: Schema, tmp_path: Path, **cells: str) -> list[str]:
-    """Return what is wrong with a file of one row, good but for `cells`."""
+    """Return the errors in a file of one row, valid except for `cells`."""
     path = tmp_path / f"{schema.name}.csv"
     row = {column.name: good(column) for column in schema.columns} | cells
     with path.open("w", newline="", encoding="utf-8") as file:

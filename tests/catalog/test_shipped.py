@@ -1,4 +1,4 @@
-"""The shipped catalogs are sound, say where everything is from, and hold the papers' figures."""
+"""The shipped catalogs are sound, state all sources, and contain the papers' figures."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ TABLE_2 = {
 
 @pytest.mark.parametrize("instance_type", TABLE_2)
 def test_the_rates_and_prices_of_2014_give_the_printed_costs_of_table_2(instance_type: str) -> None:
-    """Equation 7 with no network: 2 D / B seconds of one node's storage, at its price."""
+    """Equation 7 without a network: 2 D / B seconds on one node's storage, at its price."""
     catalog = load_catalog("aws-2014")
     row = catalog.instances.index(instance_type)
     cost_usd, price_usd_per_hour = TABLE_2[instance_type]

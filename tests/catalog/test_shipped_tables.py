@@ -46,8 +46,8 @@ def test_sixteen_pairs_make_eight_means_of_two(tmp_path: Path) -> None:
 
 
 def test_a_value_on_a_border_counts_in_part_on_either_side(tmp_path: Path) -> None:
-    """Of three, 1, 2 and 3, an eighth is 0.375 of a value: the third eighth is 0.25 of the first and 0.125 of the
-    second, (0.25 x 1 + 0.125 x 2) / 0.375 = 4/3.
+    """An eighth of the three values 1, 2 and 3 is 0.375 of a value: the third eighth is 0.25 of the first and 0.125 of
+    the second, (0.25 x 1 + 0.125 x 2) / 0.375 = 4/3.
     """
     path = pairs(tmp_path / "pairs.csv", 100, 50, 100 / 3)
     _, slowdowns = slowdowns_by_claim(read_table(path, COMPARISONS))["network", "spec"]

@@ -1,4 +1,4 @@
-"""Bands of traffic prices against sums done by hand from the clouds' price lists."""
+"""Bands of traffic prices against sums worked out by hand from the clouds' price lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job on made-up machines, as the cost model sees it: for functions that are tested by themselves."""
+"""A job on made-up machines, as the cost model sees it, for unit tests of single functions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from planner.schemas.plan import Request
 
 @pytest.fixture
 def make_context(make_catalog: Callable[..., str]) -> Callable[..., JobContext]:
-    """Return a job on the types of a made-up catalog, `files` as for `make_catalog`, `head` further lines of its
-    catalog.toml; the rest is the request's.
+    """Return a job on the types of a made-up catalog. `files` is as for `make_catalog`, `head` adds lines to its
+    catalog.toml, and the rest is the request's.
     """
 
     def make(

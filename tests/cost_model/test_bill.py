@@ -1,4 +1,4 @@
-"""The whole bill: staging, traffic, requests and spares, line by line, against sums done by hand."""
+"""The whole bill by hand, line by line: staging, traffic, requests and spares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.errors import BadInputError
 from planner.schemas.plan import BillLine, Candidate, Range
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 STORE = {
     "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6,
@@ -30,7 +30,7 @@ STORE = {
 }  # fmt: skip
 TRANSFERS = [{"transfer": "zone", "price_usd_per_gib": 0.02}, {"transfer": "internet", "price_usd_per_gib": 0.09}]
 FAST = {"price": 3.6, "read": 4e9, "write": 2e9}
-"""A type that costs a tenth of a cent a second; its NIC does 1 GB/s, the store 16 x 25 MB/s."""
+"""A type that costs a tenth of a cent a second; its NIC carries 1 GB/s, the store 16 x 25 MB/s."""
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_traffic_between_zones(cloud: str, zones: int, share: float) -> None:
 
 @pytest.mark.parametrize(("nodes", "zones", "share"), [(12, 2, 6 / 11), (12, 3, 8 / 11), (12, 6, 10 / 11), (12, 1, 0)])
 def test_a_copy_never_stays_on_its_own_node(cloud: str, nodes: int, zones: int, share: float) -> None:
-    """Of 12 nodes in 2 zones 6 of the 11 others stand in the other one; a shuffle sends a twelfth to its own node."""
+    """With 12 nodes in 2 zones, 6 of the 11 others are in the other zone; a shuffle sends a twelfth to its own node."""
     best = best_of(cloud, model="daytona", nodes=nodes, zones=zones)
     crossing_gib = 1e13 * ((zones - 1) / zones + share) / 2**30
     assert lines(best).get("traffic between zones", 0.0) == pytest.approx(crossing_gib * 0.02)
@@ -88,7 +88,7 @@ def test_a_copy_never_stays_on_its_own_node(cloud: str, nodes: int, zones: int, 
 
 
 def test_two_nodes_in_two_zones_send_every_copy_across(cloud: str) -> None:
-    """100 GB at $0.02 a GiB: half of what is shuffled and all that is copied."""
+    """100 GB at $0.02 a GiB: half of the shuffled data and all of the copies."""
     best = best_of(cloud, data="100GB", model="daytona", nodes=2, zones=2)
     assert lines(best)["traffic between zones"] == pytest.approx((0.5e11 + 1e11) / 2**30 * 0.02)
     assert [line.note for line in best.bill if "zones" in line.name] == ["75% of what the nodes exchange crosses zones"]
@@ -101,7 +101,7 @@ def test_data_that_leaves_the_cloud_is_priced(cloud: str) -> None:
 
 
 def test_data_that_comes_from_another_cloud_has_the_price_of_that_cloud(cloud: str) -> None:
-    """10 TB in Google's bands, of which the first GiB is free, and 596,047 requests at $0.4 a million."""
+    """10 TB in Google's bands, the first GiB free, and 596,047 requests at $0.4 a million."""
     best = best_of(cloud, input="gs://b/in")
     in_bands = 1023 * 0.12 + (1e13 / 2**30 - 1024) * 0.11
     assert lines(best)["stage in: egress"] == pytest.approx(in_bands + 596_047 * 4e-7)
@@ -214,14 +214,14 @@ def by_the_hour(context: JobContext, **options: Any) -> Hourly:
 
 def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext) -> None:
     hourly = by_the_hour(make_context(NODE))
-    assert (hourly.job, hourly.whole) == (pytest.approx(36), pytest.approx(43.2))
+    assert (hourly.job, hourly.all_paid) == (pytest.approx(36), pytest.approx(43.2))
     assert hourly.usd(1000) == pytest.approx(10 + 0.4)
     assert hourly.usd(100) == pytest.approx(1 + 0.2)
     assert hourly.spares_usd(1000) == pytest.approx(0.4)
 
 
 def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> None:
-    """A cent a second beside what the requests cost, whatever the time."""
+    """A cent a second plus the cost of the requests, whatever the time."""
     context = make_context(NODE, model="object-store", files={"object_stores": [STORE]})
     usual = cost(context.only(0), replace(by_the_hour(context), job=36.0), TIMES, overheads_s=300, late_s=0)
     assert usual.requests > 0
@@ -230,16 +230,14 @@ def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> No
 
 
 def test_a_reservation_is_used_by_the_nodes_at_work_first(make_context: MakeContext) -> None:
-    """Nine reserved: the tenth, and both spares, are $1 an hour more."""
+    """Nine reserved: the tenth and both spares cost $1 an hour more."""
     reserved = Reservations(nodes=np.array([9.0]), above_usd_per_hour=np.array([1.0]))
     hourly = by_the_hour(make_context(NODE), reservations=reserved)
-    assert (hourly.job, hourly.whole) == (pytest.approx(36 + 1), pytest.approx(43.2 + 3))
+    assert (hourly.job, hourly.all_paid) == (pytest.approx(36 + 1), pytest.approx(43.2 + 3))
 
 
 def test_a_bill_by_hand(make_context: MakeContext) -> None:
-    """1,100 s of work and 300 around it, at a cent a second. A late boot of 100 s keeps the
-    spares, too.
-    """
+    """1,100 s of work and 300 around it, at a cent a second. A boot 100 s late keeps the spares longer, too."""
     context = make_context(NODE)
     hourly = by_the_hour(context)
     usual = cost(context, hourly, TIMES, overheads_s=300, late_s=100)
@@ -289,7 +287,7 @@ def test_what_is_staged_says_where_from(source: str | None, note: str | None) ->
 def test_a_price_that_is_recalled_is_said_to_be(
     make_catalog: Callable[..., str], evidence: str, *, warned: bool
 ) -> None:
-    """Reading costs $4e-7 a request; what costs nothing, such as traffic in the region, needs no source."""
+    """Reading costs $4e-7 a request; free items, such as traffic within the region, need no source."""
     catalog = make_catalog({"fast": FAST}, object_stores=[STORE | {"evidence": evidence}], transfers=TRANSFERS)
     warnings = best_of(catalog, input="s3://b/in").warnings
     recalled = [text for text in warnings if text.endswith("the price is recalled, not verified against a source")]
@@ -297,7 +295,7 @@ def test_a_price_that_is_recalled_is_said_to_be(
 
 
 def test_a_bill_for_another_time_is_prorated_in_its_job_alone(cloud: str) -> None:
-    """1.5 times the time costs 1.5 times as much; what the cloud rounds up is left out, unknown charges stay so."""
+    """1.5 times the time costs 1.5 times as much; the cloud's rounding is left out, unknown charges stay unknown."""
     best = best_of(cloud)
     job = BillLine(name="job", time_s=100.0, usd=10.0)
     others = (BillLine(name="boot", time_s=120.0, usd=2.0), BillLine(name="stage in: traffic", time_s=None, usd=None))
@@ -310,5 +308,5 @@ def test_a_bill_for_another_time_is_prorated_in_its_job_alone(cloud: str) -> Non
 
 def test_a_line_of_nothing_is_left_out(make_context: MakeContext) -> None:
     context = make_context(NODE)
-    hourly = Hourly(job=36.0, whole=36.0, spare_s=0.0, nodes=10)
+    hourly = Hourly(job=36.0, all_paid=36.0, spare_s=0.0, nodes=10)
     assert [line.name for line in bill(context, hourly, job_s=100, overheads_s={})] == ["job"]

@@ -1,4 +1,4 @@
-"""How many nodes it takes: head room for skew and a lost node, memory for two passes. Sums by hand."""
+"""Number of nodes by hand: head room for skew and a lost node, memory for two passes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_head_room_is_for_skew_or_for_a_lost_node_whichever_is_more(make_catalog
     path = make_catalog({"a": FAST})
     needed = best_of(path).needed_bytes
     peak = sum(needed.values()) * best_of(path).nodes / 3.8e12  # nodes filled to the brim
-    # few nodes: what one of them held weighs more than 3%
+    # few nodes: the data of one of them weighs more than 3%
     assert best_of(path).nodes_min == -(-(peak + 1) // 1)
     assert best_of(path, paper=True).nodes_min == -(-sum(needed.values()) * best_of(path).nodes // 4e12)
     # many nodes, 40 times the data: 3% of some 300 is more than one
@@ -93,8 +93,8 @@ def test_unknown_memory_is_a_missing_fact_but_not_for_the_papers(make_catalog: M
 
 
 def test_shared_disks_hold_all_three_volumes_and_memory_only_one(make_context: MakeContext) -> None:
-    """Input, intermediate data and output of 10 TB: 30 / 3.8 = 7.9 nodes; with intermediate data in 0.53 of the memory
-    10,000 / 33.92 = 294.8 nodes, whose disks hold the 20 TB that are left many times.
+    """Input, intermediate data and output of 10 TB: 30 / 3.8 = 7.9 nodes. With intermediate data in 0.53 of the memory,
+    10,000 / 33.92 = 294.8 nodes, whose disks hold the remaining 20 TB many times.
     """
     context = make_context({"a": DISKS}, head_room=0.0)
     room = capacity_per_node(context)
@@ -105,13 +105,13 @@ def test_shared_disks_hold_all_three_volumes_and_memory_only_one(make_context: M
 
 @pytest.mark.parametrize(("data_bytes", "nodes"), [(38 * 10**11, 3), (38 * 10**11 + 10**6, 4)])
 def test_nodes_that_are_filled_to_the_brim_do(make_context: MakeContext, data_bytes: int, nodes: int) -> None:
-    """3 x 3.8 TB on disks of 3.8 TB a node: three nodes, and a fourth for a megabyte more."""
+    """3 x 3.8 TB on disks of 3.8 TB a node: three nodes; one more megabyte needs a fourth."""
     assert fewest_nodes(make_context({"a": DISKS}, data_bytes=data_bytes, head_room=0.0))[0] == nodes
 
 
 def test_a_split_must_hold_each_group_and_the_papers_pool_it(make_context: MakeContext) -> None:
     """20 TB of data and 10 TB of intermediate data on k and 4 - k disks of 0.95 TB: 20 / (0.95 k), 10 / (0.95 (4 - k)).
-    For the papers, which take nothing off, 30 / 4 = 7.5 nodes however the disks divide.
+    The papers deduct nothing: 30 / 4 = 7.5 nodes however the disks divide.
     """
     simultaneous = {"a": DISKS | {"both": 1e9, "memory_bytes": 2 * 10**9}}
     apart = [max(20 / (0.95 * k), 10 / (0.95 * (4 - k))) for k in (1, 2, 3)]
@@ -147,7 +147,7 @@ def test_an_unknown_capacity_gives_no_number(make_context: MakeContext) -> None:
 
 
 def test_what_one_node_just_holds_with_its_skew_needs_no_room_for_its_loss(make_context: MakeContext) -> None:
-    """1 TB three times fills 0.75 of 4 TB, and with a third more the whole: one node. A little more asks for two."""
+    """1 TB three times fills 0.75 of 4 TB, and all of it with a third more: one node. Any more needs two."""
     context = make_context({"a": FAST | {"memory_bytes": 10**13}}, data_bytes=10**12, head_room=0.0)
     overheads = replace(context.overheads, file_system_overhead=0.0, lost_nodes=1.0, skew=0.0)
     brimful = float(node_bounds(replace(context, overheads=overheads))["disks"][0])
@@ -217,8 +217,8 @@ def chosen(
 def test_without_a_number_of_nodes_the_run_is_taken_to_move_data_for_half_an_hour(
     make_context: MakeContext, least_tb: float, taken: str
 ) -> None:
-    """40 TB at 500 MB/s for 1,800 s: 44.4 nodes, each with 20 / 44.4 = 0.45 TB. Volumes that must be larger than that
-    for their rate cost more than those on credit; smaller ones cost the same, and need no credit.
+    """40 TB at 500 MB/s for 1,800 s: 44.4 nodes, each with 20 / 44.4 = 0.45 TB. Volumes that need more than that for
+    their rate cost more than those on credit; smaller ones cost the same without credit.
     """
     context = make_context({"a": FAST_DISKS}, model="cloudsort")
     assert chosen(context, choice(least=least_tb * 1e12), choice(credit=1e12)) == taken
@@ -226,7 +226,7 @@ def test_without_a_number_of_nodes_the_run_is_taken_to_move_data_for_half_an_hou
 
 @pytest.mark.parametrize(("max_nodes", "taken"), [(40, "lasting"), (50, "burst")])
 def test_a_cluster_has_no_more_nodes_than_it_may(make_context: MakeContext, max_nodes: int, taken: str) -> None:
-    """On 40 nodes each holds 20 / 40 = 0.5 TB, which is more than the 0.46 TB that the other volumes must have."""
+    """Each of 40 nodes holds 20 / 40 = 0.5 TB, more than the 0.46 TB minimum of the other volumes."""
     context = make_context({"a": FAST_DISKS}, model="cloudsort")
     assert chosen(context, choice(least=0.46e12), choice(credit=1e13), max_nodes=max_nodes) == taken
 
@@ -239,7 +239,7 @@ def test_a_cluster_has_at_least_one_node(make_context: MakeContext) -> None:
 
 @pytest.mark.parametrize(("fixed_usd", "taken"), [(0.11, "burst"), (0.08, "lasting")])
 def test_bought_throughput_counts(make_context: MakeContext, fixed_usd: float, taken: str) -> None:
-    """0.45 TB: $0.45 an hour and what throughput costs, against $0.54 on credit at $1.2 a terabyte."""
+    """0.45 TB: $0.45 an hour plus the throughput's price, against $0.54 on credit at $1.2 a terabyte."""
     context = make_context({"a": FAST_DISKS}, model="cloudsort")
     own, on_credit = choice(fixed_usd=fixed_usd), choice(byte_usd=1.2e-12, credit=1e12)
     assert chosen(context, own, on_credit) == taken
@@ -278,8 +278,8 @@ def test_what_has_no_known_price_gives_way(make_context: MakeContext) -> None:
 
 
 def test_every_byte_on_volumes_spends_credit_whether_read_or_written(make_context: MakeContext) -> None:
-    """10 TB in, 5 TB out: loaded 10, read 10, written 5, validated 5, and read once more to be taken away. On 4 TB of
-    credit a node these are ceil(30 / 4) = 8 nodes, or ceil(35 / 4) = 9.
+    """10 TB in, 5 TB out: 10 loaded, 10 read, 5 written, 5 validated, and 5 read once more for staging out. With 4 TB
+    of credit a node this takes ceil(30 / 4) = 8 nodes, or ceil(35 / 4) = 9.
     """
     for output, moved_tb, nodes in ((None, 30, 8), ("s3://b/out", 35, 9)):
         context = make_context({"a": FAST_DISKS}, model="cloudsort", reduce_ratio=0.5, output=output)

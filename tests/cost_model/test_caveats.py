@@ -1,4 +1,4 @@
-"""What to distrust about a cluster: every warning where it is due, with its figures by hand, and nowhere else."""
+"""Every warning about a cluster appears where it is due, with its figures by hand, and nowhere else."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from planner.catalog.manifest import Boot
 from planner.cost_model.caveats import deciding
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates.candidates import candidate
+from planner.report.terminal.decision import price_text
 from planner.schemas.plan import Candidate, PhaseEstimate, ResourceUse
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import format_rate
@@ -139,6 +140,18 @@ def test_a_spot_price_from_a_saving_is_told(make_job: Make) -> None:
     assert about("spot: the price", list(candidate(context, row=0, nodes=10, offer=derived).warnings))
 
 
+@pytest.mark.parametrize(("usd", "told"), [(0.99, False), (1.0, True), (1.2, True)])
+def test_a_spot_price_that_is_not_below_on_demand_is_told(make_job: Make, usd: float, told: bool) -> None:
+    ways = {"on-demand": 1.0, "spot": usd}
+    prices = [
+        {"instance_type": "a", "region": "here", "pricing": way, "price_usd_per_hour": p} for way, p in ways.items()
+    ]
+    context, region, _ = make_job({"a": NODE}, files={"prices": prices}, pricing="spot")
+    best = candidate(context, row=0, nodes=10, offer=region.offer)
+    assert bool(about("spot: the price is not below the on-demand price of $1.00 an hour", list(best.warnings))) == told
+    assert price_text(best) == f"${usd:.2f} spot{' (on demand $1.00)' * told} an hour"
+
+
 STORE = {
     "object_store": "store", "price_usd_per_gib_month": 0.02, "write_usd_per_request": 5e-6, "read_usd_per_request":
     4e-7, "egress_usd_per_gib": None, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "measured",
@@ -162,7 +175,7 @@ def planned(make_job: Make, **asked: Any) -> Candidate:
 
 
 def test_prices_of_storage_weigh_where_they_are_paid(make_job: Make) -> None:
-    """A recalled price of volumes is warned of under a model that uses them, and a stated one never."""
+    """A recalled price of volumes warns under a model that uses them; a stated one never does."""
     recalled = {"volumes": [VOLUME | {"price_evidence": "recalled"}]}
     told = "volume price: recalled, not verified against a source"
     assert told in planned(make_job, model="cloudsort", files=recalled).warnings
@@ -189,12 +202,12 @@ def phase(bottleneck: str, *others: str) -> PhaseEstimate:
     ids=str,
 )
 def test_what_decides_is_as_weak_as_its_weakest_part(evidence: dict[str, str], weakest: str) -> None:
-    """Of stated facts the cloud's word is as good as measured; the CPU does not decide the phase."""
+    """For stated facts, the cloud's word counts as much as a measurement; the CPU does not decide the phase."""
     assert deciding(evidence, (phase("network", "cpu"),)) == weakest
 
 
 def test_of_the_figures_that_count_only_the_worst_is_scored(make_job: Make) -> None:
-    """The disks' two rates, as made up, meet more demands than the network, so that nothing is said of them."""
+    """The made-up rates of the disks meet more demands than the network's, so the score leaves them out."""
     (score,) = about("cloud truth", warned(make_job, as_it_is))
     assert score.startswith("cloud truth 1 of 6: network,")
 
@@ -237,9 +250,7 @@ def test_bare_metal_may_boot_longer_than_what_was_measured(
 
 
 def test_what_a_store_is_asked_for_and_was_seen_to_give(make_job: Make) -> None:
-    """10 TB come from the store in as long as the phase lasts, and go there; five nodes were once seen to get 10 MB/s
-    each.
-    """
+    """10 TB leave and enter the store during the phase; five nodes were once measured at 10 MB/s each."""
     stores = [STORE | {"reads_per_s": 5500, "writes_per_s": 3500}]
     rates = [{"object_store": "store", "instance_type": "a", "nodes": 5, "mode": "read_only", "bytes_per_s": 1e7}]
 
@@ -275,7 +286,7 @@ CPU = {"partition": 1e-12, "sort": 1e-12}
 
 
 def warnings(instance: str, **options: object) -> list[str]:
-    """Return what a plan of 12 nodes with 5 GB each warns of."""
+    """Return the warnings of a plan of 12 nodes with 5 GB each."""
     answer = planner.recommend("60GB", model="indy", instance=instance, nodes=12, **options)  # type: ignore[arg-type]
     assert answer.best is not None
     return [warning for warning in answer.best.warnings if "--simulate" in warning]
@@ -342,7 +353,7 @@ def test_google_states_its_limit_in_the_catalog_as_the_preflight_has_it() -> Non
 
 
 def test_disks_of_computed_rate_that_a_phase_waits_for_say_what_they_follow_and_how_wide_they_are() -> None:
-    """c8id has the disks of c6id, of which one was measured; i4i was measured itself."""
+    """c8id has the disks of c6id, one of which was measured; i4i was measured itself."""
     asked: dict[str, Any] = {"data": "10TB", "model": "indy", "nodes": 20}
     (text,) = about("local disks: nobody", list(_best(**asked, instances=["c8id.32xlarge"]).warnings))
     assert "computed (like c6id." in text

@@ -1,4 +1,4 @@
-"""Every way for a node to keep its data: shared disks, splits, other media."""
+"""Every layout of a node's data: shared disks, splits, other media."""
 
 from __future__ import annotations
 

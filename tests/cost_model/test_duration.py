@@ -1,4 +1,4 @@
-"""How long a job takes as a distribution, by hand: phases whose resources are given as a plan shows them."""
+"""Distribution of a job's time by hand, from phases whose resources are given as a plan shows them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PHASES = (phase(MAP, local_disks=300.0, network=100.0), phase(REDUCE, local_disk
 
 @pytest.fixture
 def certain(make_context: Make) -> JobContext:
-    """A job of 10 TB on nodes that are all alike and do what is said of them."""
+    """A job of 10 TB on identical nodes that meet their stated rates."""
     context = make_context({"a": NODE}).only(0)
     network = replace(context.rates.network, stated=np.zeros(1, bool))
     return replace(
@@ -60,11 +60,11 @@ def certain(make_context: Make) -> JobContext:
 
 
 def mean_s(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, spares: PlannedSpares = NONE) -> float:
-    return Undisturbed.of(context, phases, nodes, spares=spares).whole.mean_s
+    return Undisturbed.of(context, phases, nodes, spares=spares).total.mean_s
 
 
 def differing(context: JobContext, sigma: float, *, lasts: bool = True) -> JobContext:
-    """Return the job on disks of which instances were measured to differ."""
+    """Return the job on disks measured to differ between instances."""
     lasting = {0: frozenset({"disk"})} if lasts else {}
     spreads = replace(context.spreads, measured_sigma={0: {"disk": sigma}}, lasting=lasting)
     return replace(context, spreads=spreads)
@@ -77,13 +77,13 @@ def test_phases_follow_each_other(certain: JobContext) -> None:
 
 
 def test_a_phase_waits_for_its_slowest_node(certain: JobContext) -> None:
-    """Of two disks that differ by sigma 0.3 the slower takes 2 e^0.045 Phi(0.3 / sqrt 2) = 1.22176 times as long."""
+    """The slower of two disks that differ by sigma 0.3 takes 2 e^0.045 Phi(0.3 / sqrt 2) = 1.22176 times as long."""
     assert mean_s(differing(certain, 0.3), PHASES, 2) == pytest.approx(500 * 1.22176, rel=2e-3)
 
 
 def test_each_resource_is_slower_by_its_own_doubt(certain: JobContext) -> None:
-    """Disks that take twice as long in two cases of eight: (6 x 500 + 2 x 1000) / 8; a network that takes four times
-    as long in all of them shows in the first phase alone.
+    """Disks that take twice as long in two cases of eight: (6 x 500 + 2 x 1000) / 8; a network that always takes four
+    times as long shows in the first phase alone.
     """
     disk = np.array([[1.0] * 6 + [2.0] * 2])
     doubtful = replace(certain, doubts=RateDoubts(slowdowns={"disk": disk}))
@@ -96,7 +96,7 @@ SENDING = (phase(MAP, network=100.0), phase(REDUCE, cpu=50.0))
 
 
 def test_a_stated_network_is_slower_at_scale_on_average(certain: JobContext) -> None:
-    """As `mean_slowdowns` has it, alone and times what the claim itself may be off; one node sends nothing."""
+    """By `mean_slowdowns`, alone and times the claim's own error; a single node sends nothing."""
     stated = replace(certain.rates.network, stated=np.ones(1, bool))
     context = replace(
         certain,
@@ -105,11 +105,11 @@ def test_a_stated_network_is_slower_at_scale_on_average(certain: JobContext) -> 
     )
     slower = float(mean_slowdowns(np.array([100.0]).tobytes())[0])
     assert mean_s(context, SENDING, 100) == pytest.approx(100 * slower + 50, rel=2e-3)
-    assert float(Undisturbed.of(context, SENDING, 1, spares=NONE).whole.quantile_s(0.95)) == pytest.approx(
+    assert float(Undisturbed.of(context, SENDING, 1, spares=NONE).total.quantile_s(0.95)) == pytest.approx(
         150, rel=2e-3
     )
     slowest_of_8 = float(prior_curve().slowdowns(2, count=8)[-1])
-    late_s = float(Undisturbed.of(context, SENDING, 2, spares=NONE).whole.quantile_s(0.95))
+    late_s = float(Undisturbed.of(context, SENDING, 2, spares=NONE).total.quantile_s(0.95))
     assert slowest_of_8 > 1.05
     assert late_s == pytest.approx(100 * slowest_of_8 + 50, rel=2e-3)
     twice = replace(context, doubts=RateDoubts(slowdowns={"network": np.full((1, 8), 2.0)}))
@@ -132,7 +132,7 @@ def test_a_measured_network_is_in_doubt_only_beyond_its_points(certain: JobConte
 
 
 def test_the_network_of_the_slowest_node_does_not_vary_again(certain: JobContext) -> None:
-    """Links that differ by sigma 0.3, of two nodes: 1.22176 times as long, unless the slowest was measured."""
+    """Links of two nodes that differ by sigma 0.3 take 1.22176 times as long, unless the slowest was measured."""
     context = replace(certain, spreads=replace(certain.spreads, measured_sigma={0: {"network": 0.3}}))
     assert mean_s(context, SENDING, 2) == pytest.approx(100 * 1.22176 + 50, rel=2e-3)
     slowest = replace(context.rates.network, slowest_of_n=np.ones(1, bool))
@@ -148,7 +148,7 @@ def test_start_up_does_not_vary(certain: JobContext) -> None:
 
 
 def test_unscreened_spares_are_the_usual_share(certain: JobContext) -> None:
-    """One node in fifty, begun: two of a hundred and one of ten; a single node has none, whatever it differs by."""
+    """One node in fifty, rounded up: two for a hundred, one for ten; none for a single node, however much it varies."""
     for context in (certain, differing(certain, 0.3, lasts=False)):
         spares = planned_spares(context, PHASES, 100)
         assert (spares.count, spares.paid_s, spares.screened) == (2, 300, False)
@@ -157,8 +157,7 @@ def test_unscreened_spares_are_the_usual_share(certain: JobContext) -> None:
 
 
 def test_nodes_are_screened_by_what_decides_the_longest_phase(certain: JobContext) -> None:
-    """120 s of boot, 60 of installing, 120 of screening are paid;
-    where the network decides the longest phase, disks say nothing."""
+    """120 s of boot, 60 of installing, 120 of screening are paid; disks are not screened if the network is slowest."""
     spares = planned_spares(differing(certain, 0.5), PHASES, 20)
     assert (spares.paid_s, spares.screened) == (300, True)
     assert spares.count > 2
@@ -168,7 +167,7 @@ def test_nodes_are_screened_by_what_decides_the_longest_phase(certain: JobContex
 
 
 def test_spares_are_worth_more_the_longer_the_job(certain: JobContext) -> None:
-    """A spare costs 300 s of one node; what it saves grows with the whole job, all phases of it."""
+    """A spare costs 300 s of one node; its saving grows with the whole job, all phases included."""
     context, counts = differing(certain, 0.3), []
     for map_s, reduce_s in ((30.0, 20.0), (300.0, 20.0), (300.0, 290.0)):
         phases = (phase(MAP, local_disks=map_s), phase(REDUCE, local_disks=reduce_s))
@@ -180,8 +179,8 @@ def test_spares_are_worth_more_the_longer_the_job(certain: JobContext) -> None:
 
 
 def test_screened_spares_stand_in_for_the_slowest(certain: JobContext) -> None:
-    """With as many spares as nodes the slowest of the kept is the median at most; those that only stand by do nothing,
-    and on the resources that were not screened none does.
+    """With as many spares as nodes the slowest node kept is at most the median; standby spares change nothing, nor does
+    any spare on resources that were not screened.
     """
     context = differing(certain, 0.3)
     alone = mean_s(context, PHASES, 20)
@@ -198,19 +197,19 @@ def test_screened_spares_stand_in_for_the_slowest(certain: JobContext) -> None:
 
 
 def test_interruptions_come_on_top(certain: JobContext) -> None:
-    """Ten nodes taken back once in 10,000 s each; 500 s of generating 10 TB at 2 GB/s, and 500 s of work, are done
-    again: (1000 + 100) x (e^1 - 1) - 500.
+    """Ten nodes interrupted once in 10,000 s each; 500 s of generating 10 TB at 2 GB/s and 500 s of work are repeated:
+    (1000 + 100) x (e^1 - 1) - 500.
     """
     assert loading_s(certain, 10) == pytest.approx(500)
     risk = Risk(per_node_s=1e-4, replacement_s=100, recovery="reload", evidence="assumed")
-    whole = Undisturbed.of(certain, PHASES, 10, spares=NONE).whole
+    whole = Undisturbed.of(certain, PHASES, 10, spares=NONE).total
     assert disturbed(certain, whole, 10) is whole
     risky = replace(certain, risk=risk)
     assert disturbed(risky, whole, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)
 
 
 def test_how_much_later_a_quantile_is_than_the_mean() -> None:
-    """e^(1.64485 x 0.1 - 0.1^2 / 2); of what does not vary nothing."""
+    """e^(1.64485 x 0.1 - 0.1^2 / 2); no difference without variation."""
     assert quantile_over_mean(0.95, shared_sigma=0.1) == pytest.approx(math.exp(0.164485 - 0.005), rel=1e-5)
     assert quantile_over_mean(0.5, shared_sigma=0.2) == pytest.approx((0.5 + 0.45 * 0.5) * math.exp(-0.02))
     assert quantile_over_mean(0.8, shared_sigma=0) == 1

@@ -1,4 +1,4 @@
-"""What engines add to the equations, against sums done by hand."""
+"""Additions of engines to the equations, against sums done by hand."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_slices_and_partitions_are_as_many_as_the_sort_makes(
     )
     long_slices = data_bytes / (made.slice_records * 100)
     assert slices[0, 0] - sizes.slices_extra * nodes == pytest.approx(long_slices, rel=0.01)
-    # the sort makes as many for each node, and at least one
+    # the sort makes this number for each node, and at least one
     assert partitions[0, 0] == pytest.approx(made.partitions, rel=0.05, abs=nodes)
 
 
@@ -123,7 +123,7 @@ def by_hand(tmp_path: Path) -> str:
 def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: str) -> None:
     """1.6 TB on 4 nodes of 16 vCPUs and 128 GB: 400 GB each.
 
-    Parcels of a slice are one where the driver decides.
+    A slice is a single parcel where the driver decides.
     A slice is 128 GB x 0.3 x 0.4 / (2 x (8 + 1)) = 853.3 MB, so there are 1875, and 4 more on each node: 1891.
     A partition is 128 GB x 0.4 x 0.3 / 8 = 1.92 GB: 833.3.
     """
@@ -140,7 +140,7 @@ def test_processors_work_for_bytes_and_tasks_and_the_driver_for_tasks(by_hand: s
 def test_on_many_nodes_coordinators_order_the_tasks(by_hand: str) -> None:
     """A task costs them 3 times as much. On 4 nodes there are 2, on 5 nodes 3, on 2 nodes none.
 
-    A slice goes in 1 / (1 + 1/2) parcels on 2 nodes, in 1 on more.
+    A slice travels in 1 / (1 + 1/2) parcels on 2 nodes, in 1 on more.
     """
     Path(by_hand).write_text(BY_HAND.replace("[sizes]", "[sizes]\nnodes_per_coordinator = 2\ncoordinated_cost = 3"))
     slices = {2: 1875 + 8, 4: 1875 + 16, 5: 1875 + 20}
@@ -165,7 +165,7 @@ def test_the_planner_knows_the_sorts_coordinators() -> None:
 
 
 def test_processors_that_are_busy_half_of_the_time_take_twice_as_long(by_hand: str) -> None:
-    """As above for bytes and for tasks; the driver's processor is busy with nothing else."""
+    """As above for bytes and for tasks; the driver's processor has no other work."""
     half = replace(load_engine(by_hand), busy={"cpu": {"partition": 0.5}})
     request = Request(data_bytes=int(DATA_BYTES), model="indy", catalogs=(CLOUD,), instances=(TYPE,), nodes=4)
     model = run_by(load_model("indy"), half)
@@ -207,7 +207,7 @@ def test_a_slow_processor_slows_tasks_and_driver_too(by_hand: str) -> None:
 
 
 def test_estimates_of_a_grid_agree_with_the_exact_candidate(by_hand: str) -> None:
-    """Where the driver decides nothing blurs the time but what all nodes share."""
+    """Where the driver decides, only variation shared by all nodes spreads the time."""
     slow_driver = BY_HAND.replace("driver_s = 0.01\n", "driver_s = 9\n")
     Path(by_hand).write_text(slow_driver, "utf-8")
     candidate = best(by_hand, nodes=4)
@@ -222,7 +222,7 @@ def test_estimates_of_a_grid_agree_with_the_exact_candidate(by_hand: str) -> Non
 
 
 def test_a_node_with_too_little_memory_is_rejected_with_what_it_needs(by_hand: str) -> None:
-    """lean.1 has 8 vCPUs and 16 GB: 8 GB + 8 x 1 GB is just enough; with 9 GB for a node it is not."""
+    """lean.1 has 8 vCPUs and 16 GB: 8 GB + 8 x 1 GB just fits; with 9 GB for a node it does not."""
     enough = planner.recommend(data="100GB", model="indy", catalogs=(CLOUD,), instances=("lean.1",), engine=by_hand)
     assert enough.best is not None
     Path(by_hand).write_text(BY_HAND.replace("memory_node_bytes = 8e9", "memory_node_bytes = 9e9"), "utf-8")
@@ -235,7 +235,7 @@ def test_a_node_with_too_little_memory_is_rejected_with_what_it_needs(by_hand: s
 
 
 def test_the_least_time_of_a_phase_is_that_of_links_or_processors(by_hand: str) -> None:
-    """100 GB on 4 nodes with 16 CPUs together; of the first phase each node sends 3/4 of its 25 GB."""
+    """100 GB on 4 nodes with 16 CPUs together; in the first phase each node sends 3/4 of its 25 GB."""
     engine = replace(load_engine(by_hand), decode_s_per_byte={"csv": 1e-9}, encode_s_per_byte={"csv": 2e-9})
     per_byte = [engine.cpu_s_per_byte["partition"] + engine.send_s_per_byte * 3 / 4, engine.cpu_s_per_byte["sort"]]
 
@@ -321,9 +321,9 @@ def test_what_was_measured_of_a_types_processors_counts(by_hand: str, tmp_path: 
 
 
 def test_slices_by_hand(by_hand: str) -> None:
-    """Of 64 GB with 4 processors: 2 x (4 + 1) slices are under way in 0.3 x 0.4 of it, 768 MB each; each of 4 tasks
-    sorts in 0.4 x 0.5 of it, 3.2 GB, or in 0.4 x 0.05, 320 MB. None is above 1 GB, none fewer than 2 x 10 a node; 4 a
-    node come on top.
+    """With 64 GB and 4 processors, 2 x (4 + 1) slices are under way in 0.3 x 0.4 of memory, 768 MB each; each of 4
+    tasks sorts in 0.4 x 0.5 of it, 3.2 GB, or in 0.4 x 0.05, 320 MB. No slice exceeds 1 GB, a node has at least 2 x 10,
+    plus 4 a node.
     """
     sizes = load_engine(by_hand).sizes
     assert sizes is not None
@@ -347,8 +347,8 @@ def test_slices_by_hand(by_hand: str) -> None:
 def test_slices_are_longer_over_fast_links_by_hand(
     by_hand: str, link_bytes_per_s: float, partitions: float, count: int
 ) -> None:
-    """1 GB on 4 nodes of 4 processors: 80 slices of 12.5 MB, or 40 of 25 MB, or 20 of 50 MB. 0.2 s of 60 MB/s are
-    12 MB, of 80 MB/s 16 MB, of 170 MB/s 34 MB; 200 partitions of a node with 64 kB each are 12.8 MB.
+    """1 GB on 4 nodes of 4 processors: 80 slices of 12.5 MB, or 40 of 25 MB, or 20 of 50 MB. 0.2 s at 60 MB/s are
+    12 MB, at 80 MB/s 16 MB, at 170 MB/s 34 MB; 200 partitions of a node with 64 kB each are 12.8 MB.
     """
     sizes = load_engine(by_hand).sizes
     assert sizes is not None
@@ -366,7 +366,7 @@ def test_slices_are_longer_over_fast_links_by_hand(
 
 @pytest.mark.parametrize(("copied", "largest_bytes"), [(False, 1.92e9), (True, 0.576e9)])
 def test_partitions_by_hand(by_hand: str, *, copied: bool, largest_bytes: float) -> None:
-    """Each of 4 tasks sorts in 0.4 x 0.3 of 64 GB, 1.92 GB; where copies go on, five hold 0.3 x 0.15, 576 MB each."""
+    """Each of 4 tasks sorts in 0.4 x 0.3 of 64 GB, 1.92 GB; with copies, five hold 0.3 x 0.15, 576 MB each."""
     sizes = load_engine(by_hand).sizes
     assert sizes is not None
     node = {"memory_bytes": np.array([64e9]), "vcpu": np.array([4.0]), "nodes": np.array([4.0])}
@@ -377,7 +377,7 @@ def test_partitions_by_hand(by_hand: str, *, copied: bool, largest_bytes: float)
 
 
 def test_tasks_and_parcels_by_hand(by_hand: str) -> None:
-    """Three to eight tasks at a time. Of 4 nodes 3 get parcels, 3 / (1 + 3/2) = 1.2 a slice, or one if it waits."""
+    """Three to eight tasks at a time. 3 of 4 nodes get parcels, 3 / (1 + 3/2) = 1.2 a slice, or one if it waits."""
     sizes = load_engine(by_hand).sizes
     assert sizes is not None
     assert sizes.tasks(np.array([2.9, 5.5, 64.0])).tolist() == [3, 5, 8]
@@ -394,7 +394,7 @@ def test_of_two_kinds_of_work_the_one_that_reaches_less_counts() -> None:
 
 
 def test_a_byte_costs_more_behind_a_slower_cap_as_far_as_that_was_measured() -> None:
-    """Half way in the time of a byte, between 1/100 and 1/50, lies 1/66.7."""
+    """Half way between 1/100 and 1/50 in the time of a byte is 1/66.7."""
     seen = Emulated(
         capped_s_per_byte=1e-9, cap_bytes_per_s=100e6, slow_capped_s_per_byte=4e-9, slow_cap_bytes_per_s=50e6
     )

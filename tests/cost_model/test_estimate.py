@@ -23,7 +23,7 @@ SIGMA = 0.1
 
 
 def certain(context: JobContext, *, shared_sigma: float = 0.0) -> JobContext:
-    """Return the job on nodes that are all alike, do what is stated of them and are filled to the brim."""
+    """Return the job on identical nodes that meet their stated rates and are filled to the brim."""
     network = replace(context.rates.network, stated=np.zeros(len(context.catalog.instances), bool))
     return replace(
         context,
@@ -41,7 +41,7 @@ def estimated(context: JobContext, nodes: list[float], *, price: float = 3.6, **
 
 
 def test_how_many_are_evaluated_together_changes_nothing(make_context: Make) -> None:
-    """70,000 sizes of one type are several blocks, 65 types of two sizes too. 10 nodes take 1,650 s, as below."""
+    """70,000 sizes of one type make several blocks, as do 65 types of two sizes. 10 nodes take 1,650 s, as below."""
     context = certain(make_context({"a": NODE}, max_nodes=70_000))
     sizes = [float(n) for n in range(1, 70_001)]
     many = estimated(context, sizes)
@@ -57,7 +57,7 @@ def test_how_many_are_evaluated_together_changes_nothing(make_context: Make) -> 
 def test_a_job_and_its_bill_by_hand(make_context: Make) -> None:
     """10 TB on 10 nodes: 1 TB a node is read and written in 750 s in either phase, 0.9 TB sent in 900 s.
 
-    Around it 120 s of boot, 60 of installing, 120 of screening, 60 of teardown, 500 of generating and 250 of
+    The overheads are 120 s of boot, 60 of installing, 120 of screening, 60 of teardown, 500 of generating and 250 of
     validating; a spare is paid until it is screened. A node costs a tenth of a cent a second.
     """
     context = certain(make_context({"a": NODE}))
@@ -69,7 +69,7 @@ def test_a_job_and_its_bill_by_hand(make_context: Make) -> None:
 
 
 def test_what_volumes_hold_is_paid_for_as_long_as_the_nodes_are(make_context: Make) -> None:
-    """20 TB, input and output, at $0.1 a GiB and 720 h. Ten nodes are a cent a second, and a spare 30 cents."""
+    """20 TB, input and output, at $0.1 a GiB and 720 h. Ten nodes cost a cent a second, and a spare 30 cents."""
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e15, "free_bytes_per_s": 5e8,
               "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "price_evidence": "spec",
               "limit_evidence": "spec"}  # fmt: skip
@@ -81,7 +81,7 @@ def test_what_volumes_hold_is_paid_for_as_long_as_the_nodes_are(make_context: Ma
 
 
 def test_the_fewer_nodes_the_more_of_the_copies_cross_zones(make_context: Make) -> None:
-    """1 TB at $1 a GiB: half of what is shuffled, and of the copies all on two nodes and 5/9 on ten."""
+    """1 TB at $1 a GiB: half of the shuffled data, and of the copies all on two nodes and 5/9 on ten."""
     files = {"transfers": [{"transfer": "zone", "price_usd_per_gib": 1.0}]}
     context = certain(make_context({"a": NODE}, model="daytona", data_bytes=10**12, files=files, zones=2))
     both = estimated(context, [2.0, 10.0], price=0.0)
@@ -100,7 +100,7 @@ def test_what_a_run_shares_lengthens_its_mean_and_its_95_percent(make_context: M
 
 
 def test_nodes_beyond_a_reservation_cost_more(make_context: Make) -> None:
-    """Two of ten, and the spare, are $1 an hour more."""
+    """Two of ten, and the spare, cost $1 an hour more."""
     context = certain(make_context({"a": NODE}))
     reserved = Reservations(nodes=np.array([8.0]), above_usd_per_hour=np.array([1.0]))
     both = estimated(context, [10.0], reservations=reserved)
@@ -108,8 +108,8 @@ def test_nodes_beyond_a_reservation_cost_more(make_context: Make) -> None:
 
 
 def test_the_slowest_node_is_waited_for(make_context: Make) -> None:
-    """Disks that differ by sigma 0.3, of two nodes: the slower takes 2 e^0.045 Phi(0.3 / sqrt 2) = 1.22176 times as
-    long as the median, 1 TB a node in 2 x 750 s.
+    """With disks that differ by sigma 0.3, the slower of two nodes takes 2 e^0.045 Phi(0.3 / sqrt 2) = 1.22176 times as
+    long as the median, which moves 1 TB in 2 x 750 s.
     """
     context = certain(make_context({"a": NODE}, data_bytes=2 * 10**12))
     context = replace(context, spreads=replace(context.spreads, node_sigma={"disk": 0.3}))
@@ -119,7 +119,7 @@ def test_the_slowest_node_is_waited_for(make_context: Make) -> None:
 
 
 def test_the_networks_spread_counts_where_a_rate_is_not_that_of_the_slowest(make_context: Make) -> None:
-    """Links that differ by sigma 0.3, of two nodes with 0.5 TB each, of which half is sent: 250 s."""
+    """Links that differ by sigma 0.3, between two nodes with 0.5 TB each that send half of it: 250 s."""
     context = certain(make_context({"a": NODE | {"read": 1e12, "write": 1e12}}, data_bytes=10**12))
     context = replace(context, spreads=replace(context.spreads, node_sigma={"network": 0.3}))
     sent_s, sorted_s = 250, 0.5e12 / 1.2e9 / 16
@@ -130,7 +130,7 @@ def test_the_networks_spread_counts_where_a_rate_is_not_that_of_the_slowest(make
 
 
 def tail(resource: str) -> tuple[Straggler, ...]:
-    """Return a tail: half of the nodes take twice as long."""
+    """Return a tail that makes half of the nodes take twice as long."""
     seen = {"zone": "", "slow_fraction": 0.5, "slow_factor": 2.0, "per": "node", "evidence": "measured", "source": "m"}
     return (Straggler(resource=resource, **seen),)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ def tail(resource: str) -> tuple[Straggler, ...]:
     ("resource", "slowest_of_n", "seconds"),
     [
         ("network", False, 500 * 1.75 + 375),
-        ("network", True, 500 + 375),  # what was measured is the slowest node's rate already
+        ("network", True, 500 + 375),  # the measured rate is already the slowest node's
         ("local_read", False, 500 + 375 * 1.25),  # reading is a third of it: 1 + 0.75 / 3
         ("local_write", False, 375 * 1.5 + 375 * 1.5),  # more than the network's 500 s
     ],
@@ -164,7 +164,7 @@ def test_a_tail_counts_on_its_own_type_alone(
 @pytest.mark.parametrize("tailed", [False, True])
 def test_doubtful_rates_are_slower_on_average(make_context: Make, tailed: bool) -> None:
     """Disks that take on average 1.2 times as long as claimed, a network that takes 1.5 times: 500 x 1.5 and 375 x 1.2;
-    the same on a type with a tail on its object store, which is not used.
+    the same on a type with a tail on its object store, which this job does not use.
     """
     node = NODE | {"network_baseline_bytes_per_s": 5 * 10**8}
     context = certain(make_context({"a": node, "b": node}, data_bytes=10**12))
@@ -177,8 +177,8 @@ def test_doubtful_rates_are_slower_on_average(make_context: Make, tailed: bool) 
 
 
 def test_spot_nodes_that_are_taken_back_begin_again(make_context: Make) -> None:
-    """Ten nodes once in 10,000 s each: once in 1,000 s. The job takes 1,650 s after 500 of loading, which are lost too:
-    (1000 + 100) x (e^2.15 - 1) - 500.
+    """Ten nodes interrupted once in 10,000 s each: once in 1,000 s. The job takes 1,650 s after 500 of loading, which
+    are lost too: (1000 + 100) x (e^2.15 - 1) - 500.
     """
     risk = Risk(per_node_s=1e-4, replacement_s=100, recovery="reload", evidence="assumed")
     context = replace(certain(make_context({"a": NODE})), risk=risk)
@@ -194,7 +194,7 @@ def test_charges_come_on_top(make_context: Make) -> None:
 
 
 def test_a_stated_network_is_slower_at_scale(make_context: Make) -> None:
-    """By as much as the scaling prior has it on average; one that was measured is what it was measured to be."""
+    """By the scaling prior's mean; a measured one keeps its measured rate."""
     node = NODE | {"network_baseline_bytes_per_s": 5 * 10**8}
     context = certain(make_context({"a": node}, data_bytes=10**12))
     stated = replace(context.rates.network, stated=np.ones(1, bool))
@@ -210,13 +210,13 @@ def test_a_stated_network_is_slower_at_scale(make_context: Make) -> None:
 
 
 def test_the_order_of_types_does_not_matter(make_context: Make) -> None:
-    """Types of 1, 4 and 2 disks of 1 TB hold 3 TB on 4, 1 and 2 nodes, in whatever order they come."""
+    """Types of 1, 4 and 2 disks of 1 TB hold 3 TB on 4, 1 and 2 nodes, in any order."""
     types = {name: NODE | {"local_disks": disks} for name, disks in (("a", 1), ("b", 4), ("c", 2))}
     context = certain(make_context(types, data_bytes=10**12))
     both, own = estimated(context, [1.0, 2.0, 3.0, 4.0]), context.layouts.first_of_types()
     assert both.fewest[own].tolist() == [4, 1, 2]
     assert np.isfinite(both.expected_s[own]).tolist() == [[False] * 3 + [True], [True] * 4, [False] + [True] * 3]
-    # alike on as many nodes: 250 GB each in 2 x 187.5 s, and 187.5 GB sent in as long
+    # equal on equal numbers of nodes: 250 GB each in 2 x 187.5 s, and 187.5 GB sent in the same time
     assert both.expected_s[own, 3].tolist() == pytest.approx([375.0] * 3)
 
 

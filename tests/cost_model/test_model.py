@@ -15,7 +15,7 @@ from planner.errors import InfeasibleError
 from planner.planning.recommendation import require_best
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 
 def test_the_papers_three_models_are_shipped() -> None:
@@ -41,7 +41,7 @@ def test_copies_on_another_node_need_two(model: str, nodes: int) -> None:
 def test_a_copy_crosses_the_network_whole_and_a_shuffle_but_for_a_nodes_own_share(
     instance: str, nodes: int, data_bytes: float, shuffled: float, copied: float
 ) -> None:
-    """By hand: of 1 TB on two nodes each sends 1e12 / 2 x 1/2 = 250 GB in phase 1, and its 500 GB of output in phase 2.
+    """By hand: each of two nodes sends 1e12 / 2 x 1/2 = 250 GB of 1 TB in phase 1, and its 500 GB of output in phase 2.
     i3.4xlarge at 625 MB/s: 5e12 / 11 / 625e6 = 727 s of phase 2.
     """
     best = recommend(data=data_bytes, model="daytona", instances=(instance,), nodes=nodes).best
@@ -77,7 +77,7 @@ def test_volumes_total_by_their_coefficients() -> None:
 def test_the_output_has_as_many_copies_as_the_last_phase_writes(
     writes: dict[str, dict[str, float]], copies: int
 ) -> None:
-    """A model that writes no data, as one that ends in memory or in an object store, has one copy."""
+    """A model that writes no data, such as one that ends in memory or in an object store, has one copy."""
     indy = load_model("indy")
     last = replace(indy.phases[-1], write=writes)
     assert replace(indy, phases=(*indy.phases[:-1], last)).output_copies == copies
@@ -91,6 +91,6 @@ def test_a_framework_on_volumes_needs_no_local_disks_and_differs_in_nothing_else
 
 
 def test_a_sort_puts_out_what_it_takes_in() -> None:
-    """Of 10 bytes a job with ratios 0.5 and 4 makes 5, and 20 of these."""
+    """A job with ratios 0.5 and 4 makes 5 bytes of 10, and 20 of those."""
     assert JobVolumes.of(10.0) == JobVolumes(map_in=10, map_out=10, reduce_out=10)
     assert JobVolumes.of(10.0, map_ratio=0.5, reduce_ratio=4) == JobVolumes(map_in=10, map_out=5, reduce_out=20)

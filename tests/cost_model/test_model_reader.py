@@ -1,4 +1,4 @@
-"""Cost models are read from TOML, and everything wrong with a file is reported at once."""
+"""Reading cost models from TOML; all errors in a file are reported at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from planner.config.paths import models_directory
 from planner.cost_model.model_reader import load_model, parse_model
 from planner.errors import BadInputError
 
@@ -44,6 +45,12 @@ def test_a_file_that_is_not_toml_says_where(tmp_path: Path) -> None:
     path.write_text("title = ")
     with pytest.raises(BadInputError, match=r"broken\.toml is not TOML"):
         load_model(str(path))
+
+
+def test_a_file_may_begin_with_the_mark_of_windows(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text((models_directory() / "indy.toml").read_text("utf-8"), "utf-8-sig")
+    assert load_model(str(path)).phases == load_model("indy").phases
 
 
 def test_a_good_document_is_accepted() -> None:

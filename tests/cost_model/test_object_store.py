@@ -1,4 +1,4 @@
-"""Requests that one place of an object store takes: a limit that more nodes do not lift. Sums by hand."""
+"""Request limit of one place in an object store, which more nodes do not raise. Sums by hand."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ RATED = {
 
 
 def test_a_node_does_so_much_for_each_virtual_cpu(make_catalog: Make) -> None:
-    """16 x 25 MB/s; $0.024 a GiB-month of 720 hours; of a type with an unknown number of them nothing is known."""
+    """16 x 25 MB/s; $0.024 a GiB-month of 720 hours; unknown for a type whose number of vCPUs is unknown."""
     store = choose_object_store(load_catalog(make_catalog({"a": {}, "b": {"vcpu": ""}}, object_stores=[RATED])))
     assert store.device.read.tolist() == pytest.approx([4e8, np.nan], nan_ok=True)
     assert store.device.write.tolist() == pytest.approx([4e8, np.nan], nan_ok=True)

@@ -32,11 +32,11 @@ STORE = {
 }  # fmt: skip
 NODE = {"a": {"read": 4e9, "write": 2e9}}
 GIB_HOUR = 0.1 / 2**30 / 720
-"""What a byte costs an hour at $0.1 a GiB-month."""
+"""Price of a byte-hour at $0.1 a GiB-month."""
 
 
 def test_volumes_are_bought_for_the_data_or_for_their_rate(make_context: Callable[..., JobContext]) -> None:
-    """20 TB are held; for 500 MB/s at 0.1 MB/s per GiB a node has 5,000 GiB: more on ten nodes, less on three."""
+    """20 TB are held; 500 MB/s at 0.1 MB/s per GiB need 5,000 GiB a node: more on ten nodes, less on three."""
     context = make_context(NODE, model="cloudsort", files={"volumes": [VOLUME]}).only(0)
     hourly = capacity_usd_per_hour(context, np.array([3.0, 10.0]))
     assert hourly[0].tolist() == pytest.approx([20e12 * GIB_HOUR, 10 * 5000 * 2**30 * GIB_HOUR])
@@ -44,7 +44,7 @@ def test_volumes_are_bought_for_the_data_or_for_their_rate(make_context: Callabl
 
 
 def test_what_is_in_the_store_is_paid_whatever_the_nodes(make_context: Callable[..., JobContext]) -> None:
-    """10 TB in and 10 TB out at a fifth of that price; reading in parts and writing in parts is asked for once each."""
+    """10 TB in and 10 TB out at a fifth of that price; each part is requested once, to read or to write."""
     context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(0)
     assert capacity_usd_per_hour(context, np.array([3.0, 10.0])).tolist() == [[pytest.approx(20e12 * GIB_HOUR / 5)]]
     sizes = context.model.requests
@@ -54,7 +54,7 @@ def test_what_is_in_the_store_is_paid_whatever_the_nodes(make_context: Callable[
 
 
 def test_what_is_on_volumes_and_what_is_in_the_store_add_up(make_context: Callable[..., JobContext]) -> None:
-    """A type without disks keeps 10 TB of intermediate data on volumes, beside 20 TB in the store at a fifth."""
+    """A type without disks keeps 10 TB of intermediate data on volumes, plus 20 TB in the store at a fifth."""
     diskless = {"a": {"local_disks": 0}}
     files = {"volumes": [VOLUME], "object_stores": [STORE]}
     context = make_context(diskless, model="object-store", files=files).only(0)

@@ -1,4 +1,4 @@
-"""A rate is doubted by what it rests on: measured and assumed ones not, others at least as much as stated ones."""
+"""Doubt about a rate by its evidence: none for measured and assumed rates, else at least that of stated ones."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_the_mean_is_that_of_the_eight_and_certain_rates_have_none() -> None:
 
 
 def test_what_the_user_assumes_is_not_doubted() -> None:
-    """Two nodes of equal disks: by the doubt about derived disks, a stated network and a run's spread the expected time
-    lies above that of assumed rates; the equation is the same.
+    """Two nodes of equal disks: the doubt about derived disks, a stated network and a run's spread raise the expected
+    time above that of assumed rates; the equation is the same.
     """
     rates = {"local_read": 6231600000.0, "local_write": 4578600000.0, "network": 2343750000.0}
     doubted, assumed = planned(), planned(assume=rates)
@@ -71,8 +71,8 @@ def test_by_hand_a_disk_bound_job_is_slower_by_the_mean_doubt_of_its_disks() -> 
 
 
 def test_a_computed_rate_of_disks_is_as_doubtful_as_its_range(make_context: Callable[..., JobContext]) -> None:
-    """Three quarters to four thirds: the eight slowdowns rise from none to those of a normal distribution by hand, of
-    which 1.5341 is the largest and 1.645 leaves one in twenty. The other type has no range.
+    """Three quarters to four thirds: the eight slowdowns rise from none to those of a normal distribution by hand; the
+    largest is 1.5341, and 1.645 leaves one in twenty. The other type has no range.
     """
     rates = make_context({"a": {"read": 4e9, "write": 2e9}, "b": {"read": 4e9, "write": 2e9}}).rates
     edges = (np.array([0.75, np.nan]), np.array([4 / 3, np.nan]))
@@ -85,7 +85,7 @@ def test_a_computed_rate_of_disks_is_as_doubtful_as_its_range(make_context: Call
 
 
 def test_only_computed_rates_of_disks_have_a_range() -> None:
-    """c6id.8xlarge was measured, m6id.8xlarge has the same disks and is computed."""
+    """c6id.8xlarge was measured; m6id.8xlarge has the same disks and its rate is computed."""
     aws = load_catalog("aws")
     edges = _local(aws).edges
     assert edges is not None
@@ -97,7 +97,7 @@ def test_only_computed_rates_of_disks_have_a_range() -> None:
 def test_claims_that_were_never_compared_are_as_doubtful_as_the_worst_that_were(
     make_context: Callable[..., JobContext],
 ) -> None:
-    """Of each eighth the largest of all. Nobody compared rates of object stores. What is measured is certain."""
+    """The largest of each eighth. Nobody compared rates of object stores. Measured rates are certain."""
     rates = make_context({"a": {"read": 4e9, "write": 2e9}}).rates
     codes = evidence_codes(np.array(["measured", "recalled"]))
     asked = replace(rates, objects=replace(rates.objects, evidence=codes))
@@ -110,7 +110,7 @@ def test_claims_that_were_never_compared_are_as_doubtful_as_the_worst_that_were(
 
 
 def test_each_evidence_has_its_own_row() -> None:
-    """What is measured is not doubted, nor is what nobody knows; what is stated is off as much as the table says."""
+    """Measured and unknown rates are not doubted; stated ones are off by the table's amount."""
     table, spreads = _by_evidence("network"), load_spreads()
     assert table.shape == (len(EVIDENCE) + 1, 8)
     assert (table[0] == 1).all() and (table[-1] == 1).all()

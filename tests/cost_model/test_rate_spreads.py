@@ -1,4 +1,4 @@
-"""What was measured of a type's variation, and of its network at fewer nodes, shows in the plan's range of times."""
+"""A type's measured variation, and its network at fewer nodes, show in the plan's range of times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.cost_model.work import Work
 from planner.schemas.plan import Candidate
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 HEAD = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats,method"
 SIGMAS = ",source,within_run_sigma,across_time_sigma,across_instances_sigma"
@@ -72,9 +72,9 @@ def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_co
     [("node", 4, 0.05), ("volume", 1, 0.05), ("volume", 4, 0.18549375), ("volume", 0, 0.05), ("volume", np.nan, 0.05)],
 )
 def test_a_node_waits_for_the_slowest_of_its_volumes(per: str, volumes: float, slow: float) -> None:
-    """1 - 0.95^4 = 18.5% of nodes with four volumes have a slow one, when one volume in twenty is.
+    """When one volume in twenty is slow, 1 - 0.95^4 = 18.5% of nodes with four volumes have a slow one.
 
-    A node with an unknown number counts as one with one.
+    A node with an unknown number counts as having one.
     """
     tail = Straggler(
         zone="z", resource="volume_read", slow_fraction=0.05, slow_factor=3, per=per, evidence="measured", source="made"
@@ -105,13 +105,13 @@ def test_a_tail_slows_its_own_medium_and_direction_alone() -> None:
     slowest_of_330 = best.time_s.expected / (3 * read_s + write_s)
     assert (
         1.10 < slowest_of_330 < 1.18
-    )  # what nodes, runs and derived rates vary; with writes three times slower it would be 1.7
+    )  # variation of nodes, runs and derived rates; with writes three times slower it would be 1.7
 
 
 def test_the_time_of_a_slowed_direction() -> None:
     """In turn, 2 s of reading and 6 s of writing: reading at a third takes 6 + 6 s; at once, max(6, 6) s."""
     read, write = np.array([2.0]), np.array([6.0])
-    in_turn = Work.apart(np.ones(1), read_node_s=read, write_node_s=write)
+    in_turn = Work.alternating(np.ones(1), read_node_s=read, write_node_s=write)
     at_once = Work(total_bytes=np.ones(1), node_seconds=write, read_node_s=read, write_node_s=write)
     assert in_turn.slow_factor("read", factor=3, row=0) == pytest.approx(12 / 8)
     assert in_turn.slow_factor("write", factor=3, row=0) == pytest.approx(20 / 8)
@@ -142,15 +142,15 @@ def test_an_extrapolated_network_widens_the_range_and_leaves_the_equation(mine: 
     beyond = planned(nodes=64)
     assert any("extrapolated" in warning for warning in beyond.warnings)
     assert not any("network: extrapolated" in warning for warning in within.warnings)
-    # flat up to eight nodes, the law foresees a small loss at 64
+    # flat up to eight nodes, the law predicts a small loss at 64
     assert 1 <= beyond.time_s.equation / within.time_s.equation < 1.2
     widths = [cluster.time_s.p95 / cluster.time_s.p50 - 1 for cluster in (within, beyond)]
     assert widths[1] > 1.3 * widths[0]
 
 
 def test_a_stated_network_is_expected_to_lose_at_scale_as_a_measured_one_may(mine: Path) -> None:
-    """What a document states is one point at best. The equation keeps it, the expected time and the 95% do not; so a
-    type does not look worse once its network was measured to hold what is stated.
+    """A document's rate is one point at best. The equation keeps it, the expected time and the 95% do not, so a type
+    does not look worse once its network was measured to hold the stated rate.
     """
     slow = {"data": "10TB", "model": "indy", "instances": [TYPE], "catalogs": ["aws"], "nodes": 64}
     stated = recommend(**slow, scale={"network": 0.1}).best
@@ -199,4 +199,4 @@ def test_spares_are_planned_by_what_was_measured_and_paid_until_they_are_sent_aw
     measured(mine, *(disk_row(mode, ",,0.001") for mode in modes))
     assert planned().spares == 0
     measured(mine, *(disk_row(mode, ",0.4,0.3") for mode in modes))
-    assert planned().spares == 2  # most of it comes and goes
+    assert planned().spares == 2  # most of it varies with time

@@ -1,4 +1,4 @@
-"""Evidence has an order, rates are known or not, and only what there is can be assumed or scaled."""
+"""Evidence is ordered, rates are known or not, and only existing rates can be assumed or scaled."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def network(make_context: Make, *points: dict[str, Any], **node: Any) -> Network
 
 
 def test_points_inside_a_placement_group_count_where_the_type_can_have_one(make_context: Make) -> None:
-    """Of 900 and 800 MB/s inside the lower is the flat rate; without groups the 500 MB/s outside are."""
+    """Inside a group 900 and 800 MB/s: the lower is the flat rate; without groups it is the 500 MB/s outside."""
     points = (point(2, 9e8, group="yes"), point(8, 8e8, group="yes"), point(2, 5e8))
     near, far = (network(make_context, *points, placement_group=group) for group in ("yes", "no"))
     assert (near.flat[0], far.flat[0]) == (8e8, 5e8)
@@ -69,7 +69,7 @@ def test_points_inside_a_placement_group_count_where_the_type_can_have_one(make_
 
 
 def test_what_a_network_rate_rests_on(make_context: Make) -> None:
-    """Within its points a rate is measured, beyond extrapolated; one of an unstated size is so everywhere."""
+    """Within its points a rate is measured, beyond them extrapolated; one of an unstated size is extrapolated."""
     sized = network(make_context, point(2, 9e8), point(8, 8e8, aggregate="slowest_of_n"))
     assert [sized.evidence_at(0, nodes) for nodes in (2, 8, 9)] == ["measured", "measured", "extrapolated"]
     assert sized.slowest_of_n[0]
@@ -115,7 +115,7 @@ def test_the_slowest_variant_of_a_network_card_counts(make_context: Make) -> Non
 def test_an_assumed_direction_leaves_the_other(
     make_context: Make, both: float | None, assume: dict[str, float], read: float, write: float
 ) -> None:
-    """What was measured both ways at once stands for the direction that is not assumed."""
+    """The measurement of both ways at once stands for the direction that is not assumed."""
     local = make_context({"a": NODE | {"both": both}}, assume=assume).rates.local
     assert (local.read[0], local.write[0]) == (read, write)
     assert np.isnan(local.simultaneous[0])

@@ -1,4 +1,4 @@
-"""Rotating disks under several streams, against what TritonSort and EC2's users measured."""
+"""Rotating disks under several streams, against the measurements of TritonSort and of EC2's users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.cost_model.run_overheads import shipped
 SHIPPED = Visits(**shipped().rotating_disk)
 SEVERAL: Floats = np.array([2.0])
 TRITONSORT: Floats = np.array([90e6])
-"""The fastest that its authors could write to one of their disks (Rasmussen et al., section 4.3)."""
+"""The fastest rate at which its authors could write to one of their disks (Rasmussen et al., section 4.3)."""
 
 
 def test_one_stream_needs_no_positioning() -> None:
@@ -43,7 +43,7 @@ def test_tritonsorts_writers_are_as_fast_as_measured() -> None:
 
 
 def test_a_small_read_takes_about_10_ms_on_ec2() -> None:
-    """What "A Twisty Maze of Instances, All Different" measured of reads of 4 KiB on every kind of machine."""
+    """Measurements of 4 KiB reads on every kind of machine in "A Twisty Maze of Instances, All Different"."""
     small = replace(SHIPPED, read_bytes=4096)
     assert 4096 / small.read_rate(TRITONSORT, streams=SEVERAL) == pytest.approx(0.010, rel=0.2)
 

@@ -1,4 +1,4 @@
-"""What surrounds a job: the shipped figures, those of the papers, and those of machines that are there already."""
+"""Overheads around a job: the shipped figures, those of the papers, and those of existing machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.catalog import load_catalog
 from planner.catalog.manifest import Boot
 from planner.config import paths
 from planner.cost_model import run_overheads
-from planner.cost_model.run_overheads import PAPER, expected_boot_s, late_boot_s, on_hand, shipped
+from planner.cost_model.run_overheads import PAPER, existing_machines, expected_boot_s, late_boot_s, shipped
 from planner.errors import BadInputError
 
 BOOT = Boot(launches=7, median_s=30, p90_s=40, p95_s=50, node_sigma=0.1, evidence="measured", source="made")
@@ -29,7 +29,7 @@ def test_installing_screening_and_teardown_do_not_depend_on_the_data() -> None:
 
 
 def test_the_papers_know_the_job_alone() -> None:
-    """TritonSort's MinuteSort held 20.5 GB on nodes of 24 GB; nothing else is taken off."""
+    """TritonSort's MinuteSort held 20.5 GB on nodes of 24 GB; nothing else is deducted."""
     assert PAPER.memory_share == pytest.approx(0.8541667)
     assert (PAPER.fixed_s(np.ones(1)), PAPER.boot_s, PAPER.spare_fraction, PAPER.file_system_overhead) == (0, 0, 0, 0)
     assert (PAPER.shared_sigma, PAPER.node_sigma) == (0, {})
@@ -37,7 +37,7 @@ def test_the_papers_know_the_job_alone() -> None:
 
 
 def test_machines_on_hand_start_at_once_and_vary_as_others_do() -> None:
-    local = on_hand()
+    local = existing_machines()
     assert (local.boot_s, local.fixed_s(np.ones(1)), local.spare_fraction, local.file_system_overhead) == (0, 0, 0, 0)
     assert set(local.cpu_bytes_per_s_per_vcpu.values()) == {math.inf}
     assert (local.shared_sigma, local.node_sigma) == (shipped().shared_sigma, shipped().node_sigma)
@@ -47,13 +47,13 @@ def test_measured_launches_stand_in_for_the_assumed_boot() -> None:
     measured = shipped().in_cloud(BOOT)
     assert measured.boot_note == "measured: the slowest node, from 7 launches of all types"
     assert measured.booting_s(np.ones(1))[0] < 40
-    assert measured.late_booting_s(np.ones(1))[0] >= 50  # the 95% that was measured
+    assert measured.late_booting_s(np.ones(1))[0] >= 50  # the measured 95%
     assert shipped().booting_s(np.ones(2)).tolist() == [120, 120]
-    assert on_hand().in_cloud(BOOT).boot is None
+    assert existing_machines().in_cloud(BOOT).boot is None
 
 
 def test_head_room_is_the_share_of_the_disks_that_stays_free() -> None:
-    """A fifth: 1 / 0.8 times as many nodes, and none besides."""
+    """A fifth: 1 / 0.8 times as many nodes, and nothing more."""
     room = shipped().with_head_room(0.2)
     assert (room.skew, room.lost_nodes) == (pytest.approx(0.25), 0)
     assert shipped().with_head_room(None) is shipped()
@@ -85,7 +85,7 @@ def test_one_node_boots_as_the_launches_did() -> None:
     # mean of a lognormal: 20 x e^(0.5^2 / 2) = 20 x 1.13315; its 95%: 20 x e^(1.64485 x 0.5) = 20 x 2.27600
     assert expected_boot_s(boot(), single)[0] == pytest.approx(22.663, rel=1e-4)
     assert late_boot_s(boot(), single)[0] == pytest.approx(45.520, rel=1e-4)
-    # never less than the 95% that was measured
+    # never less than the measured 95%
     assert late_boot_s(boot(p95_s=250), single)[0] == 250
 
 
@@ -114,7 +114,7 @@ def test_a_cloud_without_launches_keeps_the_assumption_and_says_so() -> None:
     assert assumed.boot_note.startswith("assumed")
 
 
-@pytest.mark.parametrize("overheads", [run_overheads.PAPER, run_overheads.on_hand()])
+@pytest.mark.parametrize("overheads", [run_overheads.PAPER, run_overheads.existing_machines()])
 def test_what_boots_nothing_takes_no_time(overheads: run_overheads.RunOverheads) -> None:
     assert overheads.in_cloud(load_catalog("aws").manifest.boot).booting_s(np.array([50.0])).tolist() == [0]
 
@@ -142,7 +142,7 @@ def test_the_bill_says_what_the_boot_rests_on_and_its_95_percent_has_the_boots(c
     boot_later_s = float(overheads.late_booting_s(count)[0]) - line.time_s
     job_later_s = best.time_s.p95 - best.time_s.expected
     hourly, spares_hourly = best.usd_per_hour, best.usd_per_hour * best.spares / best.nodes
-    # all nodes wait for the boot, and spares are gone before the job; rounding leaves less than two seconds
+    # all nodes wait for the boot, and spares are released before the job; rounding leaves less than two seconds
     later_usd = (hourly * (job_later_s + boot_later_s) + spares_hourly * boot_later_s) / 3600
     assert best.cost_usd.total_p95 - best.cost_usd.total == pytest.approx(later_usd, abs=2 * hourly / 3600)
 

@@ -1,4 +1,4 @@
-"""What surrounds the job, by hand: 10 TB on nodes whose disks read 4 GB/s and write 2 GB/s, with a NIC of 1 GB/s."""
+"""Staging around the job, by hand: 10 TB on nodes whose disks read 4 GB/s and write 2 GB/s, with a NIC of 1 GB/s."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def seconds(context: JobContext) -> dict[str, float]:
 def test_a_step_lasts_as_long_as_its_slowest_part(
     make_context: Make, places: dict[str, str], steps: dict[str, float]
 ) -> None:
-    """To and from another cloud the NIC stands for what is not known."""
+    """To and from another cloud the NIC's rate stands for the unknown one."""
     context = make_context(DISKS, files=FILES, reduce_ratio=0.5, **places)
     assert seconds(context) == pytest.approx(steps)
     loading = {name: float(step[0]) for name, step in loading_node_seconds(context).items()}
@@ -54,14 +54,14 @@ def test_a_step_lasts_as_long_as_its_slowest_part(
 
 @pytest.mark.parametrize(("factor", "stage_in_s"), [(1.0, 25_000), (0.5, 25_000), (0.25, 40_000)])
 def test_staging_is_no_faster_than_the_link_as_varied(make_context: Make, factor: float, stage_in_s: float) -> None:
-    """The store gives 400 MB/s; a quarter of the NIC is 250 MB/s, which 10 TB take 40,000 node-seconds through."""
+    """The store gives 400 MB/s; a quarter of the NIC is 250 MB/s, at which 10 TB take 40,000 node-seconds."""
     context = make_context(DISKS, files=FILES, scale={"network": factor}, input="s3://b/i")
     assert seconds(context)["stage in"] == pytest.approx(stage_in_s)
 
 
 def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make) -> None:
-    """10 TB are 596,046 reads of 16 MiB, which 500 a second take 1,192 s; 100,000 writes of 100 MB, 200 a second, take
-    500 s. Without that limit 25,000 node-seconds take 250 s on 100 nodes.
+    """10 TB are 596,046 reads of 16 MiB, which take 1,192 s at 500 a second; 100,000 writes of 100 MB take 500 s at 200
+    a second. Without that limit 25,000 node-seconds take 250 s on 100 nodes.
     """
     store = {**STORE, "reads_per_s": 500, "writes_per_s": 200, "request_evidence": "spec"}
     files = {"object_stores": [store]}
@@ -84,8 +84,8 @@ def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make) -> 
 def test_only_the_clouds_own_store_binds_a_step(
     make_context: Make, places: dict[str, str], own: str, other: str
 ) -> None:
-    """A store that gives 16 x 25 MB/s binds before a NIC of 1 GB/s, and before its requests, which take 1,192 s and
-    500 s at least; of another cloud's store nothing is known.
+    """A store that gives 16 x 25 MB/s binds before a NIC of 1 GB/s, and before its requests, which take at least
+    1,192 s and 500 s; nothing is known about another cloud's store.
     """
     store = {**STORE, "reads_per_s": 500, "writes_per_s": 200, "request_evidence": "spec"}
     context = make_context(DISKS, files=FILES | {"object_stores": [store]}, **places)
@@ -112,7 +112,7 @@ def test_what_staging_moves(make_context: Make, places: dict[str, str], moved: d
 
 GIB = 2**30
 READS, WRITES = 596_047, 50_000
-"""Of 10 TB in parts of 16 MiB, 596,046.4 and so one more begun; of 5 TB in parts of 100 MB."""
+"""10 TB in parts of 16 MiB are 596,046.4, rounded up; 5 TB are in parts of 100 MB."""
 
 
 @pytest.mark.parametrize(

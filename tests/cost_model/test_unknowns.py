@@ -1,4 +1,4 @@
-"""One rule for what is unknown, and its table in the documentation."""
+"""One rule for unknown values, and its table in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole jobs from store to store as bounds of rates: Exoshuffle's on S3, foreseen with and without themselves."""
+"""Whole jobs from store to store as bounds of rates: Exoshuffle's on S3, predicted with and without themselves."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def without(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.mark.parametrize("engine", ["ideal", "ray"])
 def test_the_record_is_foreseen(engine: str) -> None:
-    """By stated rates alone it would take 1.7 to 1.8 times as long as it did."""
+    """By stated rates alone it would take 1.7 to 1.8 times its measured time."""
     best = on("aws", engine=engine, **RECORD)
     assert best.time_s.equation == pytest.approx(5378, rel=0.01)
     assert best.time_s.expected == pytest.approx(5378, rel=0.15)
@@ -54,7 +54,7 @@ def test_the_record_is_foreseen(engine: str) -> None:
 
 
 def test_the_record_is_foreseen_from_the_other_job_alone(without: Callable[..., str]) -> None:
-    """2 TB on 10 nodes say of 100 TB on 40 what nodes of the type can do."""
+    """2 TB on 10 nodes show the type's rate for 100 TB on 40."""
     best = on(without(("i4i.4xlarge", 40)), **RECORD)
     assert best.time_s.expected == pytest.approx(5378, rel=0.15)
 
@@ -73,7 +73,7 @@ def test_without_any_job_the_stated_rates_count(without: Callable[..., str]) -> 
 
 
 def test_a_slower_job_lowers_nothing(without: Callable[..., str]) -> None:
-    """20 TB took 40 x i4i.2xlarge longer than the equations: its software may have been slow."""
+    """20 TB on 40 x i4i.2xlarge took longer than the equations: its software may have been slow."""
     asked: dict[str, Any] = {"data": "20TB", "nodes": 40, "instances": ["i4i.2xlarge"]}
     assert on("aws", **asked).time_s == on(without(("i4i.2xlarge", 40)), **asked).time_s
 

@@ -1,4 +1,4 @@
-"""Burstable processors: full speed while credit lasts, the stated share after, nothing where it is not stated."""
+"""Burstable processors: full speed while credit lasts, the stated share afterwards, no work where none is stated."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_without_credit_processors_work_at_their_share(make_context: Callable[..
 
 
 def test_credit_is_spent_by_the_phases_in_turn(make_context: Callable[..., JobContext]) -> None:
-    """16 vCPUs partition 1 TB of a node in 1e12 / 2.5e9 / 16 = 25 s and sort it in 52.08 s. A credit of 480 s of a vCPU
+    """16 vCPUs partition a node's 1 TB in 1e12 / 2.5e9 / 16 = 25 s and sort it in 52.08 s. A credit of 480 vCPU-seconds
     is 30 s of all; the first phase spends 25 x 0.75 = 18.75 of them, so 11.25 are left: (52.08 - 11.25) / 0.25.
     """
     context = make_context({"a": FAST}, files={"burstable": [row(launch_credit_vcpu_s=480)]})
@@ -86,14 +86,14 @@ def test_the_plan_says_what_a_burstable_type_sustains(make_catalog: Callable[...
 
 
 def test_requests_to_a_store_have_what_processors_sustain() -> None:
-    """Of Standard_B2pls_v2's 2 vCPUs 30% is sustained, and a vCPU moves 60 MB/s: 36 MB/s, where 120 were planned."""
+    """Standard_B2pls_v2 sustains 30% of 2 vCPUs, and a vCPU moves 60 MB/s: 36 MB/s, where 120 were planned."""
     catalog = load_catalog("azure")
     row = catalog.instances.index("Standard_B2pls_v2")
     assert choose_object_store(catalog).device.read[row] == pytest.approx(36e6)
 
 
 def test_burstable_types_are_no_bargain_at_what_they_sustain() -> None:
-    """At full speed the smallest of Azure were the cheapest way through an object store."""
+    """At full speed Azure's smallest types were the cheapest way through an object store."""
     plan = recommend(data="10TB", model="object-store", catalogs=["azure"])
     assert plan.best is not None
     catalog = load_catalog("azure")

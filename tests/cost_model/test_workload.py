@@ -1,4 +1,4 @@
-"""What each resource does in a phase, by hand: nodes with a network of 1 GB/s that read 4 GB/s and write 2 GB/s."""
+"""Work of each resource in a phase, by hand: nodes with a network of 1 GB/s that read 4 GB/s and write 2 GB/s."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_processor_at_half_its_speed_moves_bytes_at_half(make_context: Make) -
 
 
 def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
-    """One of four disks reads 10 TB at a quarter of twice what half of the disks did, 2 x 1.5 / 4 GB/s; three write."""
+    """One of four disks reads 10 TB at a quarter of twice the rate of two disks, 2 x 1.5 / 4 GB/s; three write."""
     context = make_context({"a": DISKS | FEW | {"both": 1.5e9}})
     data, intermediate = (context.works(context.model.phases[0])[name] for name in ("data_disks", "intermediate_disks"))
     assert context.layouts.data_disks[:3].tolist() == [1, 2, 3]
@@ -77,7 +77,7 @@ def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
 
 
 def test_one_disk_reads_and_writes_at_its_simultaneous_rate(make_context: Make) -> None:
-    """1.5 GB/s in each direction at once: reading 10 TB takes as long as writing 10 TB, and both no longer."""
+    """1.5 GB/s in each direction at once: reading 10 TB takes as long as writing 10 TB, and both at once no longer."""
     shared = make_context({"a": DISKS | FEW | {"both": 1.5e9, "local_disks": 1}})
     disks = shared.works(shared.model.phases[0])["local_disks"]
     assert (disks.read_node_s[0], disks.write_node_s[0], disks.node_seconds[0]) == pytest.approx((1e13 / 1.5e9,) * 3)
@@ -109,7 +109,7 @@ def test_of_a_shuffle_all_but_a_nodes_own_share_crosses_and_a_copy_does_whole(ma
 def test_the_object_store_shares_the_nic_one_way_at_a_time(
     make_context: Make, reduce_ratio: float, streams_tb: float
 ) -> None:
-    """On 10 nodes phase 1 reads 1 TB a node beside a shuffle of 0.9 TB; phase 2 writes its output."""
+    """On 10 nodes phase 1 reads 1 TB a node during a shuffle of 0.9 TB; phase 2 writes its output."""
     context = make_context({"a": DISKS}, model="object-store", reduce_ratio=reduce_ratio)
     ten = np.array([10.0])
     first, second = (context.network_bytes(phase, ALL, ten)[0, 0] for phase in context.model.phases)
@@ -140,7 +140,7 @@ def test_a_token_bucket_bursts_while_tokens_last(make_context: Make, tokens: flo
 @pytest.mark.parametrize(("tokens", "seconds"), [(9e11, 775.0), (675e9, 1000.0), (5e11, 1000.0), (3e12, 250.0)])
 def test_what_an_earlier_phase_sent_is_gone(make_context: Make, tokens: float, seconds: float) -> None:
     """Daytona on 10 nodes: phase 1 sends 0.9 TB at 4 GB/s, three quarters of it from tokens, 0.675 TB; phase 2 sends
-    1 TB. Of 0.9 TB of tokens 0.225 TB are left, so that (1 - 0.225) TB go at 1 GB/s.
+    1 TB. 0.225 TB are left of 0.9 TB of tokens, so (1 - 0.225) TB travel at 1 GB/s.
     """
     context = bucket_context(make_context, tokens=tokens, model="daytona")
     assert context.network_seconds(context.model.phases[1], ALL, np.array([10.0]))[0, 0] == pytest.approx(seconds)
@@ -158,7 +158,7 @@ def test_only_links_with_a_bucket_burst(make_context: Make) -> None:
 
 
 def test_start_up_and_single_streams_are_not_divided(make_context: Make) -> None:
-    """3 s and 0.5 s a node; 10 TB at 2 GB/s through one stream. The papers know neither."""
+    """3 s and 0.5 s a node; 10 TB at 2 GB/s through one stream. The papers have neither."""
     context = make_context({"a": DISKS})
     phase = replace(context.model.phases[0], startup_s=3.0, per_node_s=0.5, one_stream={"map_out": 1.0})
     context = replace(context, rates=replace(context.rates, one_stream_bytes_per_s=2e9))
@@ -184,7 +184,7 @@ def test_volumes_under_both_groups_read_and_write_in_turn(make_context: Make) ->
 
 
 def test_a_measured_rate_of_sorting_counts_where_there_is_one(make_context: Make) -> None:
-    """0.6 GB/s a vCPU on the second type, the shipped 1.2 GB/s on the first; partitioning is not what was measured."""
+    """0.6 GB/s a vCPU on the second type, the shipped 1.2 GB/s on the first; partitioning was not measured."""
     context = make_context({"a": DISKS | FEW, "b": DISKS | FEW})
     context = replace(context, rates=replace(context.rates, measured_sort_per_vcpu=np.array([np.nan, 6e8])))
     partition, sort = (context.works(phase)["cpu"].node_seconds for phase in context.model.phases)
@@ -195,7 +195,7 @@ def test_a_measured_rate_of_sorting_counts_where_there_is_one(make_context: Make
 
 @pytest.mark.parametrize(("tail", "mean"), [("network", 1.5), ("local_read", 1 + 1 / 6)])
 def test_a_tail_slows_the_network_whole_and_disks_in_its_direction(make_context: Make, tail: str, mean: float) -> None:
-    """Half of the nodes are twice as slow: the network all of the time, disks in 2.5 of 7.5 s, when they read."""
+    """Half of the nodes are twice as slow: the network all of the time, disks in 2.5 of 7.5 s, while they read."""
     context = make_context({"a": DISKS | FEW})
     slow = Straggler(
         zone="", resource=tail, slow_fraction=0.5, slow_factor=2.0, per="node", evidence="measured", source="made"
@@ -213,7 +213,7 @@ def test_a_resource_at_half_its_rate_takes_twice_as_long() -> None:
 
 
 def test_only_what_lies_in_the_object_store_waits_for_its_requests(make_context: Make) -> None:
-    """10 TB in parts of 1 MB at 5,500 reads/s; and a model of local disks sends none, whatever the sizes say."""
+    """10 TB in parts of 1 MB at 5,500 reads/s; a model of local disks sends none, whatever the sizes."""
     context = make_context({"a": DISKS}, model="object-store")
     sizes = {"read_bytes": 1e6, "write_bytes": 2e6}
     store = replace(context.objects, reads_per_s=5500.0, writes_per_s=3500.0)
@@ -229,7 +229,7 @@ def test_only_what_lies_in_the_object_store_waits_for_its_requests(make_context:
 
 
 def test_a_network_that_is_busy_with_half_its_rate_takes_twice_as_long(make_context: Make) -> None:
-    """10 TB among ten nodes: of each node's TB nine tenths cross 1 GB/s, 900 s."""
+    """10 TB among ten nodes: nine tenths of each node's TB cross 1 GB/s in 900 s."""
     context = make_context({"a": DISKS})
     engine = replace(context.model.engine, busy={"network": {"partition": 0.5}})
     half = replace(context, model=replace(context.model, engine=engine))

@@ -114,7 +114,7 @@ def test_a_budget_holds_the_upper_end_of_the_bill(request_for: Callable[..., Req
 def test_a_what_if_changes_the_profiles_time_as_the_equations_have_it(
     request_for: Callable[..., Request], what_if: dict[str, object]
 ) -> None:
-    """At 10 MB/s eight nodes shuffle 100 GB in 1e11 / 8 x 7/8 / 1e7 = 1,094 s where the disks took 18.75 s a phase."""
+    """At 10 MB/s eight nodes shuffle 100 GB in 1e11 / 8 x 7/8 / 1e7 = 1,094 s; the disks took 18.75 s a phase."""
     clusters = {"nodes": 8, "instances": ("a",)}
     as_is, changed = (answer_with_profile(request_for(**clusters, **more), "mine").best for more in ({}, what_if))
     asked = request_for(**clusters, **what_if)
@@ -140,7 +140,7 @@ def test_a_price_is_no_change_of_time(request_for: Callable[..., Request]) -> No
 
 
 def test_energy_is_that_of_the_profiles_time(request_for: Callable[..., Request]) -> None:
-    """Eight nodes of 100 W and a switch of 1,300 W, for as long as the profile says; unknown without the power."""
+    """Eight nodes of 100 W and a switch of 1,300 W, for the profile's time; unknown without the power."""
     calibrated = answer_with_profile(request_for(nodes=8, instances=("a",), assume={"power": 100.0}), "mine").best
     assert calibrated is not None
     assert calibrated.energy_j == pytest.approx(2100 * calibrated.time_s.expected)
@@ -150,8 +150,8 @@ def test_energy_is_that_of_the_profiles_time(request_for: Callable[..., Request]
 
 
 def test_a_what_if_stretches_the_profile_as_the_equations_and_widens_it(request_for: Callable[..., Request]) -> None:
-    """By a ratio r of the equations' times: r times the median, and half of ln r more at the 95%, 1.645 spreads:
-    ln(high / median) becomes the root of its square and of (1.645 x 0.5 x ln r)^2.
+    """With r the ratio of the equations' times, the median becomes r times as long, and the 95% gains half of ln r, at
+    1.645 spreads: ln(high / median) becomes the root of its square plus (1.645 x 0.5 x ln r)^2.
     """
     asked = request_for(nodes=8, instances=("a",))
     slower = replace(asked, scale={"local": 0.25})
@@ -218,8 +218,8 @@ def test_no_point_of_the_frontier_is_dominated(request_for: Callable[..., Reques
 @pytest.mark.parametrize(
     ("before_s", "after_s", "ratio"),
     [
-        (100, 200, 2.0),  # more than the 100 s that are added would make it: 1,600 / 1,500
-        (17_500, 34_750, 12.5),  # 17,250 s of shuffling are not done in the 1,471 s that twice as long would add
+        (100, 200, 2.0),  # more than the 100 s added would make it: 1,600 / 1,500
+        (17_500, 34_750, 12.5),  # 17,250 s of shuffling do not fit in the 1,471 s that doubling would add
         (200, 100, 0.5),
         (100, 100, 1.0),
     ],
@@ -229,7 +229,7 @@ def test_a_what_if_adds_all_the_seconds_that_the_equations_add(before_s: float, 
 
 
 def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Request]) -> None:
-    """Of a bill of $10 for 100 s and an unknown charge the profile's 150 s make $15, at least."""
+    """A bill of $10 for 100 s with an unknown charge becomes at least $15 with the profile's 150 s."""
     best = answer(request_for()).plan.best
     assert best is not None
     cost = replace(best.cost_usd, equation=10.0, requests=0.0, unknown=("traffic",), at_least=True)

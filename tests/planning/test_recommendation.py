@@ -1,4 +1,4 @@
-"""Requests to plans: hand-computed sums, the order of candidates, and why types are left out."""
+"""Requests to plans: hand-computed sums, the order of candidates, and the reasons for excluded types."""
 
 from __future__ import annotations
 
@@ -39,9 +39,7 @@ def best_of(catalog: str, **given: Any) -> Candidate:
 
 
 def test_shared_disks_add_reading_and_writing(make_catalog: Make) -> None:
-    """10 nodes, 100 GB each: 100/2 + 100/1 = 150 s a phase at 2 GB/s reading and 1 GB/s writing; network 90 GB at 1
-    GB/s.
-    """
+    """10 nodes, 100 GB each: 100/2 + 100/1 = 150 s a phase at 2 GB/s read and 1 GB/s write; network 90 GB at 1 GB/s."""
     best = best_of(make_catalog({"a": {"read": 2e9, "write": 1e9}}), nodes=10)
     assert [phase.equation_s for phase in best.phases] == pytest.approx([150, 150])
     assert best.shared
@@ -90,7 +88,7 @@ def test_one_node_shuffles_nothing_over_the_network(make_catalog: Make) -> None:
 
 
 def test_volumes_with_no_link_of_their_own_share_the_nic(make_catalog: Make) -> None:
-    """100 GB a node from volumes plus 90 GB of shuffle come in over one 1 GB/s NIC: 190 s."""
+    """100 GB a node from volumes plus 90 GB of shuffle arrive over one 1 GB/s NIC: 190 s."""
     volumes = [
         {"volume_type": "v", "price_usd_per_gib_month": 0.1, "free_bytes_per_s": 1e9, "read_bytes_per_s_max": 1e9,
          "write_bytes_per_s_max": 1e9, "size_bytes_max": 1e13, "price_evidence": "spec", "limit_evidence": "spec"}
@@ -104,7 +102,7 @@ def test_volumes_with_no_link_of_their_own_share_the_nic(make_catalog: Make) -> 
 
 
 def test_volumes_are_paid_for(make_catalog: Make) -> None:
-    """2 TB on volumes at $0.1/GiB-month over 720 hours, while the sort runs."""
+    """2 TB on volumes at $0.1/GiB-month over 720 hours, for the duration of the sort."""
     volumes = [
         {"volume_type": "v", "price_usd_per_gib_month": 0.1, "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 1e9,
          "write_bytes_per_s_max": 1e9, "size_bytes_max": 1e13, "price_evidence": "spec", "limit_evidence": "spec"}
@@ -184,8 +182,8 @@ def test_deadline_and_budget_that_clash_say_so(make_catalog: Make) -> None:
         budget_usd=cheap.cost_usd.total_p95 * 1.05,
     )
     assert between.best is None
-    assert between.rejected[0].reason == "meets the sort's deadline and the budget only apart"
-    assert between.plan.conflicts[0].startswith("the sort's deadline and the budget clash: what meets the sort's")
+    assert between.rejected[0].reason == "meets the sort's deadline and the budget, but not together"
+    assert between.plan.conflicts[0].startswith("No cluster meets --sort-deadline")
 
 
 def test_nothing_feasible_names_the_nearest(make_catalog: Make) -> None:
@@ -273,7 +271,7 @@ def test_what_ifs_multiply(make_catalog: Make) -> None:
 rates = st.floats(1e7, 1e11)
 
 OF_SUMS = 2e-3
-"""What `variability.in_turn` promises: it adds distributions by a finite number of values."""
+"""The precision of `variability.in_turn`, which adds distributions at a finite number of values."""
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -354,7 +352,7 @@ def test_a_type_without_local_disks_is_not_told_that_their_rate_is_unknown(make_
 
 
 def test_what_lacks_one_fact_is_named_before_what_lacks_two(make_catalog: Make) -> None:
-    """By name `a` comes first; for energy it lacks its disks' rate and its power, `b` the power alone."""
+    """`a` comes first by name; for energy it lacks its disks' rate and its power, `b` only the power."""
     catalog = make_catalog({"a": {}, "b": {"read": 1e9, "write": 1e9}})
     with pytest.raises(InfeasibleError) as caught:
         require_best(recommend(data="1TB", model="indy", catalogs=(catalog,), objective="energy").plan)
@@ -362,7 +360,7 @@ def test_what_lacks_one_fact_is_named_before_what_lacks_two(make_catalog: Make) 
 
 
 def test_of_several_models_as_many_clusters_are_shown_as_asked_for_and_the_first_of_each(make_catalog: Make) -> None:
-    """Three types under two models: of six clusters four where four are asked for, and two where one is."""
+    """Three types under two models make six clusters: four are shown for `top` 4, two for `top` 1."""
     catalog = make_catalog({name: {"read": 1e9, "write": 1e9} for name in ("a", "b", "c")})
     models = [load_model("indy"), load_model("daytona")]
     for top, shown in ((4, 4), (1, 2), (9, 6)):
@@ -373,7 +371,7 @@ def test_of_several_models_as_many_clusters_are_shown_as_asked_for_and_the_first
 
 
 def test_of_two_models_a_type_that_one_can_use_is_no_rejection(make_catalog: Make) -> None:
-    """No object store is known; `a` is planned under `indy`, and `b`, which has no disks' rate, by none of the two."""
+    """No object store is known; `a` is planned under `indy`, and `b`, which has no disk rate, under neither model."""
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}, "b": {}})
     request = Request(data_bytes=10**12, model="all", catalogs=(catalog,))
     models = [load_model("indy"), load_model("object-store")]
@@ -383,7 +381,7 @@ def test_of_two_models_a_type_that_one_can_use_is_no_rejection(make_catalog: Mak
 
 
 def test_the_cheapest_and_the_fastest_sensible_are_evaluated_and_keep_to_what_is_asked() -> None:
-    """Estimates are lower bounds: by them a cluster may seem to meet a deadline that, worked out exactly, it misses."""
+    """Estimates are lower bounds: a cluster may seem to meet a deadline that its exact time misses."""
     asked: dict[str, Any] = {"data": "20TB", "model": "daytona", "catalogs": (CLOUD,), "deadline": "40m"}
     asked |= {"confidence": 0.99, "max_nodes": 48}
     plan = recommend(**asked).plan
@@ -398,7 +396,7 @@ def test_the_cheapest_and_the_fastest_sensible_are_evaluated_and_keep_to_what_is
 
 
 def test_the_least_total_is_that_of_any_cluster_and_not_of_each_types_best() -> None:
-    """7 x i8g.8xlarge cost $9.29: up to $9.75 a faster one is preferred, so 3 x i8g.24xlarge for $9.96 are not."""
+    """7 x i8g.8xlarge cost $9.29: a faster one is preferred up to $9.75, so 3 x i8g.24xlarge for $9.96 are not."""
     plan = recommend("10TB", catalogs=("aws",), instances=("i8g.8xlarge", "i8g.24xlarge"), engine="ideal").plan
     assert plan.best is not None
     cheapest = min(plan.frontier, key=lambda point: point.cost_usd_total)
@@ -412,7 +410,7 @@ def test_the_least_total_is_that_of_any_cluster_and_not_of_each_types_best() -> 
 
 @pytest.mark.parametrize("model", ["indy", "minutesort"])
 def test_what_costs_nothing_is_planned(model: str) -> None:
-    """On machines of one's own, of which a rate is in doubt."""
+    """On the user's own machines, with one rate in doubt."""
     best = recommend_by("1TB", model=model, catalogs=("tritonsort-2011",)).best
     assert best is not None and best.cost_usd.total == 0
 
@@ -421,7 +419,7 @@ def test_what_costs_nothing_is_planned(model: str) -> None:
 def test_in_every_zone_stands_a_node(
     make_catalog: Callable[..., str], asked: dict[str, Any], nodes: int | None
 ) -> None:
-    """One node holds 1 TB three times, in three zones there are three; two thirds of 1 TB cross them, for $0.02/GiB."""
+    """One node holds 1 TB three times, so three zones need three; two thirds of 1 TB cross them, for $0.02/GiB."""
     catalog = make_catalog(
         {"a": {"read": 1e9, "write": 1e9}}, transfers=[{"transfer": "zone", "price_usd_per_gib": 0.02}]
     )
@@ -437,7 +435,7 @@ def test_in_every_zone_stands_a_node(
 
 
 def test_where_every_type_lacks_a_fact_that_is_named_and_not_what_is_left_aside() -> None:
-    """Of no type the power is known: that types of a previous generation are left out explains nothing."""
+    """The power of every type is unknown: the exclusion of previous generations explains nothing."""
     with pytest.raises(InfeasibleError) as caught:
         require_best(recommend("10TB", objective="energy").plan)
     (line,) = caught.value.details
@@ -447,7 +445,7 @@ def test_where_every_type_lacks_a_fact_that_is_named_and_not_what_is_left_aside(
 
 
 def test_an_unknown_price_of_traffic_counts_as_the_others_or_excludes(make_catalog: Callable[..., str]) -> None:
-    """What crosses zones costs $0.02/GiB in one cloud; in the other, which is twice as fast, nobody knows."""
+    """Traffic across zones costs $0.02/GiB in one cloud; its price is unknown in the other, which is twice as fast."""
     types, fast = ({"a": {"read": rate, "write": rate}} for rate in (1e9, 2e9))
     priced = make_catalog(types, transfers=[{"transfer": "zone", "price_usd_per_gib": 0.02}])
     unpriced = Path(make_catalog(fast))

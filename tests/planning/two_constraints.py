@@ -1,4 +1,4 @@
-"""A deadline and a budget by hand, of two types at one and two nodes."""
+"""A deadline and a budget by hand, for two types at one and two nodes."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ BUDGET = Constraint(
     reason="exceeds the budget of $10",
     measure=np.array([[5.0, 20.0], [6.0, 30.0]]),
     limit=10.0,
-    shown="costs in all, in 95 of 100 runs,",
+    shown="costs up to",
 )

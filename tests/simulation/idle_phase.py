@@ -1,4 +1,4 @@
-"""A phase in which nothing is to be done, for tests to fill in."""
+"""An idle phase, for tests to fill in."""
 
 from __future__ import annotations
 

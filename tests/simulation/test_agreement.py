@@ -1,4 +1,4 @@
-"""Without variation, driver and losses a simulation is the closed form: for every model, by every shipped engine."""
+"""Without variation, driver and losses a simulation equals the closed form, for every model and shipped engine."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from planner.simulation.simulate import simulate_plan
 
 @cache
 def alike() -> RunOverheads:
-    """Return the overheads of nodes that are all alike."""
+    """Return the overheads of identical nodes."""
     return replace(run_overheads.shipped(), node_sigma={}, shared_sigma=0.0)
 
 
 def without_driver(engine: Engine) -> Engine:
-    """Return an engine whose tasks cost the driver nothing, and whose runs do not scatter."""
+    """Return an engine without driver costs of tasks and without variation across runs."""
     costs = {
         name: replace(cost, driver_s=0.0, driver_parcel_s=0.0, driver_per_node_s=0.0)
         for name, cost in engine.tasks.items()
@@ -39,7 +39,7 @@ def without_driver(engine: Engine) -> Engine:
 
 
 def without_bursts(catalog: Catalog) -> Catalog:
-    """Return a catalog that does not say how long a link bursts: the equations take its baseline."""
+    """Return a catalog without burst durations of links: the equations use the baseline."""
     buckets = catalog.tables["token_buckets"]
     none = replace(buckets, columns={name: column[:0] for name, column in buckets.columns.items()}, lines=())
     return replace(catalog, tables={**catalog.tables, "token_buckets": none})
@@ -58,7 +58,7 @@ def simulated(
     instances: tuple[str, ...] = ("i4i.4xlarge", "m5.4xlarge"),
     nodes: int | None = None,
 ) -> Simulation | None:
-    """Return the simulation of the cheapest cluster of some types; None where there is none."""
+    """Return the simulation of the cheapest cluster of some types, or None if there is none."""
     asked = Request(
         data_bytes=data_bytes, model=model, engine=engine, catalogs=("aws",), instances=instances, nodes=nodes
     )
@@ -78,7 +78,7 @@ def test_what_is_not_cut_into_tasks_takes_as_long_as_the_equations_say(model: st
 
 @pytest.mark.parametrize("model", ["cloudsort", "daytona", "indy", "object-store"])
 def test_many_tasks_take_little_longer(model: str) -> None:
-    """At most 2%; 4% with the object store, whose link and volumes are equally busy and wait for each other."""
+    """At most 2% longer; 4% with the object store, whose link and volumes are equally busy and wait for each other."""
     answer = simulated(model, "ray", data_bytes=20e12)
     assert answer is not None
     for phase in answer.phases:
@@ -88,7 +88,7 @@ def test_many_tasks_take_little_longer(model: str) -> None:
 @settings(max_examples=5)  # each takes a third of a second
 @given(data_tb=st.floats(0.5, 20.0), nodes=st.integers(20, 60))
 def test_no_phase_is_shorter_than_its_equation(data_tb: float, nodes: int) -> None:
-    """Tasks wait for each other: they can only add to what the busiest resource needs."""
+    """Tasks wait for each other, which can only add to the time of the busiest resource."""
     answer = simulated("indy", "ray", data_bytes=data_tb * 1e12, instances=("i4i.4xlarge",), nodes=nodes)
     assert answer is not None
     assert all(phase.p50_s >= phase.equation_s * (1 - 1e-6) for phase in answer.phases)

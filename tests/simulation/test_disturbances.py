@@ -1,4 +1,4 @@
-"""Runs that are disturbed, beside the same undisturbed."""
+"""Disturbed runs compared with the same runs undisturbed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WORKS = [SHUFFLE, REDUCE]
 
 
 def runs(count: int, *, factor: float = 1.0) -> list[Run]:
-    """Return like runs of ten nodes."""
+    """Return identical runs of ten nodes."""
     machines, groups = Machines(vcpu=2.0, link_bytes_per_s=300.0), [NodeGroup(nodes=10)]
     draw = Draw(groups=groups, machines=machines, factor=factor)
     return [Run(draw=draw, phases=simulate_job(WORKS, groups, machines))] * count
@@ -53,7 +53,7 @@ def test_what_is_never_taken_back_costs_nothing() -> None:
 
 
 def test_nodes_are_taken_back_as_often_as_the_rate_says() -> None:
-    """Ten nodes, 200 s, one in 2,000 s: one in each run, and half a run more at most for each."""
+    """Ten nodes for 200 s, each lost once in 2,000 s: one in each run, each adding at most half a run."""
     cost = spot_cost(spot(1 / 2000), WORKS, runs(60), seed=1)
     assert cost is not None
     assert cost.taken_back == pytest.approx(1.0, abs=0.25)
@@ -86,7 +86,7 @@ def job() -> tuple[JobContext, list[PhaseWork], Machines, Candidate]:
 
 
 def test_the_slowest_disk_is_as_slow_as_order_statistics_have_it() -> None:
-    """Of 40 lognormal disks with sigma 0.055 the slowest is expected at exp(0.055 x 2.16) = 1.126 of the median."""
+    """The slowest of 40 lognormal disks with sigma 0.055 is expected at exp(0.055 x 2.16) = 1.126 of the median."""
     context, works, machines, best = job()
     draws = list(draw_runs(context, works, machines, best=best, draws=200, seed=1))
     assert all(sum(group.nodes for group in draw.groups) == 40 for draw in draws)
@@ -105,7 +105,7 @@ def test_the_same_seed_draws_the_same() -> None:
 
 
 def test_few_draws_cover_what_a_run_shares() -> None:
-    """Of 8 claims of the network and 8 draws each counts once, whatever the seed: so their means agree."""
+    """8 draws use each of 8 network claims once, with any seed, so their means agree."""
     context, works, machines, best = job()
     factors = [
         fmean(draw.factor for draw in draw_runs(context, works, machines, best=best, draws=8, seed=seed))

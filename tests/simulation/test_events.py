@@ -1,4 +1,4 @@
-"""The clock: flows end when they have moved their amount, whatever others do meanwhile."""
+"""The clock: flows end when they have moved their amount, regardless of other flows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.simulation.events import ITSELF, UNLIMITED, Capacities, Clock, Shar
 
 
 def clock_of(capacity: float, *, kinds: int = 1, burst: float | None = None, size: float = 0.0) -> Clock:
-    """Return a clock of one resource, of which all kinds of flow take 1 for each unit."""
+    """Return a clock of one resource; every kind of flow takes 1 of it for each unit."""
     capacities = Capacities.of(np.array([capacity]), burst=np.array([burst or capacity]), size=np.array([size]))
     return Clock(usage=np.ones((kinds, 1)), most=np.full(kinds, np.inf), capacities=capacities)
 
@@ -35,7 +35,7 @@ def test_a_flow_may_start_another() -> None:
 
 
 def test_a_bucket_that_empties_is_an_event() -> None:
-    """100 tokens let 30 a second go for 5 s, that is 150 of 200; the other 50 take 5 s at 10."""
+    """100 tokens allow 30 a second for 5 s: 150 of 200; the other 50 take 5 s at 10."""
     clock = clock_of(10.0, burst=30.0, size=100.0)
     clock.start(0, 200.0, lambda: None)
     assert [stretch.end_s for stretch in clock.run()] == [5.0, 10.0]
@@ -59,7 +59,7 @@ def test_a_resource_that_gives_nothing_is_an_error_not_an_endless_wait() -> None
 
 @given(amounts=st.lists(st.floats(0.1, 100.0), min_size=1, max_size=30))
 def test_a_busy_resource_loses_nothing(amounts: list[float]) -> None:
-    """One resource that is never idle ends when it has given all: the sum of the amounts, over its capacity."""
+    """A resource that is never idle ends after the sum of the amounts, over its capacity."""
     clock, ends = clock_of(4.0, kinds=3), list[float]()
     for number, amount in enumerate(amounts):
         clock.start(number % 3, amount, lambda: ends.append(clock.now_s))
@@ -116,7 +116,7 @@ def test_a_flow_with_a_limit_of_its_own_leaves_the_rest() -> None:
 
 
 def test_a_heavy_user_counts_for_what_it_takes() -> None:
-    """At the same rate x one takes 3 x and the other x of 8: x = 2."""
+    """At an equal rate x one flow takes 3 x and the other x of 8: x = 2."""
     assert shared([[3.0], [1.0]], [8.0], counts=[1, 1], most=[np.inf] * 2).rates.tolist() == [2.0, 2.0]
 
 
@@ -140,7 +140,7 @@ usages = arrays(float, (KINDS, RESOURCES), elements=st.one_of(st.just(0.0), amou
 def test_no_resource_gives_more_than_it_has_and_each_flow_has_a_bottleneck(
     usage: Floats, capacity: Floats, counts: Floats, most: Floats
 ) -> None:
-    """Max-min fair is what leaves each flow a full resource on which no other flow is faster, or its own limit."""
+    """A max-min fair share gives each flow a full resource on which no other flow is faster, or its own limit."""
     sharing = max_min(usage=usage, capacity=capacity, counts=counts, most=most)
     moving = counts > 0
     assert (sharing.rates[~moving] == 0).all()

@@ -1,4 +1,4 @@
-"""What is done again after a loss: by hand, on nodes that read 10 s, send 30 s and then sort 20 s."""
+"""Work redone after a loss, by hand, on nodes that read 10 s, send 30 s and then sort 20 s."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MACHINES = Machines(vcpu=2.0, link_bytes_per_s=30.0)
 
 
 def lasting(*seconds: float, full_share: float = 1.0) -> list[SimulatedPhase]:
-    """Return undisturbed phases of so many seconds."""
+    """Return undisturbed phases of the given seconds."""
     timeline = Timeline(waits={}, groups=())
     return [SimulatedPhase(name="", seconds=took_s, timeline=timeline, full_share=full_share) for took_s in seconds]
 
@@ -56,9 +56,9 @@ def test_other_words_are_refused_with_an_example(text: str) -> None:
 
 
 def test_half_way_through_the_shuffle_all_is_read_again_but_little_sent() -> None:
-    """Of ten nodes one is lost. The others read 10 / 9 of their own: half is new, half is done again. They send what is
-    new, and a tenth of the rest: 10/9 x (0.5 + 0.05). The driver orders the half that is done again without
-    parcels: 0.5 x 6 + 0.5 x 2 s.
+    """One of ten nodes is lost. The others read 10 / 9 of their own: half is new, half is redone. They send the new
+    half and a tenth of the rest: 10/9 x (0.5 + 0.05). The driver orders the redone half without parcels:
+    0.5 x 6 + 0.5 x 2 s.
     """
     again, reduce = remaining_work([SHUFFLE, REDUCE], number=0, done=0.5, lost_share=0.1)
     assert again.read_s["disks"] == pytest.approx(100 / 9)
@@ -68,8 +68,8 @@ def test_half_way_through_the_shuffle_all_is_read_again_but_little_sent() -> Non
 
 
 def test_in_the_second_phase_a_copy_saves_what_is_finished() -> None:
-    """At three quarters one of ten nodes is lost: with one copy all of its tenth is gone, with two a quarter of it, and
-    a fifth of what is finished has one copy left. Nine tenths of a quarter are still open.
+    """One of ten nodes is lost at three quarters. With one copy all of its tenth is gone; with two copies a quarter of
+    it, and a fifth of the finished work has one copy left. Nine tenths of a quarter are still open.
     """
     single, open_, restored, gone = remaining_work([SHUFFLE, REDUCE], number=1, done=0.75, lost_share=0.1)
     assert single.exchanged_bytes == pytest.approx(900 * 10 / 9 * 0.1)
@@ -82,8 +82,8 @@ def test_in_the_second_phase_a_copy_saves_what_is_finished() -> None:
 
 
 def test_a_late_loss_costs_another_reading_of_everything() -> None:
-    """After 45 of 50 s, and 3.75 s until it is noticed: 10 / 9 x 10 s to read, 10 / 9 x 20 x 1/10 to reduce. What the
-    others have, 10 / 9 x 20 x 1/4 x 9/10, is done meanwhile.
+    """A loss after 45 of 50 s is noticed 3.75 s later: 10 / 9 x 10 s to read, 10 / 9 x 20 x 1/10 to reduce. The others
+    do their open 10 / 9 x 20 x 1/4 x 9/10 in the meantime.
     """
     took_s = seconds_with_loss(
         [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], MACHINES, loss=Loss(nodes=1, share=0.9), phases=lasting(30.0, 20.0)
@@ -92,7 +92,7 @@ def test_a_late_loss_costs_another_reading_of_everything() -> None:
 
 
 def test_emulated_nodes_that_are_left_have_the_whole_machine() -> None:
-    """After 45 of 50 s, and 3.75 s: the disk that all share reads 10 s again, and 20 x 1/10 to reduce."""
+    """A loss after 45 of 50 s, noticed 3.75 s later: the shared disk reads 10 s again, and 20 x 1/10 to reduce."""
     shared = replace(MACHINES, shares_processors=True)
     took_s = seconds_with_loss(
         [SHUFFLE, REDUCE], [NodeGroup(nodes=10)], shared, loss=Loss(nodes=1, share=0.9), phases=lasting(30.0, 20.0)
@@ -111,8 +111,9 @@ def test_a_sort_does_not_end_before_its_loss_is_noticed() -> None:
 
 
 def test_restored_copies_wait_for_the_notice_and_for_nothing_else() -> None:
-    """After 49 of 50 s, with links: 3.75 s, in which what is open is copied. Then a tenth of 19/20 is, twice, while
-    slices are read again. The tenth of what was open follows. All copies together take 30 s on the links.
+    """A loss after 49 of 50 s, with links: open work is copied in the 3.75 s until the loss is noticed. Then a tenth of
+    19/20 is copied, twice, while slices are read again, and then the tenth of the open work. All copies together take
+    30 s on the links.
     """
     copies = replace(REDUCE, read_s={"disks": 1.0}, exchanged_bytes=900.0, spread=0.5)
     quick = replace(SHUFFLE, read_s={"disks": 1.0})
@@ -135,8 +136,8 @@ def test_what_is_not_known_is_refused() -> None:
 
 
 def test_where_coordinators_order_all_of_them_give_up_what_is_under_way() -> None:
-    """Twenty nodes with 8 of 40 slices under way, half done each: at half of 30 s a tenth of the work is done again.
-    Of 900 bytes each of the 19 others sends 20/19 x (0.6 + 0.4/20), and reduces for 20 s as long as ever.
+    """Twenty nodes have 8 of 40 slices under way, half done each: at half of 30 s a tenth of the work is redone. Each
+    of the other 19 sends 20/19 x (0.6 + 0.4/20) of 900 bytes, and reduces for 20 s as before.
     """
     tasks = replace(MANY, lengths=(1 / 40,) * 40, longest=1 / 40)
     works = [replace(SHUFFLE, driver_s=0.0, order_s=0.0, tasks=tasks), replace(REDUCE, driver_s=0.0, order_s=0.0)]
@@ -148,8 +149,8 @@ def test_where_coordinators_order_all_of_them_give_up_what_is_under_way() -> Non
 
 
 def test_what_was_sent_before_a_loss_is_gone_from_the_buckets() -> None:
-    """At 95% of the shuffle all is read and sent again, 900 x 10/9 x (0.05 + 0.095) bytes. That takes 4.8 s at 30 a
-    second, and 1.6 s at 90; in either case the disks read 11 s and there are 2 x 20 s of the next phase.
+    """After 95% of the shuffle all is read and sent again: 900 x 10/9 x (0.05 + 0.095) bytes, which take 4.8 s at 30 a
+    second and 1.6 s at 90. In either case the disks read 11 s, and the next phase adds 2 x 20 s.
     """
     works = [replace(SHUFFLE, driver_s=0.0, order_s=0.0, read_s={}), replace(REDUCE, driver_s=0.0, order_s=0.0)]
     bursting = replace(MACHINES, burst_bytes_per_s=90.0, bucket_bytes=9000.0)

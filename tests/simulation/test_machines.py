@@ -1,4 +1,4 @@
-"""What a node's link carries: measured buckets, stated bursts, and neither."""
+"""Rates of a node's link: measured buckets, stated bursts, and neither."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.simulation.simulate import simulation_context
 
 
 def bursts_of(instance: str, **options: object) -> list[Machines]:
-    """Return what the links of ten nodes of a type may be."""
+    """Return the possible links of ten nodes of a type."""
     answer = planner.recommend("1TB", instance=instance, nodes=10, model="indy", engine="ideal", **options)  # type: ignore[arg-type]
     request, given = inputs_of(answer.plan.request)
     assert answer.best is not None
@@ -25,7 +25,7 @@ def bursts_of(instance: str, **options: object) -> list[Machines]:
 
 
 def test_a_stated_burst_lasts_as_long_as_those_that_were_measured() -> None:
-    """i4i.4xlarge: 9.375 and 25 Gbit/s. On c5 a bucket holds what the baseline brings in 2,137 to 3,541 s."""
+    """i4i.4xlarge: 9.375 and 25 Gbit/s. A c5 bucket holds 2,137 to 3,541 s of its baseline."""
     bursts = bursts_of("i4i.4xlarge")
     assert {machines.burst_bytes_per_s for machines in bursts} == {3.125e9}
     seconds = [machines.bucket_bytes / machines.link_bytes_per_s for machines in bursts]
@@ -109,7 +109,7 @@ def test_only_what_is_named_is_slow() -> None:
 
 
 def test_a_slow_tenth_holds_up_nearly_all_of_a_sort() -> None:
-    """Each phase ends when the last node is done: with all that a node has at half its rate nearly twice as late."""
+    """Each phase ends when the last node is done, nearly twice as late when a node has half its rate in everything."""
     answer = planner.recommend("2TB", instance="i4i.8xlarge", nodes=20, model="indy")
     slow = answer.simulate(draws=1, slow="10%@2").slow
     assert slow is not None

@@ -1,4 +1,4 @@
-"""Tasks of a phase are those that the scheduler would cut, and many of them are joined without losing any."""
+"""Tasks of a phase match the scheduler's cuts; joining many of them loses none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def job(nodes: int, data: str = "2TB", model: str = "daytona") -> JobContext:
 
 
 def test_slices_and_partitions_are_the_schedulers() -> None:
-    """A node of 16 processors and 128 GiB, of which 0.3 is its store and 0.4 for sorting."""
+    """A node of 16 processors and 128 GiB: 0.3 of it for the store, 0.4 for sorting."""
     context, rate = job(4), 1.17e9
     shuffle, reduce = (phase_tasks(context, phase, 4, link_bytes_per_s=rate) for phase in context.model.phases[-2:])
     assert shuffle is not None and reduce is not None
@@ -49,7 +49,7 @@ def test_slices_and_partitions_are_the_schedulers() -> None:
     )
     cut = list(slice_lengths(5_000_000_000, longest=sizes.slice_records, record_size=100))
     assert shuffle.lengths == pytest.approx([length / 5_000_000_000 for length in cut])
-    assert (shuffle.slices, shuffle.threads, shuffle.is_sent_apart) == (sizes.slices, 2.0, True)
+    assert (shuffle.slices, shuffle.threads, shuffle.is_sent_by_parcel) == (sizes.slices, 2.0, True)
     assert shuffle.parcels is not None
     assert shuffle.parcels.full * 500_000_000_000 == pytest.approx(sizes.parcel_bytes)
     assert len(reduce.lengths) == sizes.partitions // 4
@@ -58,7 +58,7 @@ def test_slices_and_partitions_are_the_schedulers() -> None:
 
 def test_where_coordinators_order_what_is_sent_is_one_flow() -> None:
     tasks = phase_tasks(job(40), job(40).model.phases[-1], 40, link_bytes_per_s=1e9)
-    assert tasks is not None and not tasks.is_sent_apart
+    assert tasks is not None and not tasks.is_sent_by_parcel
 
 
 def test_an_engine_without_tasks_has_none() -> None:
@@ -94,4 +94,4 @@ def test_what_would_be_too_many_blocks_is_one_flow() -> None:
     context = job(16, "10TB")
     tasks = phase_tasks(context, context.model.phases[-2], 16, link_bytes_per_s=1e9)
     assert tasks is not None and len(tasks.shares) > 40
-    assert not tasks.is_sent_apart
+    assert not tasks.is_sent_by_parcel

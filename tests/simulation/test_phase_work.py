@@ -1,4 +1,4 @@
-"""What a node has to do in a phase, and what of it its memory keeps from its disks."""
+"""A node's work in a phase, and the part of it that memory keeps from the disks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def works(data: str, *, model: str = "indy", engine: str = "ray", instance: str 
 
 
 def test_intermediate_data_that_fits_in_the_page_cache_costs_no_disk() -> None:
-    """i4i.8xlarge has 256 GiB, of which the sort takes a twelfth: 21.3 GB a node, 213 GB in all, less 1 GB of Ray's."""
+    """i4i.8xlarge has 256 GiB. The sort takes a twelfth: 21.3 GB a node, 213 GB in all, less 1 GB for Ray."""
     shuffle, reduce = works("200GB")
     assert sum(shuffle.write_s.values()) == sum(reduce.read_s.values()) == 0.0
     assert min(sum(shuffle.read_s.values()), sum(reduce.write_s.values())) > 0

@@ -1,4 +1,4 @@
-"""What nodes send each other arrives whole, in parcels as the scheduler lets them leave, or as copies."""
+"""Data sent between nodes arrives in full, in parcels as the scheduler releases them, or as copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slices(count: int, *, store: float = 10.0) -> Tasks:
         concurrency=Concurrency(tasks=4),
         threads=2,
         slices=8,
-        is_sent_apart=True,
+        is_sent_by_parcel=True,
         sent_share=0.75,
         parcels=parcels,
     )
@@ -77,12 +77,12 @@ def copies(count: int) -> Tasks:
         concurrency=Concurrency(tasks=4),
         threads=2,
         copied=True,
-        is_sent_apart=True,
+        is_sent_by_parcel=True,
     )
 
 
 def test_copies_go_to_others_evenly() -> None:
-    """Each node sends its 900 bytes to others and gets as many: some links are idle for a part of a wave at the end."""
+    """Each node sends its 900 bytes to others and receives as many; some links idle for part of the last wave."""
     reduce = replace(SHUFFLE, name="reduce", spread=0.5, tasks=copies(40))
     assert 30.0 <= seconds(reduce) <= 30.0 * 1.15
 

@@ -1,4 +1,4 @@
-"""A planned cluster, simulated: beside the exact order statistics of the closed form."""
+"""A planned cluster, simulated and compared with the closed form's exact order statistics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import planner
 
 
 def test_without_tasks_the_range_is_that_of_the_order_statistics() -> None:
-    """The engine `ideal` has no tasks, so only sampling differs: 200 draws know the median to about 1%."""
+    """The engine `ideal` has no tasks, so only sampling differs: 200 draws give the median to about 1%."""
     answer = planner.recommend("20TB", instance="i4i.8xlarge", nodes=40, model="indy", engine="ideal")
     simulation = answer.simulate(draws=200)
     assert simulation.p50_s == pytest.approx(simulation.planned_p50_s, rel=0.03)
@@ -34,8 +34,8 @@ def test_the_timelines_reach_from_the_beginning_to_the_end_of_each_phase() -> No
 
 
 def test_losing_a_node_takes_longer_the_later_in_a_phase() -> None:
-    """An eighth less of everything is at least 8/7 of what is left. In the second phase links copy while slices are
-    grouped again, so a loss there costs less.
+    """With an eighth less of everything, the rest takes at least 8/7 as long. In the second phase links copy while
+    slices are grouped again, so a loss there costs less.
     """
     answer = planner.recommend("2TB", instance="i4i.4xlarge", nodes=8, model="daytona")
     times = [loss.times for share in (5, 30, 60, 95) if (loss := answer.simulate(draws=1, lose=f"node@{share}%").loss)]

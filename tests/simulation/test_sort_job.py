@@ -1,4 +1,4 @@
-"""Phases on groups of nodes, by sums that can be done by hand."""
+"""Phases on groups of nodes, with sums done by hand."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_driver_serves_all_nodes_in_turn() -> None:
 
 @pytest.mark.parametrize("nodes", [1, 2, 4])
 def test_tasks_that_began_together_do_not_all_wait_for_the_disks_and_then_all_compute(nodes: int) -> None:
-    """10 s of the processors and 10 s of the disks, of which reading is a tenth: together hardly more than 10 s."""
+    """10 s of the processors and 10 s of the disks, a tenth of it reading: together hardly more than 10 s."""
     partitions = Tasks(lengths=(1 / 16,) * 16, longest=1 / 16, concurrency=Concurrency(tasks=6), threads=1)
     sort = replace(
         SHUFFLE, read_s={"disks": 1.0}, write_s={"disks": 9.0}, compute_s=20.0, exchanged_bytes=0.0, spread=0.0
@@ -63,9 +63,9 @@ def test_tasks_that_began_together_do_not_all_wait_for_the_disks_and_then_all_co
 
 
 def test_a_bucket_lasts_over_phases() -> None:
-    """Each phase sends 900 bytes. Bursting at 90, of which 30 come again, 900 tokens last 15 s: the first phase takes
+    """Each phase sends 900 bytes. Bursting at 90, with 30 refilled, 900 tokens last 15 s. The first phase takes
     max(900 / 90, 20) = 20 s on the disks, sends 45 bytes a second, 15 of them from tokens, and leaves 600. The third
-    phase takes the last of them.
+    phase uses the last of them.
     """
     burst = replace(MACHINES, burst_bytes_per_s=90.0, bucket_bytes=900.0)
     phases = simulate_job([SHUFFLE] * 4, [NodeGroup(nodes=4)], burst)

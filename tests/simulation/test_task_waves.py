@@ -1,4 +1,4 @@
-"""Tasks of a node: as many at a time as the scheduler begins."""
+"""A node's tasks: as many at a time as the scheduler starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.sort_policy.concurrency import Concurrency
 
 
 def took_s(*, tasks: Tasks, seconds: tuple[float, ...]) -> float:
-    """Return how long the tasks of one node take that has a resource of its own for each stage."""
+    """Return the time of one node's tasks, with a separate resource for each stage."""
     count = len(STAGES)
     capacities = Capacities.of(np.ones(count), burst=np.ones(count), size=np.zeros(count))
     usage = np.diag((*seconds, *(0.0,) * (count - len(seconds))))
@@ -26,7 +26,7 @@ def took_s(*, tasks: Tasks, seconds: tuple[float, ...]) -> float:
 
 
 def of(count: int, *, maps: int = 3) -> Tasks:
-    """Return slices of which `maps` are grouped at a time: one place is left for what arrives."""
+    """Return slices, `maps` of them grouped at a time: one place is left for arriving data."""
     concurrency = Concurrency(tasks=maps + 1)
     return Tasks(lengths=(1 / count,) * count, longest=1 / count, concurrency=concurrency, threads=1, slices=8)
 
@@ -41,9 +41,9 @@ def test_one_at_a_time_takes_the_sum_of_all() -> None:
 
 
 def test_several_at_a_time_keep_the_busiest_stage_busy_once_they_are_under_way() -> None:
-    """Ten tasks send 4 s in all. The first is ready to send at 0.5 s, and alone until then. The second begins then, is
-    ready at 1.0 s, and 0.1 s were lost. Two more read side by side from then on, 0.2 s each at half the rate: the third
-    is ready at 1.5 s or soon after, and nothing is lost any more.
+    """Ten tasks send 4 s in all. The first is ready to send at 0.5 s and is alone until then. The second starts then
+    and is ready at 1.0 s: 0.1 s is lost. From then on two more read in parallel, 0.2 s each at half the rate: the third
+    is ready at 1.5 s or soon after, and nothing more is lost.
     """
     took = took_s(tasks=of(10), seconds=(0.0, 2.0, 3.0, 0.0, 4.0))
     assert 0.5 + 4.0 <= took <= 0.5 + 4.0 + 0.5

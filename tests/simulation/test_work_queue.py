@@ -1,4 +1,4 @@
-"""Who does which task next."""
+"""The order in which nodes take tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.simulation.work_queue import CommonWork, WorkQueue, own_work
 
 
 def all_of(queue: WorkQueue) -> list[float]:
-    """Return all shares that are handed out."""
+    """Return all shares handed out."""
     shares = []
     while share := queue.next():
         shares.append(share)
@@ -24,7 +24,7 @@ def test_nodes_do_their_own_tasks_in_order() -> None:
 
 
 def test_whoever_asks_gets_the_next_of_all() -> None:
-    """Of two nodes one asks three times as often: it does three quarters of the work, which is 1.5 of its own."""
+    """One of two nodes asks three times as often: it does three quarters of the work, 1.5 times its own."""
     common = CommonWork(shares=(0.01,) * 100, nodes=2)
     fast, slow = common.queue(1), common.queue(1)
     done = [0.0, 0.0]
@@ -35,7 +35,7 @@ def test_whoever_asks_gets_the_next_of_all() -> None:
 
 
 def test_the_last_tasks_are_as_short_as_the_first() -> None:
-    """Lengths go by how much of all the work is begun, not by who does it."""
+    """Lengths depend on how much of all the work has started, not on the node."""
     shares = all_of(CommonWork(shares=(0.1, 0.4, 0.4, 0.1), nodes=2).queue(1))
     assert shares == pytest.approx([0.1, 0.1, 0.4, 0.4, 0.4, 0.4, 0.1, 0.1])
 

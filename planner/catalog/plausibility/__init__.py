@@ -1,7 +1,7 @@
-"""Rows of a catalog that contradict their own family, other sources or the vendor's own lists.
+"""Rows of a catalog that contradict their own family, other sources or the vendor's lists.
 
-The rules need no list of right values, so they hold for any catalog. A row that breaks one is wrong, or has a reason
-that reviews.csv states.
+The rules need no list of right values, and so hold for any catalog. A row that breaks one is wrong, or has a reason in
+reviews.csv.
 """
 
 from planner.catalog.plausibility.prices import implausible_prices

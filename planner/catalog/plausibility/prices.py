@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PRICE_RATIO: Final = 1.2
-"""How far a price per virtual CPU may lie from its family's: sizes of one shape differ by less than 5% in all four
+"""Largest ratio of a price per virtual CPU to its family's: sizes of one shape differ by less than 5% in all four
 clouds, and disks that come whole add up to 15%.
 """
 LEAST_SPOT: Final = 0.05
-"""No cloud states a saving above 91%."""
+"""Least ratio of a spot price to on-demand: no cloud states a saving above 91%."""
 WINDOWS_USD_PER_VCPU_HOUR: Final = 0.046
-"""Azure's Windows licence; its price lists have a Windows row beside each Linux row."""
+"""Azure's Windows licence; its price lists have a Windows row next to each Linux row."""
 _LICENCE_TOLERANCE: Final = 0.03
 
 
@@ -53,7 +53,7 @@ def _off_family(sold: pd.DataFrame) -> Iterator[Suspicion]:
 
 
 def _family_price(per_vcpu: Floats, *, may_be_windows: bool) -> float:
-    """Return the price per virtual CPU that most sizes have, without the Windows licence where some are without it.
+    """Return the price per virtual CPU of most sizes, without the Windows licence if some sizes are without it.
 
     In some of Azure's families most prices are those of Windows.
     """

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SLACK: Final = 0.05
-"""Rounded rates of one size differ so much."""
+"""Largest difference between rounded rates of one size."""
 DISK_SLACK: Final = 0.2
-"""Measured disks of one size differ so much."""
+"""Largest difference between measured disks of one size."""
 SLOW_DISKS: Final = 0.75
 FAST_DISKS: Final = 2.0
-"""How far the rate of one disk may lie from that of equal disks in other sizes of the family: disks of Azure's L series
-were measured 1.4 times as fast in one size as in another.
+"""Largest ratio between the rates of one disk and of equal disks in other sizes of the family: disks of Azure's L
+series were measured 1.4 times as fast in one size as in another.
 """
 MOST_GROWTH: Final = 2.6
-"""How many times faster than in proportion to its size a larger size may be: n1-standard-2 has 5 times the network of
+"""Largest ratio of a larger size's rate to one in proportion to its size: n1-standard-2 has 5 times the network of
 n1-standard-1.
 """
 _FURTHER: Final = {
@@ -36,7 +36,7 @@ _FURTHER: Final = {
     "volume_bytes_per_s": ("volume_limits", "volume_bytes_per_s"),
     "volume_iops": ("volume_limits", "volume_iops"),
 }
-"""Where a rate is stated that instances.csv leaves blank."""
+"""Further files for rates that are blank in instances.csv."""
 _PAIRS: Final = {
     "instances": (
         ("network_baseline_bytes_per_s", "network_peak_bytes_per_s"),
@@ -53,7 +53,7 @@ def implausible_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspici
     for rate, (file, column) in _FURTHER.items():
         known = sized[sized[rate].notna()]
         for row, expected, reason in _off_sizes(known.assign(rate=known[rate], size=known.machine_vcpu), slack=SLACK):
-            place = _place(catalog, row, rate, file=file, column=column)
+            place = _cell_of_rate(catalog, row, rate, file=file, column=column)
             yield Suspicion(**place, value=_shown(rate, row.rate), reason=reason, factor=row.rate / expected)
     yield from _disk_rates(catalog, types)
     for file, pairs in _PAIRS.items():
@@ -62,7 +62,7 @@ def implausible_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspici
 
 
 def _off_sizes(rated: pd.DataFrame, *, slack: float) -> Iterator[tuple[Any, float, str]]:
-    """Yield the rows out of order, the rate that the nearest size in order has, and what is odd."""
+    """Yield the rows out of order, the rate of the nearest size in order, and a description."""
     ordered = rated.sort_values("size", kind="stable").reset_index(drop=True)
     rates, sizes = ordered["rate"].to_numpy(), ordered["size"].to_numpy()
     for rows in groups_of(ordered["shape"]):
@@ -101,8 +101,8 @@ def _order_text(row: Any, near: Any) -> str:
     return f"{times:.3g} times the rate of {near.instance_type}, which is {1 / size:.3g} times as large"
 
 
-def _place(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> dict[str, Any]:
-    """Return which cell states a type's rate: that of instances.csv, or the further file's where that is blank."""
+def _cell_of_rate(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> dict[str, Any]:
+    """Return the cell that states a type's rate: that of instances.csv, or the further file's if that is blank."""
     table, further = catalog.tables["instances"], catalog.tables[file]
     index = int(np.flatnonzero(table["instance_type"] == row.instance_type)[0])
     if not np.isnan(table[rate][index]):
@@ -113,9 +113,10 @@ def _place(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> 
 
 
 def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
-    """More local disk of one family has at least the rates of less, in each mode, and equal disks are equally fast.
+    """Yield the doubted disk rates: more local disk of one family is at least as fast in each mode, equal disks equally
+    fast.
 
-    The user's own measurements, which have no line in the file, are not doubted, nor rates computed from others'.
+    The user's own measurements, which have no line in the file, and computed rates are not doubted.
     """
     import pandas as pd
 
@@ -143,7 +144,7 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
 
 
 def _unequal_disks(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
-    """Yield the rows whose rate per disk is far from that of equal disks, the rate at theirs, and what is odd."""
+    """Yield the rows whose rate per disk is far from that of equal disks, the rate at theirs, and a description."""
     per_disk = (stated["rate"] / stated.local_disks).to_numpy()
     for rows in groups_of(stated["shape"] + "/" + stated.local_disk_bytes.astype(str)):
         usual = most_common(per_disk[rows], within=1 + DISK_SLACK)

@@ -1,4 +1,4 @@
-"""All doubted cells of a catalog, without those that were looked into and accepted (reviews.csv)."""
+"""All doubted cells of a catalog, without those that were reviewed and accepted (reviews.csv)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ALIKE: Final = 0.1
-"""How far a factor may lie from the reviewed one: regions and roundings move it, another error moves it further."""
+"""Largest difference of a factor from the reviewed one: regions and rounding change it less, another error more."""
 
 
 def implausible_rows(catalog: Catalog) -> list[Suspicion]:
-    """Return the doubted cells of a catalog in the order of its files and lines; one cell is doubted once."""
+    """Return the doubted cells of a catalog in the order of its files and lines, each once."""
     types = shapes(catalog)
     doubted = [
         *implausible_sizes(types),
@@ -47,7 +47,7 @@ def _prices(catalog: Catalog) -> pd.DataFrame:
 
 
 def _once(doubted: list[Suspicion]) -> Iterator[Suspicion]:
-    """Yield each cell once, with all that is held against it."""
+    """Yield each cell once, with all reasons for doubt."""
     cells: dict[tuple[Any, ...], list[Suspicion]] = {}
     for found in doubted:
         key = (found.file, found.line, found.instance_type, found.column, found.region, found.pricing)
@@ -57,7 +57,7 @@ def _once(doubted: list[Suspicion]) -> Iterator[Suspicion]:
 
 
 def _is_accepted(found: Suspicion, review: dict[str, Any]) -> bool:
-    """Return whether a review took this cell for true, as far off as it is now."""
+    """Return whether a review accepted this cell with its present deviation."""
     same = all(review[name] == getattr(found, name) for name in ("file", "column", "instance_type"))
     place = review["region"] in ("", found.region) and review["pricing"] in ("", found.pricing)
     factor = review["factor"]

@@ -1,4 +1,4 @@
-"""Types grouped by what they have per virtual CPU: the sizes of one shape differ in size only."""
+"""Types grouped by their resources per virtual CPU: the sizes of one shape differ in size only."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY_STEP: Final = 1.15
-"""Memory per virtual CPU that differs less is the same: large sizes keep some of it for the hypervisor."""
+"""Ratio below which memory per virtual CPU is equal: large sizes keep some of it for the hypervisor."""
 DISK_STEP: Final = 1.5
-"""Local disk per virtual CPU that differs less is the same: disks come whole, cores do not."""
+"""Ratio below which local disk per virtual CPU is equal: disks come whole, cores do not."""
 
 _NOT_BY_VCPU: Final = re.compile(
     r"(g|gr|p|inf|trn|dl|vt|f|t)\d|mac|Standard_[NB]|(a\d|g\d|ct\d\w*|tpu\w*)-|e2-(micro|small|medium)|[fg]1-"
 )
-"""Types whose price and rates do not follow their virtual CPUs: accelerators are paid for, or a core is shared."""
+"""Types whose price and rates do not follow their virtual CPUs: they include accelerators or share a core."""
 
 _CONSTRAINED: Final = re.compile(r"Standard_[A-Z]+(\d+)-\d+")
-"""Azure's sizes with fewer virtual CPUs than the machine has; memory and price are the machine's."""
+"""Azure's sizes with fewer virtual CPUs than the machine; memory and price are the machine's."""
 
 _SIZE: Final = re.compile(r"\.metal-(\d+)xl|\.(\d+)xlarge|(?<=[A-Z])(\d+)(?:-\d+)?(?=[a-z]*(?:_|$))|-(\d+)(?=-|$)")
 _UNIT_SIZES: Final = re.compile(r"\.(xlarge|large|medium|small|micro|nano|metal)$")
 
 
 def shapes(catalog: Catalog) -> pd.DataFrame:
-    """Return a row for each type of instances.csv: what it has, its line, its `shape`, and its `series`.
+    """Return a row for each type of instances.csv: its resources, line, `shape`, and `series`.
 
-    Types with added disks are left out, since they are computed from rows that are checked. `by_vcpu` is False where
-    neither price nor rates follow the virtual CPUs. `named_size` is the number in the type's name, NaN without one.
+    Types with added disks are left out, since they are computed from checked rows. `by_vcpu` is False if neither price
+    nor rates follow the virtual CPUs. `named_size` is the number in the type's name, NaN without one.
     """
     import pandas as pd
 
@@ -60,7 +60,7 @@ def shapes(catalog: Catalog) -> pd.DataFrame:
 
 
 def _steps(values: pd.Series, ratio: float) -> pd.Series:
-    """Return which step of a geometric ladder each value is on, as text; values within a step count as equal."""
+    """Return each value's step on a geometric ladder, as text; values within a step count as equal."""
     with np.errstate(divide="ignore"):
         return (np.log(values) / np.log(ratio)).round().astype(str)
 
@@ -71,13 +71,13 @@ def groups_of(keys: pd.Series) -> Iterator[Rows]:
 
 
 def rows_at(table: pd.DataFrame, positions: Rows) -> Iterator[Any]:
-    """Yield the rows at some positions; pandas takes milliseconds to say that there are none."""
+    """Yield the rows at some positions; pandas takes milliseconds even if there are none."""
     if len(positions):
         yield from table.iloc[positions].itertuples()
 
 
 def most_common(values: Floats, *, within: float = 1.05) -> float:
-    """Return the value that most of the values lie within 5% of; of two, the lower; NaN if none is known."""
+    """Return the value that most values lie within 5% of; of two, the lower; NaN if all are unknown."""
     known = np.sort(values[np.isfinite(values)])
     if not len(known):
         return np.nan

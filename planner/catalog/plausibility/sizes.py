@@ -17,25 +17,27 @@ if TYPE_CHECKING:
 _DISKS_BY_NAME: Final = re.compile(
     r".*(?<!no)lssd|.*DenseIO|[a-z]+\d+[a-z]*d[a-z]*\.|Standard_[A-Z]+\d+(-\d+)?[a-z]*d[a-z]*(_|$)"
 )
-"""Google's -lssd, Oracle's DenseIO and the small d of EC2 and Azure (m5d.large, Standard_D2ds_v5) mean local disks."""
+"""Names that mean local disks: Google's -lssd, Oracle's DenseIO and the small d of EC2 and Azure (m5d.large,
+Standard_D2ds_v5).
+"""
 
 _NAMES_ALIKE: Final = 0.8
-"""Share of a family whose names state its virtual CPUs alike, for the others to be doubted."""
+"""Share of a family whose names must state its virtual CPUs alike for the others to be doubted."""
 
 _SLIPS: Final = {1.048576: "MB and MiB are mixed up", 1.073741824: "GB and GiB are mixed up"}
 _EXACT: Final = 0.002
-"""Relative difference within which a ratio is that of two units, not that of two sizes."""
+"""Relative difference within which a ratio is that of two units, not of two sizes."""
 
 LEAST_MEMORY_BYTES_PER_VCPU: Final = 100e6
 MOST_MEMORY_BYTES_PER_VCPU: Final = 200e9
-"""From t3.nano's 268 MB to Standard_M128-32ms with 131 GB, the least and the most of four clouds."""
+"""Upper limit; four clouds range from t3.nano's 268 MB to Standard_M128-32ms with 131 GB."""
 _MEMORY_RATIO: Final = 1.9
 _WHOLE_BYTES: Final = 2**30
 """Vendors round memory to whole GiB."""
 
 
 def implausible_sizes(types: pd.DataFrame) -> Iterator[Suspicion]:
-    """Yield the doubted cells of instances.csv that say how large a type is; `types` is that of `shapes`."""
+    """Yield the doubted cells of instances.csv on a type's size; `types` is that of `shapes`."""
     miscounted = [*_vcpu_by_cores(types), *_vcpu_by_name(types)]
     yield from miscounted
     yield from _memory(types[~types.instance_type.isin([found.instance_type for found in miscounted])])
@@ -44,7 +46,7 @@ def implausible_sizes(types: pd.DataFrame) -> Iterator[Suspicion]:
 
 
 def _vcpu_by_cores(types: pd.DataFrame) -> Iterator[Suspicion]:
-    """A family has one or two virtual CPUs per core throughout; a type of one virtual CPU has half a core."""
+    """Yield types whose virtual CPUs per core, 1 or 2, differ from their family's; a single one may be half a core."""
     known = types[types.cores.notna() & (types.vcpu > 1)]
     threads = (known.vcpu / known.cores).to_numpy()
     for rows in groups_of(known.family):
@@ -106,7 +108,7 @@ def _missing_disks(types: pd.DataFrame) -> Iterator[Suspicion]:
 
 
 def _disk_units(types: pd.DataFrame) -> Iterator[Suspicion]:
-    """Disks of one family whose sizes differ by the ratio of two units are of one size."""
+    """Yield types whose disks differ from their family's by the ratio of two units, and so are of the same size."""
     known = types[types.local_disk_bytes.notna()]
     disk_bytes = known.local_disk_bytes.to_numpy()
     for rows in groups_of(known.family):

@@ -1,4 +1,4 @@
-"""Cells that contradict other sources: networks that are outvoted, and generations that the vendor lists otherwise."""
+"""Cells that contradict other sources: outvoted networks, and generations that differ from the vendor's list."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OUTVOTED: Final = 1.9
-"""A source that differs so many times from what most state has another unit, or counts other cards."""
+"""Factor from the majority at which a source has another unit, or counts other cards."""
 UNSETTLED: Final = 3.9
-"""Of two sources that differ so many times, one has."""
+"""The same factor if there are only two sources: one of them is wrong."""
 
 
 def outvoted_networks(catalog: Catalog) -> Iterator[Suspicion]:
-    """Yield the stated networks that lie far from what counts for the type; smaller differences are no errors."""
+    """Yield the stated networks that are far from the chosen one of the type; smaller differences are not errors."""
     instances, specs = catalog.tables["instances"], catalog.tables["network_specs"]
     for quarrel in disagreements(instances, specs):
         if "+" in quarrel.instance_type:
@@ -64,7 +64,7 @@ def _cards(factor: float) -> str:
 
 
 def wrong_generations(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
-    """Yield the types whose current_generation is not as the vendor's list has it; none where there is no list."""
+    """Yield the types whose current_generation differs from the vendor's list; none without a list."""
     listed = set(catalog.tables["previous_generations"]["family"].tolist())
     if not listed:
         return

@@ -1,4 +1,4 @@
-"""A cell that is probably wrong: where it is, what it says, why that is doubted and what to do."""
+"""A cell that is probably wrong: place, value, reason for doubt and recommended action."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ADVICE: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Suspicion:
-    """One doubted cell; `factor` is how many times the expected value it has, NaN where it is no number.
+    """One doubted cell; `factor` is its value over the expected one, NaN if it is not a number.
 
-    `line` is that of the file, 0 for a table that has none. `region` and `pricing` are those of a price, else ''.
+    `line` is its line in the file, 0 for a table without lines. `region` and `pricing` are those of a price, else ''.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""Declared content of a file (`Column`, `Schema`), its actual content (`Table`), and its mistakes (`Problem`)."""
+"""Declared content of a file (`Column`, `Schema`), its actual content (`Table`), and its errors (`Problem`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CellType = Literal["text", "choice", "number", "whole", "yes_no", "day"]
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One declared column: what a cell must look like, and what it means.
+    """One declared column: the constraints on its cells, and its meaning.
 
     `above` is an exclusive lower bound, `least` and `most` are inclusive; all three apply to numbers. A `yes_no` cell
     is always required.
@@ -32,7 +32,7 @@ class Column:
 
     @property
     def expected(self) -> str:
-        """What a cell must be, in words, as error messages and the documentation say it."""
+        """Description of a valid cell, for error messages and the documentation."""
         bounds = (("above", self.above), ("at least", self.least), ("at most", self.most))
         limits = "".join(f", {word} {bound:g}" for word, bound in bounds if bound is not None)
         return {
@@ -47,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The columns of one kind of file, and those whose cells together must not repeat."""
+    """The columns of one kind of file, and its key: the columns whose combined cells must not repeat."""
 
     name: str
     meaning: str
@@ -62,7 +62,7 @@ class Schema:
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """Something wrong in a file: where (line as an editor numbers it, column), what stands there, what should."""
+    """An error in a file: its place (line as an editor numbers it, column), the present text, and the expected one."""
 
     path: Path
     expected: str
@@ -79,7 +79,7 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A file's columns as arrays of equal length, each row with the line it stands on."""
+    """A file's columns as arrays of equal length, and the line of each row."""
 
     schema: Schema
     path: Path
@@ -93,6 +93,6 @@ class Table:
         return self.columns[name]
 
     def rows(self, indexes: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield rows as dicts of plain Python values (all rows by default), for display rather than for arithmetic."""
+        """Yield rows as dicts of plain Python values (all rows by default), for display rather than arithmetic."""
         for index in range(len(self)) if indexes is None else indexes:
             yield {name: array[index].item() for name, array in self.columns.items()}

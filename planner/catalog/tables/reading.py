@@ -1,7 +1,7 @@
-"""CSV files, read against their declaration into arrays; everything wrong in a file is collected.
+"""Reader of CSV files into arrays by their declaration, which collects all errors of a file.
 
-Whole columns are converted at once, cell by cell only where a column fails. A blank optional cell is unknown: NaN for
-a number, NaT for a date, '' for text. There is no default value. `rows_of` reads columns of any names as text.
+Whole columns are converted at once, cell by cell only if a column fails. A blank optional cell is unknown: NaN for a
+number, NaT for a date, '' for text. There are no default values. `rows_of` reads columns of any names as text.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read_table(path: Path, schema: Schema) -> Table:
 
 
 def scan_table(path: Path, schema: Schema) -> tuple[Table, list[Problem]]:
-    """Read a CSV file, returning what could be read and all that is wrong; a table with problems may lack bad rows."""
+    """Read a CSV file; return its readable content and all errors; a table with problems may lack bad rows."""
     try:
         header, rows, lines = _read_rows(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -51,12 +51,12 @@ def scan_table(path: Path, schema: Schema) -> tuple[Table, list[Problem]]:
 
 
 def empty_table(path: Path, schema: Schema) -> Table:
-    """Return a table of no rows: the file of an optional kind of fact that a catalog does not have."""
+    """Return a table without rows, for an optional file that a catalog does not have."""
     return Table(schema=schema, path=path, columns={c.name: convert(c, ())[0] for c in schema.columns}, lines=())
 
 
 def _read_rows(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
-    """Return header, rows and the line each row starts on; empty lines are no rows."""
+    """Return header, rows and each row's first line number; empty lines are not rows."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         text = file.read()
     if "\0" in text:
@@ -119,16 +119,16 @@ def _repeated_keys(path: Path, schema: Schema, columns: Mapping[str, Array], lin
 
 
 def _comparable(values: Array) -> list[Any]:
-    """Return Python values with None for NaN, which differs from itself, so that equal blanks are seen to repeat."""
+    """Return Python values with None for NaN, which differs from itself, so that equal blanks count as repeated."""
     return [None if isinstance(value, float) and math.isnan(value) else value for value in values.tolist()]
 
 
 Rows = list[tuple[int, dict[str, str]]]
-"""The line that a row ends on, and its cells by column."""
+"""The last line number of a row, and its cells by column."""
 
 
 def rows_of(path: Path, text: str) -> tuple[list[str], Rows]:
-    """Return the header and the rows of a file's CSV `text`; empty lines are no rows.
+    """Return the header and the rows of a file's CSV `text`; empty lines are not rows.
 
     Raises BadInputError for text that is no CSV, and one that lists repeated columns and rows with more or fewer cells
     than the header.
@@ -192,7 +192,7 @@ def _numbers(column: Column, cells: Sequence[str]) -> tuple[Array, list[int]]:
 
 
 def _bounds(column: Column) -> Iterator[Callable[[Array], Array]]:
-    """Yield the conditions on a numeric column; a NaN fails each, and blanks are let through by the caller."""
+    """Yield the conditions on a numeric column; a NaN fails each, and the caller lets blanks pass."""
     above, least, most = column.above, column.least, column.most
     if above is not None:
         yield lambda values: values > above

@@ -1,1 +1,1 @@
-"""Block volumes: which type, how many and of what size."""
+"""Block volumes: type, count and size."""

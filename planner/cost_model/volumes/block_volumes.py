@@ -1,10 +1,9 @@
 """Choice of block volumes: type, count and least size that reach a rate at the least price.
 
-Volumes that were measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates; otherwise
-the instance's volume link and the limits of one volume are what the cloud states. A volume's rate comes with it, with
-its size (directly, or as operations), or is bought. A volume with burst credit does more than comes with its size until
-the credit is spent: as much as a node may move before is `VolumeChoice.credit_bytes`, and clusters that would move more
-are not planned on it.
+Volumes measured on an instance type (SoCC 2015, section 4.4) are planned with the measured rates, others with the
+cloud's figures for the instance's volume link and one volume. A volume's rate comes with the volume, with its size
+(directly, or as operations), or is bought. Burst credit raises a volume's rate above that of its size until the credit
+is spent. A node may move `VolumeChoice.credit_bytes` before that; clusters that would move more are not planned on it.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ _GIB: Final = 2**30
 _MIB: Final = 2**20
 
 _USUAL_BYTES_PER_NODE: Final = 5e11
-"""What a node is taken to hold when volumes of different price per byte and per rate are compared."""
+"""Bytes assumed on a node when comparing volumes of different price per byte and per rate."""
 
 _SHARES: Final = (1.0, 0.5)
-"""Shares of an instance's volume link that are tried: beyond the NIC's rate a full link only costs."""
+"""Shares of an instance's volume link to try: if the NIC is slower, a full link only adds cost."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class VolumeChoice:
     """The volumes of one node for every instance type, each array of shape (T,): NaN and '' where none can be planned.
 
-    A node pays `fixed_usd_per_hour` for what does not depend on capacity (throughput, the fee for a volume link) and
+    A node pays `fixed_usd_per_hour` regardless of capacity (throughput, the fee for a volume link) and
     `usd_per_byte_hour` for capacity, of which it must have `bytes_min` for the rate and can have `bytes_max`. It may
     move `credit_bytes` at these rates before burst credit is spent: inf where none is used.
     """
@@ -53,11 +52,11 @@ class VolumeChoice:
 
     @property
     def on_credit(self) -> Flags:
-        """Whether the rates last only until a node has moved `credit_bytes`."""
+        """Types whose rates last only until a node has moved `credit_bytes`."""
         return np.isfinite(self.credit_bytes)
 
     def where(self, chosen: Flags, other: VolumeChoice) -> VolumeChoice:
-        """Return this choice for the types (T,) that are `kept`, and the other one for the rest."""
+        """Return this choice for the `chosen` types (T,), and the other one for the rest."""
         return VolumeChoice(
             **{f.name: np.where(chosen, getattr(self, f.name), getattr(other, f.name)) for f in fields(VolumeChoice)}
         )
@@ -77,11 +76,11 @@ def choose_volumes(
     with_credit: bool = False,
     wanted_bytes_per_s: float | None = None,
 ) -> VolumeChoice:
-    """Return, for every type, measured volumes before stated ones, then those with the least dollars per byte moved,
-    the instance's price (T,) included; where no rate is known, volumes with a price for an assumed rate to use.
+    """Return volumes for every type: measured before stated ones, then by least dollars per byte moved, the instance's
+    price (T,) included; where no rate is known, volumes with a price, for use with an assumed rate.
 
-    Volumes that are fast on burst credit alone are considered `with_credit`. With `wanted_bytes_per_s`, a rate that the
-    user assumes, come as many volumes as that rate takes, as far as the instance's link carries it.
+    Volumes that are fast only on burst credit are considered `with_credit`. For `wanted_bytes_per_s`, a rate assumed by
+    the user, return as many volumes as that rate takes, within the instance's link.
     """
     every = _options(catalog, wanted_bytes_per_s)
     options = [(order, choice) for order, on_credit, choice in every if with_credit or not on_credit]
@@ -93,14 +92,14 @@ def choose_volumes(
 
 
 def has_credit(catalog: Catalog) -> bool:
-    """Whether any volume type of a catalog has burst credit."""
+    """Return whether any volume type of a catalog has burst credit."""
     return any(_burst(volume) > 0 for volume in catalog.volume_types.values())
 
 
 @lru_cache(maxsize=16)
 def _options(catalog: Catalog, wanted_bytes_per_s: float | None) -> tuple[tuple[int, bool, VolumeChoice], ...]:
-    """Return the options of all volume types, whatever the region: each with its order of preference, 0 measured, 1
-    stated, 2 without a rate, and whether it is fast on burst credit alone.
+    """Return the options of all volume types, regardless of region: each with its order of preference, 0 measured, 1
+    stated, 2 without a rate, and whether it is fast only on burst credit.
     """
     volumes = catalog.volume_types.values()
     return tuple(chain.from_iterable(_options_of(catalog, volume, wanted_bytes_per_s) for volume in volumes))
@@ -140,7 +139,7 @@ def _measured(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
 
 
 def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
-    """As many volumes as the measured rate needs, where that is known; else all that can be attached, or one."""
+    """Return the number of volumes for the measured rate, where known; else the most that can be attached, or one."""
     most = catalog.instances.volumes_max
     count = np.where(np.isnan(most), 1.0, most)
     table = catalog.tables["volume_rates"]
@@ -151,7 +150,7 @@ def _measured_count(catalog: Catalog, volume: VolumeType) -> Floats:
 
 
 def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_per_s_each: float) -> VolumeChoice:
-    """Enough volumes of `bytes_per_s_each` to fill `link` bytes/s (T,); what does not come free with them is bought, or
+    """Return enough volumes of `bytes_per_s_each` to fill `link` bytes/s (T,); rate beyond that included is bought, or
     comes with size.
     """
     most = catalog.instances.volumes_max
@@ -161,12 +160,14 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
     smallest = count * np.nan_to_num(volume.size_bytes_min)
     if not np.isnan(volume.price_usd_per_mibps_month):
         monthly, bytes_min = missing / _MIB * volume.price_usd_per_mibps_month, smallest
+        if volume.bytes_per_s_per_gib > 0:
+            bytes_min = rate / volume.bytes_per_s_per_gib * _GIB
         if np.isfinite(volume.free_iops + volume.bytes_per_s_per_iops):
             operations_usd, for_operations = _provisioned(volume, rate=rate, count=count)
-            monthly, bytes_min = monthly + operations_usd, np.maximum(smallest, for_operations)
+            monthly, bytes_min = monthly + operations_usd, np.maximum(bytes_min, for_operations)
     elif not np.isnan(volume.price_usd_per_iops_month):
         monthly, bytes_min = _provisioned(volume, rate=rate, count=count)
-    elif _comes_with_size(volume):
+    elif _grows_with_size(volume):
         monthly, bytes_min = np.zeros(len(rate)), missing / _per_byte(volume)
     else:
         fixed = volume.size_bytes_min == volume.size_bytes_max
@@ -183,9 +184,9 @@ def stated_volumes(catalog: Catalog, volume: VolumeType, *, link: Floats, bytes_
 
 
 def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeChoice:
-    """Enough volumes at their burst rate to fill `link` bytes/s (T,), as small as that allows.
+    """Return enough volumes at their burst rate to fill `link` bytes/s (T,), as small as that allows.
 
-    Above what their size sustains they spend credit: a fraction of all they move, which is taken at its largest, that
+    Above the rate that their size sustains they spend credit: a fraction of all bytes moved, taken at its largest, that
     of the smallest size.
     """
     most = catalog.instances.volumes_max
@@ -210,7 +211,7 @@ def _bursting(catalog: Catalog, volume: VolumeType, *, link: Floats) -> VolumeCh
 
 
 def _burst(volume: VolumeType) -> float:
-    """What one volume does while its credit lasts; 0 without credit."""
+    """Return the rate of one volume while its credit lasts; 0 without credit."""
     if not (volume.credit_bytes > 0 or volume.credit_bytes_per_gib > 0):
         return 0.0
     largest = volume.burst_bytes_per_s_per_gib * volume.size_bytes_max / _GIB
@@ -218,7 +219,7 @@ def _burst(volume: VolumeType) -> float:
 
 
 def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Floats, Floats]:
-    """Buy operations: their monthly price, and the size that may have so many."""
+    """Buy operations: return their monthly price, and the least size that allows them."""
     operations = rate / volume.bytes_per_s_per_iops
     bought = np.maximum(0.0, operations - count * np.nan_to_num(volume.free_iops))
     size = operations / volume.iops_per_gib * _GIB if volume.iops_per_gib > 0 else np.zeros(len(rate))
@@ -226,7 +227,7 @@ def _provisioned(volume: VolumeType, *, rate: Floats, count: Floats) -> tuple[Fl
 
 
 def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
-    """One volume of a priced type on every instance, of a rate that is not known."""
+    """Return one volume of a priced type with an unknown rate on every instance."""
     ones = np.ones(len(catalog.instances))
     option = _option(
         catalog,
@@ -241,19 +242,19 @@ def _unrated(catalog: Catalog, volume: VolumeType) -> VolumeChoice:
 
 
 def most_bytes_per_s(volume: VolumeType) -> float:
-    """The most one volume does, in the slower direction."""
+    """Return the highest rate of one volume, in the slower direction."""
     by_operations = volume.iops_max * volume.bytes_per_s_per_iops
     return float(np.nanmin([volume.read_bytes_per_s_max, volume.write_bytes_per_s_max, by_operations, np.inf]))
 
 
 def _per_byte(volume: VolumeType) -> float:
-    """The rate that comes with each byte of size; of two limits the lower; 0 for none."""
+    """Return the rate that comes with each byte of size; of two limits the lower; 0 for none."""
     ways = [volume.bytes_per_s_per_gib, volume.iops_per_gib * volume.bytes_per_s_per_iops]
     stated = [way for way in ways if way > 0]
     return min(stated) / _GIB if stated else 0.0
 
 
-def _comes_with_size(volume: VolumeType) -> bool:
+def _grows_with_size(volume: VolumeType) -> bool:
     return _per_byte(volume) > 0 and bool(np.isnan(volume.price_usd_per_iops_month))
 
 
@@ -266,13 +267,13 @@ def _option(
     bytes_min: Floats,
     evidence: Codes,
 ) -> VolumeChoice:
-    """Blank out the types for which anything needed is unknown, or for which a volume cannot be so large."""
+    """Blank out types that lack a figure, cannot have the volume, or would need too large a one."""
     capacity_usd = volume.price_usd_per_gib_month / _GIB / catalog.hours_per_month
     bytes_max = columns["count"] * volume.size_bytes_max
     complete = np.isfinite(
         columns["read"] + columns["write"] + columns["count"] + monthly_usd + capacity_usd + bytes_min
     )
-    plannable = complete & (bytes_min <= bytes_max * (1 + 1e-9))
+    plannable = complete & (bytes_min <= bytes_max * (1 + 1e-9)) & catalog.can_attach(volume)
     return VolumeChoice(
         **{name: np.where(plannable, values, np.nan) for name, values in columns.items()},
         evidence=np.where(plannable, evidence, -1).astype(np.int8),

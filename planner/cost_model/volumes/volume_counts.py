@@ -1,7 +1,7 @@
-"""Rates of a node with one block volume, two, three ...: up to its link, and what the rate costs.
+"""Rates of a node with one block volume, two, three ...: up to the capacity of its link, with the price of the rate.
 
-Source: SoCC 2015, section 4.4 and Figure 10. One volume does not fill the link between a node and its volumes; beyond
-the number that does, more volumes only cost.
+Source: SoCC 2015, section 4.4 and Figure 10. One volume does not fill the link between a node and its volumes; once the
+link is full, more volumes only add cost.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeCount:
-    """`count` volumes of a type on one node: what they do together (`bytes_per_s`, in each direction alone), what their
-    link carries, and what they cost an hour at the least size that has the rate (None: not for sale, or unknown).
+    """`count` volumes of a type on one node: their joint rate (`bytes_per_s`, in each direction alone), the capacity of
+    their link, and their hourly price at the least size that has the rate (None: not for sale, or unknown).
 
-    `rated` says how a volume has its rate: `at its most`, `included` in its price, or as `measured` on the type.
+    `rated` is the origin of a volume's rate: `at its most`, `included` in its price, or as `measured` on the type.
     """
 
     instance_type: str
@@ -39,11 +39,12 @@ class VolumeCount:
 
 
 def volume_counts(catalog: Catalog, instance_type: str) -> list[VolumeCount]:
-    """Return what each of the catalog's volume types does in growing numbers on an instance type, until the link is
-    full or no more can be attached; none where the link or a volume's rate is unknown.
+    """Return the rates of each of the catalog's volume types in growing numbers on an instance type, until the link is
+    full or no more can be attached; empty where the rate of the link or of a volume is unknown.
     """
     volumes = catalog.volume_types.values()
-    return [step for volume in volumes for step in _of_volume(catalog, volume, catalog.instances.index(instance_type))]
+    row = catalog.instances.index(instance_type)
+    return [step for volume in volumes if catalog.can_attach(volume)[row] for step in _of_volume(catalog, volume, row)]
 
 
 def counts_on(types: Iterable[tuple[str, str]], catalogs: Sequence[Catalog]) -> list[VolumeCount]:

@@ -1,7 +1,7 @@
-"""Size of a block volume, and what must be bought with it, for given operations and bytes a second.
+"""Size of a block volume, with the extras to buy, for given operations and bytes a second.
 
-Operations and throughput come with a volume's size, with the volume, or are bought; a throughput may ask for operations
-that are bought. Sizes are whole GiB, as volumes are sold.
+Operations and throughput come with a volume's size, with the volume, or are bought; a throughput may require bought
+operations. Sizes are whole GiB, as volumes are sold.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _MIB: Final = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class SizedVolume:
-    """One volume that does what is asked: its size, what is bought with it, its price, and the rule that set its size.
+    """A volume that meets the request: its size, the extras to buy, its price, and the rule that set its size.
 
-    `unknown` is what nobody states, and might ask for a larger one.
+    `unknown` names an unpublished figure that might require a larger one.
     """
 
     size_gib: int
@@ -34,7 +34,7 @@ class SizedVolume:
 
 @dataclass(frozen=True, kw_only=True)
 class Unsuitable:
-    """Why no volume of a type does it."""
+    """The reason why no volume of a type meets the request."""
 
     reason: str
 
@@ -42,7 +42,7 @@ class Unsuitable:
 def sized(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: float) -> SizedVolume | Unsuitable:
     """Return the smallest volume of a type that does `iops` and `bytes_per_s` and holds `data_bytes`, or why none can.
 
-    What is not asked for is 0. A limit or price that is unknown and matters is a reason.
+    0 means no requirement. A limit or price that is unknown and matters is a reason.
     """
     reason = next(_beyond(volume, iops=iops, bytes_per_s=bytes_per_s), "")
     if reason:
@@ -75,7 +75,7 @@ def sized(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: fl
 
 
 def _beyond(volume: VolumeType, *, iops: float, bytes_per_s: float) -> Iterator[str]:
-    """Yield what one volume cannot do, or is not known to."""
+    """Yield the requirements that one volume cannot meet, or is not known to."""
     if iops > 0:
         if math.isnan(volume.iops_max):
             yield "how many operations a volume does is unknown"
@@ -99,13 +99,14 @@ def _sizes(volume: VolumeType, *, iops: float, bytes_per_s: float, data_bytes: f
     if iops > 0 and volume.iops_per_gib > 0:
         above = iops if not volume.price_usd_per_iops_month > 0 or iops > _nan_as_zero(volume.free_iops) else 0.0
         yield f"{volume.iops_per_gib:g} IOPS per GiB", above / volume.iops_per_gib * _GIB
-    if not _throughput_is_bought(volume) and bytes_per_s > 0 and not _has_fixed_size(volume):
-        yield "throughput per GiB", bytes_per_s / _per_gib(volume) * _GIB
+    per_gib = volume.bytes_per_s_per_gib if _throughput_is_bought(volume) else _per_gib(volume)
+    if per_gib > 0 and bytes_per_s > 0 and not _has_fixed_size(volume):
+        yield "throughput per GiB", bytes_per_s / per_gib * _GIB
     yield "its smallest size", max(_nan_as_zero(volume.size_bytes_min), _GIB)
 
 
 def _operations_for(volume: VolumeType, bytes_per_s: float) -> float:
-    """Return the operations without which a volume that sells them does not have this throughput."""
+    """Return the operations that a volume which sells them needs for this throughput."""
     sells = volume.price_usd_per_iops_month > 0 and volume.bytes_per_s_per_iops > 0
     return bytes_per_s / volume.bytes_per_s_per_iops if sells else 0.0
 
@@ -118,7 +119,7 @@ def _throughput_is_bought(volume: VolumeType) -> bool:
 
 
 def _per_gib(volume: VolumeType) -> float:
-    """The throughput that comes with each GiB; of two rules the lower; 0 for none."""
+    """Return the throughput that comes with each GiB; of two rules the lower; 0 for none."""
     ways = [volume.bytes_per_s_per_gib, volume.iops_per_gib * volume.bytes_per_s_per_iops]
     return min([way for way in ways if way > 0], default=0.0)
 

@@ -1,9 +1,9 @@
-"""The framework model with the constants that a profile learned, in place of the shipped ones.
+"""The framework model with the constants learned by a profile, in place of the shipped ones.
 
 A profile's coefficients are those of `planner.calibration.physics`: start-up, disk bytes over an ideal two-pass job's,
-network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. The work of a job that
-is no sort lengthens all but the stream. Memory's exponent has no place in the equations and stays with the profile,
-whose times and ranges a plan takes anyway.
+network bytes, core-GHz-seconds per GB, and one stream, taken on a usual machine of eight vCPUs. The work of a job other
+than a sort lengthens all but the stream. Memory's exponent has no place in the equations and stays with the profile,
+which gives a plan its times and ranges anyway.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from planner.calibration.machines import USUAL_CLOCK_GHZ, usual_stream_rate
 from planner.cost_model.model import Coefficients, CostModel, Phase
 
 _LEAST: Final = 0.01
-"""What is left of the intermediate passes of a profile that moves less than an ideal two-pass job."""
+"""Least factor on the intermediate passes, for a profile that moves less than an ideal two-pass job."""
 
 
 def with_profile(model: CostModel, profile: Profile) -> CostModel:
-    """Return `model` with the constants of `profile`; one that describes no software of its own comes back as it is."""
+    """Return `model` with the constants of `profile`, or unchanged if the profile describes no software of its own."""
     if model.software is None:
         return model
     explained = profile.explain()
@@ -41,7 +41,9 @@ def with_profile(model: CostModel, profile: Profile) -> CostModel:
 
 
 def _rates(learned: Mapping[str, float], *, stream_gb_per_s: float) -> dict[str, float]:
-    """Each phase has half of the CPU's work; the cost model has one rate for all types, that of the usual clock."""
+    """Return the CPU rates. Each phase has half of the CPU's work; the cost model has one rate for all types, that of
+    the usual clock.
+    """
     per_vcpu = 2 * USUAL_CLOCK_GHZ / learned["cpu"] * 1e9
     return {"partition": per_vcpu, "sort": per_vcpu, "one_stream": stream_gb_per_s * 1e9}
 
@@ -62,7 +64,7 @@ def _phase(phase: Phase, model: CostModel, learned: Mapping[str, float]) -> Phas
 
 
 def _passes(phase: Phase, disk: float) -> float:
-    """Return by what to multiply intermediate passes so that the phase moves `disk` times an ideal one's two."""
+    """Return the factor on intermediate passes at which the phase moves `disk` times an ideal one's two."""
     moved = dict.fromkeys(("data", "intermediate"), 0.0)
     for groups in (phase.read, phase.write):
         for group, coefficients in groups.items():

@@ -19,7 +19,7 @@ from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import Outlined, outlined
-from planner.planning.ranking.selection import Cell
+from planner.planning.ranking.selection import Cell, Cheapest
 from planner.planning.request.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
 from planner.planning.request.filters import well_founded
 from planner.planning.request.job_context import job_context
@@ -29,7 +29,7 @@ from planner.schemas.plan import Candidate, FrontierPoint, Rejection, Request
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CandidateGrid:
-    """The context, what it is offered for, the estimates of every cluster there, and what is asked of them."""
+    """A job context with an offer of prices, the estimates of every cluster, and the constraints on them."""
 
     context: JobContext
     offer: Offer
@@ -39,24 +39,35 @@ class CandidateGrid:
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, estimates: Estimates, request: Request) -> CandidateGrid:
-        """Return the grid with what a request asks of its clusters."""
+        """Return the grid with the constraints of a request."""
         asked = constraints(context, estimates, request, region=offer.region)
         good = np.isfinite(estimates.total_usd)
         for constraint in asked:
             good &= constraint.met
         return cls(context=context, offer=offer, estimates=estimates, asked=asked, good=good)
 
-    def asked_again(self, request: Request) -> CandidateGrid:
-        """Return the same clusters with what another request for the same job asks of them."""
+    def with_constraints_of(self, request: Request) -> CandidateGrid:
+        """Return the same clusters with the constraints of another request for the same job."""
         return CandidateGrid.of(self.context, self.offer, self.estimates, request)
 
     @cached_property
     def partly_unknown(self) -> Flags:
-        """On which layouts (R,) part of the bill has no known price."""
+        """Layouts (R,) whose bill has a part without a known price."""
         return partly_unknown(self.context)
 
+    @cached_property
+    def cheapest(self) -> Cheapest:
+        """The cheapest cluster of each layout that meets the constraints."""
+        return Cheapest.of(self.estimates, self.good)
+
+    @property
+    def types(self) -> int:
+        """The number of types that meet the constraints at some size."""
+        type_rows = self.context.layouts.type_row[np.isfinite(self.cheapest.usd)]
+        return len(set(self.context.catalog.instances.offered_row[type_rows].tolist()))
+
     def rows_of_types(self) -> list[Rows]:
-        """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: unasked ones first."""
+        """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: the default one first."""
         return self._rows_of_types
 
     @cached_property
@@ -72,11 +83,11 @@ class CandidateGrid:
         return self._weighted_type(row)[0]
 
     def _weighted_type(self, row: int) -> tuple[str, str]:
-        """Return the instance type of a layout, and its bandwidth weighting."""
+        """Return the instance type and the bandwidth weighting of a layout."""
         return split_weighting(self.context.catalog.instances.names[self.context.layouts.type_row[row]])
 
     def cluster_name(self, row: int, column: int) -> str:
-        """Return what a cell is called: `79 x i8g.8xlarge`."""
+        """Return the name of a cell: `79 x i8g.8xlarge`."""
         return f"{self.estimates.nodes[column]:.0f} x {self.type_name(row)}"
 
     def point(self, cell: Cell) -> FrontierPoint:
@@ -93,13 +104,13 @@ class CandidateGrid:
         )
 
     def exact(self, cell: Cell, request: Request) -> tuple[Outlined, float]:
-        """Return a cell as a candidate, outlined, and by what factor it exceeds what was asked: at most 1 is within."""
+        """Return a cell as an outlined candidate, and its ratio to the tightest limit: at most 1 is within all."""
         cluster, exactly = self.measured(cell, request)
         exceeds = (exactly[constraint.name] / constraint.limit for constraint in self.asked)
         return cluster, max(exceeds, default=0.0)
 
     def measured(self, cell: Cell, request: Request) -> tuple[Outlined, dict[str, float]]:
-        """Return a cell as a candidate, outlined, and how much it has of each thing asked, by name."""
+        """Return a cell as an outlined candidate, and its amount for each constraint, by name."""
         nodes = int(self.estimates.nodes[cell.column])
         cluster, lasts = outlined(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
         needed_s = cluster.time_s.expected
@@ -115,7 +126,7 @@ class CandidateGrid:
         return cluster, estimated | {name: exactly[name] for name in exactly.keys() & estimated.keys()}
 
     def _launched_to_estimated(self, cell: Cell, cluster: Candidate) -> float:
-        """Return how many nodes are launched, spares among them, beside what the estimates take for it."""
+        """Return the ratio of launched nodes, spares included, to those in the estimates."""
         nodes = self.estimates.nodes[[cell.column]]
         estimated = float(paid_nodes(nodes, spare_fraction=self.context.overheads.spare_fraction)[0])
         return (cluster.nodes + cluster.spares) / estimated
@@ -124,10 +135,10 @@ class CandidateGrid:
 def build_grid(
     request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, sizes: Floats | None = None
 ) -> tuple[CandidateGrid, list[Rejection]]:
-    """Return the grid, of clusters of `sizes` nodes (N,) alone where given, and a rejection for every type that was not
+    """Return the grid, limited to clusters of `sizes` nodes (N,) if given, and a rejection for every type that is not
     asked for or lacks a fact.
     """
-    whole = _whole_context(request, model=model, region=region, overheads=overheads)
+    whole = _context_of_all_types(request, model=model, region=region, overheads=overheads)
     offer = _with_volumes(region.offer, whole, request)
     context, rejected = _feasible(request, whole, region=region, offer=offer)
     every_size = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
@@ -142,8 +153,8 @@ def build_grid(
     return CandidateGrid.of(context, offer, estimates, request), rejected
 
 
-def _whole_context(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
-    """Return the job on all types of a region, with volumes on burst credit where that lasts and costs less."""
+def _context_of_all_types(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
+    """Return the job on all types of a region, with volumes on burst credit if that lasts and costs less."""
     place = region.offer.region
     with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads, region=place)
     sustained = with_volumes(volumes=region.volumes)
@@ -162,7 +173,7 @@ def _whole_context(request: Request, *, model: CostModel, region: Region, overhe
 def _feasible(
     request: Request, whole: JobContext, *, region: Region, offer: Offer
 ) -> tuple[JobContext, list[Rejection]]:
-    """Return the layouts that were asked for, have every fact and hold the data; a rejection for each other type."""
+    """Return the requested layouts that have every fact and hold the data, and a rejection for each other type."""
     fit, lacking = feasibility.with_all_facts(
         whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
     )
@@ -178,13 +189,13 @@ def _feasible(
 
 
 def _gains_nothing(context: JobContext) -> Flags:
-    """Return the layouts whose type gives network to volumes that the job does not use."""
+    """Return the layouts whose type gives up network for volumes that the job does not use."""
     for_volumes = np.char.endswith(context.catalog.instances.names, f"+{FOR_VOLUMES}")
     return np.asarray(for_volumes[context.layouts.type_row] & ~context.layouts.uses(VOLUMES))
 
 
 def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:
-    """Price a node all-in: on volumes, with what does not depend on capacity."""
+    """Return the offer with the price of a node on volumes, including costs that do not depend on capacity."""
     fixed = np.zeros(len(offer.price_usd_per_hour))
     on_volumes = context.layouts.uses(VOLUMES)
     type_rows = context.layouts.type_row[on_volumes]

@@ -1,4 +1,4 @@
-"""A cluster as a candidate of a plan: its breakdown, its place, and its figures in the units that the field quotes."""
+"""A cluster as a candidate of a plan: its breakdown, its place, and its figures in the field's usual units."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from planner.schemas.plan import Candidate, DiskSplit, Machine, Quoted, Request
 from planner.statistics.order_statistics import Duration
 
 _COPIED: Final = tuple(part.name for part in fields(Breakdown) if part.name != "duration")
-"""What a candidate takes over from its breakdown as it is."""
+"""Fields that a candidate copies from its breakdown."""
 
 _RECORD_BYTES: Final = 100
-"""The sort benchmark's, also where the records of a job are others: figures are compared by it."""
+"""Record size of the sort benchmark, in which figures are compared even for jobs with other records."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Outlined(Candidate):
-    """A cluster that may be shown: without what no choice depends on, which `full` works out."""
+    """A cluster that may be shown, without the fields that no choice depends on; `full` computes those."""
 
     nodes_min: int = 0
     placement_group: bool = False
@@ -37,7 +37,7 @@ class Outlined(Candidate):
 
 
 def in_full(cluster: Candidate) -> Candidate:
-    """Return a cluster with all that is known of it."""
+    """Return a cluster with all its fields."""
     return cluster.full() if isinstance(cluster, Outlined) else cluster
 
 
@@ -47,12 +47,12 @@ def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Can
 
 
 def outlined(context: JobContext, *, row: int, nodes: int, offer: Offer, request: Request) -> tuple[Outlined, Duration]:
-    """Return what `candidate` does as an outline, with how likely it is to keep the deadlines of a request; and the
-    distribution of its time.
+    """Return the same cluster as `candidate` as an outline, with its probability of meeting the deadlines of a request;
+    and the distribution of its time.
     """
     parts = Outline.of(context.only(row), offer, nodes=nodes)
     cluster = Outlined(
-        **_place(parts, request),
+        **_placement_fields(parts, request),
         spares=parts.spares.count,
         price_usd_per_hour=float(offer.price_usd_per_hour[parts.context.layouts.type_row[0]]),
         usd_per_hour=parts.hourly.job,
@@ -69,15 +69,15 @@ def outlined(context: JobContext, *, row: int, nodes: int, offer: Offer, request
 def _whole(parts: Outline, request: Request | None) -> Candidate:
     context, breakdown = parts.context, parts.in_full()
     cluster = Candidate(
-        **_place(parts, request),
+        **_placement_fields(parts, request),
         machine=_machine(context.catalog.instances, int(context.layouts.type_row[0])),
         **{name: getattr(breakdown, name) for name in _COPIED},
     )
     return with_quoted(cluster, data_bytes=context.job.map_in)
 
 
-def _place(parts: Outline, request: Request | None) -> dict[str, Any]:
-    """Return the fields of a candidate that are not of its breakdown."""
+def _placement_fields(parts: Outline, request: Request | None) -> dict[str, Any]:
+    """Return the fields of a candidate that do not come from its breakdown."""
     context, offer = parts.context, parts.offer
     name, weighting = split_weighting(context.catalog.instances.names[context.layouts.type_row[0]])
     return {
@@ -113,14 +113,14 @@ def _known(amount: float) -> float | None:
 
 
 def _deadline_kept(parts: Outline, request: Request) -> float | None:
-    """Return how likely a cluster is to keep the deadlines; None without any."""
+    """Return the probability that a cluster meets the deadlines; None without any."""
     limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
     limits_s += [] if request.deadline_s is None else [request.deadline_s - sum(parts.overheads_s.values())]
     return parts.duration.probability_by(min(limits_s)) if limits_s else None
 
 
 def with_quoted(candidate: Candidate, *, data_bytes: float) -> Candidate:
-    """Return the candidate with its expected time, cost and energy for `data_bytes` of input in the field's units."""
+    """Return the candidate with expected time, cost and energy for `data_bytes` of input in the field's usual units."""
     seconds, terabytes = candidate.time_s.expected, data_bytes / 1e12
     if not seconds:
         return candidate

@@ -1,7 +1,8 @@
-"""Why a type cannot do the job: every type left out carries a reason that a reader can act on."""
+"""Reasons why a type cannot do the job; each is one that a reader can act on."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,14 +14,14 @@ from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.prices import Offer, charges
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
-from planner.units import format_bytes
+from planner.units import count_text, format_bytes
 
 DISKS_UNKNOWN: Final = "number of local disks unknown"
 DISK_RATE_UNKNOWN: Final = "local disk rate unknown"
 """Reasons that a measurement would remove."""
 
 TOO_FEW: Final = ("does not hold the data", "does not keep its copies on two nodes", "has no node in each zone")
-"""How the reasons begin of types of which more nodes are needed than a request allows."""
+"""Prefixes of the reasons for types that need more nodes than a request allows."""
 
 
 def with_all_facts(
@@ -28,26 +29,30 @@ def with_all_facts(
 ) -> tuple[Flags, list[Rejection]]:
     """Return which layouts (R,) have every fact the model needs, and a rejection for each type that has none.
 
-    The reason is what the type's first layout lacks first, the detail all else that it lacks. Only a job on a network
-    needs one, and only the objective `energy` needs the power (`powered`).
+    The reason is the first fact that the type's first layout lacks; the detail lists the other facts it lacks. Network
+    facts count only for jobs that use a network, and power only for the objective `energy` (`powered`).
     """
-    layouts = context.layouts
-    left = np.ones(len(layouts.type_row), bool)
-    missing: dict[int, list[tuple[str, str]]] = {}
-    first = np.zeros(len(left), bool)
-    first[layouts.first_of_types()] = True
-    for lacking, reason, detail in _missing_facts(context, offer, networked=networked, powered=powered):
-        for row in np.flatnonzero(first & lacking).tolist():
-            missing.setdefault(int(layouts.type_row[row]), []).append((reason, detail))
-        left &= ~lacking
-    useless = set(missing) - set(layouts.type_row[left].tolist())
-    return left, [_rejection(context, type_row, missing[type_row]) for type_row in sorted(useless)]
+    type_rows = context.layouts.type_row
+    facts = list(_missing_facts(context, offer, networked=networked, powered=powered))
+    lacking = np.stack([flags for flags, _, _ in facts], axis=1)
+    left = np.asarray(~lacking.any(axis=1))
+    first = context.layouts.first_of_types()
+    useless = first[~np.isin(type_rows[first], type_rows[left])]
+    kinds = [row.tobytes() for row in lacking[useless]]  # few types differ in what they lack
+    texts = {
+        kind: _texts([facts[fact][1:] for fact in np.flatnonzero(np.frombuffer(kind, bool)).tolist()])
+        for kind in set(kinds)
+    }
+    return left, [
+        Rejection(instance_type=_name(context, type_row), reason=texts[kind][0], detail=texts[kind][1])
+        for type_row, kind in zip(type_rows[useless].tolist(), kinds, strict=True)
+    ]
 
 
 def _missing_facts(
     context: JobContext, offer: Offer, *, networked: bool, powered: bool
 ) -> Iterator[tuple[Flags, str, str]]:
-    """Yield, in the order to report them, which layouts lack a fact, what it is called and what to do about it."""
+    """Yield, in the order to report them, the layouts that lack a fact, its name and what to do about it."""
     yield from _unsold(context, offer)
     yield from _unassumed(context, offer)
     instances, rates, layouts = context.catalog.instances, context.rates, context.layouts
@@ -92,7 +97,7 @@ def _missing_facts(
 
 
 def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
-    """Yield which layouts lack what surrounds the machines, of which `--unknown exclude` assumes nothing."""
+    """Yield the layouts that lack a fact about the machines' surroundings; `--unknown exclude` assumes none of them."""
     if context.paper or context.catalog.cloud == "local":
         return
     every = np.ones(len(context.layouts.type_row), bool)
@@ -117,7 +122,7 @@ _TAKE_IN: Final = "or --unknown assume"
 
 
 def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
-    """Yield which layouts a region of the whole price list does not sell."""
+    """Yield the layouts that a region of the whole price list does not sell."""
     catalog, type_rows, region = context.catalog, context.layouts.type_row, offer.region
     if not catalog.is_further(region, offer.pricing):
         return
@@ -134,8 +139,8 @@ def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str
 
 
 def fits_capacity(context: JobContext, request: Request) -> tuple[Flags, list[Rejection]]:
-    """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type of which
-    none does.
+    """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type with no
+    such layout.
     """
     fewest, allowed = fewest_nodes(context), request.nodes or request.max_nodes
     large = ~(fewest > allowed)
@@ -159,14 +164,17 @@ _PURPOSE: Final = {
 
 
 def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, request: Request) -> Rejection:
-    """Say that a request allows fewer nodes than a type needs, for the data, for copies on other nodes or for zones."""
+    """Return the rejection of a type that needs more nodes than allowed, for the data, its copies or zones."""
     allowed = request.nodes or request.max_nodes
     option = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
-    reason, detail = TOO_FEW[0], f"needs {least:.0f} nodes {_PURPOSE[limit]}"
+    reason, detail = TOO_FEW[0], f"needs {count_text(least, 'node')} {_PURPOSE[limit]}"
     if allowed < context.model.nodes_min:
         reason, detail = TOO_FEW[1], f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
     elif allowed < context.nodes_min:
-        reason, detail = TOO_FEW[2], f"it needs {context.nodes_min} nodes for --zones {context.staging.zones}"
+        reason, detail = (
+            TOO_FEW[2],
+            f"it needs {count_text(context.nodes_min, 'node')} for --zones {context.staging.zones}",
+        )
     return Rejection(
         instance_type=_name(context, type_row),
         reason=f"{reason} within {option}",
@@ -175,13 +183,18 @@ def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, re
     )
 
 
-def _rejection(context: JobContext, type_row: int, lacking: list[tuple[str, str]]) -> Rejection:
-    """Name the first fact that is lacking as the reason, and the rest beside what to do about the first."""
+def nodes_needed(rejection: Rejection, request: Request) -> int | None:
+    """Return how many nodes a type needs that was rejected as `request` allows too few; None for other rejections."""
+    if not rejection.reason.startswith(TOO_FEW) or not rejection.nearness:
+        return None
+    return math.ceil(rejection.nearness * (request.nodes or request.max_nodes) - 1e-6)
+
+
+def _texts(lacking: list[tuple[str, str]]) -> tuple[str, str]:
+    """Return the first missing fact as the reason, and as the detail its remedy with the names of the others."""
     (reason, advice), *others = lacking
     also = f"also {', '.join(name for name, _ in others)}" if others else ""
-    return Rejection(
-        instance_type=_name(context, type_row), reason=reason, detail="; ".join(filter(None, (advice, also)))
-    )
+    return reason, "; ".join(filter(None, (advice, also)))
 
 
 def _name(context: JobContext, type_row: int) -> str:

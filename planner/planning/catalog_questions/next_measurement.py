@@ -1,8 +1,8 @@
-"""The next measurement, so that the top of a ranking rests on measurements: type, number of nodes, cost.
+"""Choice of the next measurement, so that the top of a ranking rests on measurements: type, number of nodes, cost.
 
-A plan is worth what the worst figure behind it is worth. For each of the best candidates that rest on little, one
-small cluster answers both questions that matter: NetBench while doubling up to as many nodes as a curve needs points,
-and DiskBench on every node, which makes many instances.
+A plan is only as good as its worst figure. For each of the best candidates with weak evidence, one small cluster
+answers both important questions: NetBench, doubling up to as many nodes as a curve needs points, and DiskBench on every
+node, which covers many instances.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DISK_MODES: Final = 3
 RENTED: Final = ("aws", "gcp", "azure")
 """Catalogs of clouds where `bench fleet` rents."""
 _FLEET_S: Final = 1140.0
-"""How long `bench fleet` needs ten or sixteen machines by default: `runs.instrument_rounds` says the same."""
+"""Seconds that `bench fleet` needs for ten or sixteen machines by default; `runs.instrument_rounds` uses the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proposal:
-    """One cluster to rent for measuring; `why` is the worst figure that it would replace."""
+    """One cluster to rent for measuring; `why` is the worst figure it would replace."""
 
     instance_type: str
     nodes: int
@@ -41,7 +41,7 @@ class Proposal:
 
     @property
     def command(self) -> str:
-        """What rents such a cluster and measures it, or what to run on its nodes where nothing rents it."""
+        """Command that rents such a cluster and measures it, or the one to run on its nodes if none can rent it."""
         return self.renting or " && ".join(self.benches)
 
     @property
@@ -66,7 +66,7 @@ def what_to_measure(candidates: Sequence[Candidate], catalog: Catalog, *, boot_s
 
 
 def _resources(candidate: Candidate) -> Iterable[str]:
-    """Return the resources that take at least half as long as the one that decides their phase."""
+    """Return the resources that take at least half as long as the deciding one of their phase."""
     return dict.fromkeys(
         name for phase in candidate.phases for name, use in phase.resources.items() if use.time_s >= phase.time_s / 2
     )
@@ -95,8 +95,8 @@ def proposal(
 
 
 def _renting(candidate: Candidate, catalog: Catalog, nodes: int) -> str:
-    """Return the command that rents and measures so many nodes of a candidate's type, '' where it cannot: elsewhere,
-    in catalogs of other years, and volumes beside local disks.
+    """Return the command that rents and measures `nodes` nodes of a candidate's type, '' if there is none: on other
+    clouds, in catalogs of other years, and for volumes added to local disks.
     """
     volumes = candidate.volumes
     has_disks = catalog.instances.local_disks[catalog.instances.index(candidate.instance_type)] >= 1

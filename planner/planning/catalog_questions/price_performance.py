@@ -32,16 +32,16 @@ MEASURES: Final = {
 }
 MODES: Final = ("read_only", "write_only", "simultaneous")
 OPERATIONS: Final = {"read4K": 4096, "read4M": 4 << 20, "write4K": 4096, "write4M": 4 << 20, "write4K/64": 4096}
-"""Scalyr's operations, with the bytes that each moves."""
+"""Scalyr's operations, with the bytes each moves."""
 
 ALL_OPERATIONS: Final = "all"
 _USUAL_BYTES: Final = 5e11
-"""What a node's volumes hold when they are compared with disks that come with it."""
+"""Bytes that a node's volumes hold when compared with included disks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Worth:
-    """One configuration: what it costs per hour with its storage, what it does, and the quotient."""
+    """One configuration: its hourly cost with storage, its performance, and the quotient."""
 
     catalog: str
     instance_type: str
@@ -55,7 +55,7 @@ class Worth:
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """Configurations by value, the cheapest first; `left_out` counts, by reason, the types without one."""
+    """Configurations by value, the cheapest first; `left_out` counts the types without one, by reason."""
 
     by: str
     unit: str
@@ -64,11 +64,11 @@ class Ranking:
 
 
 def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str, operation: str | None = None) -> Ranking:
-    """Rank the types of catalogs at the prices offered. `mode` says how the storage is driven, where that matters.
+    """Rank the types of catalogs at the prices offered. `mode` is how the storage is driven, where that matters.
 
-    `operation`, one of OPERATIONS or "all", ranks measured small operations on disks and volumes by dollars for one,
-    without monthly fees for storage, as Scalyr did. Raises BadInputError for an unknown measure, mode or operation, and
-    for operations of a mode that nobody measures.
+    `operation`, one of OPERATIONS or "all", ranks measured small operations on disks and volumes by dollars per
+    operation, without monthly fees for storage, as Scalyr did. Raises BadInputError for an unknown measure, mode or
+    operation, and for operations in a mode that was never measured.
     """
     if by not in MEASURES:
         raise BadInputError(f"--by {by}: unknown.{nearest(by, list(MEASURES))} Known: {', '.join(MEASURES)}")
@@ -105,7 +105,7 @@ def _choices(catalog: Catalog, offer: Offer, *, by: str, mode: str, operation: s
 
 
 def _random_operations(catalog: Catalog, offer: Offer, *, mode: str) -> list[list[Worth]]:
-    """Operations of 4 KiB as stated or measured of disks and volumes; where there are none, `read4K` of small-io."""
+    """Return stated or measured operations of 4 KiB on disks and volumes; if there are none, `read4K` of small-io."""
     rates_of = {"local": catalog.disk_rates(mode)}
     rates_of |= {name: catalog.volume_rates(name, mode) for name in catalog.volume_types}
     worths = [
@@ -126,7 +126,7 @@ def _random_operations(catalog: Catalog, offer: Offer, *, mode: str) -> list[lis
 
 
 def _what(worth: Worth) -> tuple[str, str]:
-    """Return type and kind of storage, of `4 x gp3` the latter."""
+    """Return the type and the kind of storage; for `4 x gp3`, the kind is `gp3`."""
     return worth.instance_type, worth.storage.rpartition(" x ")[2]
 
 
@@ -136,7 +136,7 @@ def _with_fee(catalog: Catalog, offer: Offer, *, on_volumes: bool) -> Floats:
 
 
 def _small_operations(catalog: Catalog, offer: Offer, operations: Collection[str]) -> list[Worth]:
-    """Return a row for each measured operation on each storage; where a type has several rows of one, the first."""
+    """Return a row for each measured operation on each storage: the first if a type has several."""
     worths: dict[tuple[str, str, str], Worth] = {}
     for row in catalog.tables["small_io"].rows():
         volume, type_row = row["volume_type"], catalog.instances.index(row["instance_type"])
@@ -160,7 +160,7 @@ def _small_operations(catalog: Catalog, offer: Offer, operations: Collection[str
 
 
 def _on_volumes(catalog: Catalog, offer: Offer, *, mode: str) -> list[Worth]:
-    """Volumes as the planner would choose them, holding at least _USUAL_BYTES; their price is in the sum."""
+    """Return volumes as the planner would choose them, with at least _USUAL_BYTES; the price includes them."""
     chosen = choose_volumes(catalog, region=offer.region, price_usd_per_hour=offer.price_usd_per_hour)
     capacity_usd = np.maximum(chosen.bytes_min, _USUAL_BYTES) * chosen.usd_per_byte_hour
     price = offer.price_usd_per_hour + chosen.fixed_usd_per_hour + capacity_usd
@@ -198,7 +198,7 @@ def _evidence_of_compute(catalog: Catalog) -> Texts:
 
 
 def _weaker(first: str, second: str) -> str:
-    """Return the weaker evidence; a price that the cloud states is as good as can be."""
+    """Return the weaker evidence; a price stated by the cloud counts as the strongest."""
     codes = evidence_codes(np.array([first, second if second not in ("spec", "derived") else "measured"]))
     return evidence_name(int(codes.max()))
 
@@ -213,12 +213,12 @@ def _lacking(catalog: Catalog, offer: Offer, ranked: set[str]) -> Counter[str]:
 
 
 _DATA_BYTES: Final = 1
-"""So little that every type holds it: whether its facts are known does not depend on the size."""
+"""Data size small enough for every type, since whether facts are known does not depend on the size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """`usable` of `types` have every fact that the model needs; `reasons` count what the others lack first."""
+    """`usable` of `types` have every fact that the model needs; `reasons` counts the others' first missing fact."""
 
     catalog: str
     model: str

@@ -1,8 +1,8 @@
-"""Scale-up against scale-out: the same job on few large and on many small nodes of one family, and on a single one.
+"""Scale-up against scale-out: the same job on few large nodes, on many small ones of the same family, and on one.
 
-Lee & Fox (section I, Figure 1) compare clusters of about as many processors in nodes of different size; SoCC 2015
-(section 2) asks which side the cloud's prices favour. Here each size of a family is planned three times: with as many
-virtual CPUs in all as the recommended cluster has, with its own best number of nodes, and as one node.
+Lee & Fox (section I, Figure 1) compare clusters with about the same number of processors in nodes of different size;
+SoCC 2015 (section 2) asks which side the cloud's prices favour. Here each size of a family is planned three times: with
+the recommended cluster's total of virtual CPUs, with its own best number of nodes, and as one node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planner.schemas.plan import Candidate, Plan, Request
 class Size:
     """One instance type: as a cluster of equal vCPUs (`equal`), at its own best (`best`), alone (`single`).
 
-    Where a cluster is not feasible it is None, and `reasons` says why under the same name.
+    An infeasible cluster is None, with the reason in `reasons` under the same name.
     """
 
     instance_type: str
@@ -32,15 +32,15 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
-    """The sizes of a family from the largest to the smallest; `vcpus` is what the equal clusters have in all."""
+    """The sizes of a family, the largest first; `vcpus` is the total of the equal clusters."""
 
     vcpus: float
     sizes: tuple[Size, ...]
 
     @property
     def verdict(self) -> str:
-        """What equal clusters say: whether few large or many small nodes cost less, what it costs in time, and which
-        size is the cheapest of all.
+        """Result of the equal clusters: whether few large or many small nodes cost less, the cost in time, and the
+        cheapest size of all.
         """
         feasible = [size.equal for size in self.sizes if size.equal]
         if len(feasible) < 2:
@@ -67,7 +67,7 @@ def scale(request: Request, *, vcpus: Mapping[str, float], plan_of: Callable[[Re
 
 
 def plans_of(types: int) -> int:
-    """Return how many plans a comparison of so many types makes."""
+    """Return how many plans a comparison of `types` types makes."""
     return 1 + len(_counts(vcpu=1, total=1)) * types
 
 
@@ -88,6 +88,6 @@ def _size(request: Request, name: str, vcpu: float, total: float, plan_of: Calla
 def _reason(plan: Plan) -> str:
     for rejection in plan.rejected:
         if not rejection.reason.startswith(("not asked", "excluded")):
-            reason = re.sub(r" within --(max-)?nodes \d+", "", rejection.reason)  # that option is not the user's
+            reason = re.sub(r" within --(max-)?nodes \d+", "", rejection.reason)  # not an option of the user's
             return reason + (f" ({rejection.detail})" if rejection.detail else "")
     return "not asked for"

@@ -1,7 +1,7 @@
-"""The cheapest storage of a catalog for so many operations, bytes a second and data: on one type, or on any.
+"""The cheapest storage of a catalog for given operations, bytes per second and data: on one type, or on any.
 
-Volumes of every kind, one or several striped, and local disks. Source of the question: Lee & Fox (2019), section III-F
-and Table VI, where 16,000 IOPS take 5,334 GB of gp2 and 267 GB on Oracle's cloud.
+Covers volumes of every kind, one or several striped, and local disks. The question is from Lee & Fox (2019), section
+III-F and Table VI, where 16,000 IOPS take 5,334 GB of gp2 and 267 GB on Oracle's cloud.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from planner.catalog import Catalog, VolumeType
 from planner.cost_model.prices import Offer
 from planner.cost_model.rates import evidence_codes, evidence_name
 from planner.cost_model.volumes.volume_sizes import SizedVolume, Unsuitable, sized
+from planner.units import count_text
 
 _MOST_STRIPED: Final = 32
-"""Volumes that are tried together where a type does not say how many can be attached."""
+"""Volumes tried together if a type does not state how many can be attached."""
 _SAME: Final = 1e-3
-"""More volumes must be cheaper by this share: whole GiB alone make a difference."""
+"""More volumes must be cheaper by this share, since rounding to whole GiB alone makes a difference."""
 
 _OPERATIONS_UNKNOWN: Final = "the type's limit of volume operations"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What the storage of a node must do; 0 is not asked for."""
+    """Requirements for the storage of a node; 0 means no requirement."""
 
     iops: float = 0.0
     bytes_per_s: float = 0.0
@@ -38,9 +39,9 @@ class Need:
 
 @dataclass(frozen=True, kw_only=True)
 class StorageOption:
-    """Storage that does it, on the cheapest type that carries it. `size_gib_each` and what is bought are of one volume;
-    None for local disks, whose price is the type's. `size_set_by` names the rule that set the size, or why no
-    smaller type does.
+    """Storage that meets the need, on the cheapest type that carries it. `size_gib_each` and the purchased figures are
+    of one volume; None for local disks, whose price is the type's. `size_set_by` names the rule that set the size, or
+    why no smaller type is enough.
     """
 
     catalog: str
@@ -59,7 +60,7 @@ class StorageOption:
 
 @dataclass(frozen=True, kw_only=True)
 class Excluded:
-    """Storage of a catalog that cannot do it, and why."""
+    """Storage of a catalog that does not meet the need, and why."""
 
     catalog: str
     storage: str
@@ -68,7 +69,7 @@ class Excluded:
 
 @dataclass(frozen=True, kw_only=True)
 class StorageAnswer:
-    """The options of all catalogs, the cheapest first, and what is left out."""
+    """Options of all catalogs, the cheapest first, and the storage left out."""
 
     options: tuple[StorageOption, ...]
     excluded: tuple[Excluded, ...]
@@ -77,7 +78,7 @@ class StorageAnswer:
 def storage_options(
     offers: Sequence[tuple[Catalog, Offer]], need: Need, *, instance_type: str | None = None
 ) -> StorageAnswer:
-    """Return what does `need` in each catalog, on `instance_type` or on any type."""
+    """Return the storage that meets `need` in each catalog, on `instance_type` or on any type."""
     options: list[StorageOption] = []
     excluded: list[Excluded] = []
     for catalog, offer in offers:
@@ -93,10 +94,15 @@ def storage_options(
 
 
 def _on_volumes(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -> Iterator[StorageOption | Excluded]:
-    """Yield a volume type's single volume and its cheapest stripe, where that is cheaper or a single one cannot do."""
+    """Yield a volume type's single volume, and its cheapest stripe if that is cheaper or a single one is not enough."""
     for volume in catalog.volume_types.values():
-        single = _cheapest(catalog, offer, need, wanted, volume=volume, counts=range(1, 2))
-        striped = _cheapest(catalog, offer, need, wanted, volume=volume, counts=range(2, _MOST_STRIPED + 1))
+        able = wanted & catalog.can_attach(volume)
+        if wanted.any() and not able.any():
+            reason = "the family of the type cannot have it"
+            yield Excluded(catalog=catalog.name, storage=volume.volume_type, reason=reason)
+            continue
+        single = _cheapest(catalog, offer, need, able, volume=volume, counts=range(1, 2))
+        striped = _cheapest(catalog, offer, need, able, volume=volume, counts=range(2, _MOST_STRIPED + 1))
         if isinstance(single, StorageOption):
             yield single
         if isinstance(single, Excluded) or (
@@ -110,7 +116,7 @@ def _cheapest(
 ) -> StorageOption | Excluded:
     best: StorageOption | None = None
     reason = ""
-    for count in counts:  # of several reasons that of the most volumes counts: it is why no stripe does it
+    for count in counts:  # the reason of the most volumes counts: it is why no stripe is enough
         of_one = sized(
             volume, iops=need.iops / count, bytes_per_s=need.bytes_per_s / count, data_bytes=need.data_bytes / count
         )
@@ -119,7 +125,7 @@ def _cheapest(
             is_plain = "unknown" in of_one.reason
             reason = of_one.reason if is_plain else f"{of_one.reason}, also of {count} striped"
         elif not carriers.any():
-            # Larger stripes need no less of a type.
+            # Larger stripes do not need less of a type.
             reason = _why_not_carried(catalog, need, wanted, count=count)
             break
         else:
@@ -129,7 +135,7 @@ def _cheapest(
 
 
 def _carriers(catalog: Catalog, need: Need, wanted: Flags, *, count: int) -> tuple[Flags, Flags]:
-    """Return the types whose limits let so many volumes do it, and those of them of unknown limit of operations."""
+    """Return the types whose limits allow `count` volumes, and those of them with an unknown limit of operations."""
     instances = catalog.instances
     most = np.where(np.isnan(instances.volumes_max), 1, instances.volumes_max)
     fast = (
@@ -137,13 +143,13 @@ def _carriers(catalog: Catalog, need: Need, wanted: Flags, *, count: int) -> tup
     )
     unknown = np.isnan(instances.volume_iops) & (need.iops > 0)
     carriers = wanted & fast & (most >= count) & (unknown | ~(instances.volume_iops < need.iops))
-    # A type that is known to do it goes before one of which that is not known.
+    # Types known to be enough go before unknown ones.
     certain = carriers & ~unknown
     return (certain, np.zeros(len(most), bool)) if certain.any() else (carriers, unknown)
 
 
 def _why_not_carried(catalog: Catalog, need: Need, wanted: Flags, *, count: int) -> str:
-    """Return what the types lack that so many volumes need, of the type that is asked for or of all."""
+    """Return what the types lack to carry `count` volumes, for the requested type or for all."""
     instances = catalog.instances
     who = f"{instances.instance_type[wanted][0]}'s" if wanted.sum() == 1 else "no type's"
     limits = (
@@ -159,7 +165,7 @@ def _why_not_carried(catalog: Catalog, need: Need, wanted: Flags, *, count: int)
     if need.bytes_per_s and not np.isfinite(instances.volume_bytes_per_s[wanted]).any():
         return "how fast the volumes of " + ("any type" if who == "no type's" else who[:-2]) + " are is unknown"
     if not np.isfinite(instances.volumes_max[wanted]).any():
-        return f"whether {count} volumes can be attached is unknown"
+        return f"whether {count_text(count, 'volume')} can be attached is unknown"
     return f"no type is known to carry {count} of them at that rate"
 
 
@@ -195,23 +201,23 @@ def _option(
 
 
 def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -> StorageOption | Excluded:
-    """Return the cheapest type whose own disks do it; a rate that is not known does not."""
+    """Return the cheapest type whose own disks meet the need; an unknown rate does not."""
     instances = catalog.instances
     read, write = (catalog.disk_rates(mode) for mode in ("read_only", "write_only"))
-    has = {
+    available = {
         "data": (instances.local_disks * instances.local_disk_bytes, need.data_bytes),
         "throughput": (np.minimum(read.bytes_per_s, write.bytes_per_s), need.bytes_per_s),
         "IOPS": (np.minimum(read.operations_per_s, write.operations_per_s), need.iops),
     }
-    enough = {name: (amount >= asked) | (asked == 0) for name, (amount, asked) in has.items()}
+    enough = {name: (amount >= asked) | (asked == 0) for name, (amount, asked) in available.items()}
     able = wanted & (instances.local_disks >= 1) & np.all(list(enough.values()), axis=0)
     if not able.any():
-        reason = _why_not_on_disks(catalog, has, wanted)
+        reason = _why_not_on_disks(catalog, available, wanted)
         return Excluded(catalog=catalog.name, storage="local disks", reason=reason)
     type_row = int(np.argmin(np.where(able, offer.price_usd_per_hour, np.inf)))
-    room = {name: amount[type_row] / asked for name, (amount, asked) in has.items() if asked}
+    room = {name: amount[type_row] / asked for name, (amount, asked) in available.items() if asked}
     used = {"throughput": read.evidence[type_row], "IOPS": read.operations_evidence[type_row]}
-    words = [str(word) for name, word in used.items() if has[name][1]]
+    words = [str(word) for name, word in used.items() if available[name][1]]
     return StorageOption(
         catalog=catalog.name,
         storage="local disks",
@@ -227,8 +233,8 @@ def _on_local_disks(catalog: Catalog, offer: Offer, need: Need, wanted: Flags) -
     )
 
 
-def _why_not_on_disks(catalog: Catalog, has: Mapping[str, tuple[Floats, float]], wanted: Flags) -> str:
-    """Return what the disks of the only type asked for lack; of many types, that none does it."""
+def _why_not_on_disks(catalog: Catalog, available: Mapping[str, tuple[Floats, float]], wanted: Flags) -> str:
+    """Return what the disks of the only requested type lack; for many types, that no type's disks are enough."""
     if wanted.sum() != 1:
         return "no type is known to do it with its own disks"
     instances, row = catalog.instances, int(np.argmax(wanted))
@@ -236,7 +242,7 @@ def _why_not_on_disks(catalog: Catalog, has: Mapping[str, tuple[Floats, float]],
         is_unknown = np.isnan(instances.local_disks[row])
         return "how many disks it has is unknown" if is_unknown else "it has none"
     units = {"data": (1e9, "GB"), "throughput": (1e6, "MB/s"), "IOPS": (1.0, "IOPS")}
-    for name, (amount, asked) in has.items():
+    for name, (amount, asked) in available.items():
         unit, what = units[name]
         if asked and np.isnan(amount[row]):
             return f"their {name} is unknown"
@@ -249,6 +255,6 @@ def _weakest(words: Sequence[str]) -> str:
     return evidence_name(int(evidence_codes(np.array([word for word in words if word])).max()))
 
 
-def is_asked(need: Need) -> bool:
-    """Whether anything is asked of the storage."""
+def has_requirements(need: Need) -> bool:
+    """Return whether any requirement is set."""
     return not math.isclose(need.iops + need.bytes_per_s + need.data_bytes, 0.0)

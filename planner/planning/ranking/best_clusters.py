@@ -1,4 +1,4 @@
-"""The best cluster of each type: chosen by the estimates of all, then computed exactly, the most promising first."""
+"""The best cluster of each type: chosen from the estimates of all, then computed exactly, the most promising first."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.ranking import selection
-from planner.planning.ranking.selection import NO_LIMIT, Cell, Limit
+from planner.planning.ranking.selection import NO_LIMIT, Cell, Cheapest, Limit
 from planner.planning.request import constraints
 from planner.schemas.plan import Candidate, Objective, Rejection, Request
 
 _TRIES: Final = 6
-"""How often a cell that turns out to miss what was asked is replaced by a safer one."""
+"""Most replacements of a cell that turns out to miss a constraint by a safer one."""
 
 _MOST_TRIED: Final = 100
-"""So many types, the most promising, may be worked out because they might be better than those that are shown."""
+"""Most types to compute, the most promising first, because they might be better than those shown."""
 
 _ALIKE: Final = 1.01
-"""Layouts whose estimated times lie within this factor are compared exactly."""
+"""Layouts with estimated times within this factor are compared exactly."""
 
 _ROUNDING: Final = 1e-9
-"""By what share a bound is lowered so that the cell it was taken from does not meet it."""
+"""Share by which a bound is lowered, so that the cell it came from does not meet it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Pick:
-    """The best cluster of a type in a grid, as estimated, among the layouts `rows` of the type; `limit` is that above
-    the cheapest of any of the same kind, a model and a way to pay.
+    """The best cluster of a type in a grid, by the estimates, among the layouts `rows` of the type; `limit` is the
+    limit above the cheapest cluster of the same kind (model and way to pay).
     """
 
     grid: CandidateGrid
@@ -44,16 +44,16 @@ class _Pick:
 def select_clusters(
     request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Candidate], list[Rejection]]:
-    """Pick the best cluster of each type in each grid; the first `2 * top` are worked out in full, of each kind (a
-    model and a way to pay) the first, and all that may be better than the best of these, so that it is the same
-    however many are shown.
+    """Return the best cluster of each type in each grid, and the rejections. Computed in full are the first `2 * top`,
+    the first of each kind (model and way to pay), and all that may beat the best of these, so that the best does not
+    depend on how many are shown.
     """
     rejected: list[Rejection] = []
     picks = [_picks(request, grids, rejected) for grids in grids_by_kind]
     limit = _limit(list(chain(*grids_by_kind)))
     ranked = sorted(chain(*picks), key=lambda pick: _promise(pick, request=request, limit=limit))
     outcomes: dict[int, Candidate | Rejection] = {}
-    of_each = 2 * request.top if len(request.pricings) > 1 else 1  # the best of each way to pay is shown as its own
+    of_each = 2 * request.top if len(request.pricings) > 1 else 1  # each way to pay shows its own best
     for mine, wanted in [(ranked, 2 * request.top), *((mine, of_each) for mine in picks)]:
         good = 0
         for pick in mine:
@@ -68,9 +68,7 @@ def select_clusters(
 
 
 def _work_out_hopeful(request: Request, picks: Sequence[_Pick], outcomes: dict[int, Candidate | Rejection]) -> None:
-    """Add the outcomes of the picks that may come before all that are worked out, if their estimates, lower bounds,
-    come true.
-    """
+    """Add the outcomes of the picks that may beat all computed so far, if their estimates, lower bounds, hold."""
     known = [outcome for outcome in outcomes.values() if isinstance(outcome, Candidate)]
     best, cheapest = _first_and_cheapest(request, known)
     for pick in (pick for pick in picks if id(pick) not in outcomes):
@@ -102,17 +100,21 @@ def _may_win(request: Request, pick: _Pick, best: Candidate, cheapest: Sequence[
 
 
 def _limit(grids: Sequence[CandidateGrid]) -> Limit:
-    """Return the limit above the cheapest cluster of all whose whole bill is known, if there is one; none where there
-    is no cluster at all.
-    """
-    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
-    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
-    limits = filter(None, (selection.limit_of_estimates(grid.estimates, good) for grid, good in some))
+    """Return the limit above the cheapest cluster whose whole bill is known; no limit if there is no cluster."""
+    priced = with_known_bills(grids)
+    limits = filter(None, (selection.limit_of_estimates(grid.estimates, cheapest) for grid, cheapest in priced))
     return min(limits, key=lambda limit: limit.least_usd, default=NO_LIMIT)
 
 
+def with_known_bills(grids: Sequence[CandidateGrid]) -> list[tuple[CandidateGrid, Cheapest]]:
+    """Return the grids with the cheapest clusters whose whole bill is known; if there are none, with any."""
+    known = ((grid, grid.cheapest.without(grid.partly_unknown)) for grid in grids)
+    some = [(grid, cheapest) for grid, cheapest in known if np.isfinite(cheapest.usd).any()]
+    return some or [(grid, grid.cheapest) for grid in grids]
+
+
 def _picks(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> list[_Pick]:
-    """Return the picks of one model, the most promising first; adds the types that have none to `rejected`."""
+    """Return the picks of one model, the most promising first; adds types without one to `rejected`."""
     limit = _limit(grids)
     shortlist, without_clusters = _shortlist(request, grids)
     rejected += without_clusters
@@ -128,7 +130,7 @@ def _shortlist(
     request: Request, grids: Sequence[CandidateGrid]
 ) -> tuple[list[tuple[CandidateGrid, Rows]], list[Rejection]]:
     """Return the types, as rows of a grid, that can be among the first `6 * top`, or among the `_MOST_TRIED`, and a
-    rejection of each that is not admissible at any size.
+    rejection of each type without an admissible size.
     """
     shortlist: list[tuple[float, CandidateGrid, Rows]] = []
     rejected: list[Rejection] = []
@@ -148,22 +150,23 @@ def _shortlist(
 
 
 def _first(rising: Sequence[tuple[float, CandidateGrid, Rows]], wanted: int) -> list[tuple[CandidateGrid, Rows]]:
-    """Return the first `wanted` types, and those that are hardly worse than the last of them."""
+    """Return the first `wanted` types, and those hardly worse than the last of them."""
     limit = selection.SLACK * rising[min(len(rising), wanted) - 1][0] if rising else 0.0
     return [(grid, rows) for best, grid, rows in rising if best <= limit]
 
 
 def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
-    """Return what the objective ranks by first, at the best admissible size of each layout: inf where none is."""
+    """Return the objective's first criterion at the best admissible size of each layout: inf if there is none."""
     estimates = grid.estimates
-    measure = {"time": estimates.expected_s}.get(objective, estimates.total_usd)
-    if objective == "energy":
-        measure = estimates.energy_j(np.arange(len(estimates.power_w)))
+    if objective not in ("time", "energy"):
+        return grid.cheapest.usd
+    is_time = objective == "time"
+    measure = estimates.expected_s if is_time else estimates.energy_j(np.arange(len(estimates.power_w)))
     return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))
 
 
 def _exact_candidate(request: Request, pick: _Pick) -> Candidate | Rejection:
-    """Work a cell out exactly; where that misses what was asked, which the estimates only bound, take a safer one."""
+    """Compute a cell exactly; if it misses a constraint, which estimates only bound, take a safer one."""
     cell, good = pick.cell, pick.grid.good
     for _ in range(_TRIES):
         cluster, excess = pick.grid.exact(cell, request)
@@ -179,8 +182,8 @@ def _exact_candidate(request: Request, pick: _Pick) -> Candidate | Rejection:
 
 
 def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidate | None:
-    """Return the cheapest cluster, worked out, of a cell's type that keeps to what is asked, where the cell itself, the
-    cheapest by the estimates, does not; None where none was met.
+    """Return the cheapest cluster, computed exactly, of a cell's type within the constraints, if the cell itself, the
+    cheapest by the estimates, misses them; None if none was found.
     """
     rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
     outcome = _exact_candidate(
@@ -190,8 +193,8 @@ def cheapest_near(request: Request, grid: CandidateGrid, cell: Cell) -> Candidat
 
 
 def _safest(pick: _Pick) -> Cell:
-    """Return the cell of the pick's type that the estimates put furthest within all limits. Estimates are lower bounds,
-    and not by the same factor everywhere: it may be within them where what exceeds its estimate by more is not.
+    """Return the cell of the pick's type that is furthest within all limits by the estimates. Estimates are lower
+    bounds with varying error, so it may be within the limits where a cell with a larger error is not.
     """
     shares = [constraint.measure[pick.rows] / constraint.limit for constraint in pick.grid.asked]
     largest = np.where(pick.grid.good[pick.rows], np.max(shares, axis=0, initial=0.0), np.inf)
@@ -200,8 +203,8 @@ def _safest(pick: _Pick) -> Cell:
 
 
 def _safer(pick: _Pick, cell: Cell, good: Flags, *, excess: float) -> Flags:
-    """Return the admissible clusters (R, N) without `cell`, and without those of the pick's type that would exceed a
-    limit, too, if they exceeded their estimates as the cell does, which is beyond the limit by `excess`.
+    """Return the admissible clusters (R, N) without `cell`, and without those of the pick's type that would also exceed
+    a limit if they exceeded their estimates as the cell does, which is beyond the limit by `excess`.
     """
     safer = good.copy()
     for constraint in pick.grid.asked:
@@ -224,7 +227,7 @@ def _near_miss(pick: _Pick, cell: Cell, *, nearness: float) -> Rejection:
 
 
 def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
-    """Yield the same cluster on its other layouts, where the estimates, lower bounds, cannot tell them apart."""
+    """Yield the same cluster on its other layouts that the estimates, lower bounds, cannot tell apart."""
     expected, good = pick.grid.estimates.expected_s[:, cell.column], pick.grid.good[:, cell.column]
     for row in pick.rows.tolist():
         if row != cell.row and good[row] and expected[row] <= expected[cell.row] * _ALIKE:
@@ -234,7 +237,7 @@ def _like(request: Request, pick: _Pick, cell: Cell) -> Iterator[Candidate]:
 
 
 def _promise(pick: _Pick, *, request: Request, limit: Limit) -> tuple[float, ...]:
-    """Order picks as `selection.order` will order the candidates made of them."""
+    """Return the sort key that orders picks as `selection.order` will order their candidates."""
     grid, cell = pick.grid, pick.cell
     time, total = grid.estimates.expected_s[cell.row, cell.column], grid.estimates.total_usd[cell.row, cell.column]
     in_part = bool(grid.partly_unknown[cell.row])

@@ -1,4 +1,4 @@
-"""The clusters that no other beats in both time and total cost, each worked out exactly."""
+"""The clusters that no other beats in both time and total cost, each computed exactly."""
 
 from __future__ import annotations
 
@@ -11,46 +11,45 @@ import numpy as np
 from planner.catalog.instances import handicap
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.ranking import selection
-from planner.planning.ranking.best_clusters import cheapest_near
+from planner.planning.ranking.best_clusters import cheapest_near, with_known_bills
 from planner.planning.ranking.selection import Cell, Limit
 from planner.schemas.plan import Candidate, FrontierPoint, Request
 
 _APART: Final = 1.15
-"""By what factor the times of neighbours differ at least: nearer ones are hardly a choice."""
+"""Least factor between the times of neighbours: nearer ones are hardly a choice."""
 
 _SAME_COST: Final = 1e-6
-"""Costs that differ by less are the same: equation 7 gives one cost for all cluster sizes."""
+"""Costs that differ by less count as equal: equation 7 gives one cost for all cluster sizes."""
 
 
 def frontier_clusters(
     request: Request, grids: Sequence[CandidateGrid], known_clusters: Sequence[Candidate]
 ) -> list[Candidate]:
-    """Return, computed exactly, the clusters that the estimates put on the frontier and the cheapest of all, where they
-    keep to what is asked; those already `known_clusters` are left out.
+    """Return, computed exactly, the clusters on the frontier by the estimates and the cheapest of all, if they meet the
+    constraints; `known_clusters` are left out.
     """
-    places = {_place(point_of(cluster)) for cluster in known_clusters}
+    places = {_cluster_key(point_of(cluster)) for cluster in known_clusters}
     clusters: list[Candidate] = []
     for grid, cell, last in _worth_showing(grids):
-        if _place(grid.point(cell)) in places:
+        if _cluster_key(grid.point(cell)) in places:
             continue
         cluster, excess = grid.exact(cell, request)
         if excess <= 1:
             clusters.append(cluster)
         elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
-            clusters.append(cheapest)  # by which the others are judged
+            clusters.append(cheapest)  # the others are compared with it
     return [*clusters, *_cheaper(request, grids, [*known_clusters, *clusters])]
 
 
 def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequence[Candidate]) -> Iterator[Candidate]:
     """Yield further clusters while one may cost less than all so far, the least estimate first: estimates are lower
-    bounds, and not by the same factor for every type.
+    bounds with an error that varies by type.
     """
     least = min((_bill_usd(cluster) for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
-    priced = [np.where(g.good & ~g.partly_unknown[:, None], g.estimates.total_usd, np.inf) for g in grids]
     cells = [
-        (float(usd[row].min()), grid, Cell(row=row, column=int(usd[row].argmin())))
-        for grid, usd in zip(grids, priced, strict=True)
-        for row in np.flatnonzero((usd < least).any(axis=1)).tolist()
+        (float(grid.cheapest.usd[row]), grid, Cell(row=row, column=int(grid.cheapest.columns[row])))
+        for grid in grids
+        for row in np.flatnonzero((grid.cheapest.usd < least) & ~grid.partly_unknown).tolist()
     ]
     for bound, grid, cell in sorted(cells, key=lambda item: item[0]):
         if bound >= least * (1 - _SAME_COST):
@@ -66,7 +65,7 @@ def _bill_usd(cluster: Candidate) -> float:
 
 
 def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
-    """Return a cell on the layout that so many nodes of its type are planned with when asked for directly."""
+    """Return a cell on the layout planned for this many nodes of its type when asked for directly."""
     rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
     of_size = np.zeros_like(grid.good)
     of_size[rows, cell.column] = grid.good[rows, cell.column]
@@ -75,12 +74,14 @@ def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
 
 
 def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:
-    """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, and the cheapest,
-    which is the last.
+    """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, and last the
+    cheapest.
     """
-    priced = [(grid, grid.good & ~grid.partly_unknown[:, None]) for grid in grids]
-    some = [(grid, good) for grid, good in priced if good.any()] or [(grid, grid.good) for grid in grids]
-    cells = [(grid.point(cell), grid, cell) for grid, good in some for cell in selection.frontier(grid.estimates, good)]
+    cells = [
+        (grid.point(cell), grid, cell)
+        for grid, cheapest in with_known_bills(grids)
+        for cell in selection.frontier(grid.estimates, grid.good, cheapest)
+    ]
     unbeaten, least = [], math.inf
     for point, grid, cell in sorted(cells, key=lambda item: _figures(item[0])):
         if _figures(point)[1] < least * (1 - _SAME_COST):
@@ -95,12 +96,12 @@ def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGr
 
 
 def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> list[FrontierPoint]:
-    """Return the clusters that no other beats in both time and total cost, fastest first; the recommended one, the
-    first of `best`, and the cheapest are always there. Those whose bill is known in part alone are left out where
-    others are known whole.
+    """Return the clusters that no other beats in both time and total cost, fastest first, always with the recommended
+    one, the first of `best`, and the cheapest. Clusters with a partly unknown bill are left out if others have a known
+    one.
     """
     clusters = [cluster for cluster in clusters if not cluster.cost_usd.at_least] or clusters
-    points = {_place(point): point for point in map(point_of, clusters)}.values()
+    points = {_cluster_key(point): point for point in map(point_of, clusters)}.values()
     always = [point_of(cluster) for cluster in best[:1]]
     always += [min(points, key=lambda point: _figures(point)[1])] if points else []
     frontier: list[FrontierPoint] = []
@@ -127,10 +128,10 @@ def point_of(candidate: Candidate) -> FrontierPoint:
 
 
 def _figures(point: FrontierPoint) -> tuple[float, float]:
-    """Return time and total cost as they count when clusters are ordered."""
+    """Return time and total cost as used to order clusters."""
     factor = handicap(point.instance_type)
     return point.time_s * factor, point.cost_usd_total * factor
 
 
-def _place(point: FrontierPoint) -> tuple[str, str, str, str, str, int]:
+def _cluster_key(point: FrontierPoint) -> tuple[str, str, str, str, str, int]:
     return point.model, point.cloud, point.pricing, point.instance_type, point.bandwidth_weighting, point.nodes

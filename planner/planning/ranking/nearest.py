@@ -1,7 +1,7 @@
-"""The clusters nearest to a request that none meets: the least that can be had of what it limits, worked out.
+"""The clusters nearest to a request that none meets, with the least possible amount of each limited figure.
 
-The estimates of all clusters are hardly above what a cluster is worked out to. Less a hundredth they are bounds, which
-say where to look, and when to stop: where those of all that is left exceed what was worked out already.
+Estimates are hardly above the exact figures. Less a hundredth they are lower bounds, which show where to look and when
+to stop: once the bounds of all remaining clusters exceed a figure already computed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.ranking.selection import Cell
 from planner.planning.request.constraints import Constraint
 from planner.schemas.plan import Candidate, Request
+from planner.units import count_text
 
 _BOUND: Final = 0.99
-"""What share of its estimate a cluster has at least, worked out: of 8,640 clusters none had less than 0.991."""
+"""Least ratio of an exact figure to its estimate: of 8,640 clusters none had less than 0.991."""
 
 _TOGETHER: Final = 8
-"""How many sizes of a layout are worked out before those beside the best of them."""
+"""Sizes of a layout computed first, before the neighbours of the best of them."""
 
 _MOST: Final = 200
-"""How many clusters are worked out for one answer: more take seconds, and change a figure by less than a percent."""
+"""Most clusters computed for one answer: more take seconds, and change a figure by less than a percent."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ConstrainedTypes:
-    """The constraints of a grid, the layouts of each of its types, what the cluster at a row and a column of it is
-    called (`79 x i8g.8xlarge`), and how much it has of each constraint, by name, worked out.
+    """The constraints of a grid, the layouts of each of its types, the name of the cluster at a row and column (`79 x
+    i8g.8xlarge`), and its exact amount for each constraint, by name.
     """
 
     constraints: Sequence[Constraint]
@@ -41,7 +42,7 @@ class ConstrainedTypes:
     cluster_name: Callable[[int, int], str]
     exactly: Callable[[int, int], Mapping[str, float]]
     catalog: str = ""
-    """The name of the catalog that the types are of."""
+    """Name of the types' catalog."""
 
     @property
     def by_name(self) -> dict[str, Constraint]:
@@ -49,8 +50,8 @@ class ConstrainedTypes:
         return {constraint.name: constraint for constraint in self.constraints}
 
 
-def asked_of(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
-    """Return what is asked of a grid; each cluster is worked out at most once."""
+def constrained_types(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
+    """Return the constraints on a grid; each cluster is computed at most once."""
 
     @cache
     def exactly(row: int, column: int) -> Mapping[str, float]:
@@ -67,8 +68,8 @@ def asked_of(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
 
 
 def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Candidate | None:
-    """Return a cluster that keeps to all that is asked, the one furthest within its limits of those worked out; None
-    where none does.
+    """Return a cluster that meets all constraints, the one furthest within its limits of those computed; None if there
+    is none.
     """
     usable = [grid for grid in grids if grid.asked and grid.estimates.total_usd.size]
     asked = [_all_in_one(grid, request) for grid in usable]
@@ -84,7 +85,7 @@ _ALL: Final = "all"
 
 
 def _all_in_one(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
-    """Return one constraint in place of all of a grid: the largest share of any limit, which may be 1."""
+    """Return one constraint in place of all of a grid: the largest ratio to any limit, which may be at most 1."""
     shares = np.max([constraint.measure / constraint.limit for constraint in grid.asked], axis=0)
     measure = np.where(np.isfinite(grid.estimates.total_usd), shares, np.inf)
     whole = Constraint(name=_ALL, reason="", measure=measure, limit=1.0, shown="")
@@ -92,12 +93,12 @@ def _all_in_one(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
     def exactly(row: int, column: int) -> Mapping[str, float]:
         return {_ALL: grid.exact(Cell(row=row, column=column), request)[1]}
 
-    return replace(asked_of(grid, request), constraints=[whole], exactly=exactly)
+    return replace(constrained_types(grid, request), constraints=[whole], exactly=exactly)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nearest:
-    """A cluster, worked out, and how much it has of what was looked for."""
+    """A cluster, computed exactly, and its amount of the constraint searched for."""
 
     amount: float
     asked: ConstrainedTypes
@@ -106,34 +107,33 @@ class Nearest:
 
     @property
     def name(self) -> str:
-        """What the cluster is called."""
+        """Name of the cluster."""
         return self.asked.cluster_name(self.row, self.column)
 
     @property
     def size(self) -> str:
-        """How many nodes it has, in words."""
-        nodes = self.name.partition(" x ")[0]
-        return f"{nodes} node{'s' * (nodes != '1')}"
+        """Number of nodes, in words."""
+        return count_text(int(self.name.partition(" x ")[0]), "node")
 
 
 def least(
     asked: Sequence[ConstrainedTypes], of: str, *, within: Sequence[str] = (), enough: float = -math.inf
 ) -> Nearest | None:
-    """Return the cluster that has least of the constraint `of`, among those that keep to the constraints `within`;
-    None where none does. The first that has at most `enough` will do.
+    """Return the cluster with the least amount of the constraint `of`, among those that meet the constraints `within`;
+    None if there is none. The first with at most `enough` is returned at once.
     """
     search = _Search(of=of, within=within, enough=enough)
     types = [item for group in asked if of in group.by_name for item in search.types(group)]
     for bound, group, rows in sorted(types, key=lambda item: float(item[0].min())):
         if float(bound.min()) >= search.cutoff:
             break
-        search.look(group, rows, bound)
+        search.evaluate(group, rows, bound)
     return search.best
 
 
 @dataclass(kw_only=True)
 class _Search:
-    """A search for the cluster that has least of a constraint, with the best so far and how many may be worked out."""
+    """A search for the cluster with least of a constraint, with the best so far and how many more may be computed."""
 
     of: str
     within: Sequence[str]
@@ -143,21 +143,21 @@ class _Search:
 
     @property
     def cutoff(self) -> float:
-        """Below what the bound of a cluster must lie for it to be worked out."""
+        """Limit below which a cluster's bound must be for it to be computed."""
         if self.best is None:
             return math.inf
         return self.best.amount if self.best.amount > self.enough and self.left > 0 else -math.inf
 
     def types(self, group: ConstrainedTypes) -> Iterator[tuple[Floats, ConstrainedTypes, Rows]]:
-        """Yield each type that may keep to what is asked: bounds (rows, N), inf where it cannot, and its layouts."""
+        """Yield each type that may meet the constraints: bounds (rows, N), inf where it cannot, and its layouts."""
         by_name = group.by_name
         bound = _BOUND * by_name[self.of].measure
         for name in self.within:
             bound = np.where(_BOUND * by_name[name].measure <= by_name[name].limit, bound, np.inf)
         yield from ((bound[rows], group, rows) for rows in group.types.values() if np.isfinite(bound[rows]).any())
 
-    def look(self, group: ConstrainedTypes, rows: Rows, bound: Floats) -> None:
-        """Work out clusters of a type, of each layout the one that its bounds promise most of, then others."""
+    def evaluate(self, group: ConstrainedTypes, rows: Rows, bound: Floats) -> None:
+        """Compute clusters of a type: for each layout the one with the best bound, then others."""
         for place in np.argsort(bound.min(axis=1)).tolist():
             first = int(np.argmin(bound[place]))
             if bound[place, first] < self.cutoff:
@@ -167,7 +167,7 @@ class _Search:
                 self._narrow(group, int(rows[place]), bound[place], window)
 
     def _narrow(self, group: ConstrainedTypes, row: int, bound: Floats, window: Flags) -> None:
-        """Work out sizes some way apart, then some of those between the neighbours of the best of them, and so on."""
+        """Compute sizes some way apart, then some between the neighbours of the best of them, and so on."""
         while self.left > 0 and (columns := np.flatnonzero(window & (bound < self.cutoff))).size:
             tried = columns[np.unique(np.linspace(0, len(columns) - 1, _TOGETHER).round().astype(int))]
             before = self.best

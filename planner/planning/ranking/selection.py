@@ -1,10 +1,10 @@
-"""Selection of the cluster size to show of each type, and of the first cluster.
+"""Selection of the cluster size to show for each type, and of the first cluster.
 
 The default objective is the fastest cluster that costs at most 5% more than the cheapest, or less than 25 cents for
-each hour that it saves; of those within a minute or 1% of it, the cheapest. Equation 7 of SoCC 2015 does not depend on
-the number of nodes, so cost alone leaves the choice open; a minute is worth no 300 machines, nor some cents an hour.
-What requests and traffic cost is not counted into the 5%: no choice of cluster changes it, and where it is most of a
-bill, 5% of it would rent ten times the nodes.
+each hour it saves; among those within a minute or 1% of it, the cheapest. Equation 7 of SoCC 2015 does not depend on
+the number of nodes, so cost alone leaves the choice open; a minute is not worth 300 machines, nor an hour some cents.
+The 5% excludes requests and traffic: no choice of cluster changes their cost, and where they dominate a bill, 5% of it
+would rent ten times the nodes.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Request, Rule
 
 SLACK: Final = 1.05
-"""How far above the least total cost, without charges, a faster cluster may lie under the default objective."""
+"""Factor on the least total cost, without charges, up to which the default objective prefers a faster cluster."""
 
 
 USD_PER_HOUR_SAVED: Final = 0.25
-"""A faster cluster may lie above the SLACK where each hour that it saves of the cheapest's costs less."""
+"""A faster cluster may exceed the SLACK if each hour it saves over the cheapest costs less than this."""
 
 SAME_TIME: Final = 1.01
-"""Times within this factor of the least are as good: no plan is so sure, and the last second can cost most."""
+"""Times within this factor of the least count as equal: no plan is that precise, and the last second can cost most."""
 
 _SAME_TIME_S: Final = 60.0
-"""Under the default objective, so are those that are longer by so many seconds."""
+"""Under the default objective, times within this many seconds of the least count as equal, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """Up to which total, `usd`, a faster cluster is preferred to the cheapest, which takes `time_s` and costs
-    `least_usd`; beyond, each hour less may cost `USD_PER_HOUR_SAVED`.
+    """Total, `usd`, up to which a faster cluster is preferred to the cheapest, which takes `time_s` and costs
+    `least_usd`; above it, each hour saved may cost `USD_PER_HOUR_SAVED`.
     """
 
     usd: float
@@ -47,11 +47,11 @@ class Limit:
 
     @property
     def without_hours(self) -> Limit:
-        """The same limit, at which hours are worth nothing."""
+        """The same limit with no value for saved hours."""
         return Limit(usd=self.usd)
 
     def admits(self, *, total_usd: Floats | float, time_s: Floats | float) -> Flags:
-        """Return for each of some clusters whether it lies within."""
+        """Return for each cluster whether it is within the limit."""
         saved_h = np.maximum(self.time_s - time_s, 0.0) / 3600
         return np.asarray((total_usd <= self.usd) | (total_usd - self.least_usd < USD_PER_HOUR_SAVED * saved_h))
 
@@ -67,27 +67,45 @@ class Cell:
     column: int
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cheapest:
+    """The cheapest admissible cluster of each layout: its column and its total, (R,), inf where there is none."""
+
+    columns: Rows
+    usd: Floats
+
+    @classmethod
+    def of(cls, estimates: Estimates, good: Flags) -> Cheapest:
+        """Find the cheapest of the `good` clusters (R, N)."""
+        priced = np.where(good, estimates.total_usd, np.inf)
+        columns = priced.argmin(axis=1)
+        return cls(columns=columns, usd=priced[np.arange(len(columns)), columns])
+
+    def without(self, rows: Flags) -> Cheapest:
+        """Return the same clusters with none of some layouts (R,)."""
+        return replace(self, usd=np.where(rows, np.inf, self.usd))
+
+
 def limit_above(least_usd: float, *, charges_usd: float) -> float:
-    """Return up to which total a faster cluster is preferred to the cheapest, which costs `least_usd`."""
+    """Return the total up to which a faster cluster is preferred to the cheapest, which costs `least_usd`."""
     return least_usd + (SLACK - 1) * (least_usd - charges_usd)
 
 
-def limit_of_estimates(estimates: Estimates, good: Flags) -> Limit | None:
-    """Return the limit above the cheapest of the admissible clusters; None where there is none."""
-    totals = np.where(good, estimates.total_usd, np.inf)
-    if not np.isfinite(totals).any():
+def limit_of_estimates(estimates: Estimates, cheapest: Cheapest) -> Limit | None:
+    """Return the limit above the cheapest admissible cluster; None if there is none."""
+    if not np.isfinite(cheapest.usd).any():
         return None
-    row, column = np.unravel_index(np.argmin(totals), totals.shape)
-    least, charges = float(totals[row, column]), float(estimates.charges_usd[row])
-    time_s = float(estimates.expected_s[row, column])
+    row = int(np.argmin(cheapest.usd))
+    least, charges = float(cheapest.usd[row]), float(estimates.charges_usd[row])
+    time_s = float(estimates.expected_s[row, cheapest.columns[row]])
     return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
 
 
 def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Rule, limit: Limit) -> Cell | None:
-    """Return the best cluster among the layouts `rows` of one type; None when none is admissible.
+    """Return the best cluster among the layouts `rows` of one type; None if none is admissible.
 
-    `limit` is that above the cheapest cluster of any type: balanced, a type that comes within it is shown at its
-    fastest there, another at its fastest within the limit of its own cheapest.
+    `limit` is the limit above the cheapest cluster of any type. Under the balanced objective, a type that reaches it is
+    shown at its fastest within it, any other at its fastest within the limit of its own cheapest.
     """
     total = np.where(good[rows], estimates.total_usd[rows], np.inf)
     if not np.isfinite(total.min()):
@@ -117,15 +135,15 @@ def _own_limit(rows: Rows, estimates: Estimates, total: Floats) -> Limit:
 
 
 def _slowest_alike(fastest_s: float, objective: Rule) -> float:
-    """Return up to which time a cluster counts as being as fast as the fastest."""
+    """Return the time up to which a cluster counts as being as fast as the fastest."""
     allowed_s = fastest_s + _SAME_TIME_S if objective == "balanced" else 0.0
     return max(fastest_s * SAME_TIME, allowed_s)
 
 
 def order(candidates: Sequence[Candidate], objective: Rule, *, cheapest: Sequence[Candidate] = ()) -> list[Candidate]:
-    """Return the candidates best first under `objective`; `cheapest` are clusters that are not among them and may cost
-    less than all that are. What has a bill that is known in part alone does not come before others for costing less,
-    nor bare metal before others that are as good.
+    """Return the candidates best first under `objective`; `cheapest` are clusters outside them that may cost less. A
+    cluster with a partly unknown bill does not rank higher for costing less, nor bare metal before others that are as
+    good.
     """
     if not candidates:
         return []
@@ -152,7 +170,7 @@ def order(candidates: Sequence[Candidate], objective: Rule, *, cheapest: Sequenc
 
 
 def _by_time(cluster: Candidate, slowest_alike_s: float) -> tuple[float, ...]:
-    """Order by time, and by the bill where clusters are as fast as the fastest."""
+    """Return the sort key by time, and by the bill for clusters as fast as the fastest."""
     time, total = _time_s(cluster), _total_usd(cluster)
     return (0, cluster.cost_usd.at_least, total, time) if time <= slowest_alike_s else (1, time, total)
 
@@ -179,8 +197,8 @@ def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 
 def best_of_pricings(candidates: Sequence[Candidate], objective: Rule) -> dict[str, Candidate]:
-    """Return the best of each way to pay, as it is ordered among its like: what is as fast as the fastest, or within
-    the limit, is another thing where cheaper clusters stand beside it.
+    """Return the best of each way to pay, ranked only among clusters of the same way: cheaper clusters would change
+    which are as fast as the fastest, or within the limit.
     """
     pricings = dict.fromkeys(candidate.pricing for candidate in candidates)
     by_pricing = {pricing: [of for of in candidates if of.pricing == pricing] for pricing in pricings}
@@ -188,21 +206,23 @@ def best_of_pricings(candidates: Sequence[Candidate], objective: Rule) -> dict[s
 
 
 def limit_of(candidates: Sequence[Candidate]) -> Limit:
-    """Return the limit above the cheapest candidate of which the whole bill is known, if there is one."""
+    """Return the limit above the cheapest candidate with a fully known bill, if there is one."""
     cheapest = min(candidates, key=lambda c: (c.cost_usd.at_least, c.cost_usd.total))
     least = cheapest.cost_usd.total
     limit_usd = limit_above(least, charges_usd=cheapest.cost_usd.charges)
     return Limit(usd=limit_usd, least_usd=least, time_s=cheapest.time_s.expected)
 
 
-def frontier(estimates: Estimates, good: Flags) -> list[Cell]:
-    """Return the admissible clusters that no other beats in both time and total cost, fastest first; many sizes are
-    sampled, and the cheapest is always among them.
+def frontier(estimates: Estimates, good: Flags, cheapest: Cheapest) -> list[Cell]:
+    """Return the admissible clusters that no other beats in both time and total cost, fastest first, of the layouts
+    that have a `cheapest` one; many sizes are sampled, always including that of the cheapest of all.
     """
-    priced = np.where(good, estimates.total_usd, np.inf)
-    cheapest = np.argmin(priced) % priced.shape[1] if priced.size else 0
-    columns = np.union1d(_spread_columns(len(estimates.nodes)), cheapest)
-    total, time = priced[:, columns].ravel(), estimates.expected_s[:, columns].ravel()
+    if not np.isfinite(cheapest.usd).any():
+        return []
+    columns = np.union1d(_spread_columns(len(estimates.nodes)), cheapest.columns[np.argmin(cheapest.usd)])
+    admissible = good[:, columns] & np.isfinite(cheapest.usd)[:, None]
+    total = np.where(admissible, estimates.total_usd[:, columns], np.inf).ravel()
+    time = estimates.expected_s[:, columns].ravel()
     fastest_first = np.lexsort((total, time))
     fastest_first = fastest_first[np.isfinite(total[fastest_first])]
     costs = total[fastest_first]

@@ -1,4 +1,4 @@
-"""Constraints of a request beyond holding the data: deadline, budget, quota; and clashes between them."""
+"""Constraints of a request besides holding the data: deadline, budget, quota; and clashes between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planner.units import format_duration, format_usd
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Constraint:
-    """One thing asked: `measure` (R, N) may be at most `limit`. `reason` says so, `shown` shows a measure."""
+    """One constraint: `measure` (R, N) may be at most `limit`. `reason` states it, `shown` is the form of a measure."""
 
     name: str
     reason: str
@@ -35,11 +35,11 @@ class Constraint:
 
     @property
     def met(self) -> Flags:
-        """Which clusters keep to it."""
+        """The clusters that meet it."""
         return self.measure <= self.limit
 
     def show(self, amount: float) -> str:
-        """Return an amount of what is measured in words."""
+        """Return an amount of the measure in words."""
         if self.name == "capacity":
             return f"{self.shown} {amount:.3g} times as many nodes as there are"
         if self.name == "evidence":
@@ -48,15 +48,21 @@ class Constraint:
             return f"{self.shown} {amount:.0f} vCPUs"
         if self.name == RESTARTS:
             return f"{self.shown} {amount:,.3g} times"
-        return f"{self.shown} {format_duration(amount) if 'deadline' in self.name else format_usd(amount)}"
+        size = format_duration(amount) if "deadline" in self.name else format_usd(amount)
+        return f"{self.shown} {size}{_OF_WHAT.get(self.name, '')}"
+
+    @property
+    def asked(self) -> str:
+        """The option with its limit, or the name if no option sets one."""
+        return self.option(self.limit) if self.name in _OPTIONS else f"the {self.name}"
 
     def excess(self, amount: float) -> str:
-        """Return by how much an amount is too large where it looks like the limit, else nothing."""
+        """Return by how much an amount is too large if it looks equal to the limit, else ''."""
         alike = self.name != "evidence" and self.show(amount) == self.show(self.limit)
         return f", {100 * (amount / self.limit - 1):.2g}% too much" if alike else ""
 
     def option(self, amount: float) -> str:
-        """Return the option that allows an amount, rounded up; nothing where no option sets one."""
+        """Return the option that allows an amount, rounded up; '' if no option sets one."""
         if self.name == RESTARTS:
             return "--pricing on-demand"
         return f"{_OPTIONS[self.name]} {_rounded_up(self.name, amount)}" if self.name in _OPTIONS else ""
@@ -64,8 +70,9 @@ class Constraint:
 
 RESTARTS: Final = "limit on restarts"
 _MOST_BEGUN: Final = 100.0
-"""A job that begins so often on average before it ends is none to plan: hardly one in a hundred ends at once."""
+"""Most begins, on average, of a job that is planned: of such jobs hardly one in a hundred ends at the first attempt."""
 
+_OF_WHAT: Final = {"deadline": " in all", "budget": " in 95 of 100 runs"}
 _OPTIONS: Final = {
     "deadline": "--deadline",
     "sort's deadline": "--sort-deadline",
@@ -75,7 +82,7 @@ _OPTIONS: Final = {
 
 
 def _rounded_up(name: str, amount: float) -> str:
-    """Return an amount as an option takes it: whole vCPUs, cents and seconds, small amounts to three figures."""
+    """Return an amount in an option's form: whole vCPUs, cents and seconds, small amounts to three figures."""
     unit = 10.0 ** (math.floor(math.log10(amount)) - 2) if amount > 0 else 1.0
     if name == "quota":
         return f"{math.ceil(amount)}"
@@ -85,7 +92,7 @@ def _rounded_up(name: str, amount: float) -> str:
 
 
 def constraints(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> list[Constraint]:
-    """Return what `request` asks, measured on every cluster of a region."""
+    """Return the constraints of `request`, measured on every cluster of a region."""
     return [
         *_deadlines(context, estimates, request),
         *_budget(estimates, request),
@@ -110,7 +117,7 @@ def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> I
             reason=f"misses the deadline of {format_duration(request.deadline_s)}{sureness}",
             measure=sort_s + overheads_s(context, estimates.nodes),
             limit=request.deadline_s,
-            shown="takes in all",
+            shown="takes",
         )
     if request.sort_deadline_s is not None:
         yield Constraint(
@@ -129,7 +136,7 @@ def _budget(estimates: Estimates, request: Request) -> Iterator[Constraint]:
             reason=f"exceeds the budget of {format_usd(request.budget_usd)}",
             measure=estimates.total_p95_usd,
             limit=request.budget_usd,
-            shown="costs in all, in 95 of 100 runs,",
+            shown="costs up to",
         )
 
 
@@ -158,7 +165,7 @@ def _capacity(context: JobContext, estimates: Estimates, request: Request, *, re
 
 
 def _evidence(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
-    """A network in doubt rules out clusters, not one node alone."""
+    """Yield the constraint on network evidence: a doubtful network rules out clusters, but not a single node."""
     if request.evidence != "any" and request.nodes is None:
         weak = weak_network(context, request.evidence)[:, None] & (estimates.nodes > 1)
         yield Constraint(
@@ -171,7 +178,7 @@ def _evidence(context: JobContext, estimates: Estimates, request: Request) -> It
 
 
 def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]:
-    """Spot nodes that are taken back make the whole job begin again, under some models."""
+    """Yield the constraint on restarts: under some models, losing a spot node restarts the whole job."""
     if context.risk is not None and context.risk.recovery != "redo":
         yield Constraint(
             name=RESTARTS,
@@ -185,8 +192,8 @@ def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]
 
 
 def times_begun(risk: Risk, *, nodes: Floats, expected_s: Floats) -> Floats:
-    """Return how often a job of an expected time, with its interruptions, begins until it ends, on average: between two
-    beginnings lie the time to an interruption and a replacement.
+    """Return the mean number of times that a job of an expected time, with its interruptions, begins until it ends:
+    between two beginnings are the time to an interruption and a replacement.
     """
     per_s = nodes * risk.per_node_s
     return np.asarray(1 + expected_s * per_s / (1 + per_s * risk.replacement_s))
@@ -202,16 +209,16 @@ def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
 
 
 def amounts(candidate: Candidate, sort_s: float) -> dict[str, float]:
-    """Return how much a cluster, computed exactly, has of what deadlines and a budget limit, by the constraints' names.
-    `sort_s` is how long its sort takes, as surely as is asked.
+    """Return the exact figures of a cluster that deadlines and a budget limit, by the constraints' names. `sort_s` is
+    the time of its sort, at the requested confidence.
     """
     whole_s = sort_s + sum(candidate.overheads_s.values())
     return {"deadline": whole_s, "sort's deadline": sort_s, "budget": candidate.cost_usd.total_p95}
 
 
 def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
-    """Return by what factor a cluster, computed exactly, exceeds the tightest of deadlines and budget; at most 1 meets
-    all. `sort_s` is how long its sort takes, as surely as is asked.
+    """Return the ratio of a cluster, computed exactly, to the tightest of deadlines and budget; at most 1 meets all.
+    `sort_s` is the time of its sort, at the requested confidence.
     """
     limits = {"deadline": request.deadline_s, "sort's deadline": request.sort_deadline_s, "budget": request.budget_usd}
     exactly = amounts(candidate, sort_s)
@@ -219,23 +226,23 @@ def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
 
 
 def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:
-    """Return the rejection of a type, of layouts `rows`, that holds the data but does not keep to all of `asked`."""
+    """Return the rejection of a type, with layouts `rows`, that holds the data but misses one of `asked`."""
     for constraint in asked:
         least = float(constraint.measure[rows].min())
         if least > constraint.limit:
-            at_least = "" if constraint.name == "evidence" else " at least"
-            detail = f"{constraint.show(least)}{at_least}{constraint.excess(least)}"
+            at_best = "" if constraint.name == "evidence" else " at best"
+            detail = f"{constraint.show(least)}{at_best}{constraint.excess(least)}"
             return Rejection(
                 instance_type=name, reason=constraint.reason, detail=detail, nearness=least / constraint.limit
             )
     together = " and ".join(f"the {constraint.name}" for constraint in asked)
     measured = (constraint for constraint in asked if constraint.name != "evidence")
-    detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at least" for constraint in measured)
-    return Rejection(instance_type=name, reason=f"meets {together} only apart", detail=detail, nearness=1.0)
+    detail = ", ".join(f"{constraint.show(float(constraint.measure[rows].min()))} at best" for constraint in measured)
+    return Rejection(instance_type=name, reason=f"meets {together}, but not together", detail=detail, nearness=1.0)
 
 
 def limit_of(limits: Sequence[NodeLimit], *, cloud: str, region: str, instance_type: str) -> NodeLimit | None:
-    """Return the first limit that fits a type; one with added disks (`TYPE+4x375GB`) is also known by its own name."""
+    """Return the first limit that fits a type; one with added disks (`TYPE+4x375GB`) also matches by its own name."""
     names = {instance_type, instance_type.partition("+")[0]}
     for limit in limits:
         in_place = fnmatchcase(cloud, limit.cloud) and fnmatchcase(region, limit.region)
@@ -245,7 +252,7 @@ def limit_of(limits: Sequence[NodeLimit], *, cloud: str, region: str, instance_t
 
 
 def most_nodes(limits: Sequence[NodeLimit], catalog: Catalog, *, region: str) -> Floats:
-    """Return the most instances of every type, shape (T,): inf where nothing limits them."""
+    """Return the most instances of every type, shape (T,): inf without a limit."""
     limits_by_type = (
         limit_of(limits, cloud=catalog.cloud, region=region, instance_type=name)
         for name in catalog.instances.instance_type.tolist()

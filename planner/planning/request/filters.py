@@ -16,18 +16,18 @@ from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
 from planner.cost_model.rates import Device, evidence_name
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
-from planner.schemas.request_forms import size_text
+from planner.units import format_exact_size
 
 UNASKED: Final = "not asked for"
-"""How the reason begins that rejects a type which --instance does not name."""
+"""Prefix of the reason for rejecting a type that --instance does not name."""
 
 PREVIOUS: Final = "of a previous generation"
 TOO_LITTLE_MEMORY: Final = "not known to have the memory of"
 NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", TOO_LITTLE_MEMORY, PREVIOUS)
-"""How the reasons begin that reject what the request's filters do not let through."""
+"""Prefixes of the reasons for types that the request's filters exclude."""
 
 Filter = Callable[[str, str, float], str]
-"""Takes a type's name, architecture and bytes of memory, and returns why it is left out, '' when it is not."""
+"""Takes a type's name, architecture and bytes of memory, and returns why it is left out, '' if it is not."""
 
 
 def filters(request: Request) -> dict[str, Filter]:
@@ -44,7 +44,7 @@ def filters(request: Request) -> dict[str, Filter]:
             "" if arch == request.arch else f"not known to be {request.arch} (--arch)"
         )
     if request.min_memory_bytes:
-        least = f"--min-memory {size_text(request.min_memory_bytes)}"
+        least = f"--min-memory {format_exact_size(request.min_memory_bytes)}"
         by_option[least] = lambda _, __, memory_bytes: (
             "" if memory_bytes >= (request.min_memory_bytes or 0) else f"{TOO_LITTLE_MEMORY} {least}"
         )
@@ -52,12 +52,12 @@ def filters(request: Request) -> dict[str, Filter]:
 
 
 def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
-    """Return which types (T,) the request's filters let through, and a rejection for each other."""
+    """Return which types (T,) pass the request's filters, and a rejection for each other."""
     types, chosen = _types(catalog), list(filters(request).values())
     passed = ~_past_their_time(request, catalog)
     unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
     for row, (listed, arch, memory_bytes) in enumerate(types if chosen else ()):
-        name, weighting = split_weighting(listed)  # patterns know types as they are offered
+        name, weighting = split_weighting(listed)  # patterns match types as they are offered
         reason = next(filter(None, (reason_of(name, arch, memory_bytes) for reason_of in chosen)), "")
         if reason and passed[row]:
             passed[row] = False
@@ -66,8 +66,8 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
 
 
 def _past_their_time(request: Request, catalog: Catalog) -> Flags:
-    """Return the types (T,) that their cloud counts as a previous generation and nobody named; --paper takes all, and
-    where no type is current, as in catalogs of years gone by, the word means nothing.
+    """Return the types (T,) that their cloud counts as a previous generation and that were not named; --paper keeps
+    all. If no type is current, as in catalogs of past years, none counts as previous.
     """
     current = catalog.instances.current_generation
     if request.previous_generations or request.instances or request.paper or not current.any():
@@ -84,7 +84,7 @@ def _past(name: str) -> Rejection:
 
 
 def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:
-    """Name the filter that lets no type through, or the pairs that let some through each and none together."""
+    """Yield the filter that lets no type through, or the pairs that each let some through but none together."""
     types = [facts for catalog in catalogs for facts in _types(catalog)]
     chosen = filters(request)
     passing = {name: {facts for facts in types if not reason_of(*facts)} for name, reason_of in chosen.items()}
@@ -106,14 +106,14 @@ def _any(name: str, patterns: Sequence[str]) -> bool:
 
 
 WEAKEST: Final = {"measured": "derived", "spec": "spec", "any": EVIDENCE[-1]}
-"""The weakest evidence that each choice lets through. What is computed from measurements of a type counts as measured,
-and what is computed from those of other types does not: see `_of_other_types`.
+"""Weakest evidence that each choice lets through. Figures computed from measurements of the same type count as
+measured; those computed from other types do not: see `_of_other_types`.
 """
 
 
 def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[Flags, list[Rejection]]:
-    """Return which layouts (R,) use only rates that rest on what is `wanted`, and a rejection for each type that has
-    none. The rate of a network counts only where nodes exchange data (`networked`).
+    """Return which layouts (R,) use only rates with the `wanted` evidence, and a rejection for each type without one.
+    Network rates count only where nodes exchange data (`networked`).
     """
     type_rows = context.layouts.type_row
     passed = np.ones(len(type_rows), bool)
@@ -135,15 +135,13 @@ def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[
 
 
 def weak_network(context: JobContext, wanted: str) -> Flags:
-    """Return of which layouts (R,) the network rests on less than what is `wanted`."""
+    """Return the layouts (R,) whose network rests on less than the `wanted` evidence."""
     codes = context.rates.network.evidence[context.layouts.type_row]
     return np.asarray(codes > EVIDENCE.index(WEAKEST[wanted]))
 
 
 def _rate_evidence(context: JobContext, *, networked: bool) -> Iterator[tuple[str, Codes]]:
-    """Yield the rates that a job may wait for and the codes of their evidence (R,): -1 where a layout has no use of
-    one.
-    """
+    """Yield the rates that a job may wait for and their evidence codes (R,): -1 where a layout does not use one."""
     rates, layouts = context.rates, context.layouts
     unused = np.full(len(layouts.type_row), -1, np.int8)
     for name, medium, device in (

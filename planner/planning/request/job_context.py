@@ -24,7 +24,7 @@ from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import Assumed, Policy, interruptions_per_node_hour, with_assumed_rates
 from planner.cost_model.volumes.block_volumes import VolumeChoice
-from planner.cost_model.whole_jobs import as_fast_as_seen
+from planner.cost_model.whole_jobs import at_least_observed_rates
 from planner.cost_model.workload import HERE, JobContext, Staging
 from planner.errors import BadInputError
 from planner.planning.request.stored_data import coding_s_per_byte, format_range, format_s_per_byte, stored_data
@@ -90,19 +90,19 @@ def job_context(
         risk=_risk(request, catalog, model, overheads),
     )
     if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
-        context = replace(context, rates=as_fast_as_seen(context))
+        context = replace(context, rates=at_least_observed_rates(context))
     decoding = _decoding(context.rates, request, model.engine)
     doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding) if overheads.node_sigma else CERTAIN
     return replace(context, doubts=doubts).times(request.scale)
 
 
 _SEEN_TOGETHER: Final = {"network", "local_read", "local_write", "object_read", "object_write"}
-"""Rates that whole jobs show together: one that the user assumes counts as it is."""
+"""Rates that whole jobs show together; one that the user assumes counts as it is."""
 
 
 def _decoding(rates: Rates, request: Request, engine: Engine) -> Assumed | None:
-    """Return the range of what processors take for a byte, over what is planned: only decoding and encoding are in
-    doubt, which take other data of a format longer or shorter.
+    """Return the range of processor time per byte, relative to the planned one. Only decoding and encoding are
+    uncertain: they take longer or shorter on other data of a format.
     """
     if (span := format_range(request)) is None:
         return None
@@ -113,7 +113,7 @@ def _decoding(rates: Rates, request: Request, engine: Engine) -> Assumed | None:
 
 
 def _assumed(request: Request) -> Mapping[str, float]:
-    """Return what the user assumes, with the network that other options stand for."""
+    """Return the user's assumptions, including the network implied by other options."""
     if request.network == "unlimited":
         return request.assume | {"network": UNLIMITED_BYTES_PER_S}
     if request.network_distribution is not None:
@@ -132,7 +132,7 @@ def _power(request: Request, catalog: Catalog) -> Floats:
 
 
 def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:
-    """Return what threatens spot nodes; None where nothing does, or it is not known how often."""
+    """Return the risk to spot nodes; None if there is none, or its frequency is unknown."""
     stated, asked = catalog.manifest.spot, request.interruptions_per_node_hour
     if request.pricing != "spot" or request.paper:
         return None
@@ -156,9 +156,9 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
 
 
 def _software_of(engine: Engine) -> Software | None:
-    """Return what a measured engine does of each CPU work, in the models' terms; None for the papers'.
+    """Return a measured engine's rate for each CPU work, in the models' terms; None for the papers' engine.
 
-    How far its whole runs scatter is not among it: only of some engines that was measured.
+    The scatter of its whole runs is not included: only for some engines was it measured.
     """
     if not engine.cpu_s_per_byte:
         return None
@@ -193,7 +193,7 @@ def _rates(
     rates = catalog_rates(catalog, volumes=volumes.device, objects=objects, cpu=cpu, assume=rest, literal=request.paper)
     if request.network == "ideal":
         rates = replace(rates, network=rates.network.ideal())
-    if software is not None or "sort" in assume:  # what was measured is this sort's rate
+    if software is not None or "sort" in assume:  # the measurement is of this sort's rate
         rates = replace(rates, measured_sort_per_vcpu=np.full(len(catalog.instances), np.nan))
     rates = replace(
         rates, one_stream_bytes_per_s=one_stream, cpu_evidence=software.evidence if software else "measured"
@@ -205,22 +205,20 @@ def _rates(
 
 
 def _at_measured_speed(rates: Rates, catalog: Catalog, *, sort_bytes_per_s: float) -> Rates:
-    """Return the rates with as many vCPUs of the usual speed as a type's are worth, where sorting in memory was
-    measured on it.
-    """
+    """Return the rates with vCPUs scaled to the usual speed, for types on which sorting in memory was measured."""
     worth = catalog.sort_bytes_per_s_per_vcpu / sort_bytes_per_s
     return replace(rates, vcpu=rates.vcpu * np.where(worth > 0, worth, 1.0))
 
 
 def _all_in(volumes: VolumeChoice) -> VolumeChoice:
-    """An assumed price is all-in: volumes cost nothing on top of it."""
+    """Return the volumes at no cost: an assumed price includes them."""
     nothing = np.zeros(len(volumes.count))
     return replace(volumes, fixed_usd_per_hour=nothing, usd_per_byte_hour=nothing)
 
 
 @lru_cache
 def _drawn_network(name: str) -> tuple[float, Spread]:
-    """Return the median bytes/s and the spread that replace what catalogs know of the network."""
+    """Return the median bytes/s and the spread that replace the catalogs' figures of the network."""
     drawn = distribution(name)
     spread = from_bandwidths(
         probabilities=drawn.probabilities, bytes_per_s=drawn.bytes_per_s, median_bytes_per_s=drawn.median_bytes_per_s
@@ -236,8 +234,8 @@ _MOST_ZONES: Final = 16
 
 
 def staging_of(request: Request) -> Staging:
-    """Return what a request says of its data's places. Raises BadInputError for what is no address of an object store,
-    and for a number of zones that no region has.
+    """Return where a request's data is. Raises BadInputError for text that is not an address of an object store, and
+    for a number of zones that no region has.
     """
     if not 1 <= request.zones <= _MOST_ZONES:
         raise BadInputError(f"--zones {request.zones}: a region has 1 to {_MOST_ZONES} zones")
@@ -255,18 +253,18 @@ def staging_of(request: Request) -> Staging:
 
 
 def cloud_of(address: str | None) -> str:
-    """Return the cloud whose object store an address is of; '' for none."""
+    """Return the cloud of an object store's address; '' for None or ''."""
     cloud = _CLOUD_OF_SCHEME.get((address or "").partition("://")[0].lower(), "")
     return "" if cloud == HERE else cloud
 
 
 def is_in_store(address: str | None) -> bool:
-    """Whether an address is that of an object store."""
+    """Return whether an address is that of an object store."""
     return bool(cloud_of(address))
 
 
 def region_notes(request: Request) -> Iterator[str]:
-    """Say of which bucket nobody said the region."""
+    """Yield notes on buckets whose region is not given."""
     for name in ("input", "output"):
         if is_in_store(getattr(request, name)) and not getattr(request, f"{name}_region"):
             yield f"region: the {name}'s is assumed to be that of the machines; --{name}-region says where it is"

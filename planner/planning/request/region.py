@@ -1,4 +1,4 @@
-"""Offers of a region, whatever the cost model: its prices, the volumes to attach, the types asked for."""
+"""Offers of a region, independent of the cost model: its prices, the volumes to attach, the requested types."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from planner.errors import some_of
 from planner.planning.request.filters import wanted
 from planner.schemas.plan import OwnPrice, Rejection, Request
 from planner.schemas.request_forms import PER_VCPU
-from planner.units import format_usd
+from planner.units import count_text, format_usd
 
 OWN_PRICE: Final = "price: "
-"""How the note about a price of the user's own begins."""
+"""Prefix of the note about one of the user's own prices."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Region:
-    """What a region has to offer whatever the model: nodes without volumes, the volumes to take with them, and which
-    types, (T,), the request's filters let through; a rejection for each other.
+    """Offers of a region for any model: nodes without volumes, the volumes to take with them, and the types (T,) that
+    pass the request's filters, with a rejection for each other.
     """
 
     catalog: Catalog
@@ -40,8 +40,8 @@ class Region:
 
     @classmethod
     def of(cls, request: Request, catalog: Catalog, name: str) -> Region:
-        """Return the region called `name`. Raises BadInputError where the catalog has no prices. Types at a bandwidth
-        weighting are among its types, but for the papers.
+        """Return the region called `name`. Raises BadInputError if the catalog has no prices. Except for the papers,
+        types at a bandwidth weighting are included.
         """
         catalog = catalog if request.paper else catalog.with_weightings
         offer = _offer(catalog, name, request)
@@ -63,7 +63,7 @@ class Region:
 def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
     """Price a node without its volumes."""
     factor, size = request.scale.get("price", 1.0), len(catalog.instances)
-    if catalog.cloud == "local":  # nothing is rented, and that is known
+    if catalog.cloud == "local":  # nothing is rented, so the price is known
         nothing = np.zeros(size)
         return Offer(region=region, pricing=request.pricing, price_usd_per_hour=nothing, evidence=("measured",) * size)
     if "price" in request.assume:
@@ -75,9 +75,9 @@ def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
 
 
 def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequence[OwnPrice] = ()) -> Offer:
-    """Return the list prices of a region, with the user's own in their place.
+    """Return the list prices of a region, replaced by the user's own where given.
 
-    Raises BadInputError as `prices` does, but where a type has a price of the user's own, which needs no list.
+    Raises BadInputError as `prices` does, unless a type has one of the user's own prices, which needs no list.
     """
     if region not in catalog.regions(pricing):
         size = len(catalog.instances)
@@ -96,10 +96,10 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
 
 
 def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> Offer:
-    """Return the offer with the first of `own` that fits a type in place of its list price.
+    """Return the offer with the first of `own` that fits a type replacing its list price.
 
-    A price for a limited number of nodes needs the list price for the others: without one it does not count, and the
-    type stays unpriced. A type without a list price may have a negotiated one.
+    A price for a limited number of nodes needs the list price for the others: without one it is ignored, and the type
+    stays unpriced. A type without a list price may have a negotiated one.
     """
     chosen = _own_by_row(offer, catalog, own)
     if not chosen:
@@ -121,7 +121,7 @@ def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> 
 
 
 def priced_alike(region: Region, own: Sequence[OwnPrice]) -> Iterator[str]:
-    """Say which of the user's prices is one for types of several sizes, and how to write one that grows with them."""
+    """Yield notes on the user's prices that are one for types of several sizes, with the form that scales with size."""
     catalog = region.catalog
     chosen = _own_by_row(region.offer, catalog, own)
     for mine in dict.fromkeys(chosen.values()):
@@ -153,5 +153,5 @@ def _fits(pattern: str, name: str) -> bool:
 def _note(mine: OwnPrice, listed: float) -> str:
     origin = f" ({mine.note})" if mine.note else ""
     what = "your own" if mine.discount is None else f"{100 * mine.discount:.3g}% off the list price"
-    count = "" if mine.nodes is None else f" for {mine.nodes} nodes"
+    count = "" if mine.nodes is None else f" for {count_text(mine.nodes, 'node')}"
     return f"{OWN_PRICE}{what}{count}{origin}; the list says {format_usd(listed)} per node-hour"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final, get_args
 
-from planner.catalog import Catalog
+from planner.catalog import Catalog, load_catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.engine import Engine
 from planner.cost_model.model import CostModel, run_by
@@ -18,12 +18,13 @@ from planner.errors import BadInputError, nearest
 from planner.planning.request.filters import WEAKEST
 from planner.planning.request.stored_data import stored_data
 from planner.schemas.plan import NetworkView, Request
+from planner.schemas.request_forms import CLOUDS
 
 SUREST: Final = 0.9999
-"""No larger probability can be asked for: how far the equations are off was not seen in so many runs."""
+"""Largest probability that can be requested: too few runs are known to measure the equations' error beyond it."""
 
 MOST_ZONES: Final = 6
-"""Of all regions of the four clouds us-east-1 of AWS has most availability zones, a to f; others have 3 to 5."""
+"""Most availability zones of a region of the four clouds: us-east-1 of AWS has a to f; others have 3 to 5."""
 
 
 def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
@@ -44,7 +45,7 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
 
 
 def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine) -> tuple[Request, list[CostModel]]:
-    """Return the request for as many nodes as an engine can use, and the models as it carries them out.
+    """Return the request with no more nodes than an engine can use, and the models as it runs them.
 
     Raises BadInputError if more nodes are asked for.
     """
@@ -86,7 +87,7 @@ def _check_confidence(request: Request) -> None:
     if request.confidence is None:
         return
     if not 0 < request.confidence < 1:
-        raise BadInputError(f"confidence {request.confidence:g}: a probability lies between 0 and 1, such as 0.95")
+        raise BadInputError(f"confidence {request.confidence:g}: a probability between 0 and 1, such as 95% or 0.95")
     if request.confidence > SUREST:
         raise BadInputError(
             f"confidence {request.confidence!r}: no forecast is so sure; at most {SUREST}, usual is 0.95"
@@ -108,7 +109,7 @@ def _check_interruptions(request: Request) -> None:
 
 
 def _check_stored(request: Request) -> None:
-    """Generated data is records on the nodes, and has no bucket: what is said of files is of an input."""
+    """Check options about stored files: generated data is records on the nodes, without bucket or files."""
     of_input = {
         "--format": request.format,
         "--compression": request.compression,
@@ -117,7 +118,7 @@ def _check_stored(request: Request) -> None:
     }
     given = [option for option, value in of_input.items() if value is not None]
     if given and request.input is None:
-        raise BadInputError(f"{given[0]} is of data that is there: name it, such as --input s3://bucket/path")
+        raise BadInputError(f"{given[0]} describes files that exist: name them, too, such as --input s3://bucket/path")
     if request.output_region is not None and request.output is None:
         raise BadInputError("--output-region is of a bucket: name it, such as --output s3://bucket/path")
     Policy.of(request.unknown)
@@ -125,7 +126,7 @@ def _check_stored(request: Request) -> None:
 
 
 def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
-    """Nodes of different types need different power, so that it is assumed type by type."""
+    """Check the assumed power: nodes of different types need different power, so it is assumed per type."""
     alone = len(request.instances) == 1 and not set("*?[") & set(request.instances[0])
     if "power" in request.assume and not alone:
         watts = f"{request.assume['power']:g}"
@@ -141,13 +142,14 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
 
 
 def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
-    """What is typed must name a type; lists of prices and limits may speak of other clouds' types."""
+    """Check that each typed pattern matches a type; lists of prices and limits may name types of other clouds."""
     instances = [catalog.instances for catalog in catalogs]
     names = [name for table in instances for name in (*table.instance_type.tolist(), *table.cloud_type.tolist())]
     for option, pattern in _patterns(request):
         if not any(fnmatchcase(name, pattern) for name in names):
             where = ", ".join(catalog.name for catalog in catalogs)
-            raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{_meant(pattern, names)}")
+            meant = _other_cloud(pattern, [catalog.name for catalog in catalogs]) or _suggestion(pattern, names)
+            raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{meant}")
 
 
 def _patterns(request: Request) -> Iterator[tuple[str, str]]:
@@ -158,7 +160,17 @@ def _patterns(request: Request) -> Iterator[tuple[str, str]]:
     yield from ((limit.note, limit.instance) for limit in request.node_limits if limit.note.startswith("--"))
 
 
-def _meant(pattern: str, names: Sequence[str]) -> str:
+def _other_cloud(pattern: str, requested: Sequence[str]) -> str:
+    """Return the sentence naming a cloud outside the request that has types of this name; "" if none has."""
+    for cloud in CLOUDS:
+        if cloud in requested:
+            continue
+        if any(fnmatchcase(name, pattern) for name in load_catalog(cloud).instances.cloud_type.tolist()):
+            return f" It is of {cloud}: say --cloud {cloud}, too."
+    return ""
+
+
+def _suggestion(pattern: str, names: Sequence[str]) -> str:
     family = next((name for name in names if re.match(rf"{re.escape(pattern)}\W", name)), None)
     if family is None:
         return nearest(pattern, names)

@@ -17,13 +17,13 @@ from planner.units import format_bytes, format_rate
 
 _MOST_RATIO: Final = 1000.0
 _USUAL_OF_PARQUET: Final = "snappy"
-"""What Spark and pyarrow compress Parquet with where nobody says otherwise."""
+"""Default Parquet compression of Spark and pyarrow."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredData:
-    """`stored_bytes` that unpack to `ratio` times as many. Where the ratio is assumed, `sigma` is the standard
-    deviation of its logarithm. `packing_s_per_byte` of one vCPU go to unpacking a byte, and to packing it.
+    """`stored_bytes` unpack to `ratio` times as many bytes. If the ratio is assumed, `sigma` is the standard deviation
+    of its logarithm. `packing_s_per_byte` is the seconds of one vCPU to unpack a byte, and to pack it.
     """
 
     stored_bytes: int
@@ -35,16 +35,16 @@ class StoredData:
 
     @property
     def sorted_bytes(self) -> int:
-        """What is sorted: all files unpacked."""
+        """Bytes that are sorted: all files unpacked."""
         return self.stored_bytes if self.ratio == 1 else round(self.stored_bytes * self.ratio)
 
 
 def stored_data(request: Request) -> StoredData:
-    """Return what a request says of its files; records as the sort benchmark has them where it says nothing.
+    """Return the files of a request; by default, records as in the sort benchmark.
 
-    Raises BadInputError for an unknown format or codec, and for a ratio that nobody knows where none may be assumed.
+    Raises BadInputError for an unknown format or codec, and for an unknown ratio if none may be assumed.
     """
-    if request.paper:  # the papers know of records alone
+    if request.paper:  # the papers have only records
         return StoredData(stored_bytes=request.bytes_to_sort)
     return _stored(request.bytes_to_sort, request.format, request.compression, request.unknown)
 
@@ -74,7 +74,7 @@ def _stored(stored_bytes: int, form: str | None, compression: str | None, unknow
 
 
 def _codec(text: str) -> tuple[str, float | None]:
-    """Return a codec and the ratio that is said of it. Raises BadInputError."""
+    """Return a codec and its stated ratio. Raises BadInputError."""
     name, equals, amount = text.partition("=")
     codec = {"gz": "gzip", "zst": "zstd", "zlib": "gzip", "uncompressed": "none"}.get(name.casefold(), name.casefold())
     if codec not in CODECS:
@@ -101,8 +101,8 @@ def _packing_s_per_byte(codec: str) -> tuple[float, float]:
 
 
 def format_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
-    """Return the seconds of one vCPU that the format of a byte takes to decode, and to encode: as the engine was
-    measured, or else as assumed.
+    """Return the seconds of one vCPU to decode a byte of the format, and to encode it: as measured for the engine, else
+    as assumed.
     """
     form = request.format or "records"
     if form in engine.decode_s_per_byte:
@@ -112,8 +112,8 @@ def format_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
 
 
 def format_range(request: Request) -> Assumed | None:
-    """Return in which range of rates other data of a format lies, over that of the middle: 1. None where the user says
-    the rate, and of a format that needs neither decoding nor encoding.
+    """Return the range of rates for other data of a format, relative to the middle one: 1. None if the user gives the
+    rate, and for a format without decoding or encoding.
     """
     rate = format_bytes_per_s_per_vcpu(request.format or "records")
     if rate is None or request.paper or request.compute_bytes_per_s_per_vcpu:
@@ -122,13 +122,13 @@ def format_range(request: Request) -> Assumed | None:
 
 
 def coding_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
-    """Return the seconds of one vCPU to decode a byte of the files, and to encode it: of the format, and to pack it.
+    """Return the seconds of one vCPU to decode a byte of the files, including unpacking, and to encode and pack it.
 
-    Raises BadInputError where nobody knows, and nothing may be assumed.
+    Raises BadInputError if they are unknown and none may be assumed.
     """
     if request.paper:
         return 0.0, 0.0
-    if request.compute_bytes_per_s_per_vcpu:  # it says what decoding takes, too
+    if request.compute_bytes_per_s_per_vcpu:  # includes decoding
         return 1 / request.compute_bytes_per_s_per_vcpu, 0.0
     is_assumed = format_range(request) is not None and request.format not in engine.decode_s_per_byte
     if is_assumed and not Policy.of(request.unknown).assumes("decoding"):
@@ -141,7 +141,7 @@ def coding_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
 
 
 def stored_notes(request: Request, engine: Engine) -> Iterator[str]:
-    """Say how much is sorted of what is stored, and what of that is assumed."""
+    """Yield notes on the size sorted for the size stored, and the assumptions behind it."""
     stored = stored_data(request)
     if stored.ratio != 1:
         amount = (
@@ -167,7 +167,7 @@ def stored_notes(request: Request, engine: Engine) -> Iterator[str]:
 
 
 def size_text(request: Request) -> str:
-    """Return how much there is in words, and how much that unpacks to."""
+    """Return the size in words, and the unpacked size."""
     stored = stored_data(request)
     assumed = " at an assumed ratio" if stored.sigma else ""
     unpacked = f" ({format_bytes(stored.sorted_bytes)} unpacked{assumed})" if stored.ratio != 1 else ""

@@ -1,1 +1,1 @@
-"""Changes of the answer."""
+"""What-ifs: how the answer changes with its assumptions."""

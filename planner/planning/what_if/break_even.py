@@ -1,4 +1,4 @@
-"""The margin by which a recommendation stands: how much of a doubtful rate its type may lose and stay the best."""
+"""The margin of a recommendation: how much of a doubtful rate its type may lose and stay the best."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Overturn, Request
 
 LEAST_FRACTION: Final = 0.1
-"""A rate that may fall to a tenth and change nothing is not in doubt."""
+"""A rate that may fall to this share and change nothing is not in doubt."""
 
 _STEPS: Final = 8
-"""Halvings of the range in which the fraction lies: it is found to half a percent."""
+"""Halvings of the range of the fraction, which is found to half a percent."""
 
 _RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
-"""So far below the fraction that was found the type no longer comes first."""
+"""Distance below the fraction found at which the type no longer comes first."""
 
 
 def break_even(
     request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid], *, cheapest: Sequence[Candidate] = ()
 ) -> Overturn | None:
-    """Return the doubtful rate of the recommended type that may lose least before another type is the better choice;
-    None where no rate is in doubt, no other type was worked out, or none of them ever overtakes it. `cheapest` may cost
-    less than all that are `ranked`.
+    """Return the doubtful rate of the recommended type with the least margin before another type is better; None if no
+    rate is in doubt, no other type was computed, or none ever overtakes it. `cheapest` may cost less than all that are
+    `ranked`.
     """
     best = ranked[0]
     grid = grid_of(best, grids)
@@ -71,7 +71,7 @@ def _overturn(trial: Trial, fraction: float) -> Overturn:
 
 
 def grid_of(candidate: Candidate, grids: Sequence[CandidateGrid]) -> CandidateGrid | None:
-    """Return the grid that a cluster was chosen from, if it is among some."""
+    """Return the grid that a cluster was chosen from, None if it is not among `grids`."""
     return next((grid for grid in grids if _is_of(grid, candidate)), None)
 
 
@@ -90,9 +90,10 @@ def _row_of(cluster: Candidate, grid: CandidateGrid) -> int:
 
 
 def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> bool:
-    """Whether two types are one, or bare metal and the largest virtual machine on it: what slows one slows the other.
+    """Return whether two types are one, or bare metal and the largest virtual machine on it: a slower rate affects
+    both.
 
-    The latter are of one family and have as many virtual CPUs and the same disks.
+    Such a pair is of one family, with the same number of virtual CPUs and the same disks.
     """
     if rival.instance_type == best.instance_type:
         return True
@@ -107,9 +108,7 @@ def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> boo
 
 
 def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]:
-    """Yield the rates that the best cluster waits for and nobody measured, by the names of `Request.scale`, and what
-    they rest on.
-    """
+    """Yield the unmeasured rates that the best cluster waits for (names of `Request.scale`), and their evidence."""
     rates, type_row = grid.context.rates, _row_of(best, grid)
     used = used_resources(best)
     devices = {"local": rates.local, "volumes": rates.volumes, "objects": rates.objects}
@@ -133,7 +132,7 @@ class Trial:
     evidence: str
 
     def fraction(self) -> float:
-        """Return the least share of its rate at which the type still comes first: 1 if it must lose nothing."""
+        """Return the least share of its rate at which the type still comes first: 1 if it may lose nothing."""
         low, high = LEAST_FRACTION, 1.0
         if self._holds(low):
             return low
@@ -143,7 +142,7 @@ class Trial:
         return high
 
     def winner(self, fraction: float) -> str:
-        """Return the type that comes first when the rate is a share of what the plan expects."""
+        """Return the type that comes first when the rate is a share of the planned one."""
         lowered = self._at(fraction)
         able = [*([] if lowered is None else [lowered]), *self.rivals]
         cheapest = [cluster for cluster in self.cheapest if cluster.instance_type != self.best.instance_type]
@@ -157,7 +156,7 @@ class Trial:
         return self.winner(fraction) == self.best.instance_type
 
     def _at(self, fraction: float) -> Candidate | None:
-        """Return the type's best cluster at a share of its rate: the exact one, changed as the estimates change."""
+        """Return the type's best cluster at a share of its rate: the exact one, scaled as its estimates change."""
         cell, before = self._estimated(fraction), self._as_planned
         if cell is None or before is None:
             return None
@@ -174,9 +173,7 @@ class Trial:
         return self._estimated(1.0)
 
     def _estimated(self, fraction: float) -> tuple[float, float] | None:
-        """Return the expected seconds and the total cost of the type's best cluster; None where none keeps to what is
-        asked.
-        """
+        """Return the expected seconds and total cost of the type's best cluster; None if none meets the constraints."""
         grid, request = self.grid, self.request
         rows = np.flatnonzero(grid.context.layouts.type_row == self._type_row)
         context = grid.context.only_rows(rows)

@@ -12,9 +12,7 @@ from planner.schemas.plan import Candidate, Plan
 
 @dataclass(frozen=True, kw_only=True)
 class DataPoint:
-    """One size of data and its recommended cluster; `cluster` is None where nothing is feasible, and `why_not` says
-    why.
-    """
+    """One size of data and its recommended cluster; `cluster` is None if none is feasible, for the reason `why_not`."""
 
     data_bytes: int
     cluster: Candidate | None
@@ -22,17 +20,17 @@ class DataPoint:
 
     @property
     def whole_run_s(self) -> float | None:
-        """The expected seconds of the whole run, from boot to the end."""
+        """Expected seconds of the whole run, from boot to the end."""
         return self.cluster.whole_run_s if self.cluster else None
 
     @property
     def sort_s(self) -> float | None:
-        """The expected seconds of the sort alone."""
+        """Expected seconds of the sort alone."""
         return self.cluster.time_s.expected if self.cluster else None
 
     @property
     def total_usd(self) -> float | None:
-        """The whole bill, in US dollars."""
+        """The whole bill in US dollars."""
         return self.cluster.cost_usd.total if self.cluster else None
 
 
@@ -43,11 +41,11 @@ def data_points(plans: Sequence[Plan]) -> tuple[DataPoint, ...]:
 
 
 def _point(plan: Plan) -> DataPoint:
-    why_not = "" if plan.best else "; ".join(plan.conflicts) or refusal_of(plan).message
+    why_not = "" if plan.best else " ".join(plan.conflicts) or refusal_of(plan).message
     return DataPoint(data_bytes=plan.request.bytes_to_sort, cluster=plan.best, why_not=why_not)
 
 
 def curve_json(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return one JSON object of the objects of several plans, with the version that each has."""
+    """Return one JSON object made from the objects of several plans, with the version that they share."""
     version = [("version", plan["version"]) for plan in plans[:1] if "version" in plan]
     return {**dict(version), "plans": list(plans)}

@@ -13,20 +13,20 @@ from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Plan
 
 _MOST_FACTOR: Final = 10.0
-"""A resource that would have to be faster than this is none that a reader could find."""
+"""Largest factor tried: no available resource would be faster by more."""
 
 _LEAST_PRICE: Final = 0.1
-"""No price below this share of the list price is worth asking for."""
+"""Least share of the list price that is worth asking for."""
 
 _STEPS: Final = 7
 _RATES: Final = ("local", "volumes", "objects", "network")
-"""The resources of a machine that may be faster than planned: processors are those of the type."""
+"""Resources of a machine that may be faster than planned; processors are fixed by the type."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Needed:
-    """Below which price per node-hour a type would come first (None: at none), and with which of its resources how
-    many times as fast; those that would not do alone are left out.
+    """Highest price per node-hour at which a type would come first (None: at none), and the factor by which each
+    resource alone would have to be faster; resources that would not be enough alone are left out.
     """
 
     price_usd_per_hour: float | None = None
@@ -34,8 +34,8 @@ class Needed:
 
 
 def factors(plan: Plan, cluster: Candidate, grid: CandidateGrid) -> dict[str, float]:
-    """Return with which resources of the type of `cluster`, one of `grid`, how many times as fast it would come first
-    in a plan, by the estimates; those that would not do alone are left out.
+    """Return by how many times each resource of the type of `cluster`, one of `grid`, must be faster for it to come
+    first in a plan, by the estimates; resources that are not enough alone are left out.
     """
     trial = Trial(
         request=plan.request,
@@ -50,7 +50,7 @@ def factors(plan: Plan, cluster: Candidate, grid: CandidateGrid) -> dict[str, fl
 
 
 def _cheapest(plan: Plan) -> Sequence[Candidate]:
-    """Return the cheapest cluster of the frontier, in the figures that count when clusters are ordered."""
+    """Return the cheapest cluster of the frontier, by the figures used to order clusters."""
     best = plan.best
     if best is None or not plan.frontier:
         return []
@@ -62,7 +62,7 @@ def _cheapest(plan: Plan) -> Sequence[Candidate]:
 
 def least_price(plan: Plan, cluster: Candidate, *, first_at: Callable[[float], bool]) -> float | None:
     """Return the highest price per node-hour, to three figures, at which the type of `cluster` comes first in a plan;
-    None where none does. `first_at` says whether it does at a price.
+    None if there is none. `first_at` returns whether it does at a price.
     """
     listed = cluster.price_usd_per_hour
     if plan.request.paper or "price" in plan.request.assume or not first_at(_rounded_down(_LEAST_PRICE * listed)):

@@ -1,7 +1,7 @@
-"""The inverse question: how much data a cluster sorts within a deadline, a budget or so many nodes.
+"""The inverse question: how much data a cluster can sort within a deadline, a budget or a number of nodes.
 
-For every cluster more data takes longer, costs more and needs more room. So sizes fit up to one, and no larger one
-fits: bisection finds it. A look at some cluster sizes only tells where to begin.
+For every cluster, more data takes longer, costs more and needs more room. So there is a largest size that fits, found
+by bisection. A look at some cluster sizes only gives the starting point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import LARGEST_SIZE_BYTES, format_bytes
 
 _MANTISSAS: Final = range(1000, 10_000)
-"""Sizes have four figures, so that what is printed fits: neighbours differ by at most 0.1%."""
+"""Sizes have four figures, so the printed size fits: neighbours differ by at most 0.1%."""
 
 _SIZES: Final = range(17 * len(_MANTISSAS))
 """Numbers of all sizes of four figures from 1 kB to below 100 EB."""
@@ -29,22 +29,22 @@ _LOOKS: Final = 400
 """Cluster sizes of the first look, with repeats of the smallest."""
 
 _NEAR: Final = 1.15
-"""By what factor a cluster may be smaller or larger than another to be near it."""
+"""Factor by which cluster sizes may differ to count as near."""
 
 
 def most_data(
     request: Request,
     *,
     plan_of: Callable[[Request], Plan],
-    look: Callable[[Request, Floats], Plan] | None = None,
+    quick_plan: Callable[[Request, Floats], Plan] | None = None,
     in_full: Callable[[Request], Plan] | None = None,
 ) -> Plan:
     """Return the plan for the most data, to four figures, that any cluster sorts within what `request` asks.
 
-    The plan's request has that size; `beyond` says what stands against the next. Its best is None where not even the
-    least size fits. `look` plans clusters of some numbers of nodes alone, which changes how long this takes and nothing
-    else; `in_full` plans what is shown, if `plan_of` leaves out why something is not feasible. Raises BadInputError
-    where nothing asked limits the size.
+    The plan's request has that size; `beyond` gives what prevents the next one. Its best is None if not even the least
+    size fits. `quick_plan` plans only clusters of some numbers of nodes, which changes the time but not the answer;
+    `in_full` plans the result, if `plan_of` leaves out why something is not feasible. Raises BadInputError if no
+    constraint limits the size.
     """
     if "data" in request.scale:
         raise BadInputError("--most-data and --what-if data=... contradict each other: both say how much; give one")
@@ -60,9 +60,9 @@ def most_data(
     def misfit(number: int) -> bool:
         return plan_at(number).best is None
 
-    begin = 0 if look is None or request.nodes else _first_unseen(fixed, look)
+    begin = 0 if quick_plan is None or request.nodes else _first_unseen(fixed, quick_plan)
     all_fit_before = begin == 0 or not misfit(begin - 1)
-    first_misfit = _first_misfit(misfit, begin=begin) if look and all_fit_before else _bisected(misfit)
+    first_misfit = _first_misfit(misfit, begin=begin) if quick_plan and all_fit_before else _bisected(misfit)
     if first_misfit == len(_SIZES):
         most = format_bytes(LARGEST_SIZE_BYTES)
         raise BadInputError(f"--most-data: even {most} fit: give --sort-deadline or --budget to limit the size")
@@ -73,13 +73,13 @@ def most_data(
     return replace(plan, beyond=f"{size} would be too much: {_obstacle(plan.best, shown(first_misfit))}")
 
 
-def _first_unseen(request: Request, look: Callable[[Request, Floats], Plan]) -> int:
-    """Return the number of the first size that is not seen to fit: on some clusters between the least and the largest,
-    then on those about as large as the best of them.
+def _first_unseen(request: Request, quick_plan: Callable[[Request, Floats], Plan]) -> int:
+    """Return the number of the first size not seen to fit: on some clusters from the least to the largest, then on
+    those about as large as the best of them.
     """
 
     def seen(number: int, sizes: Floats) -> Plan:
-        return look(replace(request, data_bytes=_size(number)), sizes)
+        return quick_plan(replace(request, data_bytes=_size(number)), sizes)
 
     some = np.unique(np.geomspace(1, request.max_nodes, _LOOKS).round())
     end = _bisected(lambda number: seen(number, some).best is None)
@@ -110,9 +110,9 @@ def _size(number: int) -> int:
 
 
 def _obstacle(best: Candidate, beyond: Plan) -> str:
-    """Say why the cluster's type cannot do more; where it was not the first to be tried, what clashes."""
+    """Return why the cluster's type cannot do more; if it was not the first tried, what clashes."""
     for rejection in beyond.rejected:
         if rejection.instance_type == best.instance_type:
             detail = f" ({rejection.detail})" if rejection.detail else ""
             return f"{rejection.instance_type} {rejection.reason}{detail}"
-    return "; ".join(beyond.conflicts) or "no cluster does it within what is asked"
+    return " ".join(beyond.conflicts) or "no cluster does it within what is asked"

@@ -1,7 +1,7 @@
 """The leading types under three networks: without limit, scaling ideally, and as expected at scale.
 
-Source: SoCC 2015, Figure 9. Where the winner changes from one network to the next, the network decides the choice, and
-a type chosen by its disks alone, or by what is stated of its network, costs more than it seems.
+Source: SoCC 2015, Figure 9. If the winner changes from one network to the next, the network decides the choice, and a
+type chosen by its disks alone, or by its stated network rate, costs more than it seems.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, get_args
 from planner.schemas.plan import Candidate, NetworkView, Plan, Request
 
 _LEADING: Final = 5
-"""How many types are taken from the top of each network's ranking."""
+"""Number of types taken from the top of each network's ranking."""
 
 VIEWS: Final[tuple[NetworkView, ...]] = get_args(NetworkView)
 
@@ -22,8 +22,8 @@ _WORDS: Final = {"unlimited": "without a limit", "ideal": "as stated", "expected
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkRow:
-    """One type of a model and region: its best cluster under each network (None: none is feasible), and under which
-    networks it is the one to recommend.
+    """One type of a model and region: its best cluster under each network (None: none is feasible), and the networks
+    under which it is recommended.
     """
 
     model: str
@@ -35,13 +35,13 @@ class NetworkRow:
 
 
 def network_as_it_is(request: Request) -> bool:
-    """Whether a request leaves the network to the catalog, so that there is something to compare it with."""
+    """Return whether a request leaves the network to the catalog, so that there is something to compare with."""
     return request.network == "expected" and "network" not in request.assume and request.network_distribution is None
 
 
 def network_rows(request: Request, *, plan_again: Callable[[Request], Plan]) -> tuple[NetworkRow, ...]:
-    """Return the types that lead under any of the networks, cheapest as expected first; none where the user says how
-    fast the network is.
+    """Return the types that lead under any of the networks, cheapest as expected first; none if the user gives the
+    network's speed.
     """
     if not network_as_it_is(request):
         return ()
@@ -54,13 +54,13 @@ def network_rows(request: Request, *, plan_again: Callable[[Request], Plan]) -> 
     clusters: dict[tuple[str, ...], dict[NetworkView, Candidate]] = {}
     for view, plan in plans.items():
         for candidate in plan.candidates:
-            clusters.setdefault(_place(candidate), {})[view] = candidate
-    winners = {view: _place(plan.best) for view, plan in plans.items() if plan.best}
+            clusters.setdefault(_offer_key(candidate), {})[view] = candidate
+    winners = {view: _offer_key(plan.best) for view, plan in plans.items() if plan.best}
     return tuple(sorted((_row(place, views, winners) for place, views in clusters.items()), key=_by_expected_cost))
 
 
 def verdict(rows: Sequence[NetworkRow]) -> str:
-    """Say where the winner changes from one network to the next."""
+    """Return a sentence on where the winner changes from one network to the next."""
     winners = {view: row for row in rows for view in row.wins}
     if len({id(row) for row in winners.values()}) < 2:
         return "The winner is the same under all three networks."
@@ -68,7 +68,7 @@ def verdict(rows: Sequence[NetworkRow]) -> str:
     return f"The network decides: {', '.join(parts)}."
 
 
-def _place(candidate: Candidate) -> tuple[str, ...]:
+def _offer_key(candidate: Candidate) -> tuple[str, ...]:
     return candidate.model, candidate.cloud, candidate.region, candidate.instance_type
 
 

@@ -1,4 +1,4 @@
-"""The time of a cluster of one's own, its bottleneck, and the gain from more of its machines."""
+"""The user's own cluster: its time, its bottleneck, and the gain from more of its machines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
-from planner.planning.candidates.feasibility import TOO_FEW
+from planner.planning.candidates.feasibility import nodes_needed
+from planner.planning.request.filters import UNASKED
 from planner.schemas.machine_lists import MachineList
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import parse_count
 
 _STEP: Final = 1.5
-"""By what factor the number of machines grows from one size that is looked at to the next."""
+"""Factor from one number of machines considered to the next."""
 
 _WORTH_IT: Final = 0.95
-"""More machines help while a step leaves at most this share of the whole run."""
+"""More machines help if a step leaves at most this share of the whole run."""
 
 _MOST_STEPS: Final = 12
 _MOST_NODES: Final = 20_000
@@ -28,7 +29,7 @@ _EXAMPLE: Final = "'20 x m5d.12xlarge'"
 
 @dataclass(frozen=True, kw_only=True)
 class OwnMachines:
-    """So many machines of one type."""
+    """A number of machines of one type."""
 
     nodes: int
     instance_type: str
@@ -62,13 +63,13 @@ class OwnMachines:
 
 @dataclass(frozen=True, kw_only=True)
 class OwnCluster:
-    """The answer about machines of one's own. `cluster` is None where they cannot do the job, for the `reason`;
+    """Answer about the user's own machines. `cluster` is None if they cannot do the job, for the `reason`;
     `nodes_needed` is then how many could, if more of them can.
 
-    `sizes` are the same machines in rising numbers, from those there are, or needed, up to the last that help:
-    `helps_up_to` so many, which make the whole run at least 5% shorter for each half more. The bill is that of rented
-    machines; of owned ones only `cost_usd.charges` of it remain. `recommended` is what the plan would rent, and
-    `listed` what a file said of the machines.
+    `sizes` are clusters of the same machines in rising numbers, from those there are, or needed, up to `helps_up_to`,
+    the last that helps: each makes the whole run at least 5% shorter for half more machines. The bill is that of rented
+    machines; for owned ones only `cost_usd.charges` of it apply. `recommended` is the cluster the plan would rent, and
+    `listed` what a file contains about the machines.
     """
 
     machines: OwnMachines
@@ -81,7 +82,7 @@ class OwnCluster:
 
     @property
     def helps_up_to(self) -> int | None:
-        """Up to how many machines more of them help; None where no number does the job."""
+        """Largest number of machines up to which more help; None if no number does the job."""
         best = None
         for smaller, larger in zip(self.sizes, self.sizes[1:], strict=False):
             if larger.whole_run_s > smaller.whole_run_s * _WORTH_IT:
@@ -93,20 +94,20 @@ class OwnCluster:
 def own_cluster(
     machines: OwnMachines, plan: Plan, *, catalogs: Sequence[str], plan_again: Callable[[Request], Plan]
 ) -> OwnCluster:
-    """Return how long machines of one's own take for the job of a plan; `catalogs` are those that have their type."""
+    """Return the answer about the user's machines for the job of a plan; `catalogs` are those with their type."""
 
     def of_size(nodes: int) -> Plan:
         return plan_again(_free(plan.request, machines, catalogs, nodes=nodes))
 
-    made = of_size(machines.nodes)
-    if made.best is None:
-        return _too_few(machines, plan, made, of_size)
-    sizes = _sizes(made.best, of_size)
-    return OwnCluster(machines=machines, recommended=plan.best, cluster=made.best, sizes=tuple(sizes))
+    own_plan = of_size(machines.nodes)
+    if own_plan.best is None:
+        return _too_few(machines, plan, own_plan, of_size)
+    sizes = _sizes(own_plan.best, of_size)
+    return OwnCluster(machines=machines, recommended=plan.best, cluster=own_plan.best, sizes=tuple(sizes))
 
 
 def _free(request: Request, machines: OwnMachines, catalogs: Sequence[str], *, nodes: int) -> Request:
-    """Return the request for some machines that are there, without what chooses or limits those to rent."""
+    """Return the request for the given machines, without the options that choose or limit those to rent."""
     return replace(
         request,
         catalogs=tuple(catalogs),
@@ -127,13 +128,14 @@ def _free(request: Request, machines: OwnMachines, catalogs: Sequence[str], *, n
     )
 
 
-def _too_few(machines: OwnMachines, plan: Plan, made: Plan, of_size: Callable[[int], Plan]) -> OwnCluster:
-    """Return the answer about machines that cannot do the job, and how many of them could."""
-    few = [r for r in made.rejected if r.reason.startswith(TOO_FEW) and r.nearness]
-    other = (f"{r.reason} ({r.detail})" if r.detail else r.reason for r in made.rejected)
-    reason = few[0].detail if few else next(other, "")  # why there are too few names an option that nobody gave
+def _too_few(machines: OwnMachines, plan: Plan, own_plan: Plan, of_size: Callable[[int], Plan]) -> OwnCluster:
+    """Return the answer about machines that cannot do the job, with how many could."""
+    few = {nodes: r.detail for r in own_plan.rejected if (nodes := nodes_needed(r, own_plan.request))}
+    of_type = (r for r in own_plan.rejected if not r.reason.startswith(UNASKED))
+    other = (f"{r.reason} ({r.detail})" if r.detail else r.reason for r in of_type)
+    reason = next(iter(few.values()), "") or next(other, "")  # the reason for too few names an option not given
     refused = OwnCluster(machines=machines, recommended=plan.best, reason=reason)
-    least = min((math.ceil((r.nearness or 0) * machines.nodes - 1e-6) for r in few), default=_MOST_NODES + 1)
+    least = min(few, default=_MOST_NODES + 1)
     enough = of_size(least).best if least <= _MOST_NODES else None
     if enough is None:
         return refused
@@ -141,7 +143,7 @@ def _too_few(machines: OwnMachines, plan: Plan, made: Plan, of_size: Callable[[i
 
 
 def _sizes(first: Candidate, of_size: Callable[[int], Plan]) -> list[Candidate]:
-    """Return clusters each half as large again as the one before, at least three, until the next hardly helps."""
+    """Return clusters, each half as large again as the one before, at least three, until the next hardly helps."""
     sizes = [first]
     for step in range(1, _MOST_STEPS):
         nodes = math.ceil(first.nodes * _STEP**step - 1e-9)

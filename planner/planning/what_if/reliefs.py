@@ -25,11 +25,11 @@ _IN_PHASES: Final[Mapping[str, frozenset[str]]] = {
 
 _ALWAYS: Final = ("startup", "barriers")
 _STAGING: Final = ("network", "objects", "requests")
-"""What every run waits for, and what bringing data from an object store, or there, may wait for."""
+"""Resources that every run waits for, and those that transfers to or from an object store may wait for."""
 
 
 def used_resources(cluster: Candidate) -> list[str]:
-    """Return those of `RESOURCES` that do anything in a run on a cluster."""
+    """Return those of `RESOURCES` that a run on a cluster uses."""
     in_phases = {name for phase in cluster.phases for name in phase.resources}
     is_staged = not {"stage in", "stage out"}.isdisjoint(cluster.overheads_s)
     return [
@@ -40,8 +40,9 @@ def used_resources(cluster: Candidate) -> list[str]:
 
 
 def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
-    """Return a cluster of a grid with what doubling each of its resources saves of the whole run, and its bottleneck:
-    the resource that saves most. As in a what-if, its type may then have other disk layouts and bandwidth weightings.
+    """Return a cluster of a grid with the saving from doubling each of its resources, over the whole run, and its
+    bottleneck: the resource that saves most. As in a what-if, its type may then have other disk layouts and bandwidth
+    weightings.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
     of_type = grid.context.only_rows(rows)
@@ -55,7 +56,7 @@ def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
 
 
 def _fastest_row(context: JobContext, grid: CandidateGrid, nodes: int) -> int:
-    """Return the layout on which a whole run takes least time, by the estimates."""
+    """Return the layout with the shortest whole run, by the estimates."""
     if len(context.layouts.type_row) == 1:
         return 0
     size = np.array([float(nodes)])

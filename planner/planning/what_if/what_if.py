@@ -1,4 +1,4 @@
-"""What-ifs about a plan: its cluster at other sizes, with faster or slower resources, with more data or dearer."""
+"""What-ifs about a plan: its cluster at other sizes, with other resource speeds, more data or other prices."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ FACTORS: Final[Mapping[str, Sequence[float]]] = {
     "price": (0.7,),
     "nodes": (0.5, 2.0),
 }
-"""By how much a page's what-ifs multiply each thing, to plan again."""
+"""Factors by which a page's what-ifs multiply each quantity to plan again."""
 
 STORE_SCHEMES: Final[Mapping[str, str]] = {"aws": "s3", "gcp": "gs", "azure": "az", "oci": "oci"}
-"""How addresses in a cloud's own object store begin."""
+"""URL scheme of each cloud's own object store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """The plan with one thing (`lever`) multiplied by `factor`; "limits" are dropped instead."""
+    """The plan with one quantity (`lever`) multiplied by `factor`; "limits" are dropped instead."""
 
     lever: str
     factor: float
@@ -40,11 +40,11 @@ class Variant:
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
-    """What to compare the best candidate with: the same cluster with each resource twice as fast (`reliefs`) or half as
-    fast (`burdens`), with `doubled` data or price (None: not feasible), and what planning by storage alone would take
-    (`storage_alone`, None for nothing else; its best is None where it is not feasible with the network it has).
-    `networks` has the leading types under three networks, `volumes` what they do with each number of block volumes, and
-    `variants` the plans at the factors of a page, where these are shown.
+    """Comparisons with the best candidate: the same cluster with each resource twice as fast (`reliefs`) or half as
+    fast (`burdens`), with `doubled` data or price (None: not feasible), and the choice by storage alone
+    (`storage_alone`, None if it is the same; its best is None if it is not feasible with the network it has).
+    `networks` has the leading types under three networks, `volumes` their rates with each number of block volumes, and
+    `variants` the plans at the factors of a page, if these are shown.
     """
 
     reliefs: Mapping[str, Candidate] = field(default_factory=dict)
@@ -58,9 +58,9 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIf:
-    """Questions about the best cluster of a plan; without one every answer is empty.
+    """Questions about the best cluster of a plan; without a best cluster every answer is empty.
 
-    `plan_again` plans a request on the same catalogs; `has_type` says whether the catalog of a name has a candidate's
+    `plan_again` plans a request on the same catalogs; `has_type` returns whether the named catalog has a candidate's
     type.
     """
 
@@ -70,7 +70,7 @@ class WhatIf:
 
     def at_sizes(self, points: int) -> list[Candidate]:
         """Return the best type at about `points` node counts, evenly spaced in their logarithm, from the fewest that
-        hold the data to `max_nodes`; what is not feasible is left out.
+        hold the data to `max_nodes`; infeasible ones are left out.
         """
         best = self.plan.best
         if best is None:
@@ -81,7 +81,7 @@ class WhatIf:
         return [cluster for cluster in clusters if cluster is not None]
 
     def reliefs(self, factor: float) -> dict[str, Candidate]:
-        """Return what the best cluster becomes with each resource that it uses made `factor` times as fast."""
+        """Return the best cluster with each resource that it uses made `factor` times as fast."""
         best = self.plan.best
         if best is None:
             return {}
@@ -90,7 +90,7 @@ class WhatIf:
         return {name: cluster for name, cluster in clusters.items() if cluster is not None}
 
     def variants(self) -> list[Variant]:
-        """Return the plans of the leading types at the factors of a page, and without limits where some were asked."""
+        """Return the plans of the leading types at the factors of a page, and without limits if there are any."""
         best, request = self.plan.best, self._leading()
         if best is None:
             return []
@@ -101,13 +101,13 @@ class WhatIf:
         return [Variant(lever=lever, factor=by, plan=self.plan_again(of)) for (lever, by), of in changes.items()]
 
     def _leading(self) -> Request:
-        """Return the request for the types of the candidates and of the frontier alone."""
+        """Return the request restricted to the types of the candidates and of the frontier."""
         names = [candidate.instance_type for candidate in self.plan.candidates]
         names += [point.instance_type for point in self.plan.frontier]
         return replace(self.plan.request, instances=tuple(dict.fromkeys(names)), top=1)
 
     def contrast(self) -> Contrast:
-        """Return what to compare the best cluster with."""
+        """Return the comparisons with the best cluster."""
         best = self.plan.best
         if best is None:
             return Contrast()
@@ -121,7 +121,7 @@ class WhatIf:
 
     def in_object_store(self) -> Candidate | None:
         """Return the best cluster if it loaded its data from an object store of its cloud, and wrote the result there;
-        None where the request says where either is, or nothing is known of such a store.
+        None if the request places either, or nothing is known of such a store.
         """
         best, request = self.plan.best, self.plan.request
         scheme = STORE_SCHEMES.get(best.cloud) if best else None
@@ -132,7 +132,7 @@ class WhatIf:
 
     def _storage_alone(self, best: Candidate) -> Plan | None:
         """Return the plan of the type that would be chosen if every network were fast enough; None if it is the same,
-        or if the network is as the user says.
+        or if the user gives the network.
         """
         request = self.plan.request
         if not network_as_it_is(request):
@@ -159,13 +159,13 @@ class WhatIf:
 
 
 def scaled(request: Request, factors: Mapping[str, float]) -> Request:
-    """Return the request with resources multiplied by factors, on top of those that it has already."""
+    """Return the request with resources multiplied by factors, on top of its existing ones."""
     product = {name: factor * request.scale.get(name, 1.0) for name, factor in factors.items()}
     return replace(request, scale=request.scale | product)
 
 
 def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> Request:
-    """Return the request with one thing multiplied; nodes are those of the best cluster."""
+    """Return the request with one quantity multiplied; nodes are those of the best cluster."""
     if lever == "nodes":
         return replace(request, nodes=min(max(round(factor * best.nodes), 1), request.max_nodes))
     return scaled(request, {lever: factor})
@@ -173,7 +173,7 @@ def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> 
 
 def changed(request: Request, changes: Mapping[str, Any]) -> Request:
     """Return the request with resources multiplied (numbers under the names of `SCALABLE`) and arguments of `recommend`
-    replaced; prices and capacities add to those that it has. Raises BadInputError for an unknown name.
+    replaced; prices and capacities are added to its existing ones. Raises BadInputError for an unknown name.
     """
     factors = {name: by for name, by in changes.items() if name in SCALABLE and not isinstance(by, str)}
     asked = {name: amount for name, amount in changes.items() if name not in factors}

@@ -1,4 +1,4 @@
-"""Why a type is not the one to rent: its best cluster beside the recommended one, and what would make it come first."""
+"""Why a type is not recommended: its best cluster compared with the recommended one, and what would put it first."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ from typing import Any, Final
 
 from planner.catalog import Catalog
 from planner.errors import BadInputError, nearest
-from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, TOO_FEW
+from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, nodes_needed
 from planner.planning.ranking import selection
 from planner.planning.what_if.first_choice import Needed, least_price
 from planner.schemas.plan import ALL_MODELS, Candidate, OwnPrice, Plan, Rejection, Request
-from planner.schemas.request_forms import size_text
-from planner.units import format_duration, format_rate, format_usd
+from planner.units import format_duration, format_exact_size, format_rate, format_usd
 
 _SLOWEST_DISKS: Final = 50e6
 _FASTEST_DISKS: Final = 50e9
-"""Bytes/s of a node's local disks between which the rate that would do is looked for; no type of 2026 does more."""
+"""Bytes/s up to which a sufficient rate of a node's local disks is searched; no type of 2026 is faster."""
 
 _STEPS: Final = 8
 
 _RIVALS: Final = 4
-"""So many leading types, and the cheapest, stand against one whose price is tried."""
+"""Number of leading types, besides the cheapest, that a type is compared with when its price is tried."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhyNot:
-    """The answer about one type. `cluster` is its best one: as asked, or, where it was left out for a `reason`, with
-    what `lifted_by` names (empty: nothing that was tried takes it in, and there is no cluster).
+    """Answer about one type. `cluster` is its best one: as requested, or, if it was left out for a `reason`, with the
+    changes in `lifted_by` (empty: no change tried admits it, and there is no cluster).
 
-    `needed` says what would make it come first. `disk_bytes_per_s` is, where nobody knows the rate of its local disks,
-    what those of a node, `local_disks`, must read and write for that (None: no rate would do), and `measure` the
-    command to find out.
+    `needed` is what would make it come first. If the rate of its local disks is unknown, `disk_bytes_per_s` is the rate
+    that a node's disks, `local_disks`, must read and write for that (None: no rate is enough), and `measure` the
+    command to measure it.
     """
 
     instance_type: str
@@ -48,7 +47,7 @@ class WhyNot:
 
     @property
     def is_recommended(self) -> bool:
-        """Whether it is the recommended type after all."""
+        """True if it is the recommended type after all."""
         best = self.recommended
         return best is not None and not self.reason and best.instance_type == self.instance_type
 
@@ -56,7 +55,7 @@ class WhyNot:
 @dataclass(frozen=True, kw_only=True)
 class TypeQuestions:
     """Questions about types that a plan does not recommend. `plan_again` plans a request on the same catalogs,
-    `brief_plan` does so without an explanation, and `factors` says how many times as fast which resource of a cluster
+    `brief_plan` does so without an explanation, and `factors` returns how many times as fast each resource of a cluster
     must be for its type to come first.
     """
 
@@ -72,22 +71,22 @@ class TypeQuestions:
         if best is not None and name in (best.instance_type, best.cloud_type):
             return WhyNot(instance_type=best.instance_type, recommended=best, cluster=best)
         alone = self._alone(name)
-        made = self.plan_again(alone)
-        reason = self._reason(name, made)
-        if made.best is None:
-            return self._lifted(name, alone, made, reason=reason)
+        plan_of_type = self.plan_again(alone)
+        reason = self._reason(name, plan_of_type)
+        if plan_of_type.best is None:
+            return self._lifted(name, alone, plan_of_type, reason=reason)
         lifted_by = (_naming(self.plan.request, name),) if reason else ()
         return WhyNot(
-            instance_type=made.best.instance_type,
+            instance_type=plan_of_type.best.instance_type,
             recommended=best,
-            cluster=made.best,
+            cluster=plan_of_type.best,
             reason=reason,
             lifted_by=lifted_by,
-            needed=self._needed(made.best),
+            needed=self._needed(plan_of_type.best),
         )
 
     def _needed(self, cluster: Candidate) -> Needed:
-        """Return what would make a cluster's type come first; nothing where the plan has no cluster to compare with."""
+        """Return what would make a cluster's type come first; nothing if the plan has no cluster to compare with."""
         if self.plan.best is None:
             return Needed()
         first_at = partial(self._is_first_at, cluster)
@@ -95,7 +94,7 @@ class TypeQuestions:
         return Needed(price_usd_per_hour=price, factors=self.factors(cluster))
 
     def _is_first_at(self, cluster: Candidate, price_usd_per_hour: float) -> bool:
-        """Whether a cluster's type is recommended at a price, beside the leading types and the cheapest."""
+        """Return whether a cluster's type is recommended at a price, against the leading types and the cheapest."""
         request, name = self.plan.request, cluster.instance_type
         own = OwnPrice(
             instance=name, cloud=cluster.cloud, pricing=cluster.pricing, price_usd_per_hour=price_usd_per_hour
@@ -115,17 +114,19 @@ class TypeQuestions:
         )
         return replace(self.plan.request, catalogs=catalogs, instances=(name,), exclude=(), top=1)
 
-    def _reason(self, name: str, made: Plan) -> str:
-        """Return why the plan, or that for the type alone, leaves a type out; '' where it does not."""
-        rejected = [*(made.rejected if made.best is None else ()), *self.plan.rejected]
+    def _reason(self, name: str, plan_of_type: Plan) -> str:
+        """Return why the plan, or that for the type alone, leaves a type out; '' if it does not."""
+        rejected = [*(plan_of_type.rejected if plan_of_type.best is None else ()), *self.plan.rejected]
         return next((_text(r) for r in rejected if name in (r.instance_type, r.instance_type.partition("+")[0])), "")
 
-    def _lifted(self, name: str, alone: Request, made: Plan, *, reason: str) -> WhyNot:
-        """Return the answer about a type that cannot be had as asked: with what takes it in."""
+    def _lifted(self, name: str, alone: Request, plan_of_type: Plan, *, reason: str) -> WhyNot:
+        """Return the answer about a type excluded by the request, with the change that admits it."""
         refused = WhyNot(instance_type=name, recommended=self.plan.best, reason=reason)
-        if any(r.reason == DISK_RATE_UNKNOWN for r in made.rejected if r.instance_type.partition("+")[0] == name):
+        if any(
+            r.reason == DISK_RATE_UNKNOWN for r in plan_of_type.rejected if r.instance_type.partition("+")[0] == name
+        ):
             return self._with_disk_rate(refused, alone)
-        lifts = dict(self._lifts(alone, made))
+        lifts = dict(self._lifts(alone, plan_of_type))
         for words, change in lifts.items():
             if (cluster := self.plan_again(replace(alone, **change)).best) is not None:
                 return replace(refused, cluster=cluster, lifted_by=(words,))
@@ -133,8 +134,8 @@ class TypeQuestions:
         cluster = self.plan_again(replace(alone, **together)).best if len(lifts) > 1 else None
         return refused if cluster is None else replace(refused, cluster=cluster, lifted_by=tuple(lifts))
 
-    def _lifts(self, alone: Request, made: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield what of a request may stand against a type, in words, and the fields that lift it."""
+    def _lifts(self, alone: Request, plan_of_type: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the parts of a request that may exclude a type, in words, and the fields that lift them."""
         for option, field_name in _LIMITS.items():
             value = getattr(alone, field_name)
             if value is not None:
@@ -143,9 +144,8 @@ class TypeQuestions:
             yield "use --evidence any", {"evidence": "any"}
         if alone.node_limits:
             yield "have more machines than --capacity or the cloud allows", {"node_limits": ()}
-        for rejection in made.rejected:
-            if rejection.reason.startswith(TOO_FEW) and rejection.nearness and not alone.nodes:
-                least = round(rejection.nearness * alone.max_nodes)
+        for rejection in plan_of_type.rejected:
+            if not alone.nodes and (least := nodes_needed(rejection, alone)):
                 yield f"allow --max-nodes {least}", {"max_nodes": least}
         if alone.pricing != "on-demand":
             yield "use --pricing on-demand", {"pricing": "on-demand", "interruptions_per_node_hour": None}
@@ -180,9 +180,9 @@ class TypeQuestions:
             return replace(refused, cluster=cluster, lifted_by=(_assumed_disks(high),))
         for _ in range(_STEPS):
             middle = (low * high) ** 0.5
-            made = self._at_disk_rate(alone, middle)
-            if made is not None and self._is_first(made):
-                cluster, high = made, middle
+            plan_of_type = self._at_disk_rate(alone, middle)
+            if plan_of_type is not None and self._is_first(plan_of_type):
+                cluster, high = plan_of_type, middle
             else:
                 low = middle
         return replace(refused, cluster=cluster, lifted_by=(_assumed_disks(high),), disk_bytes_per_s=high)
@@ -206,7 +206,7 @@ _LIMITS: Final = {
     "--nodes": "nodes",
 }
 _SHOWN: Final[dict[str, Callable[..., str]]] = {
-    "min_memory_bytes": size_text,
+    "min_memory_bytes": format_exact_size,
     "deadline_s": format_duration,
     "sort_deadline_s": format_duration,
     "budget_usd": format_usd,
@@ -214,7 +214,7 @@ _SHOWN: Final[dict[str, Callable[..., str]]] = {
 
 
 def type_names(catalog: Catalog) -> set[str]:
-    """Return what the types of a catalog are called, with and without the disks that they may have beside."""
+    """Return the names of a catalog's types, with and without their optional extra disks."""
     return {*catalog.instances.instance_type.tolist(), *catalog.instances.cloud_type.tolist()}
 
 
@@ -222,7 +222,7 @@ def require_type(
     name: str, catalogs: Sequence[Catalog], *, option: str, others: Callable[[], Sequence[Catalog]]
 ) -> None:
     """Raise BadInputError for a type that is in none of the catalogs, naming the cloud among `others` that has it, or
-    the types that are called alike.
+    types with similar names.
     """
     if any(name in type_names(catalog) for catalog in catalogs):
         return

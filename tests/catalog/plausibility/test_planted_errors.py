@@ -25,7 +25,7 @@ Change = Callable[[str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class Error:
-    """A cell to spoil: the first row of the file that begins with `row` and holds all of `also`."""
+    """A cell to spoil: in the first row of the file that begins with `row` and contains all of `also`."""
 
     kind: str
     file: str

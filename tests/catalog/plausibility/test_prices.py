@@ -1,4 +1,4 @@
-"""Prices that contradict their family, in tables of any regions."""
+"""Prices that contradict their family, in the price tables of any region."""
 
 from __future__ import annotations
 

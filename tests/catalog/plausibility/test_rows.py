@@ -35,7 +35,7 @@ SEEN = "spec,{},2026-01-01"
 
 
 def line(xlarges: int, **cells: object) -> str:
-    """Return a row of instances.csv of a family k1 whose sizes have all in proportion."""
+    """Return a row of instances.csv for family k1, whose sizes are proportional in everything."""
     usual: dict[str, object] = {
         "instance_type": f"k1.{xlarges}xlarge",
         "family": "k1",
@@ -93,7 +93,7 @@ def test_one_wrong_cell_is_doubted_and_no_other(cloud: Path, cells: dict[str, ob
 def test_sources_settle_whether_a_total_of_two_cards_is_stated(cloud: Path) -> None:
     stated = [f"k1.8xlarge,{rate},{SEEN.format(source)}" for source, rate in (("page", 4e9), ("other", 4e9))]
     put(cloud, "network_specs", SPECS, stated[0])
-    assert doubted(cloud) == []  # of two sources that differ by 2 neither is known to be wrong: a warning
+    assert doubted(cloud) == []  # two sources differ by 2 and neither is known to be wrong: a warning
     put(cloud, "network_specs", SPECS, *stated)
     (found,) = implausible_rows(load_catalog(cloud))
     assert (found.file, found.line, found.factor) == ("instances", 5, 2)

@@ -15,7 +15,7 @@ from planner.cost_model.rates import evidence_name
 from planner.cost_model.volumes.block_volumes import VolumeChoice, choose_volumes, has_credit
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 Make = Callable[..., str]
 
@@ -24,7 +24,7 @@ SPEC = {"price_evidence": "spec", "limit_evidence": "spec"}
 
 
 def node(catalog: str) -> tuple[float, float, float, float]:
-    """Return count, rate, least GiB and fixed dollars a month of the only type of a catalog."""
+    """Return count, rate, least GiB and fixed dollars a month of a catalog's only type."""
     loaded = load_catalog(catalog)
     volumes = choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
     return (
@@ -55,8 +55,8 @@ def test_the_papers_eight_volumes_fill_the_link_and_three_do_for_less() -> None:
 
 
 def test_throughput_is_bought_where_it_does_not_come_free(make_catalog: Make) -> None:
-    """A link of 500 MB/s, volumes with 100 free and 500 at most: one with 400 MB/s bought costs 400 x 0.04 / 1.048576
-    a month, five of them nothing; bought operations above 300 cost $0.01.
+    """A link of 500 MB/s, volumes with 100 free and 500 at most: one with 400 MB/s bought costs 400 x 0.04 / 1.048576 a
+    month, five cost nothing; operations bought above 300 cost $0.01.
     """
     free = {"volume_type": "v", "price_usd_per_gib_month": 0.08, "price_usd_per_mibps_month": 0.04,
             "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
@@ -69,7 +69,7 @@ def test_throughput_is_bought_where_it_does_not_come_free(make_catalog: Make) ->
 
 
 def test_a_rate_that_comes_with_size_asks_for_size(make_catalog: Make) -> None:
-    """500 MB/s at 0.5 MB/s per GiB: 1000 GiB, whatever is held."""
+    """500 MB/s at 0.5 MB/s per GiB: 1000 GiB, however little is held."""
     sized = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5,
              "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8, "size_bytes_max": 1e14, **SPEC}  # fmt: skip
     catalog = make_catalog({"a": {"price": 100, "read": 1e10, "write": 1e10}}, volumes=[sized])
@@ -135,8 +135,8 @@ DISKS = {"price": 10, "read": 1e10, "write": 1e10, "memory_bytes": 4 * 10**9}
 
 
 def test_burst_credit_spares_the_size_while_it_lasts(make_catalog: Make) -> None:
-    """A link of 500 MB/s: 4 volumes of 1 GiB at 125 MB/s. They sustain 0.4 MB/s, so of each byte 0.9992 is on credit,
-    and 4 TB of credit are enough for 4 / 0.9992 = 4.003 TB. At 0.1 MB/s per GiB the rate takes 5000 GiB.
+    """A link of 500 MB/s: 4 volumes of 1 GiB at 125 MB/s. They sustain 0.4 MB/s, so 0.9992 of each byte is on credit,
+    and 4 TB of credit last for 4 / 0.9992 = 4.003 TB. At 0.1 MB/s per GiB the rate takes 5000 GiB.
     """
     catalog = load_catalog(make_catalog({"a": DISKS}, volumes=[BURSTING]))
     price = catalog.prices().price_usd_per_hour
@@ -150,7 +150,7 @@ def test_burst_credit_spares_the_size_while_it_lasts(make_catalog: Make) -> None
 
 @pytest.mark.parametrize(("nodes", "on_credit"), [(9, False), (10, True)])
 def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes: int, on_credit: bool) -> None:
-    """10 TB are loaded, read, written and validated: 40 TB on volumes, of which 9 nodes carry 36.03 on credit."""
+    """10 TB are loaded, read, written and validated: 40 TB on volumes; 9 nodes carry 36.03 on credit."""
     asked = {"data": "10TB", "model": "cloudsort", "catalogs": (make_catalog({"a": DISKS}, volumes=[BURSTING]),)}
     best = recommend(**asked, nodes=nodes).best
     assert best is not None
@@ -164,7 +164,7 @@ def test_who_would_spend_the_credit_buys_size_instead(make_catalog: Make, nodes:
 
 
 def test_few_data_on_many_nodes_cost_less_on_credit(make_catalog: Make) -> None:
-    """1 TB on 10 nodes: 186 GiB a node are held, not 5000 GiB; $0.1 a GiB-month."""
+    """1 TB on 10 nodes: each holds 186 GiB, not 5000 GiB; $0.1 a GiB-month."""
     asked = {"data": "1TB", "model": "cloudsort", "nodes": 10}
     fast = recommend(**asked, catalogs=(make_catalog({"a": DISKS}, volumes=[BURSTING]),)).best
     plain = {name: value for name, value in BURSTING.items() if "credit" not in name and "burst" not in name}
@@ -177,8 +177,8 @@ def test_few_data_on_many_nodes_cost_less_on_credit(make_catalog: Make) -> None:
 
 
 def test_credit_may_come_with_size(make_catalog: Make) -> None:
-    """500 MB/s at a burst of 0.25 MB/s per GiB: 2000 GiB, which sustain 80 MB/s at 0.04 MB/s per GiB; of each byte 0.84
-    is on a credit of 2000 GiB.
+    """500 MB/s at a burst of 0.25 MB/s per GiB: 2000 GiB, which sustain 80 MB/s at 0.04 MB/s per GiB; 0.84 of each byte
+    uses the credit of 2000 GiB.
     """
     sized = BURSTING | {"bytes_per_s_per_gib": 4e4, "burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5,
                         "credit_bytes": "", "credit_bytes_per_gib": GIB}  # fmt: skip
@@ -191,7 +191,7 @@ def test_credit_may_come_with_size(make_catalog: Make) -> None:
 
 
 def test_the_faster_of_two_bursts_counts(make_catalog: Make) -> None:
-    """50 MB/s for any volume, 0.25 MB/s for each GiB: one of 1,000 GiB has 250 MB/s, which is all a volume does."""
+    """50 MB/s for any volume, 0.25 MB/s for each GiB: one of 1,000 GiB has 250 MB/s, a volume's maximum."""
     both = BURSTING | {"burst_bytes_per_s": 5e7, "burst_bytes_per_s_per_gib": 2.5e5}
     catalog = load_catalog(make_catalog({"a": DISKS}, volumes=[both]))
     assert has_credit(catalog)
@@ -208,7 +208,7 @@ def test_volumes_without_credit_have_none(make_catalog: Make) -> None:
 
 
 def test_credit_is_not_used_where_size_costs_less(make_catalog: Make) -> None:
-    """At 20 GB a node the 2000 GiB that `burst` takes for its rate cost more than `free`, at 2 TB they do not."""
+    """At 20 GB a node the 2000 GiB that `burst` needs for its rate cost more than `free`; at 2 TB they do not."""
     credit = {"burst_bytes_per_s": "", "burst_bytes_per_s_per_gib": 2.5e5, "credit_bytes": "",
               "credit_bytes_per_gib": 10 * GIB}  # fmt: skip
     burst = BURSTING | credit | {"volume_type": "burst", "price_usd_per_gib_month": 0.02}
@@ -242,8 +242,8 @@ THROUGHPUT = {"price_usd_per_mibps_month": 0.04, "free_bytes_per_s": 1e8, "read_
 
 
 def test_throughput_and_operations_are_both_bought(make_catalog: Make) -> None:
-    """One volume at 500 MB/s: 400 MB/s beyond what is free, and 500e6 / 50e3 = 10,000 operations, of which 3,000 are
-    free, at $0.01; they ask for 10,000 / 500 = 20 GiB. Operations of unknown size are not counted.
+    """One volume at 500 MB/s: 400 MB/s beyond the free rate, and 500e6 / 50e3 = 10,000 operations, 3,000 of them free,
+    at $0.01; they need 10,000 / 500 = 20 GiB. Operations of unknown size are not counted.
     """
     operations = {"price_usd_per_iops_month": 0.01, "free_iops": 3000, "iops_per_gib": 500, "iops_max": 20_000}
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.08, **THROUGHPUT, **operations, **SPEC}
@@ -264,7 +264,7 @@ def test_a_volume_of_fixed_size_has_its_rate_and_no_more(make_catalog: Make) -> 
 
 
 def test_the_slower_direction_and_operations_cap_a_volume(make_catalog: Make) -> None:
-    """Reads of 500, writes of 300, 1,000 operations of 200 kB: 200 MB/s; of 400 kB: 300 MB/s, so that two fill 500."""
+    """Reads of 500, writes of 300, 1,000 operations of 200 kB: 200 MB/s; of 400 kB: 300 MB/s, so two fill 500."""
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "read_bytes_per_s_max": 5e8, "iops_max": 1000,
               "write_bytes_per_s_max": 3e8, "size_bytes_min": 1e11, "size_bytes_max": 1e11, **SPEC}  # fmt: skip
     few = {"a": {"volumes_max": 2}}
@@ -273,7 +273,7 @@ def test_the_slower_direction_and_operations_cap_a_volume(make_catalog: Make) ->
 
 
 def test_the_lower_of_two_rates_that_come_with_size_counts(make_catalog: Make) -> None:
-    """0.5 MB/s per GiB, or 3 operations of 100 kB: 0.3 MB/s, so that 500 MB/s take 1,667 GiB."""
+    """0.5 MB/s per GiB, or 3 operations of 100 kB: 0.3 MB/s, so 500 MB/s take 1,667 GiB."""
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_gib": 5e5, "iops_per_gib": 3,
               "bytes_per_s_per_iops": 100_000, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
               "size_bytes_max": 1e14, **SPEC}  # fmt: skip
@@ -281,7 +281,7 @@ def test_the_lower_of_two_rates_that_come_with_size_counts(make_catalog: Make) -
 
 
 def priced(name: str, *, rate: float, month_usd: float) -> dict[str, object]:
-    """Return a volume type of which one may be had at a rate, at a price for the 500 GB that a node usually holds."""
+    """Return a volume type that allows one volume, with a rate and a price for the 500 GB that a node usually holds."""
     return {"volume_type": name, "price_usd_per_gib_month": month_usd / (5e11 / GIB), "read_bytes_per_s_max": rate,
             "write_bytes_per_s_max": rate, "free_bytes_per_s": rate, "size_bytes_max": 1e12, **SPEC}  # fmt: skip
 
@@ -296,7 +296,7 @@ def test_the_least_dollars_for_a_byte_moved_count(make_catalog: Make, price: flo
 
 
 def test_half_a_link_is_tried_where_the_rate_is_dear(make_catalog: Make) -> None:
-    """250 MB/s come free, the next 250 cost $2,384 a month: too much beside a node for a cent, little beside $100."""
+    """250 MB/s come free, the next 250 cost $2,384 a month: too much for a node at a cent, little for one at $100."""
     free_half = {"volume_type": "v", "price_usd_per_gib_month": 0.0001, "price_usd_per_mibps_month": 10,
                  "free_bytes_per_s": 2.5e8, "read_bytes_per_s_max": 5e8, "write_bytes_per_s_max": 5e8,
                  "size_bytes_max": 1e13, **SPEC}  # fmt: skip
@@ -335,7 +335,7 @@ def test_a_volume_is_no_larger_than_it_may_be(make_catalog: Make, most_gib: int,
 
 
 def chosen_of(make_catalog: Make, volume: dict[str, object]) -> VolumeChoice:
-    """Return what is chosen for one type, which takes one volume."""
+    """Return the choice for one type that takes one volume."""
     loaded = load_catalog(make_catalog({"a": {"volumes_max": 1}}, volumes=[volume]))
     return choose_volumes(loaded, region="here", price_usd_per_hour=loaded.prices().price_usd_per_hour)
 
@@ -344,7 +344,7 @@ FEE = {"instance_type": "a", "region": "here", "surcharge": "volume_optimized", 
 
 
 def test_the_fee_for_a_link_is_paid_with_the_volumes(make_catalog: Make) -> None:
-    """Volumes that come with all that is asked cost a node nothing fixed but $0.50 an hour."""
+    """Volumes that include the whole rate add no fixed cost to a node but $0.50 an hour."""
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, **THROUGHPUT, **SPEC}
     volume |= {"price_usd_per_mibps_month": "", "free_bytes_per_s": 5e8}
     assert node(make_catalog({"a": {}}, volumes=[volume], surcharges=[FEE]))[3] == pytest.approx(0.5 * 720)
@@ -398,11 +398,52 @@ def test_a_burst_with_size_ends_at_the_largest_volume(make_catalog: Make) -> Non
 
 @pytest.mark.parametrize(("free", "bought"), [(0, 10_000), (3000, 7000), ("", 0)])
 def test_operations_of_which_none_is_free_are_bought_too(make_catalog: Make, free: object, bought: int) -> None:
-    """500 MB/s are 10,000 operations of 50 kB, at $0.01: an Azure ultra disk has none free. Where nobody says how many
-    are, none is counted.
+    """500 MB/s are 10,000 operations of 50 kB, at $0.01: an Azure ultra disk has none free. Where the number of free
+    ones is unstated, none are counted.
     """
     operations = {"price_usd_per_iops_month": 0.01, "free_iops": free, "iops_per_gib": 500, "bytes_per_s_per_iops": 5e4,
                   "iops_max": 20_000}  # fmt: skip
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.08, **THROUGHPUT, **operations, **SPEC}
     monthly = node(make_catalog({"a": {"volumes_max": 1}}, volumes=[volume]))[3]
     assert monthly == pytest.approx(400e6 / 2**20 * 0.04 + bought * 0.01)
+
+
+@pytest.mark.parametrize("without, count", [("x", np.nan), ("a x", np.nan), ("xx", 1), ("", 1)])
+def test_a_volume_that_a_family_cannot_have_is_not_planned(make_catalog: Make, without: str, count: float) -> None:
+    volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "read_bytes_per_s_max": 5e8,
+              "write_bytes_per_s_max": 5e8, "bytes_per_s_per_gib": 1e8, "size_bytes_max": 1e13,
+              "families_without": without, **SPEC}  # fmt: skip
+    assert node(make_catalog({"a": {}}, volumes=[volume]))[0] == pytest.approx(count, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("cloud", "instance", "volumes"),
+    [("gcp", "e2-standard-32", "pd-"), ("gcp", "n2-standard-32", "throughput"), ("azure", "Standard_D64ds_v5", "v2")],
+)
+def test_the_clouds_families_get_volumes_that_attach_to_them(cloud: str, instance: str, volumes: str) -> None:
+    """E2 and N2 were planned with Hyperdisk Balanced, which they cannot have (nextflow#6841)."""
+    best = recommend(data="100TB", model="framework-volumes", cloud=cloud, instance=instance).best
+    assert best is not None and volumes in best.storage
+
+
+def test_azures_sizes_without_premium_storage_get_no_premium_volumes() -> None:
+    answer = recommend(data="100TB", model="framework-volumes", cloud="azure", instance="Standard_D64d_v5")
+    assert answer.best is None
+
+
+def test_bought_throughput_needs_size_where_a_gib_may_have_so_much_only(make_catalog: Make) -> None:
+    """A link of 500 MB/s, and at most 1 MB/s for each GiB."""
+    sold = {"volume_type": "v", "price_usd_per_gib_month": 0.005, "price_usd_per_mibps_month": 0.25,
+            "bytes_per_s_per_gib": 1e6, "read_bytes_per_s_max": 2e9, "write_bytes_per_s_max": 2e9,
+            "size_bytes_max": 1e13, **SPEC}  # fmt: skip
+    count, rate, gib, monthly = node(make_catalog({"a": {}}, volumes=[sold]))
+    assert (count, rate, gib) == (1, 5e8, pytest.approx(500))
+    assert monthly == pytest.approx(5e8 / 2**20 * 0.25)
+    sold["size_bytes_min"] = 1000 * 2**30
+    assert node(make_catalog({"a": {}}, volumes=[sold]))[2] == pytest.approx(1000), "its smallest size"
+
+
+def test_volumes_leave_an_attachment_for_the_root() -> None:
+    """EC2 attaches 27 volumes to m6i.32xlarge, the root included (aws-ebs-csi-driver#1258)."""
+    best = recommend(data="100TB", model="framework-volumes", cloud="aws", instance="m6i.32xlarge").best
+    assert best is not None and best.volumes is not None and best.volumes.count == 26

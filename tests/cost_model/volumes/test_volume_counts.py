@@ -40,8 +40,19 @@ def test_rates_included_and_bought_and_as_many_as_can_be_attached() -> None:
     assert bought[-1].usd_per_hour == pytest.approx(6 * monthly_each / 720)
     included = of("aws", "c8gb.8xlarge", "gp3", "included")
     assert [step.read_bytes_per_s for step in included] == [step.count * 131_072_000 for step in included]
-    assert [step.count for step in included] == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]  # as many as can be attached
-    assert included[-1].usd_per_hour == pytest.approx(32 * 0.08 / 720)
+    assert [step.count for step in included] == [
+        1,
+        2,
+        3,
+        4,
+        6,
+        8,
+        12,
+        16,
+        24,
+        31,
+    ]  # as many as can be attached beside the root
+    assert included[-1].usd_per_hour == pytest.approx(31 * 0.08 / 720)
 
 
 def test_unknown_links_have_no_steps() -> None:
@@ -58,13 +69,22 @@ def test_the_frame_has_the_candidates_on_volumes_and_no_others() -> None:
 
 
 def test_numbers_double_and_half_double_as_far_as_the_link_goes() -> None:
-    """1, 2, 3, 4, 6, 8 ... to 128, of 262,144,000 B/s each within 37.5 GB/s: 143 would fill it, 128 can be attached."""
+    """1, 2, 3, 4, 6, 8 ... to 127, of 262,144,000 B/s each within 37.5 GB/s: 143 would fill it, 128 with the root
+    can be attached.
+    """
     counts = [step.count for step in of("aws", "c8gb.48xlarge", "gp2", "at its most")]
-    assert counts == sorted([2**n for n in range(8)] + [3 * 2**n for n in range(6)])
+    assert counts == sorted([2**n for n in range(7)] + [3 * 2**n for n in range(6)] + [127])
 
 
 def test_a_volume_that_nothing_is_included_with_has_steps_at_its_most_alone() -> None:
-    """Of the volumes of AWS only gp3 has a rate in its price."""
+    """Only gp3 of AWS's volumes includes a rate in its price."""
     ways = {(step.volume_type, step.rated) for step in volume_counts(load_catalog("aws"), "c8gb.48xlarge")}
     assert {volume for volume, rated in ways if rated == "included"} == {"gp3"}
     assert {volume for volume, rated in ways if rated == "at its most"} == {"gp2", "gp3", "io1", "io2", "sc1", "st1"}
+
+
+def test_volumes_that_the_family_cannot_have_are_not_counted() -> None:
+    assert {step.volume_type for step in volume_counts(load_catalog("gcp"), "e2-standard-32")} == {
+        "pd-ssd",
+        "pd-balanced",
+    }

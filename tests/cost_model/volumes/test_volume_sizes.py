@@ -150,3 +150,13 @@ def test_throughput_may_be_sold_where_operations_are_not() -> None:
     assert size(only, mib_per_s=500).bought_mibps == 375
     other = replace(of("aws", "gp3"), price_usd_per_mibps_month=nan)
     assert size(other, mib_per_s=1000).bought_iops == 1000, "4,000 of 0.25 MiB/s, of which 3,000 are free"
+
+
+def test_throughput_of_which_a_gib_may_have_so_much_only_needs_size() -> None:
+    """Hyperdisk Throughput: 90 MiB/s at most for each TiB, 2 TiB at least."""
+    volume = of("gcp", "hyperdisk-throughput")
+    assert (size(volume, mib_per_s=900).size_gib, size(volume, mib_per_s=900).size_set_by) == (
+        10240,
+        "throughput per GiB",
+    )
+    assert size(volume, mib_per_s=20).size_gib == 2048

@@ -1,4 +1,4 @@
-"""The planner's choice of a bandwidth weighting: more network or more volumes, where that is what phases wait for."""
+"""The planner's choice of a bandwidth weighting: more network or more volumes, whichever the phases wait for."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def best_of(make_catalog: Make, **asked: Any) -> Candidate:
 def test_a_job_that_waits_for_its_network_has_more_of_it(make_catalog: Make) -> None:
     best = best_of(make_catalog, model="indy")
     assert (best.instance_type, best.cloud_type, best.bandwidth_weighting) == ("a", "a", "vpc-1")
-    assert best.phases[0].equation_s == pytest.approx(0.9 * 1e11 / 1.25e9)  # of ten nodes nine tenths are sent
+    assert best.phases[0].equation_s == pytest.approx(0.9 * 1e11 / 1.25e9)  # nine tenths are sent, on ten nodes
     assert cluster_name(best) == "10 x a (vpc-1)"
     assert any("bandwidth weighting vpc-1" in warning for warning in best.warnings)
 
 
 def test_a_job_that_waits_for_its_volumes_has_more_of_them(make_catalog: Make) -> None:
-    """1e11 bytes of a node come from volumes in 80 s; 9e10 through a link of 750 MB/s would be slower: 120 s."""
+    """Volumes deliver a node's 1e11 bytes in 80 s; its 9e10 through a 750 MB/s link would take longer: 120 s."""
     assert best_of(make_catalog, model="cloudsort", assume={"network": 1e10}).bandwidth_weighting == "ebs-1"
 
 

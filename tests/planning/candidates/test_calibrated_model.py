@@ -1,4 +1,4 @@
-"""The framework model with the constants of a profile, by hand."""
+"""The framework model with a profile's constants, by hand."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def profile(*, runs: int, stream: str = "disk") -> Any:
 
 
 def test_rates_by_hand() -> None:
-    """Work of 2 doubles all but the stream: a GB takes 1,000 core GHz s, half of them in each phase, so a core of 2.5
-    GHz does 5 MB/s of either; a stream on a usual disk of 125 MB/s has half of that.
+    """Work of 2 doubles everything but the stream. A GB takes 1,000 core GHz s, half in each phase, so a 2.5 GHz core
+    does 5 MB/s of either; a stream on a standard 125 MB/s disk gets half of that.
     """
     software = with_profile(load_model("framework"), profile(runs=12)).software
     assert software is not None
@@ -41,7 +41,7 @@ def test_without_runs_the_prior_is_what_is_stated() -> None:
 
 
 def test_phases_by_hand() -> None:
-    """An ideal phase moves 2 bytes, one of this job 6: 1 of data, so 5 in the 3 intermediate passes."""
+    """An ideal phase moves 2 bytes, a phase of this job 6: 1 of data leaves 5 for the 3 intermediate passes."""
     start, first, last = with_profile(load_model("framework"), profile(runs=1)).phases
     assert (start.startup_s, start.per_node_s) == (60, 0.5)
     assert first.read["data"] == {"map_in": 1}

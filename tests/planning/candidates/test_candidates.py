@@ -35,12 +35,12 @@ def cluster(
 
 
 def test_what_each_group_needs_and_has_on_a_node(make_job: Make) -> None:
-    """10 TB in and 5 TB out over 10 nodes are 1.5 TB of data a node beside 1 TB of intermediate data, on 3.8 TB."""
+    """10 TB in and 5 TB out over 10 nodes are 1.5 TB of data a node plus 1 TB of intermediate data, on 3.8 TB."""
     shared = cluster(make_job, reduce_ratio=0.5)
     assert shared.needed_bytes == {"data": pytest.approx(1.5e12), "intermediate": pytest.approx(1e12)}
     assert shared.capacity_bytes == {"data": pytest.approx(3.8e12), "intermediate": pytest.approx(3.8e12)}
     assert (shared.shared, shared.disk_split, shared.storage) == (True, None, "4 local nvme")
-    assert shared.nodes_min == 8  # 25 / 3.8 = 6.6 and room for what one more held
+    assert shared.nodes_min == 8  # 25 / 3.8 = 6.6 and room for one lost node's share
 
 
 def test_phases_wait_for_their_slowest_resource(make_job: Make) -> None:
@@ -76,7 +76,7 @@ def test_nodes_stand_together_where_they_may(
 
 
 def test_what_surrounds_the_job_by_hand(make_job: Make) -> None:
-    """Boot and screening 120 s each, installing and teardown 60; 1 TB a node generated in 500 s, validated in 250."""
+    """Boot and screening 120 s each, installing and teardown 60; 1 TB a node: 500 s to generate, 250 s to validate."""
     assert cluster(make_job).overheads_s == pytest.approx(
         {"boot": 120, "install": 60, "screen": 120, "teardown": 60, "generate": 500, "validate": 250}
     )
@@ -84,7 +84,7 @@ def test_what_surrounds_the_job_by_hand(make_job: Make) -> None:
 
 
 def test_the_papers_time_is_the_equation(make_job: Make) -> None:
-    """All of the shuffle crosses: 1,000 s; disks split 2 : 2, of which each half reads 2 GB/s or writes 1 GB/s."""
+    """The whole shuffle crosses the network: 1,000 s. Disks split 2 : 2; each half reads 2 GB/s or writes 1 GB/s."""
     papers = cluster(make_job, row=1, paper=True)
     assert papers.disk_split == DiskSplit(data=2, intermediate=2)
     assert [phase.equation_s for phase in papers.phases] == pytest.approx([1000, 1000])
@@ -94,7 +94,7 @@ def test_the_papers_time_is_the_equation(make_job: Make) -> None:
 
 
 def test_a_late_boot_makes_the_bill_dearer_and_not_the_job(make_job: Make) -> None:
-    """The 95% of launches that were measured is 600 s, where the mean of all ten is below 60."""
+    """The measured 95% quantile of launches is 600 s, while the mean of all ten is below 60."""
     head = (
         "[boot]\nlaunches = 50\nmedian_s = 30.0\np90_s = 40.0\np95_s = 600.0\nnode_sigma = 0.1\n"
         'evidence = "measured"\nsource = "made"'
@@ -104,12 +104,12 @@ def test_a_late_boot_makes_the_bill_dearer_and_not_the_job(make_job: Make) -> No
     assert 540 < late_s < 570
     cost, span = slow.cost_usd, slow.time_s
     later_s = span.p95 - span.expected + late_s
-    spares_usd = slow.spares * slow.price_usd_per_hour * late_s / 3600  # they go when all have been screened
+    spares_usd = slow.spares * slow.price_usd_per_hour * late_s / 3600  # they are released once all nodes are screened
     assert cost.total_p95 - cost.total == pytest.approx(slow.usd_per_hour * later_s / 3600 + spares_usd)
 
 
 def test_intermediate_data_may_be_in_memory(make_job: Make) -> None:
-    """On 300 nodes 33.3 GB fit in 0.53 of 64 GB; disks hold the data alone, all four of them."""
+    """On 300 nodes 33.3 GB fit in 0.53 of 64 GB; all four disks hold only the data."""
     context, region, _ = make_job({"a": NODE})
     row = int(np.flatnonzero(context.layouts.intermediate_on == MEMORY)[0])
     in_memory = candidate(context, row=row, nodes=300, offer=region.offer)
@@ -126,8 +126,8 @@ VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "bytes_per_s_per_g
 
 @pytest.mark.parametrize(("data_bytes", "each_gib"), [(10**13, 2500), (10**14, 1e13 / 2**30)])
 def test_volumes_are_as_large_as_the_data_or_their_rate_asks(make_job: Make, data_bytes: int, each_gib: float) -> None:
-    """Two of 250 MB/s fill the link of 500: 2,500 GiB each at 0.1 MB/s per GiB; 20 TB over 10 nodes are less than that,
-    200 TB more.
+    """Two volumes of 250 MB/s fill the 500 MB/s link: 2,500 GiB each at 0.1 MB/s per GiB; 20 TB over 10 nodes need less
+    than that, 200 TB more.
     """
     on_volumes = cluster(make_job, data_bytes=data_bytes, model="cloudsort", files={"volumes": [VOLUME]})
     assert on_volumes.volumes is not None
@@ -199,7 +199,7 @@ def test_rates_and_records_for_each_joule() -> None:
 
 
 def test_dollars_for_each_terabyte_and_joules_unknown() -> None:
-    """SoCC 2015's estimate of i2.8xlarge in a placement group: $324.52 for 100 TB."""
+    """SoCC 2015's estimate for i2.8xlarge in a placement group: $324.52 for 100 TB."""
     best = best_of(
         recommend(
             data="100TB", model="indy", catalogs=("aws-2014",), instances=("i2.8xlarge",), nodes=178, paper=True

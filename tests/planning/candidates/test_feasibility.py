@@ -1,14 +1,15 @@
-"""Why a type cannot do the job: the fact that it lacks, or the nodes, by hand."""
+"""Reasons why a type cannot do the job: the missing fact, or the number of nodes, by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from planner.planning.candidates.feasibility import fits_capacity, with_all_facts
+from planner.planning.candidates.feasibility import fits_capacity, nodes_needed, with_all_facts
 
 Make = Callable[..., Any]
 NODE = {"read": 4e9, "write": 2e9}
@@ -17,7 +18,7 @@ NODE = {"read": 4e9, "write": 2e9}
 def reasons(
     make_job: Make, node: dict[str, Any], *, networked: bool = True, powered: bool = False, **asked: Any
 ) -> str:
-    """Return the reason against a type beside one that lacks nothing."""
+    """Return the reason against a type planned together with one that has every fact."""
     context, region, _ = make_job({"good": NODE | {"power_w": 100}, "bad": NODE | node}, **asked)
     fit, rejected = with_all_facts(context, region.offer, networked=networked, powered=powered)
     assert fit[context.layouts.type_row == 0].any()
@@ -46,7 +47,7 @@ def test_the_fact_that_is_lacking_is_named(make_job: Make, node: dict[str, Any],
 
 
 def test_facts_count_where_they_are_needed(make_job: Make) -> None:
-    """A single node has no network; energy alone needs the power; the papers know no CPU and no price beside."""
+    """A single node has no network; only energy needs the power; the papers' model ignores CPU, memory and charges."""
     assert reasons(make_job, {"network_baseline_bytes_per_s": ""}, networked=False) == ""
     assert reasons(make_job, {}, powered=True) == "power unknown"
     assert reasons(make_job, {"power_w": 50}, powered=True) == ""
@@ -84,12 +85,12 @@ STORE = {
         ({"model": "object-store"}, "object store rate unknown"),
         ({"input": "s3://b/i"}, "object store rate unknown"),
         ({"output": "s3://b/o"}, "object store rate unknown"),
-        ({"input": "gs://b/i"}, "number of vCPUs unknown"),  # of another cloud's store the NIC's rate is taken
+        ({"input": "gs://b/i"}, "number of vCPUs unknown"),  # another cloud's store is reached at the NIC's rate
     ],
     ids=str,
 )
 def test_the_store_needs_a_rate_where_it_is_used(make_job: Make, asked: dict[str, str], reason: str) -> None:
-    """Its rate goes by virtual CPUs, of which the number is unknown."""
+    """The store's rate depends on the number of virtual CPUs, which is unknown."""
     assert reasons(make_job, {"vcpu": ""}, files={"object_stores": [STORE]}, **asked) == reason
 
 
@@ -111,7 +112,7 @@ def test_the_store_needs_a_rate_where_it_is_used(make_job: Make, asked: dict[str
 def test_too_few_nodes_are_told_with_how_many_it_takes(
     make_job: Make, asked: dict[str, Any], fits: bool, detail: str
 ) -> None:
-    """30 TB on 3.8 TB a node are 7.9 nodes, and room for what one more held."""
+    """30 TB at 3.8 TB a node take 7.9 nodes, and room for one lost node's share."""
     context, _, request = make_job({"a": NODE | {"memory_bytes": 10**10}}, **asked)
     large, rejected = fits_capacity(context, request)
     assert large.any() == fits
@@ -122,10 +123,12 @@ def test_too_few_nodes_are_told_with_how_many_it_takes(
         assert rejected[0].reason.endswith(f"within {option}")
         least = 2 if request.model == "daytona" else 9
         assert rejected[0].nearness == pytest.approx(least / allowed)
+        assert nodes_needed(rejected[0], request) == least
+        assert nodes_needed(replace(rejected[0], reason="too slow"), request) is None
 
 
 def test_only_layouts_that_hold_the_data_stay(make_job: Make) -> None:
-    """Nine nodes hold it on disks; in memory intermediate data would take 1,887 of 10 GB."""
+    """Nine nodes hold the data on disks; intermediate data in memory would take 1,887 nodes of 10 GB."""
     context, _, request = make_job({"a": NODE | {"memory_bytes": 10**10}}, nodes=9)
     large, rejected = fits_capacity(context, request)
     assert large.tolist() == [True, False]
@@ -134,7 +137,7 @@ def test_only_layouts_that_hold_the_data_stay(make_job: Make) -> None:
 
 
 def test_disks_that_only_kept_up_with_volumes_cannot_hold_all_data(make_job: Make) -> None:
-    """Of disks of which only a lower bound is known nobody knows how fast they are alone."""
+    """A disk with only a lower bound has an unknown rate when used alone."""
     rows = [
         {"instance_type": name, "mode": f"{way}_only", "bytes_per_s": 1e8, "aggregate": aggregate, "method": "seen"}
         for name, aggregate in (("good", "mean"), ("bad", "at_least"))

@@ -1,4 +1,4 @@
-"""What to measure next: the types at the top that rest on little, with the cost by hand."""
+"""The next measurement: top types that rest on little evidence, with the cost by hand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def curve(name: str) -> list[dict[str, Any]]:
 
 
 def test_an_unmeasured_network_is_measured_while_doubling(make_catalog: Callable[..., str]) -> None:
-    """Boot 2 min, then 3 runs of a minute at 2, 4, 8 and 16 nodes, at 3 USD/h each."""
+    """Boot takes 2 min, then 3 runs of a minute at 2, 4, 8 and 16 nodes, at 3 USD/h each."""
     path = make_catalog(
         {"a": {"price": 3, "network_baseline_bytes_per_s": 10**8}}, disks=[well_measured("a", "simultaneous", 9e8)]
     )
@@ -65,7 +65,7 @@ def test_a_resource_that_hardly_matters_is_left_alone(make_catalog: Callable[...
 
 
 def test_what_a_cloud_rents_is_measured_by_one_command() -> None:
-    """16 x i8g.8xlarge at $2.7456 for 1,140 s: $13.91. Nothing of 2014 can be rented."""
+    """16 x i8g.8xlarge at $2.7456 for 1,140 s: $13.91. No type of 2014 can be rented."""
     best = recommend(data="100TB", model="daytona", catalogs=["aws"], instances=["i8g.8xlarge"]).best
     assert best is not None
     (wanted,) = what_to_measure([best], load_catalog("aws"), boot_s=120)
@@ -78,8 +78,8 @@ def test_what_a_cloud_rents_is_measured_by_one_command() -> None:
 
 
 def test_of_disks_and_network_each_is_measured_where_it_decides(make_catalog: Callable[..., str]) -> None:
-    """Of a network of 1 GB/s and disks of 2 GB/s one way both take their time. Boot 2 min; with 3 disk modes 7 minutes
-    at 2 to 16 nodes, thrice: 23 min of 16 nodes at $3.
+    """A network of 1 GB/s and disks of 2 GB/s one way both decide the time. Boot takes 2 min; the network at 2 to 16
+    nodes and 3 disk modes take 7 minutes, three times: 23 min of 16 nodes at $3.
     """
     path = make_catalog({"a": {"price": 3, "both": 1e9}})
     (best,) = recommend(data="1TB", model="daytona", catalogs=[path], nodes=8).candidates

@@ -1,4 +1,4 @@
-"""What a dollar buys: Lee & Fox's and SoCC 2015's figures, and sums done by hand."""
+"""Performance per dollar: Lee & Fox's and SoCC 2015's figures, and sums done by hand."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def cloud(make_catalog: Callable[..., str]) -> str:
 
 
 def test_operations_for_a_dollar(cloud: str) -> None:
-    """3600 s of 36,000 operations/s for $4; of 3,600 for half a dollar."""
+    """3600 s of 36,000 operations/s for $4; 3600 s of 3,600 for half a dollar."""
     ranking = ranked(cloud, by="usd_per_op")
     assert values(ranking) == {
         ("big", "local"): pytest.approx(4 / 3600 / 36000),
@@ -86,7 +86,7 @@ def test_operations_for_a_dollar(cloud: str) -> None:
 def test_local_disks_beside_volumes(cloud: str) -> None:
     usd_of = values(ranked(cloud, by="usd_per_MBps"))
     assert usd_of["big", "local"] == pytest.approx(4 / 2000)
-    # 500 MB/s of link take 500 GiB at 1 MB/s each; 500 GiB x $0.072 / 720 h.
+    # A 500 MB/s link takes 500 GiB at 1 MB/s each; 500 GiB x $0.072 / 720 h.
     assert usd_of["big", "2 x gp"] == pytest.approx((4 + 500 * 0.072 / 720) / 500, rel=1e-3)
 
 
@@ -106,7 +106,7 @@ def test_own_prices_count(cloud: str) -> None:
 
 @pytest.fixture
 def measured(make_catalog: Callable[..., str]) -> str:
-    """Small operations on the disks of one type, and on one volume and four of another."""
+    """Small operations on the disks of one type, and on one volume and four volumes of another."""
     common = {"aggregate": "mean", "method": "smallio", "threads": 8}
     rows: list[dict[str, Any]] = [
         {"instance_type": "big", "volume_type": "", "volumes": "", "operation": name, "bytes_per_s": rate, **common}
@@ -164,7 +164,7 @@ def test_no_measure(cloud: str, by: str, mode: str, text: str) -> None:
     [("read4K", 4096), ("read4M", 4194304), ("write4K", 4096), ("write4M", 4194304), ("write4K/64", 4096)],
 )
 def test_an_operation_moves_what_its_name_says(make_catalog: Callable[..., str], operation: str, moves: int) -> None:
-    """4 KiB are 4,096 bytes and 4 MiB 4,194,304: at 50 of them a second a type does 50 operations a second."""
+    """4 KiB are 4,096 bytes and 4 MiB 4,194,304: a type that moves 50 of them a second does 50 operations a second."""
     row = {"instance_type": "a", "volume_type": "", "volumes": "", "operation": operation, "threads": 8}
     row |= {"bytes_per_s": 50 * moves, "aggregate": "mean", "method": "smallio"}
     (worth,) = ranked(make_catalog({"a": {"price": 1}}, small_io=[row]), by="usd_per_op", operation=operation).rows
@@ -179,7 +179,7 @@ FEE = {"instance_type": "a", "region": "here", "surcharge": "volume_optimized", 
 
 
 def test_volumes_hold_the_usual_amount_at_least_and_cost_the_fee_for_the_link(make_catalog: Callable[..., str]) -> None:
-    """A link of 100 MB/s takes 100 GiB; 500 GB are held, at $0.072 / 720 a GiB, beside $4 and the fee of $0.50."""
+    """A 100 MB/s link takes 100 GiB; 500 GB are stored, at $0.072 / 720 a GiB, on top of $4 and the fee of $0.50."""
     cloud = make_catalog({"a": {"price": 4, "volume_bytes_per_s": 1e8}}, volumes=[VOLUME], surcharges=[FEE])
     (row,) = ranked(cloud, by="usd_per_MBps").rows
     assert (row.storage, row.evidence) == ("1 x gp", "spec")
@@ -207,7 +207,7 @@ def test_volumes_are_ranked_by_the_direction_that_is_asked(make_catalog: Callabl
 def test_a_row_is_as_sure_as_price_and_rate(
     make_catalog: Callable[..., str], price: str, rate: str, weaker: str
 ) -> None:
-    """A price that the cloud states is as good as can be."""
+    """A price that the cloud states has the best possible evidence."""
     rows = [{"instance_type": "a", "mode": "read_only", "bytes_per_s": 2e9, **DISKS, "evidence": rate}]
     path = make_catalog({"a": {}}, disks=rows)
     prices = Path(path) / "prices.csv"
@@ -217,7 +217,7 @@ def test_a_row_is_as_sure_as_price_and_rate(
 
 
 def test_types_that_have_all_facts_are_counted_and_what_others_lack(make_catalog: Callable[..., str]) -> None:
-    """Of five types two can be planned; two have disks of unknown rate, and one no price."""
+    """Two of five types can be planned; two have disks of unknown rate, and one has no price."""
     disks = {"read": 2e9, "write": 1e9}
     catalog = load_catalog(
         make_catalog({"a": disks, "b": disks | {"price": None}, "c": disks, "d": {}, "e": {"read": 2e9}})

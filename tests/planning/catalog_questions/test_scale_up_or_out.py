@@ -48,7 +48,7 @@ def test_clusters_have_as_many_processors(make_catalog: Callable[..., str]) -> N
 
 
 def test_nodes_that_scale_in_everything_differ_by_what_crosses_the_network(make_catalog: Callable[..., str]) -> None:
-    """Of a shuffle among fewer nodes less crosses the network, so that large nodes are never slower."""
+    """Fewer nodes send less of a shuffle over the network, so large nodes are never slower."""
     scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, paper=True)
     large, small = (size.equal for size in scaling.sizes)
     assert large is not None
@@ -86,7 +86,7 @@ def test_each_size_has_its_own_best(make_catalog: Callable[..., str]) -> None:
 
 
 def test_the_best_of_a_size_has_no_more_nodes_than_are_allowed(make_catalog: Callable[..., str]) -> None:
-    """Two are faster."""
+    """Two nodes are faster than one."""
     for most in (1, 2):
         scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, max_nodes=most, objective="time")
         assert [size.best and size.best.nodes for size in scaling.sizes] == [most, most]
@@ -128,7 +128,7 @@ def test_a_comparison_makes_three_plans_for_each_size_and_one_of_all() -> None:
 
 
 def test_a_hundredth_more_is_alike(template: Candidate) -> None:
-    """0.9% are no difference in either, 1.1% are one."""
+    """A difference of 0.9% in either counts as none, 1.1% as one."""
     for dollars, seconds, alike in ((10.09, 100.9, True), (10.11, 100.0, False), (10.0, 98.9, False)):
         large = replace(
             template,
@@ -146,8 +146,9 @@ def test_a_hundredth_more_is_alike(template: Candidate) -> None:
 
 
 def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(plain: Plan, template: Candidate) -> None:
-    """Three nodes of 32 are the best of all: as many of 40 are 3, and of 8 are 12, also where that is more than asked.
-    A size that cannot do it says why, without the option that the user did not give.
+    """The best cluster of all has three nodes of 32 processors: 3 nodes of 40 match it, and 12 of 8, even if that
+    exceeds the limit on nodes. A size that cannot do it gives the reason, without the option that the user did not
+    give.
     """
     asked: list[tuple[tuple[str, ...], int | None, int]] = []
 

@@ -12,7 +12,7 @@ from planner.planning.catalog_questions.storage_options import (
     Need,
     StorageAnswer,
     StorageOption,
-    is_asked,
+    has_requirements,
     storage_options,
 )
 from planner.planning.request.region import offer_of
@@ -36,7 +36,7 @@ def test_lee_and_foxs_comparison_comes_out() -> None:
 
 
 def test_a_stripe_has_the_free_operations_of_every_volume() -> None:
-    """16,000 IOPS of gp3: six volumes have 18,000 free. One must buy 13,000 at $0.005."""
+    """16,000 IOPS of gp3: six volumes include 18,000 free. A single one must buy 13,000 at $0.005."""
     options = by_storage(answered("aws", instance_type="m5.4xlarge", iops=16_000, data_bytes=1e12))
     assert options["gp3", 1].bought_iops_each == 13_000 and options["gp3", 1].size_gib_each == 932
     assert options["gp3", 6].bought_iops_each == 0 and options["gp3", 6].size_gib_each == 156
@@ -76,13 +76,13 @@ def test_what_is_not_known_of_a_type_is_said() -> None:
 
 
 def test_nothing_asked_is_nothing() -> None:
-    assert not is_asked(Need()) and is_asked(Need(iops=1))
-    assert is_asked(Need(iops=1, bytes_per_s=1)) and is_asked(Need(bytes_per_s=1, data_bytes=1))
+    assert not has_requirements(Need()) and has_requirements(Need(iops=1))
+    assert has_requirements(Need(iops=1, bytes_per_s=1)) and has_requirements(Need(bytes_per_s=1, data_bytes=1))
 
 
 @pytest.mark.parametrize("count", [2, 32])
 def test_a_stripe_has_two_volumes_at_least_and_thirty_two_at_most(make_catalog: Callable[..., str], count: int) -> None:
-    """A volume does 100 MB/s and no more: so many carry so many times that, and 33 are not striped."""
+    """A volume does at most 100 MB/s, so n volumes carry n times that; 33 are not striped."""
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_min": 2**30, "size_bytes_max": 2**44,
               "bytes_per_s_per_gib": 1e8, "read_bytes_per_s_max": 1e8, "write_bytes_per_s_max": 1e8,
               "price_evidence": "spec", "limit_evidence": "spec"}  # fmt: skip
@@ -116,15 +116,15 @@ VOLUME = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_min": 
 def test_why_no_type_carries_the_volumes_is_said(
     make_catalog: Callable[..., str], types: dict[str, dict[str, float]], asked: dict[str, float], reason: str
 ) -> None:
-    """A volume does 100 MB/s and 1,000 operations a second; a type carries 8 of them, and 500 MB/s, unless stated."""
+    """A volume does 100 MB/s and 1,000 operations a second; a type attaches 8 and carries 500 MB/s, unless stated."""
     answer = answered(make_catalog(types, volumes=[VOLUME]), **asked)
     assert {row.storage: row.reason for row in answer.excluded}["v"] == reason
 
 
 @pytest.fixture
 def on_disks(make_catalog: Callable[..., str]) -> Callable[..., StorageOption | str]:
-    """Return the local disks that do it, on a type of four of 1 TB that read 2 GB/s and 30,000 blocks a second, and
-    write 1 GB/s and 20,000; or why they do not.
+    """Return the local disks that meet the need, or the reason why none do. The type has four disks of 1 TB that read 2
+    GB/s and 30,000 blocks a second, and write 1 GB/s and 20,000.
     """
 
     def answer(shape: dict[str, Any] | None = None, *, rated: bool = True, **need: float) -> StorageOption | str:
@@ -182,8 +182,8 @@ def test_why_the_disks_of_a_type_do_not_do_it_is_said(
 
 
 def test_a_stripe_is_offered_where_it_is_cheaper_or_nothing_else_does_it(make_catalog: Callable[..., str]) -> None:
-    """50 MB/s are half a GiB, so one volume of one; two would have one each. 1,500 operations a second take two, which
-    the type just carries.
+    """50 MB/s take half a GiB, so one volume of 1 GiB; two volumes would have 1 GiB each. 1,500 operations a second
+    take two volumes, which the type can just carry.
     """
     cloud = make_catalog({"a": {"volumes_max": 2, "volume_iops": 1500}}, volumes=[VOLUME])
     (single,) = answered(cloud, bytes_per_s=5e7).options
@@ -206,3 +206,10 @@ def test_what_volumes_cannot_do_names_the_largest_stripe_that_was_tried(make_cat
     cloud = make_catalog({"a": {"volumes_max": 64}}, volumes=[unknown])
     (reason,) = (row.reason for row in answered(cloud, iops=40_000).excluded if row.storage == "v")
     assert "unknown" in reason and "striped" not in reason
+
+
+def test_a_volume_that_the_family_cannot_have_is_left_out_and_named() -> None:
+    answer = answered("gcp", instance_type="e2-standard-32", data_bytes=1e12)
+    assert {option.storage for option in answer.options} == {"pd-ssd", "pd-balanced", "pd-standard"}
+    reasons = {row.storage: row.reason for row in answer.excluded}
+    assert reasons["hyperdisk-balanced"] == "the family of the type cannot have it"

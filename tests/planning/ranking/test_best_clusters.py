@@ -1,4 +1,4 @@
-"""The best cluster comes out whatever the objective, though only the most promising are worked out in full."""
+"""The best cluster is found for every objective, though only the most promising are computed exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import Estimates
 from planner.planning.ranking.best_clusters import _limit, _Pick, _promise, select_clusters
-from planner.planning.ranking.selection import NO_LIMIT, Cell, Limit
+from planner.planning.ranking.selection import NO_LIMIT, Cell, Cheapest, Limit
 from planner.planning.request.constraints import Constraint
 from planner.schemas.plan import Request
 
@@ -28,7 +28,7 @@ FAST = {"price": 60.0, "read": 4e10, "write": 2e10, "power_w": 9000, "network_ba
 
 @pytest.fixture
 def market(make_catalog: Callable[..., str]) -> str:
-    """Six fast types, ever dearer, and three that cost a tenth: the last of them draws the least power."""
+    """Six fast types at rising prices, and three at a tenth of the price; the last of these draws the least power."""
     fast = {f"fast-{number}": FAST | {"price": 60.0 + number} for number in range(6)}
     slow = {"slow": SLOW, "slower": SLOW | {"read": 3.9e9}, "frugal": SLOW | {"price": 3.0, "power_w": 20}}
     return make_catalog(fast | slow)
@@ -77,7 +77,7 @@ def test_what_a_budget_rules_out_by_the_exact_sum_is_told_by_how_much(market: st
 
 
 def test_what_misses_a_deadline_says_how_near_the_nearest_size_comes(market: str) -> None:
-    """The fastest size misses the deadline by 0.1%; that, and no larger miss of another size, is the nearness."""
+    """The fastest size misses the deadline by 0.1%; the nearness is that, not the larger miss of another size."""
     asked: dict[str, Any] = {"data": "10TB", "model": "indy", "catalogs": [market], "instances": ["slow"]}
     fastest = recommend(**asked, objective="time", max_nodes=30).best
     assert fastest is not None
@@ -92,7 +92,7 @@ EXACT = {0: 1.3, 1: 1.1, 2: 1.2}
 
 
 class Grid:
-    """One type at three sizes; `excesses` says by what factor each, worked out exactly, misses what was asked."""
+    """One type at three sizes; `excesses` gives the factor by which each, computed exactly, misses the request."""
 
     estimates = Estimates(
         nodes=np.array([1.0, 2.0, 3.0]),
@@ -111,6 +111,10 @@ class Grid:
         self.excesses = excesses
         self.tried: list[int] = []
         self.cluster = recommend("1TB", model="indy", catalogs=[CLOUD], nodes=3).best
+
+    @property
+    def cheapest(self) -> Cheapest:
+        return Cheapest.of(self.estimates, self.good)
 
     def rows_of_types(self) -> list[Any]:
         return [np.array([0])]
@@ -131,8 +135,8 @@ def settled(excesses: Mapping[int, float]) -> tuple[Grid, Any]:
 
 
 def test_what_misses_is_tried_again_at_safer_sizes_and_at_last_at_the_safest() -> None:
-    """The fastest first, then the next. The safest is the one whose larger share of its limits, 3/4, 2/4 and 3/4,
-    is least: the second, which misses by 10%, the least of all.
+    """The fastest is tried first, then the next. The safest is the one with the smallest larger share of its limits
+    (3/4, 2/4 and 3/4): the second, which misses by 10%, the least of all.
     """
     grid, outcome = settled(EXACT)
     assert grid.tried == [2, 1, 0, 1]
@@ -140,17 +144,17 @@ def test_what_misses_is_tried_again_at_safer_sizes_and_at_last_at_the_safest() -
 
 
 def test_what_would_exceed_a_limit_by_as_much_is_not_tried() -> None:
-    """Three nodes for $30 miss by 1.5, as if for $45: what costs more than $20 would, too. Two nodes keep to it."""
+    """Three nodes for $30 miss by 1.5, as if for $45, so anything above $20 would miss, too. Two nodes keep to it."""
     grid, outcome = settled({0: 0.9, 1: 1.0, 2: 1.5})
     assert grid.tried == [2, 1]
     assert outcome is grid.cluster
-    grid, outcome = settled({0: 9.0, 1: 9.0, 2: 5.0})  # as if in 5,000 s: none is below 200 s
+    grid, outcome = settled({0: 9.0, 1: 9.0, 2: 5.0})  # as if in 5,000 s: no size is below 200 s
     assert grid.tried == [2, 1]
     assert outcome.nearness == 5
 
 
 def test_layouts_within_a_hundredth_are_compared_exactly() -> None:
-    """Of 10.05 s and 10.2 s beside 10, the first is: it may be the faster one after all."""
+    """10.05 s is compared with 10 s and 10.2 s is not: the exact time of the first may be the shorter one."""
     grid = Grid({0: 1.0})
     times = np.array([[10.0], [10.05], [10.2]])
     grid.estimates = replace(
@@ -169,7 +173,7 @@ def test_layouts_within_a_hundredth_are_compared_exactly() -> None:
 
 
 def test_what_promises_most_comes_first_by_hand() -> None:
-    """Ten dollars and 3,000 s: within a limit of $10 the time counts first, beyond one of $9.99 the dollars."""
+    """Ten dollars and 3,000 s: time counts first within a limit of $10, dollars count first beyond one of $9.99."""
     pick = _Pick(grid=Grid({}), rows=np.array([0]), cell=Cell(row=0, column=0), limit=Limit(usd=10.0))  # type: ignore[arg-type]
 
     def promised(objective: Any, limit_usd: float = 10.0) -> tuple[float, ...]:
@@ -182,8 +186,16 @@ def test_what_promises_most_comes_first_by_hand() -> None:
 
 
 def test_the_limit_is_above_the_cheapest_of_all_grids() -> None:
-    """5% above $10, and not above $20."""
+    """5% above $10, the cheapest of all grids, and not above $20."""
     cheap, dear = Grid({}), Grid({})
     dear.estimates = replace(Grid.estimates, total_usd=np.full((1, 3), 20.0))
     assert _limit([dear, cheap]).usd == pytest.approx(10.5)  # type: ignore[list-item]
     assert _limit([]) == NO_LIMIT
+
+
+def test_the_limit_is_above_a_bill_that_is_fully_known_if_there_is_one() -> None:
+    known, cheaper_in_part = Grid({}), Grid({})
+    known.estimates = replace(Grid.estimates, total_usd=np.full((1, 3), 20.0))
+    cheaper_in_part.partly_unknown = np.ones(1, bool)
+    assert _limit([known, cheaper_in_part]).usd == pytest.approx(21)  # type: ignore[list-item]
+    assert _limit([cheaper_in_part]).usd == pytest.approx(10.5)  # type: ignore[list-item]

@@ -1,4 +1,4 @@
-"""Clusters that must be asked for before they are launched."""
+"""Clusters that need a request for capacity before launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every row of an answer is what its cluster gives when asked for directly, and none beats the recommended one."""
+"""Each row of an answer matches a direct request for its cluster, and no row beats the recommended cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_each_row_is_what_the_cluster_gives_by_itself(market: str, objective: An
 
 
 def test_rows_keep_to_what_is_asked(market: str) -> None:
-    """Also where the estimates, lower bounds, put a cluster within a deadline that it misses."""
+    """This also holds where the estimates, lower bounds, put a cluster within a deadline that it misses."""
     plan = plan_of(market, sort_deadline="20m", objective="cost")
     assert plan.frontier
     assert all(point.time_s <= 1200 for point in plan.frontier)
@@ -71,7 +71,7 @@ def with_figures(like: Candidate, name: str, *, time_s: float, usd: float, at_le
 
 
 def test_order_by_hand(market: str) -> None:
-    """100.9 s are within 1% of 100 s, 102 s are not. Bare metal needs half a percent. A bill known in part is last."""
+    """100.9 s is within 1% of 100 s, 102 s is not. Bare metal needs half a percent. A partly known bill comes last."""
     best = plan_of(market, nodes=10).best
     assert best is not None
     first, near = with_figures(best, "first", time_s=100, usd=50), with_figures(best, "near", time_s=100.9, usd=40)
@@ -90,7 +90,7 @@ def test_order_by_hand(market: str) -> None:
 
 
 def test_what_another_beats_is_no_choice(market: str) -> None:
-    """In 60 s for $30 is beaten by 50 s for $20; bare metal must be half a percent cheaper to stand beside another."""
+    """60 s for $30 is beaten by 50 s for $20; bare metal must be half a percent cheaper to stay next to another."""
     best = plan_of(market, nodes=10).best
     assert best is not None
     made = [
@@ -107,8 +107,8 @@ def test_what_another_beats_is_no_choice(market: str) -> None:
 
 
 def test_how_likely_a_deadline_is_kept(market: str) -> None:
-    """A sort's deadline at its 95% is kept in 95% of runs; at its median in half, and then a surer cluster is named,
-    which is what --confidence 95% gives.
+    """A deadline at the 95% quantile of a sort is kept in 95% of runs, one at its median in half. In that case the plan
+    also names a surer cluster, the one that --confidence 95% gives.
     """
     slow = {"instance": "slow"}
     alone = plan_of(market, nodes=40, **slow).best
@@ -130,7 +130,7 @@ def test_how_likely_a_deadline_is_kept(market: str) -> None:
 
 
 def test_a_cloud_that_drops_out_is_named(make_catalog: Callable[..., str], market: str) -> None:
-    """No rate is known of the other catalog's disks."""
+    """The rate of the other catalog's disks is unknown."""
     unknown = make_catalog({"blind": {}})
     plan = recommend("8TB", model="indy", catalogs=[market, unknown], max_nodes=100).plan
     assert [text.endswith("was left out: local disk rate unknown") for text in plan.left_out] == [True]
@@ -138,7 +138,7 @@ def test_a_cloud_that_drops_out_is_named(make_catalog: Callable[..., str], marke
 
 
 def test_types_whose_disks_nobody_measured_are_counted(make_catalog: Callable[..., str], market: str) -> None:
-    """Two types of the other catalog lack a rate or a number of disks, the third is whole."""
+    """Two types of the other catalog lack a rate or a number of disks, the third has every fact."""
     known = {"read": 4e9, "write": 2e9}
     other = make_catalog({"blind": {}, "vague": {"local_disks": None, **known}, "whole": known})
     (unmeasured,) = recommend("8TB", model="indy", catalogs=[market, other], max_nodes=100).plan.unmeasured
@@ -158,7 +158,7 @@ def test_bare_metal_counts_as_half_a_percent_slower_and_dearer() -> None:
 
 
 def test_the_cheapest_is_what_asking_for_the_cheapest_gives() -> None:
-    """The estimates put 85 x Standard_L8as_v3 below 85 x Standard_L8s_v3, which costs 2% less once worked out."""
+    """The estimates put 85 x Standard_L8as_v3 below 85 x Standard_L8s_v3, which costs 2% less once computed exactly."""
     asked: dict[str, Any] = {"data": "50TB", "model": "indy", "cloud": "azure", "engine": "ideal"}
     balanced, cheapest = recommend(**asked), recommend(**asked, objective="cost").best
     assert cheapest is not None
@@ -166,7 +166,7 @@ def test_the_cheapest_is_what_asking_for_the_cheapest_gives() -> None:
 
 
 def test_a_cluster_has_one_row_on_the_layout_that_it_is_planned_with() -> None:
-    """Split otherwise, the disks of 3 x BM.DenseIO2.52 sort in 30 min instead of 27, and the bill is $0.14 less."""
+    """With another split, the disks of 3 x BM.DenseIO2.52 sort in 30 min instead of 27, and the bill is $0.14 less."""
     plan = recommend("20TB", model="indy", cloud="oci", evidence="spec").plan
     assert plan.best is not None
     (point,) = [point for point in plan.frontier if point.nodes == plan.best.nodes]

@@ -1,4 +1,4 @@
-"""The least that can be had of what a request limits: the bounds say where to look, what is worked out decides."""
+"""The least possible value of a limited quantity: bounds show where to look, exact figures decide."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def constraint(name: str, bounds: Floats, *, limit: float = 10.0) -> Constraint:
 
 
 class Worked:
-    """Two types at some sizes: what is worked out of each constraint, and which clusters were."""
+    """Two types at some sizes: the exact amounts for each constraint, and the clusters that were computed."""
 
     def __init__(self, exact: Mapping[str, Floats]) -> None:
         self.exact, self.tried = exact, []  # type: ignore[var-annotated]
@@ -34,8 +34,8 @@ def asked(worked: Worked, *constraints: Constraint) -> ConstrainedTypes:
 
 
 def test_what_is_evaluated_decides_and_not_the_bounds() -> None:
-    """Type a promises 10 and has 14 and 13; of type b, which promises 11, one size has 12. The bound of 12.5 is not
-    worked out: nothing below 12 can come of it.
+    """Type a promises 10 and has 14 and 13; type b promises 11, and one of its sizes has 12. The bound of 12.5 is not
+    computed exactly: it cannot lead below 12.
     """
     worked = Worked({"deadline": np.array([[14.0, 13.0, 13.0], [15.0, 12.0, 99.0]])})
     group = asked(worked, constraint("deadline", np.array([[10.0, 10.5, 12.5], [11.5, 11.0, 12.5]])))
@@ -54,7 +54,7 @@ def test_a_cluster_that_is_good_enough_ends_the_search() -> None:
 
 
 def test_only_what_keeps_to_the_others_counts_evaluated() -> None:
-    """By the bounds two nodes keep to $10; worked out, for $11, they do not. Three do, in 30 s."""
+    """By the bounds two nodes keep to $10; computed exactly they cost $11 and do not. Three do, in 30 s."""
     worked = Worked(
         {"deadline": np.array([[10.0, 20.0, 30.0]] * 2), "budget": np.array([[30.0, 11.0, 9.0], [99.0, 99.0, 99.0]])}
     )
@@ -68,7 +68,7 @@ def test_only_what_keeps_to_the_others_counts_evaluated() -> None:
 
 
 def test_the_least_of_many_sizes_is_among_those_that_are_evaluated() -> None:
-    """A bound of 100 for all of 1,000 sizes, worked out 100 + |n - 613| / 100: no size tells more than another."""
+    """All 1,000 sizes have a bound of 100 and an exact value of 100 + |n - 613| / 100: no bound hints at the best."""
     sizes = np.arange(1000.0)
     worked = Worked({"deadline": np.array([100 + abs(sizes - 613) / 100, sizes + 200])})
     group = asked(worked, constraint("deadline", np.array([np.full(1000, 100.0), sizes + 200])))

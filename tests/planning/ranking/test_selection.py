@@ -1,4 +1,4 @@
-"""Which of several clusters comes first, worked out by hand."""
+"""The order of several clusters, computed by hand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 
 import planner
 from planner.api.recommend import answer
+from planner.arrays import Flags
 from planner.cost_model.estimate import Estimates
 from planner.planning.candidates.candidates import candidate
 from planner.planning.ranking.selection import (
     Cell,
+    Cheapest,
     Limit,
     best_cell,
     frontier,
@@ -37,6 +39,23 @@ ESTIMATES = Estimates(
 GOOD = np.ones((2, 3), bool)
 
 
+def frontier_of(estimates: Estimates, good: Flags) -> list[Cell]:
+    return frontier(estimates, good, Cheapest.of(estimates, good))
+
+
+def test_the_cheapest_of_each_layout_is_its_first_admissible_size_of_least_cost() -> None:
+    equal = replace(ESTIMATES, total_usd=np.array([[10.0, 9.0, 9.0], [np.nan, 13.0, np.inf]]))
+    cheapest = Cheapest.of(equal, np.array([[True, True, True], [False, True, False]]))
+    assert (cheapest.columns.tolist(), cheapest.usd.tolist()) == ([1, 1], [9.0, 13.0])
+    assert cheapest.without(np.array([True, False])).usd.tolist() == [np.inf, 13.0]
+    assert Cheapest.of(equal, np.zeros((2, 3), bool)).usd.tolist() == [np.inf, np.inf]
+
+
+def test_the_frontier_leaves_out_layouts_without_a_cheapest_cluster() -> None:
+    known = Cheapest.of(ESTIMATES, GOOD).without(np.array([False, True]))
+    assert {cell.row for cell in frontier(ESTIMATES, GOOD, known)} == {0}
+
+
 @pytest.mark.parametrize(
     ("objective", "row", "column"), [("balanced", 0, 1), ("cost", 0, 0), ("time", 1, 2), ("energy", 0, 0)]
 )
@@ -47,7 +66,7 @@ def test_each_objective_has_its_best_cluster(objective: Objective, row: int, col
 
 
 def test_balanced_does_not_pay_for_the_last_percent_of_time() -> None:
-    """Of 1,000, 650 and 595 s, all within 5% of $10, the second costs less than the third and takes 55 s longer."""
+    """All of 1,000, 650 and 595 s are within 5% of $10; the second costs less than the third and takes 55 s longer."""
     for second_s, column in ((650.0, 1), (656.0, 2)):
         expected_s, total_usd = np.array([[1000.0, second_s, 595.0]]), np.array([[10.0, 10.2, 10.4]])
         near = replace(ESTIMATES, expected_s=expected_s, total_usd=total_usd)
@@ -63,28 +82,28 @@ def test_a_type_above_the_least_shows_its_own_fastest_within_the_slack() -> None
 def test_what_is_not_admissible_is_never_chosen() -> None:
     nothing = np.zeros((2, 3), bool)
     assert best_cell(np.arange(2), ESTIMATES, nothing, objective="time", limit=Limit(usd=10.5)) is None
-    assert frontier(ESTIMATES, nothing) == []
+    assert frontier_of(ESTIMATES, nothing) == []
 
 
 def test_the_frontier_is_what_nothing_beats_in_time_and_cost() -> None:
-    on_frontier = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier(ESTIMATES, GOOD)]
+    on_frontier = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier_of(ESTIMATES, GOOD)]
     assert [time for time, _ in on_frontier] == [400, 500, 600, 1000]
 
 
 def test_charges_do_not_widen_the_slack() -> None:
-    """Of $10, $8 are traffic: 5% of the other $2 are $0.10, so that $10.20 for the faster cluster is too much."""
+    """$8 of $10 are traffic: 5% of the other $2 are $0.10, so $10.20 for the faster cluster is too much."""
     charged = replace(ESTIMATES, charges_usd=np.array([8.0, 8.0]))
-    limit = limit_of_estimates(charged, GOOD)
+    limit = limit_of_estimates(charged, Cheapest.of(charged, GOOD))
     assert limit == Limit(usd=pytest.approx(10.1), least_usd=10.0, time_s=1000)
     assert best_cell(np.arange(2), charged, GOOD, objective="balanced", limit=limit) == Cell(row=0, column=0)
     assert best_cell(np.array([1]), charged, GOOD, objective="balanced", limit=limit) == Cell(row=1, column=0)
-    assert limit_of_estimates(charged, np.zeros((2, 3), bool)) is None
+    assert limit_of_estimates(charged, Cheapest.of(charged, np.zeros((2, 3), bool))) is None
 
 
 def test_energy_decides_between_a_fast_cluster_and_a_frugal_one() -> None:
     """One node has no switch. Row 0: 100 W x 1,000 s = 100 kJ, (200 + 1300) x 600 = 900 kJ; row 1: 1000 W x 900 s.
 
-    Without the first: three nodes of row 0, (300 + 1300) W x 500 s = 800 kJ, before all others.
+    Without the first: three nodes of row 0, (300 + 1300) W x 500 s = 800 kJ, come before all others.
     """
     energies = ESTIMATES.energy_j(np.arange(2))
     assert energies[0].tolist() == [1e5, 9e5, 8e5]
@@ -107,14 +126,18 @@ def test_of_equal_costs_the_faster_comes_first_and_of_equal_times_the_cheaper() 
 
 
 def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
-    """5% of the $4 that are left of $10 when $6 are charges."""
+    """$6 of $10 are charges; the slack is 5% of the other $4."""
     assert limit_above(10, charges_usd=6) == pytest.approx(10.2)
     assert limit_above(10, charges_usd=0) == pytest.approx(10.5)
     charged = replace(ESTIMATES, charges_usd=np.array([6.0, 8.0]))
-    assert limit_of_estimates(charged, GOOD) == Limit(usd=pytest.approx(10.2), least_usd=10, time_s=1000)
+    assert limit_of_estimates(charged, Cheapest.of(charged, GOOD)) == Limit(
+        usd=pytest.approx(10.2), least_usd=10, time_s=1000
+    )
     only_second = GOOD & np.array([[False], [True]])
-    assert limit_of_estimates(charged, only_second) == Limit(usd=pytest.approx(11.15), least_usd=11, time_s=900)
-    # its own cheapest, $11, is above what is asked: 11 + 5% of 3, which no larger cluster keeps to
+    assert limit_of_estimates(charged, Cheapest.of(charged, only_second)) == Limit(
+        usd=pytest.approx(11.15), least_usd=11, time_s=900
+    )
+    # its own cheapest, $11, is above the limit: 11 + 5% of 3, which every larger cluster exceeds
     assert best_cell(np.arange(2), charged, only_second, objective="balanced", limit=Limit(usd=10.2)) == Cell(
         row=1, column=0
     )
@@ -125,7 +148,7 @@ def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
 
 
 def test_the_slack_is_that_of_the_layout_that_costs_least() -> None:
-    """Of the first layout's $10 are $6 charges: up to 10 + 5% of 4 = $10.2, which three nodes for $10.4 exceed."""
+    """$6 of the first layout's $10 are charges: the limit is 10 + 5% of 4 = $10.2; three nodes for $10.4 exceed it."""
     two = replace(
         ESTIMATES,
         expected_s=np.array([[1000.0, 600.0, 500.0], [2000.0, 2000.0, 2000.0]]),
@@ -157,7 +180,7 @@ def candidate_of(make_job: Callable[..., Any]) -> Callable[..., Candidate]:
     [
         ("balanced", ["quick", "cheap", "fast", "dear"]),  # within $10.5 by time, the others by cost
         ("cost", ["cheap", "quick", "fast", "dear"]),
-        ("time", ["fast", "dear", "quick", "cheap"]),  # the first two are as fast: the cheaper before the dearer
+        ("time", ["fast", "dear", "quick", "cheap"]),  # the first two are equally fast: the cheaper before the dearer
         ("energy", ["dear", "cheap", "fast", "quick"]),  # the last two are unknown: by time
     ],
 )
@@ -181,12 +204,12 @@ def test_of_candidates_as_fast_within_a_percent_the_cheaper_comes_first(candidat
 
 
 def test_the_frontier_tries_few_of_many_sizes() -> None:
-    """Of 1,000 sizes at most 60, evenly on a logarithmic scale, the first and the last among them."""
+    """At most 60 of 1,000 sizes are tried, evenly on a logarithmic scale, including the first and the last."""
     sizes = np.arange(1.0, 1001)
     falling = replace(
         ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=sizes[None, :], charges_usd=np.zeros(1)
     )
-    cells = frontier(falling, np.ones((1, 1000), bool))
+    cells = frontier_of(falling, np.ones((1, 1000), bool))
     columns = [cell.column for cell in cells]
     assert columns == sorted(columns, reverse=True)
     assert (columns[0], columns[-1]) == (999, 0)
@@ -195,18 +218,18 @@ def test_the_frontier_tries_few_of_many_sizes() -> None:
 
 
 def test_the_frontier_has_the_cheapest_even_between_the_sizes_that_are_tried() -> None:
-    """The bill is 10 USD at 500 nodes and 11 at all others; the sizes tried about it are 1000^(53/59) = 495 and 557."""
+    """The bill is 10 USD at 500 nodes and 11 at all others; the nearest sizes tried are 1000^(53/59) = 495 and 557."""
     sizes = np.arange(1.0, 1001)
     bills = np.where(sizes == 500, 10.0, 11.0)[None, :]
     dip = replace(ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=bills, charges_usd=np.zeros(1))
-    assert frontier(dip, np.ones((1, 1000), bool)) == [Cell(row=0, column=999), Cell(row=0, column=499)]
+    assert frontier_of(dip, np.ones((1, 1000), bool)) == [Cell(row=0, column=999), Cell(row=0, column=499)]
     allowed = (sizes != 500)[None, :]
-    assert frontier(dip, allowed) == [Cell(row=0, column=999)]
+    assert frontier_of(dip, allowed) == [Cell(row=0, column=999)]
 
 
 def test_bare_metal_counts_as_slower_and_dearer_by_half_a_percent(candidate_of: Callable[..., Candidate]) -> None:
-    """At 100.4 s and $10.04 i.metal loses to neither of two that take 100.9 s or cost $10.09; at 99.6 s, $9.96 it wins
-    over 100 s and $10 by cost only: 99.6 x 1.005 = 100.1.
+    """At 100.4 s and $10.04 i.metal loses to neither of two that take 100.9 s or cost $10.09; at 99.6 s and $9.96 it
+    beats 100 s and $10 by cost only: 99.6 x 1.005 = 100.1.
     """
     metal = candidate_of("i.metal", seconds=99.6, usd=9.96)
     plain = candidate_of("plain", seconds=100, usd=10)
@@ -220,8 +243,8 @@ def test_bare_metal_counts_as_slower_and_dearer_by_half_a_percent(candidate_of: 
 def test_a_bill_that_is_known_in_part_does_not_come_first_for_costing_less(
     candidate_of: Callable[..., Candidate],
 ) -> None:
-    """Within the slack of the whole bill only clusters with as whole a bill count as near, whose fastest sets the
-    pace: 6,000 s, so that 6,050 s for less come first.
+    """Within the slack of the fully known bill only clusters with a fully known bill count as near. Their fastest sets
+    the reference: 6,000 s, so 6,050 s for less come first.
     """
     fast, cheap = candidate_of("fast", seconds=6000, usd=10.4), candidate_of("cheap", seconds=6050, usd=10.1)
     in_part = candidate_of("part", seconds=2000, usd=9)
@@ -231,7 +254,7 @@ def test_a_bill_that_is_known_in_part_does_not_come_first_for_costing_less(
 
 
 def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: Callable[..., Candidate]) -> None:
-    """And a type whose cheapest costs just what is asked is shown at its fastest up to there."""
+    """A type whose cheapest cluster costs exactly the limit is shown at its fastest up to that limit."""
     least = candidate_of("least", seconds=1000, usd=10)
     dearer = (("a", 900, 12), ("b", 100, 13), ("c", 800, 12))
     beyond = [candidate_of(name, seconds=seconds, usd=usd) for name, seconds, usd in dearer]
@@ -244,7 +267,7 @@ def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: 
 
 
 def test_an_hour_is_worth_25_cents_and_a_minute_no_money(candidate_of: Callable[..., Candidate]) -> None:
-    """$0.09 above $1 for 0.4 hours less are paid, $0.11 for as much are not; nor is a cent for the last minute."""
+    """0.4 hours saved are worth $0.09 on top of $1 but not $0.11; the last minute is not worth a cent."""
     slow = candidate_of("slow", seconds=1800, usd=1.0)
     last_minute = candidate_of("slower by a minute", seconds=419, usd=1.08)
     for usd, first in ((1.09, "quick"), (1.11, "slow")):

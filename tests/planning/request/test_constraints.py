@@ -1,4 +1,4 @@
-"""What a request asks is measured on every cluster, and what clashes is named with the price of meeting it."""
+"""A request's limits are measured on every cluster, and a clash is reported with the price of meeting it."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def test_a_constraint_is_met_up_to_its_limit() -> None:
 def test_the_first_constraint_that_no_size_meets_is_the_reason() -> None:
     rejection = missed("b", np.array([1]), [DEADLINE, BUDGET])
     assert (rejection.reason, rejection.nearness) == (DEADLINE.reason, 70 / 60)
-    assert rejection.detail == "takes 1 min 10 s at least"
+    assert rejection.detail == "takes 1 min 10 s in all at best"
     barely = replace(DEADLINE, measure=np.array([[60.012, 61.0]]))
-    assert missed("a", np.array([0]), [barely]).detail == "takes 1 min 0 s at least, 0.02% too much"
+    assert missed("a", np.array([0]), [barely]).detail == "takes 1 min 0 s in all at best, 0.02% too much"
 
 
 def test_a_type_that_meets_each_but_not_both_says_so() -> None:
     rejection = missed("a", np.array([0]), [DEADLINE, BUDGET])
-    assert rejection.reason == "meets the deadline and the budget only apart"
+    assert rejection.reason == "meets the deadline and the budget, but not together"
     evidence = replace(BUDGET, name="evidence", measure=np.ones((2, 2)), limit=1.0, shown="network: not measured")
     rejection = missed("a", np.array([0]), [DEADLINE, BUDGET, evidence])
-    assert rejection.reason == "meets the deadline and the budget and the evidence only apart"
-    assert rejection.detail == "takes 50 s at least, costs in all, in 95 of 100 runs, $5.00 at least"
+    assert rejection.reason == "meets the deadline and the budget and the evidence, but not together"
+    assert rejection.detail == "takes 50 s in all at best, costs up to $5.00 in 95 of 100 runs at best"
     assert rejection.nearness == 1
 
 
 def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]) -> None:
-    """10 and 20 nodes of 16 vCPUs, one spare each: 176 and 336 vCPUs, and 11 and 21 of at most 15 nodes; a deadline
-    at 95% is measured later than one that is expected, by e^(1.64485 s - s^2 / 2).
+    """10 and 20 nodes of 16 vCPUs, one spare each: 176 and 336 vCPUs, and 11 and 21 of at most 15 nodes; a time at 95%
+    is later than the expected one, by e^(1.64485 s - s^2 / 2).
     """
     limits = (NodeLimit(nodes=15, instance="a"),)
     asked = {
@@ -86,7 +86,7 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
 
 
 def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: Callable[..., Any]) -> None:
-    """A node alone sends nothing, so that what is only stated of its network does no harm."""
+    """A single node sends nothing, so a network rate that is only stated does no harm."""
     types = {"a": {"read": 4e9, "write": 2e9, "local_disk_bytes": 10**13, "evidence": "spec"}}
     context, region, request = make_job(types, data_bytes=10**12, evidence="measured")
     price = region.offer.price_usd_per_hour
@@ -97,7 +97,7 @@ def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: C
 
 
 def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:
-    """The worst: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s near its sort."""
+    """The worst counts: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s overhead."""
     context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}})
     cluster = candidate(context, row=0, nodes=10, offer=region.offer)
     cluster = replace(
@@ -113,7 +113,12 @@ def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[
 def test_amounts_are_shown_in_their_unit() -> None:
     names = ("deadline", "budget", "quota", "capacity")
     shown = [replace(BUDGET, name=name, shown="x").show(2.4) for name in names]
-    assert shown == ["x 2.4 s", "x $2.40", "x 2 vCPUs", "x 2.4 times as many nodes as there are"]
+    assert shown == [
+        "x 2.4 s in all",
+        "x $2.40 in 95 of 100 runs",
+        "x 2 vCPUs",
+        "x 2.4 times as many nodes as there are",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,21 +138,19 @@ def test_the_option_that_has_an_amount_is_rounded_up(name: str, amount: float, o
 
 
 def test_how_often_a_job_begins_by_hand() -> None:
-    """Twenty nodes, each taken back once in 20 hours: an hour's work takes (3,600 + 240) s x (e - 1), and is begun
-    1 + e - 1 times.
-    """
+    """Twenty nodes, each lost once in 20 hours: an hour of work takes (3,600 + 240) s x (e - 1), in 1 + e - 1 tries."""
     risk = Risk(per_node_s=0.05 / 3600, replacement_s=240, recovery="restart", evidence="assumed")
     expected_s = np.array([3840 * (np.e - 1)])
     assert times_begun(risk, nodes=np.array([20.0]), expected_s=expected_s) == pytest.approx(np.e)
 
 
 def test_what_begins_for_ever_is_no_plan() -> None:
-    """At an interruption a node and minute every try of an hour on ten nodes meets 600, on demand none."""
+    """With one interruption a node and minute, each one-hour try on ten nodes meets 600; on demand, none."""
     asked: dict[str, Any] = {"data": "1TB", "model": "minutesort", "instances": "i4i.large", "nodes": 200}
     spot: dict[str, Any] = {"pricing": "spot", "interruptions": 60}
     (conflict,) = recommend_by(**asked, **spot).plan.conflicts
-    assert conflict.startswith("no cluster meets the limit on restarts alone: the nearest, 200 x i4i.large, begins ")
-    assert conflict.endswith(" times; --pricing on-demand has it")
+    assert conflict.startswith("No cluster meets the limit on restarts. The nearest begins ")
+    assert conflict.endswith(" times (200 x i4i.large). Try --pricing on-demand.")
     assert recommend_by(**asked).best is not None
     assert recommend_by(**{**asked, "model": "framework"}, **spot).best is not None, "only lost tasks are done again"
 
@@ -187,7 +190,7 @@ def test_the_first_limit_that_fits_counts(region: str, instance_type: str, nodes
 
 
 def test_spares_count_too(make_catalog: Callable[..., str]) -> None:
-    """Of 11 nodes one is the spare."""
+    """One of 11 nodes is the spare."""
     catalog = make_catalog({"a": {"read": 2e9, "write": 2e9}})
     asked = {"data": "10TB", "model": "indy", "catalogs": (catalog,), "objective": "time"}
     best = recommend(**asked, node_limits=(NodeLimit(instance="a", nodes=11),)).best
@@ -213,4 +216,4 @@ def test_capacity_and_deadline_that_clash_are_named(make_catalog: Callable[..., 
     assert slow is not None
     plan = recommend(**asked, deadline=slow.time_s.expected / 2)
     assert plan.best is None
-    assert plan.plan.conflicts[0].startswith("the deadline and the capacity clash")
+    assert plan.plan.conflicts[0].startswith("No cluster meets --deadline")

@@ -59,6 +59,7 @@ def test_types_that_pass(cloud: str, options: dict[str, Any], left: list[str]) -
         ({"instances": ["a.*"], "exclude": ["a.*"]}, "--instance a.* and --exclude a.* clash: no type passes both"),
         ({"instances": ["b.1"], "arch": "arm64"}, "--instance b.1 and --arch arm64 clash: no type passes both"),
         ({"instances": ["a.*"], "min_memory": "1TB"}, "--min-memory 1TB lets no type through"),
+        ({"min_memory": "100TiB"}, "--min-memory 100TiB lets no type through"),
         ({"arch": "arm64", "min_memory": "65GB"}, "--arch arm64 and --min-memory 65GB clash: no type passes both"),
         ({"exclude": ["*"]}, "--exclude * lets no type through"),
         ({"exclude": ["a.1"], "arch": "arm64"}, "--exclude a.1 and --arch arm64 clash: no type passes both"),
@@ -144,7 +145,7 @@ def test_a_type_whose_network_is_only_stated_is_left_out_when_measured_is_asked(
 
 
 def test_one_node_is_among_the_sizes_that_are_tried() -> None:
-    """What `--nodes 1` gives is feasible without it, too: a node alone waits for no network."""
+    """The cluster that `--nodes 1` gives is feasible without the option, too: a single node waits for no network."""
     asked = {"data": "1TB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.*"], "evidence": "measured"}
     free, alone = (planner.recommend(**asked, **more).best for more in ({}, {"nodes": 1}))  # type: ignore[arg-type]
     assert free is not None and alone is not None
@@ -152,17 +153,17 @@ def test_one_node_is_among_the_sizes_that_are_tried() -> None:
 
 
 def test_evidence_and_a_deadline_that_clash_are_named() -> None:
-    """One i4i.metal needs minutes for a terabyte; fifty of its kind meet 30 s, over a network that is only stated."""
+    """One i4i.metal takes minutes for a terabyte; fifty of them meet 30 s, over a network whose rate is only stated."""
     asked = {"data": "1TB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.*"], "engine": "ideal"}
     plan = planner.recommend(**asked, evidence="measured", sort_deadline="30s").plan  # type: ignore[arg-type]
     assert len(plan.conflicts) == 1
     assert plan.conflicts[0].startswith(
-        "the sort's deadline and the evidence clash: what meets the sort's deadline has"
+        "No cluster meets --sort-deadline 30s and the evidence together. What meets --sort-deadline 30s has network"
     )
 
 
 def test_no_limit_is_blamed_where_no_type_is_left() -> None:
-    """What fails is the evidence: of no type in reach of the quota anything is known."""
+    """The evidence fails: no type within the quota has a known rate."""
     asked = {"data": "1TB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.*"], "nodes": 3}
     plan = planner.recommend(**asked, evidence="measured", max_vcpus=64).plan  # type: ignore[arg-type]
     assert plan.best is None and plan.conflicts == ()
@@ -195,7 +196,7 @@ def test_another_word_is_refused_with_those_there_are() -> None:
 
 
 def test_types_with_fewer_weak_rates_are_nearer(make_catalog: Callable[..., str]) -> None:
-    """One weak rate is once more than is asked, two are twice; disks of evidence `recalled` and a stated network."""
+    """One weak rate exceeds the limit once over, two twice: disks of evidence `recalled` and a stated network."""
     disks = [
         {"instance_type": name, "mode": mode, "bytes_per_s": 2e9, "aggregate": "mean", "method": "made",
          "evidence": evidence}

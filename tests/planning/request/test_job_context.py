@@ -1,4 +1,4 @@
-"""From a request to rates, risks and power, by hand: what is asked replaces what the catalog says."""
+"""From a request to rates, risks and power, by hand: the request's values replace the catalog's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def context_of(make_job: Make) -> Callable[..., JobContext]:
 
 
 def test_what_the_job_computes_adds_to_partitioning(context_of: Callable[..., JobContext]) -> None:
-    """2.5 GB/s and 0.5 GB/s of a vCPU, one after the other: 1 / (1/2.5 + 1/0.5) GB/s; sorting stays."""
+    """2.5 GB/s and 0.5 GB/s per vCPU, one after the other: 1 / (1/2.5 + 1/0.5) GB/s; sorting is unchanged."""
     plain = context_of().rates.cpu_bytes_per_s_per_vcpu
     assert plain == {"partition": 2.5e9, "sort": 1.2e9}
     computing = context_of(compute_bytes_per_s_per_vcpu=5e8).rates.cpu_bytes_per_s_per_vcpu
@@ -70,7 +70,7 @@ def test_a_software_of_ones_own_has_its_rates_and_scatter(context_of: Callable[.
 def test_spot_nodes_are_taken_back_as_often_as_asked_or_else_known(
     make_job: Make, asked: dict[str, Any], per_node_hour: float | None
 ) -> None:
-    """A replacement boots for 120 s, is installed for 60 and screened for 120."""
+    """A replacement takes 120 s to boot, 60 to install and 120 to screen."""
     head = '[spot]\ninterruptions_per_node_hour = 0.04\nevidence = "spec"\nsource = "made"'
     context, region, request = make_job(NODE, head=head)
     risk = job_context(
@@ -157,7 +157,7 @@ def test_doubt_and_variation_are_not_the_papers(context_of: Callable[..., JobCon
 def test_a_rate_of_sorting_that_is_assumed_replaces_what_was_measured(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """1 MB/s of a vCPU was measured, 100 MB/s are assumed: 10 TB on 64 nodes of 16 vCPUs take 97.7 s of processors."""
+    """1 MB/s per vCPU was measured, 100 MB/s are assumed: 10 TB on 64 nodes of 16 vCPUs take 97.7 s of processors."""
     monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path))
     columns = "instance_type,quantity,bytes_per_s,disks,nodes,placement_group,aggregate,zone,as_of,instances,repeats"
     row = "i4i.4xlarge,sort,1e6,,,,median,here,2026-11-01,1,5"

@@ -1,4 +1,4 @@
-"""What a region offers: prices, and volumes that are fast on credit where nothing speaks against them."""
+"""A region's offer: prices, and volumes that use burst credit where nothing rules it out."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_volumes_without_credit_are_offered_once(make_job: Make) -> None:
 
 
 def test_the_larger_of_two_assumed_rates_decides_how_many_volumes(make_job: Make) -> None:
-    """A volume of 2,500 GiB does 250 MB/s: one for 100 MB/s of reads, two for 400 of writes beside them."""
+    """A volume of 2,500 GiB does 250 MB/s: one for 100 MB/s of reads, two if 400 MB/s of writes come on top."""
     for assume, count in (({"volume_read": 1e8}, 1), ({"volume_read": 1e8, "volume_write": 4e8}, 2)):
         _, region, _ = make_job({"a": NODE}, model="cloudsort", files={"volumes": [BURSTING]}, assume=assume)
         assert region.volumes.count.tolist() == [count]
@@ -78,7 +78,7 @@ def test_prices_are_scaled_assumed_or_the_lists(make_job: Make) -> None:
 
 
 def offered(make_catalog: Callable[..., str], *own: OwnPrice) -> Offer:
-    """Return list prices of $1 for a, none for b and $4 for c+2, with the user's own laid over them."""
+    """Return list prices of $1 for a, none for b and $4 for c+2, overridden by the user's own."""
     types = {"a": NODE | {"price": 1}, "b": NODE | {"price": None}, "c+2": NODE | {"price": 4}}
     catalog = load_catalog(make_catalog(types))
     listed = Offer(
@@ -88,7 +88,7 @@ def offered(make_catalog: Callable[..., str], *own: OwnPrice) -> Offer:
 
 
 def test_a_reservation_costs_the_list_price_beyond_its_nodes(make_catalog: Callable[..., str]) -> None:
-    """$0.25 for 8 nodes of a: $0.75 more for others. $3 for any number of c, which has disks added to it."""
+    """$0.25 for 8 nodes of a: $0.75 more for others. $3 for any number of c, which is listed with added disks."""
     offer = offered(
         make_catalog,
         OwnPrice(instance="a", price_usd_per_hour=0.25, nodes=8),
@@ -290,6 +290,11 @@ def test_settings_are_read_and_past_prices_left_out(tmp_path: Path, monkeypatch:
     )
 
 
+def test_settings_may_begin_with_the_mark_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(tmp_path, monkeypatch, "\ufeff[plan]\nclouds = ['gcp']\n")
+    assert load_settings(today=TODAY).plan_clouds == ("gcp",)
+
+
 def test_no_settings_set_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_SETTINGS", str(tmp_path / "none.toml"))
     assert not load_settings(today=TODAY).own_prices
@@ -324,6 +329,25 @@ def test_everything_wrong_is_said_at_once(tmp_path: Path, monkeypatch: pytest.Mo
     ):  # fmt: skip
         assert part in whole, part
     assert str(tmp_path / "settings.toml") in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cloud = 'aws'", "cloud: unknown key. Did you mean clouds"),
+        ("discount = 0.1", "discount: belongs in a table, such as [aws]"),
+        ("zzz = 1", "zzz: unknown key. Known: clouds, max_cost_per_month"),
+        ("[aws]\nzzz = 1", "[aws] zzz: unknown. Known: account"),
+        ("[zzz]", "[zzz]: unknown. Known: aws, gcp, azure, oci, plan, limits."),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
+) -> None:
+    settings(tmp_path, monkeypatch, text)
+    with pytest.raises(BadInputError) as caught:
+        load_settings(today=TODAY)
+    assert caught.value.details[0].startswith(says)
 
 
 @pytest.mark.parametrize("data", [b"[aws\n", b"\xff\xfe", b""], ids=["broken", "no text", "empty"])
@@ -362,8 +386,8 @@ def test_one_price_for_several_sizes_is_said_with_their_names(make_job: Make) ->
     _, region, _ = make_job(SIZES)
     said = list(priced_alike(region, own_prices(["x.*=3"])))
     assert said == ["--own-price x.*=3 prices x.large, x.xlarge alike; 'x.*=USD/vcpu' grows with the size"]
-    assert not list(priced_alike(region, own_prices(["*.large=3"])))  # of one size
-    assert not list(priced_alike(region, own_prices(["x.large=3", "x.*=4"])))  # each of one type
+    assert not list(priced_alike(region, own_prices(["*.large=3"])))  # matches one size
+    assert not list(priced_alike(region, own_prices(["x.large=3", "x.*=4"])))  # each matches one type
 
 
 def test_a_plan_says_that_a_price_of_ones_own_is_that_of_several_sizes() -> None:

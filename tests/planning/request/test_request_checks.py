@@ -1,4 +1,4 @@
-"""Requests that cannot be meant are refused before anything is planned."""
+"""Contradictory or meaningless requests are refused before planning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REQUEST = Request(data_bytes=10**12, model="indy")
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"confidence": 1.0}, "a probability lies between 0 and 1"),
+        ({"confidence": 1.0}, "a probability between 0 and 1, such as 95% or 0.95"),
         ({"confidence": 0.99999}, "confidence 0.99999: no forecast is so sure; at most 0.9999"),
         ({"zones": 7}, "--zones 7: must lie between 1 and 6; no region has more zones"),
         ({"compute_bytes_per_s_per_vcpu": 1e-8}, "--compute: 1e-08 B/s must lie between 1KB/s and 1EB/s"),
@@ -35,6 +35,8 @@ REQUEST = Request(data_bytes=10**12, model="indy")
         ({"nodes": 20, "max_nodes": 10}, "--nodes 20 and --max-nodes 10 contradict each other"),
         ({"arch": "sparc"}, "use x86_64 or arm64"),
         ({"instances": ("i4i.4xlarg",)}, "unknown instance type 'i4i.4xlarg' in aws.* Did you mean i4i.4xlarge"),
+        ({"instances": ("n2-standard-8",)}, r"'n2-standard-8' in aws\. It is of gcp: say --cloud gcp, too"),
+        ({"instances": ("Standard_L*",)}, r"'Standard_L\*' in aws\. It is of azure: say --cloud azure, too"),
         ({"instances": ("i8g",)}, r"--instance: unknown instance type 'i8g' in aws\. Its family is 'i8g\.\*'"),
         ({"exclude": ("i8g",)}, r"--exclude: unknown instance type 'i8g' in aws\. Its family is 'i8g\.\*'"),
         ({"own_prices": tuple(own_prices(["zzz=1"]))}, "--own-price: unknown instance type 'zzz'"),

@@ -1,4 +1,4 @@
-"""Formats and compression: what is stored is moved, what it unpacks to is sorted."""
+"""Formats and compression: stored bytes are moved, unpacked bytes are sorted."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_between_stores_local_disks_and_the_store_are_ranked_together() -> None:
     "said", [{"format": "csv"}, {"compression": "zstd"}, {"files": 5}, {"input_region": "eu-west-1"}]
 )
 def test_what_is_said_of_files_needs_an_input(said: dict[str, Any]) -> None:
-    with pytest.raises(BadInputError, match="is of data that is there: name it"):
+    with pytest.raises(BadInputError, match="describes files that exist: name them"):
         planner.recommend("1TB", **said)
     with pytest.raises(BadInputError, match="--output-region is of a bucket"):
         planner.recommend("1TB", output_region="eu-west-1")

@@ -1,4 +1,4 @@
-"""What would overturn a recommendation: the fraction holds on either side, computed again by a plan of its own."""
+"""Rates that would overturn a recommendation: separate plans confirm the fraction on either side."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def best_of(**asked: Any) -> Candidate:
 
 
 def test_below_the_fraction_the_other_type_costs_less_and_above_it_more() -> None:
-    """The rate that the answer names, lowered for the recommended type alone: the cost of its best cluster crosses that
-    of the other type's at the fraction. Both are planned anew, one type at a time.
+    """With the named rate lowered for the recommended type alone, the cost of its best cluster crosses that of the
+    other type's at the fraction. Both are planned again, one type at a time.
     """
     best = best_of()
     turn = best.overturned_by
@@ -104,7 +104,7 @@ def test_bare_metal_does_not_win_over_the_virtual_machine_that_fills_it() -> Non
 
 
 def test_measuring_costs_what_the_small_cluster_costs_for_its_minutes() -> None:
-    """`bench fleet` by its defaults takes 1,140 s: on 16 nodes where the network is in doubt, on ten otherwise."""
+    """`bench fleet` with its defaults takes 1,140 s: on 16 nodes if the network is in doubt, otherwise on ten."""
     best = best_of()
     turn = best.overturned_by
     assert turn is not None
@@ -114,7 +114,7 @@ def test_measuring_costs_what_the_small_cluster_costs_for_its_minutes() -> None:
 
 
 def test_what_costs_nothing_stays_free_at_any_rate() -> None:
-    """The testbed of TritonSort has no price: its total is $0 whatever its disks do."""
+    """TritonSort's testbed has no price: its total is $0 at any disk rate."""
     best = planner.recommend(data="1TB", model="daytona", catalogs=["tritonsort-2011"]).best
     assert best is not None and best.cost_usd.total == 0
 
@@ -129,7 +129,7 @@ def test_one_node_is_no_nodes() -> None:
 
 @pytest.fixture
 def machines(make_catalog: Callable[..., str]) -> tuple[Any, dict[str, Candidate]]:
-    """Return the grid of some types that are alike but for what their names say, and the best cluster of each."""
+    """Return the grid of some types that differ only in the traits their names show, and the best cluster of each."""
     disks = {"read": 2e9, "write": 1e9, "vcpu": 96, "family": "i"}
     path = make_catalog(
         {
@@ -148,7 +148,7 @@ def machines(make_catalog: Callable[..., str]) -> tuple[Any, dict[str, Candidate
 
 
 def test_bare_metal_is_the_largest_virtual_machine_of_its_family(machines: tuple[Any, dict[str, Candidate]]) -> None:
-    """Two virtual machines are never one, nor are those of other sizes, disks or families."""
+    """Two virtual machines are never the same, nor are machines of other sizes, disks or families."""
     grid, clusters = machines
     largest = {"i.24xlarge", "i2.24xlarge"}
     for rival, best in product(clusters, repeat=2):

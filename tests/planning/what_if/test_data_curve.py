@@ -1,4 +1,4 @@
-"""A point for each size of data, in their order, with a reason where nothing is feasible."""
+"""One point per data size, in order, with a reason where no cluster is feasible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much data fits: known answers by hand, and the answer fits where 1% more does not."""
+"""The most data that fits: known answers by hand; each answer fits, and 1% more does not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MINUTE: dict[str, Any] = {
 
 
 def test_tritonsorts_minute_is_what_memory_holds() -> None:
-    """A node holds 24 GB x 20.5/24 = 20.5 GB; 66 hold 1,353 GB, what TritonSort sorted in its minute."""
+    """A node holds 24 GB x 20.5/24 = 20.5 GB; 66 hold 1,353 GB, as much as TritonSort sorted in its minute."""
     plan = recommend(**MINUTE, sort_deadline="60s").plan
     assert plan.request.data_bytes == 66 * 20_500_000_000 == 1_353_000_000_000
     assert plan.beyond is not None
@@ -91,7 +91,7 @@ def test_the_answer_fits_and_one_percent_more_does_not(
     assert again.best == plan.best
     larger = replace(limits, data_bytes=round(most * 1.01))
     assert answer(larger).plan.best is None
-    for nodes in range(1, 6):  # alone, every cluster is worked out exactly
+    for nodes in range(1, 6):  # alone, every cluster is computed exactly
         assert answer(replace(larger, nodes=nodes)).plan.best is None
 
 
@@ -100,8 +100,8 @@ def other_deadline(plan_of: Callable[..., Plan], sort_deadline_s: float, request
 
 
 def both_ways(request: Request) -> tuple[Plan, Plan, int]:
-    """Return the plan by bisection alone, the one that looks at some cluster sizes first, and how often that one plans
-    them all.
+    """Return the plan by bisection alone, the one that first looks at some cluster sizes, and the number of times the
+    latter plans all sizes.
     """
     alone, given = inputs_of(request, None)
     plan_of = partial(
@@ -113,7 +113,7 @@ def both_ways(request: Request) -> tuple[Plan, Plan, int]:
         asked.append(fixed)
         return plan_of(fixed)
 
-    return most_data(alone, plan_of=plan_of), most_data(alone, plan_of=counted, look=plan_of), len(asked)
+    return most_data(alone, plan_of=plan_of), most_data(alone, plan_of=counted, quick_plan=plan_of), len(asked)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def both_ways(request: Request) -> tuple[Plan, Plan, int]:
     ],
 )
 def test_a_look_at_some_cluster_sizes_changes_no_answer(limits: dict[str, Any], most_plans: int) -> None:
-    """And little is left to plan with all: the last size that fits and the first that does not."""
+    """Few plans with all sizes remain: the last data size that fits and the first that does not."""
     request = Request(**{"data_bytes": 1, "most_data": True, "model": "indy", "max_nodes": 1500, "top": 1, **limits})
     by_bisection, with_a_look, plans = both_ways(replace(request, catalogs=(CLOUD,), exclude=("silent.1",)))
     assert with_a_look == by_bisection
@@ -137,14 +137,14 @@ def test_a_look_at_some_cluster_sizes_changes_no_answer(limits: dict[str, Any], 
 
 @quick_soak
 def test_where_a_look_errs_bisection_decides() -> None:
-    """A look that sees a fit where there is none, and one that sees too few, cost time and change nothing."""
+    """A look that wrongly finds a fit, and one that finds too few, cost time and change nothing."""
     base = Request(data_bytes=1, most_data=True, model="indy", max_nodes=8, sort_deadline_s=60.0, top=1)
     request, given = inputs_of(replace(base, catalogs=(CLOUD,), exclude=("silent.1",)), None)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
     right = most_data(request, plan_of=plan_of)
     for looked_s in (90, 55):
-        look = partial(other_deadline, plan_of, looked_s)
-        assert most_data(request, plan_of=plan_of, look=look) == right
+        quick_plan = partial(other_deadline, plan_of, looked_s)
+        assert most_data(request, plan_of=plan_of, quick_plan=quick_plan) == right
 
 
 def test_what_has_no_limit_is_refused(make_catalog: Callable[..., str]) -> None:
@@ -161,7 +161,7 @@ def test_how_much_is_said_once() -> None:
 
 
 def test_of_several_models_the_obstacle_is_that_of_the_nearest(make_catalog: Callable[..., str]) -> None:
-    """Five nodes of 2 TB hold 10 TB at most under `indy`, which keeps one copy; no object store is known at all."""
+    """Five nodes of 2 TB hold at most 10 TB under `indy`, which keeps one copy; no object store is known."""
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
     plan = recommend(most_data=True, model="all", catalogs=(catalog,), max_nodes=5).plan
     assert plan.best is not None and plan.best.model == "indy"
@@ -170,12 +170,12 @@ def test_of_several_models_the_obstacle_is_that_of_the_nearest(make_catalog: Cal
 
 @cache
 def plan_on_44_nodes() -> Plan:
-    """Stands for the plan of every size that fits."""
+    """Return a plan that stands in for the plan of every size that fits."""
     return recommend(**(MINUTE | {"most_data": False, "nodes": 44}), data="500GB").plan
 
 
 def up_to(limit_bytes: float, asked: list[int], **beyond: Any) -> Callable[[Request], Plan]:
-    """Plan as if sizes up to a limit fitted; `asked` keeps the sizes, `beyond` is what plans of larger ones say."""
+    """Return a planner that fits sizes up to a limit; `asked` keeps sizes, `beyond` alters the plans of larger ones."""
 
     def plan_of(request: Request) -> Plan:
         asked.append(request.data_bytes)
@@ -190,46 +190,48 @@ def up_to(limit_bytes: float, asked: list[int], **beyond: Any) -> Callable[[Requ
 @pytest.mark.parametrize("seen_share", [0.3, 0.999, 1.0, 1.001, 3.0])
 @pytest.mark.parametrize("limit", [1000.0, 1001.9, 9999.0, 123_456.0, 1e9, 8.7654321e15])
 def test_the_most_is_the_limit_cut_to_four_figures(limit: float, seen_share: float) -> None:
-    """Whatever a look at some clusters sees; where it sees what is true, one size that fits and one that does not are
-    planned.
+    """The answer does not depend on a look at some clusters; if the look is right, only one size that fits and one that
+    does not are planned.
     """
     request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=100)
     unit = 10 ** (len(str(int(limit))) - 4)
     most = int(limit // unit * unit)
     asked: list[int] = []
-    seen = most_data(request, plan_of=up_to(limit, asked), look=lambda fixed, _: up_to(limit * seen_share, [])(fixed))
+    seen = most_data(
+        request, plan_of=up_to(limit, asked), quick_plan=lambda fixed, _: up_to(limit * seen_share, [])(fixed)
+    )
     assert most_data(request, plan_of=up_to(limit, [])).request.data_bytes == most == seen.request.data_bytes
     assert seen_share != 1 or sorted(asked) == [most, most + unit]
 
 
 def test_the_ends_of_the_sizes() -> None:
-    """1 kB is the least that is tried, and 99.99 EB the most: if it fits, nothing limits the size."""
+    """The least size tried is 1 kB, the most 99.99 EB: if that fits, nothing limits the size."""
     request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=100)
     none = most_data(request, plan_of=up_to(999, []))
     assert none.best is None and none.beyond is None and none.request.data_bytes == 1000
     assert most_data(request, plan_of=up_to(9_998 * 1e16, [])).request.data_bytes == 9_998 * 10**16
-    for look in (None, lambda asked, _: up_to(1e21, [])(asked)):
+    for quick_plan in (None, lambda asked, _: up_to(1e21, [])(asked)):
         with pytest.raises(BadInputError, match="even 100 EB fit"):
-            most_data(request, plan_of=up_to(9_999 * 1e16, []), look=look)
+            most_data(request, plan_of=up_to(9_999 * 1e16, []), quick_plan=quick_plan)
 
 
 @pytest.mark.parametrize(("max_nodes", "near"), [(100, [38, 51]), (45, [38, 45])])
 def test_a_look_tries_some_sizes_then_those_near_the_best(max_nodes: int, near: list[int]) -> None:
-    """The best has 44 nodes: 44 / 1.15 = 38.3, cut, to 44 x 1.15 = 50.6, rounded up. `--nodes` needs no look."""
+    """From 44 / 1.15 = 38.3, rounded down, to 44 x 1.15 = 50.6, rounded up, for 44 nodes. `--nodes` needs no look."""
     request = Request(data_bytes=1, most_data=True, model="indy", max_nodes=max_nodes)
     looked: list[Floats] = []
 
-    def look(asked: Request, sizes: Floats) -> Plan:
+    def quick_plan(asked: Request, sizes: Floats) -> Plan:
         looked.append(sizes)
         return up_to(5e9, [])(asked)
 
-    most_data(request, plan_of=up_to(5e9, []), look=look)
+    most_data(request, plan_of=up_to(5e9, []), quick_plan=quick_plan)
     assert looked[0].tolist()[:50] == list(range(1, min(max_nodes, 50) + 1))
     assert looked[-1].tolist() == list(range(near[0], near[1] + 1))
-    most_data(replace(request, max_nodes=10**6), plan_of=up_to(5e9, []), look=look)
+    most_data(replace(request, max_nodes=10**6), plan_of=up_to(5e9, []), quick_plan=quick_plan)
     assert len(some := next(sizes for sizes in looked if sizes[-1] == 1e6)) == len(np.unique(some)) == 331
     looked.clear()
-    most_data(replace(request, nodes=44), plan_of=up_to(5e9, []), look=look)
+    most_data(replace(request, nodes=44), plan_of=up_to(5e9, []), quick_plan=quick_plan)
     assert not looked
 
 
@@ -243,5 +245,5 @@ def test_what_stands_against_more_is_the_types_own_rejection_or_what_clashes() -
 
     assert against(rejected=(other, own[0])) == "5.001 GB would be too much: dl380g6 misses it"
     assert against(rejected=(other, own[1])) == "5.001 GB would be too much: dl380g6 misses it (by 3 s)"
-    assert against(rejected=(other,), conflicts=("this", "that")) == "5.001 GB would be too much: this; that"
+    assert against(rejected=(other,), conflicts=("This.", "That.")) == "5.001 GB would be too much: This. That."
     assert against(rejected=(other,)) == "5.001 GB would be too much: no cluster does it within what is asked"

@@ -96,7 +96,7 @@ def test_a_network_that_the_user_states_is_not_compared() -> None:
 
 
 def test_five_leading_types_are_asked_for_under_each_network() -> None:
-    """And once more all of them together: here the same five, with room for no sixth."""
+    """All of them are also asked for together: here the same five, with no room for a sixth."""
     plan = recommend(data="100TB", model="indy", catalogs=("aws-2014",), max_nodes=60, paper=True).plan
     asked: list[Request] = []
 

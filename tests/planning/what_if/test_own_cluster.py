@@ -1,4 +1,4 @@
-"""Machines of one's own: what they take, how many are needed, up to how many help."""
+"""The user's own machines: the time they take, how many are needed, how many still help."""
 
 from __future__ import annotations
 
@@ -80,6 +80,11 @@ def test_machines_that_cannot_do_it_at_any_number_have_the_reason_alone() -> Non
     own = planner.own("20 x m5.24xlarge", "3TB", instance="i8g.8xlarge")
     assert (own.cluster, own.nodes_needed, own.sizes, own.helps_up_to) == (None, None, (), None)
     assert "no local disks" in own.reason
+
+
+def test_machines_that_a_region_does_not_sell_have_that_reason() -> None:
+    own = planner.own("4 x c3-standard-88-lssd", "1TB", cloud="gcp", region="europe-west10")
+    assert own.cluster is None and own.reason.startswith("not sold in europe-west10")
 
 
 def test_a_file_lists_the_machines(tmp_path: Path) -> None:

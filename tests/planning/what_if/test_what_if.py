@@ -1,4 +1,4 @@
-"""What-ifs ask again about the recommended cluster alone, and about nothing else."""
+"""What-ifs plan the recommended cluster again and nothing else."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_contrast_asks_for_twice_and_half_as_fast_and_twice_the_data(plan: Pla
 
 @pytest.mark.parametrize("winner", ["another.9", None])
 def test_what_storage_alone_would_take_is_planned_with_its_network(plan: Plan, winner: str | None) -> None:
-    """A type that wins without a network's limit is asked for by itself; the recommended one would be no contrast."""
+    """A type that wins without a network limit is planned separately; the recommended one would be no contrast."""
     asked: list[Request] = []
     assert plan.best is not None
     blind = replace(plan.best, instance_type=winner or plan.best.instance_type, region="there")
@@ -123,7 +123,7 @@ def test_without_a_cluster_every_answer_is_empty(plan: Plan) -> None:
 
 @pytest.mark.parametrize(("asked_for", "narrowed"), [("all", "indy"), (FILE, FILE)])
 def test_of_all_models_a_question_keeps_the_clusters_own(plan: Plan, asked_for: str, narrowed: str) -> None:
-    """A model in a file of the user's is asked for by its path, which its name is not."""
+    """A model in a user's file is requested by its path, not by its name."""
     asked: list[Request] = []
     assert plan.best is not None
     best = replace(plan.best, model="indy")

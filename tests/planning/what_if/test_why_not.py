@@ -1,4 +1,4 @@
-"""A type that is not recommended: its best cluster, the reason, what takes it in, what would make it come first."""
+"""A type that is not recommended: its best cluster, the reason, and the changes that would admit or recommend it."""
 
 from __future__ import annotations
 

@@ -8,9 +8,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
+"""True for type checkers. Ctrl-C while `typing` loads, before any code can handle it, would print a traceback."""
 if TYPE_CHECKING:
+    from typing import Any
+
     from planner.api.clusters import down, up
     from planner.api.generate import generate
     from planner.api.measure import measure
@@ -63,10 +65,10 @@ _HOMES = {
     "validate": "api.validate.validate",
     "validate_on_ray": "api.validate.validate_on_ray",
 }
-"""The module and the name of each function: it is loaded on first use, so that importing the package costs nothing."""
+"""Path of each public name. Its module loads on first use, so importing the package costs nothing."""
 
 _FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}
-"""Documented names of before 0.1, which `from planner import ...` finds until 0.2."""
+"""Names documented before 0.1; `from planner import ...` finds them until 0.2."""
 
 
 def __getattr__(name: str) -> Any:
@@ -84,5 +86,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return what the package offers, for completion: nothing of how it is built."""
+    """Return the public names, for completion, without internals."""
     return sorted(__all__)

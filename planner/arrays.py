@@ -1,4 +1,4 @@
-"""The types of the arrays that cross functions: one name for each element type; and their bytes."""
+"""Types of the arrays passed between functions, one name per element type, and access to their bytes."""
 
 from __future__ import annotations
 

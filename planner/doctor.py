@@ -1,6 +1,6 @@
-"""Check of this machine for what the planner can use: each finding with its purpose and what to do about it.
+"""Check of this machine for everything the planner can use; each finding has its purpose and a remedy.
 
-Credentials are looked for by the places where they lie; their contents are never read.
+Credentials are detected by their location; their contents are never read.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ _CREDENTIALS: Final = {
     "Azure": (("AZURE_CLIENT_ID",), (".azure/msal_token_cache.json", ".azure/azureProfile.json"), "az login"),
 }
 _ROOM_BYTES: Final = 5 * 10**9
-"""Enough to set a checkout up and to sort a gigabyte."""
+"""Enough to set up a checkout and sort a gigabyte."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing looked for.
+    """One item of the check.
 
-    What every user needs and is not there is `missing`; what only some need, `optional`; prices of long ago are `old`.
+    `missing` is absent and needed by every user; `optional` is absent and needed by some; `old` means outdated prices.
     """
 
     name: str
@@ -80,7 +80,7 @@ def examine(directory: Path, *, today: date) -> list[Finding]:
         *_catalogs(today),
         _sort_core(),
         _compiler(),
-        _room(directory),
+        _free_space(directory),
         _own_data(),
         _settings(today),
         *_extras(),
@@ -99,9 +99,10 @@ def _catalogs(today: date) -> Iterator[Finding]:
     needed_for = "planning"
     try:
         catalogs = {name: load_catalog(name) for name in catalog_names()}
-    except PlannerError as error:
+    except (PlannerError, OSError) as error:  # OSError: the user's own folder may not be read
         advice = "run `planner catalog check`; reinstall the package if the file is not yours"
-        yield Finding(name="catalogs", state="missing", found=error.message, needed_for=needed_for, advice=advice)
+        found = error.message if isinstance(error, PlannerError) else f"{error.filename}: {error.strerror}"
+        yield Finding(name="catalogs", state="missing", found=found, needed_for=needed_for, advice=advice)
         return
     yield Finding(name="catalogs", state="ok", found=", ".join(catalogs), needed_for=needed_for)
     for name in CLOUDS:
@@ -140,7 +141,7 @@ def _compiler() -> Finding:
     return Finding(name="C++ compiler", state="optional", found="none", needed_for=needed_for, advice=advice)
 
 
-def _room(directory: Path) -> Finding:
+def _free_space(directory: Path) -> Finding:
     needed_for = "sorting a gigabyte here"
     free = shutil.disk_usage(directory).free
     writable = os.access(directory, os.W_OK)
@@ -152,8 +153,8 @@ def _room(directory: Path) -> Finding:
 
 def _own_data() -> Finding:
     place = paths.user_directory("profiles").parent
-    above = next(folder for folder in (place, *place.parents) if folder.exists())
-    writable = os.access(above, os.W_OK)
+    above = next(folder for folder in (place, *place.parents) if os.path.exists(folder))  # noqa: PTH110  # never raises
+    writable = above.is_dir() and os.access(above, os.W_OK | os.X_OK)
     return Finding(
         name="your data",
         state="ok" if writable else "missing",
@@ -198,7 +199,7 @@ def _is_installed(module: str) -> bool:
 def _credentials() -> Iterator[Finding]:
     for cloud, (variables, files, command) in _CREDENTIALS.items():
         places = [name for name in variables if os.environ.get(name)]
-        places += [f"~/{name}" for name in files if Path(os.path.expanduser(f"~/{name}")).exists()]  # noqa: PTH111  # Path fails without HOME
+        places += [f"~/{name}" for name in files if os.path.exists(os.path.expanduser(f"~/{name}"))]  # noqa: PTH110, PTH111  # Path fails
         yield Finding(
             name=f"credentials for {cloud}",
             state="ok" if places else "optional",

@@ -1,6 +1,6 @@
 """Every error the planner raises on purpose, each with the exit code the command line gives it.
 
-A message says what is wrong, where, why, and what to do next; `details` holds one line per further finding (all bad
+A message states what is wrong, where, why, and what to do next; `details` holds one line per further finding (all bad
 rows of a file are reported together).
 """
 
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 
 class PlannerError(Exception):
-    """Base of all deliberate errors; `exit_code` is what the process ends with."""
+    """Base of all deliberate errors; `exit_code` is the process's exit code."""
 
     exit_code: ClassVar[int] = 1
 
@@ -26,7 +26,7 @@ class PlannerError(Exception):
 
 
 class BadInputError(PlannerError):
-    """An argument, a file or a record is not what it must be."""
+    """An argument, a file or a record is invalid."""
 
     exit_code = 2
 
@@ -56,7 +56,7 @@ class IoFailureError(PlannerError):
 
 
 class UnfinishedError(IoFailureError):
-    """What stopped a job can be put right; what is done stays, and the same call goes on."""
+    """The cause that stopped a job can be fixed; finished work stays, and the same call resumes."""
 
 
 class LeftBehindError(PlannerError):
@@ -66,14 +66,14 @@ class LeftBehindError(PlannerError):
 
 
 class InterruptedRunError(PlannerError):
-    """The user interrupted, and what had been begun was cleaned up."""
+    """The user interrupted, and unfinished work was cleaned up."""
 
     exit_code = 130
 
 
 @contextmanager
 def reading(path: object) -> Iterator[None]:
-    """Name the file in an OSError that does not: what fails is mostly the read of a descriptor."""
+    """Add the file's name to an OSError without one, as from reading a descriptor."""
     try:
         yield
     except OSError as error:
@@ -94,8 +94,8 @@ def some_of(names: Sequence[str], *, most: int = 6) -> str:
 
 
 def nearest(word: str, names: Sequence[str], *, most: int = 3) -> str:
-    """Return ' Did you mean a, b?' for those of `names` that are nearest to `word`, or '' when none is near."""
-    from difflib import get_close_matches  # takes long to load
+    """Return ' Did you mean a, b?' with the `names` nearest to `word`, or '' when none is near."""
+    from difflib import get_close_matches  # slow to load
 
     folded = {name.casefold(): name for name in names}
     close = get_close_matches(word.casefold(), folded, n=most, cutoff=0.5)

@@ -1,4 +1,4 @@
-"""Optional packages: imported when a feature is used, and named with what installs them when they are absent."""
+"""Optional packages: imported on first use; errors for absent ones name the extra to install."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXTRAS: Final = {
 
 
 def optional(module: str, *, extra: str, purpose: str) -> Any:
-    """Import and return `module`. Raises PlannerError saying which extra of the package installs it."""
+    """Import and return `module`. Raises PlannerError naming the extra of the package that installs it."""
     try:
         return import_module(module)
     except ImportError as missing:
@@ -38,7 +38,7 @@ def optional(module: str, *, extra: str, purpose: str) -> Any:
 
 
 def missing_text(module: str) -> str:
-    """Return the sentence for a module that is not installed: with the extra that installs it, if one does."""
+    """Return the message for a module that is not installed, with the extra that installs it, if any."""
     package = module.partition(".")[0]
     if package in sys.stdlib_module_names:
         return f"this Python was built without its module {package.lstrip('_')}: use a Python that has it"

@@ -1,7 +1,7 @@
-"""The one door to the compiled sort core: everything else imports from here, never the extension itself.
+"""The only importer of the compiled sort core: all other modules import from here, never the extension itself.
 
-Importing this module loads the extension; planning needs neither. What the core throws is turned into the
-planner's errors by `core_errors`, and `run_interruptible` lets Ctrl-C reach a call that is busy in C++.
+Importing this module loads the extension; planning needs neither. `core_errors` turns the core's exceptions into the
+planner's errors, and `run_interruptible` lets Ctrl-C reach a call that is busy in C++.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ try:
     import planner._sortcore as core
     from planner._sortcore import Progress, Splitters
 except ImportError as missing:
-    if isinstance(missing.__cause__, KeyboardInterrupt):  # which came while the extension was loaded
+    if isinstance(missing.__cause__, KeyboardInterrupt):  # Ctrl-C while the extension was loading
         raise missing.__cause__ from None
     raise PlannerError(
         "the compiled sort core (planner._sortcore) is missing: this installation plans, and does not sort",
@@ -34,10 +34,10 @@ except ImportError as missing:
 Result = TypeVar("Result")
 
 STANDARD_OUTPUT = "'standard output'"
-"""Its name in errors of the core, which are as GNU sort's."""
+"""Name of standard output in the core's errors, as in GNU sort's."""
 
 LONGEST_CLEAN_UP_S = 60
-"""Far beyond the second that cancelling takes; bounds the wait if the interrupt hit before the thread had begun."""
+"""Cancelling takes about a second; this bounds the wait if the interrupt came before the thread had begun."""
 
 __all__ = ["Progress", "Splitters", "core", "core_errors", "run_interruptible"]
 
@@ -62,11 +62,11 @@ def core_errors() -> Iterator[None]:
 
 
 def run_interruptible(work: Callable[[Progress], Result], progress: Progress | None = None) -> Result:
-    """Return `work(progress)`, run in a thread of its own; Ctrl-C cancels it, and it cleans up within a second.
+    """Return `work(progress)`, run in its own thread; Ctrl-C cancels it, and it cleans up within a second.
 
-    Raises InterruptedRunError when interrupted, else whatever `work` raises, as `core_errors` has it.
+    Raises InterruptedRunError when interrupted, else the error of `work`, as `core_errors` translates it.
     """
-    from concurrent.futures import Future, wait  # not before it is needed: it takes long to load
+    from concurrent.futures import Future, wait  # slow to load, so only when needed
 
     progress = Progress() if progress is None else progress
     outcome: Future[Result] = Future()
@@ -74,7 +74,7 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
     with core_errors():
         try:
             worker.start()
-            # In steps: a signal that another thread receives does not end a wait, and its handler runs only here.
+            # Wait in steps: a signal received by another thread does not end a wait, and its handler runs only here.
             while worker.is_alive():
                 worker.join(timeout=0.1)
         except KeyboardInterrupt:
@@ -85,14 +85,14 @@ def run_interruptible(work: Callable[[Progress], Result], progress: Progress | N
 
 
 def _interruption_text(outcome: Future[Result]) -> str:
-    """Say what an interrupt led to; it can come when the output has its name already."""
+    """Return the message for an interrupt, which may come after the output already has its final name."""
     if outcome.done() and outcome.exception() is None:
         return "interrupted; all was done by then, and the output is complete"
     return "interrupted; nothing half written was left behind"
 
 
 def _explain(error: OSError) -> str:
-    """Return the core's message as it is, and put the file's name before one of Python's own."""
+    """Return the core's message unchanged, or one of Python's own with the file's name in front."""
     message = error.strerror or str(error)
     named = error.filename is None or str(error.filename) in message
     return message if named else f"{error.filename}: {message}"
@@ -101,5 +101,5 @@ def _explain(error: OSError) -> str:
 def _run_into(outcome: Future[Result], work: Callable[[Progress], Result], progress: Progress) -> None:
     try:
         outcome.set_result(work(progress))
-    except BaseException as error:  # handed to the thread that waits
+    except BaseException as error:  # re-raised in the waiting thread
         outcome.set_exception(error)

@@ -1,7 +1,7 @@
-"""Quantities as people write them, and back: sizes, rates, durations, money.
+"""Parsing and formatting of sizes, rates, durations and money.
 
-Inside the planner everything is bytes, bytes/s, seconds and US dollars; other units exist only in what this module
-reads and writes.
+Inside the planner everything is bytes, bytes/s, seconds and US dollars; other units exist only in this module's input
+and output.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ _SIZES: Final = {
     **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGTPE", start=1)},
 }
 _SHORT_SIZES: Final = {unit.removesuffix("B"): factor for unit, factor in _SIZES.items() if unit != "B"}
-"""`100T`, `1Ti`: as people write them who know that sizes are bytes; rates need their B, which is not a bit's b."""
+"""Sizes without their B, such as `100T` and `1Ti`. Rates need the B, to tell bytes from bits."""
 _RECORDS: Final = {"records": 100}
-"""`1e6 records`: those of the sort benchmark."""
+"""Bytes per record of the sort benchmark, for sizes such as `1e6 records`."""
 _PREFIXES: Final = {
     "": "", "kilo": "K", "mega": "M", "giga": "G", "tera": "T", "peta": "P", "exa": "E",
     "kibi": "Ki", "mebi": "Mi", "gibi": "Gi", "tebi": "Ti", "pebi": "Pi", "exbi": "Ei",
 }  # fmt: skip
 _UNIT_WORDS: Final = re.compile(rf"({'|'.join(_PREFIXES)})(bit|byte)s?(\s*(?:/\s*s(?:ec(?:ond)?)?|per second))?", re.I)
 _UNCLEAR: Final = re.compile(r"([KMGTPE]?)(i?)b", re.I)
-"""`Tb`, `gib`, `b`: the b is that of bits by the book, and many write it for bytes."""
+"""Ambiguous units such as `Tb`, `gib` and `b`: by the book b means bits, but many write it for bytes."""
 _BIT_RATES: Final = {"bit": 1, **{f"{prefix}bit": 1000**power for power, prefix in enumerate("KMGT", start=1)}}
 _PARTS: Final = re.compile(r"\d+(?:\.\d+)?\s*[a-z]+")
 _SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
 _MINUTES_LEFT: Final = re.compile(r"^(\s*\d+\s*h\s*[0-5]?\d)\s*$")
-"""`1h30`: what follows the hours and has no unit is minutes."""
+"""Durations such as `1h30`: a number without a unit after the hours is minutes."""
 _DURATIONS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
 
 SMALL_USD: Final = 0.1
-"""Amounts below are not rounded to cents."""
+"""Amounts below this are not rounded to cents."""
 
 LARGEST_SIZE_BYTES: Final = 10**20
-"""100 EB; a larger request is taken for a typing mistake."""
+"""100 EB; a larger request is treated as a typing mistake."""
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes in `text`: `100TB` and `100T` are 10^14, `1TiB` is 2^40; `10,000GB` has thousands' commas, and
-    `1e6 records` are the sort benchmark's, of 100 bytes; `3 terabytes` and `1.5 tebibytes` are taken, too.
+    """Return the bytes in `text`: `100TB` and `100T` are 10^14, `1TiB` is 2^40. Thousands' commas (`10,000GB`), the
+    sort benchmark's records of 100 bytes (`1e6 records`) and words (`3 terabytes`, `1.5 tebibytes`) are accepted.
 
-    Raises BadInputError for a bare number, an unknown unit, bits, what may be bits, a size that is not positive, not
+    Raises BadInputError for a bare number, an unknown unit, bits, what may be bits, or a size that is not positive, not
     whole bytes or over `LARGEST_SIZE_BYTES`.
     """
     number, unit = _split(text, what="size", example="100TB or 1TiB")
@@ -65,8 +65,8 @@ def parse_size(text: str) -> int:
 
 
 def parse_rate(text: str) -> float:
-    """Return the bytes per second in `text`: `800MB/s`, `1.5GiB/s`, `25Gbit/s`, `400Mbps`, `400Mbit`: a link's bits are
-    always those of a second.
+    """Return the bytes per second in `text`: `800MB/s`, `1.5GiB/s`, `25Gbit/s`, `400Mbps`, `400Mbit`; bits are always
+    per second.
 
     Raises BadInputError for a bare number, an unknown unit or a rate that is not positive and finite.
     """
@@ -94,8 +94,8 @@ def parse_duration(text: str) -> float:
 
 
 def parse_seconds(text: str) -> float:
-    """Return the seconds in `text`: a duration such as `1m`, or a number of them; 0 is none. Raises BadInputError for
-    what is negative, and as `parse_duration` does.
+    """Return the seconds in `text`: a duration such as `1m`, or a number of seconds, which may be 0. Raises
+    BadInputError for negative values, and as `parse_duration` does.
     """
     match = _QUANTITY.match(text)
     if match is None or match[2]:
@@ -114,7 +114,7 @@ def _seconds(part: str, *, whole: str) -> float:
 
 
 def parse_share(text: str) -> float:
-    """Return the share of one in `text`: `95%` and `0.95` are 0.95. Raises BadInputError for what is no number."""
+    """Return the fraction in `text`: `95%` and `0.95` are 0.95. Raises BadInputError if it is not a number."""
     try:
         return parse_number(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except BadInputError:
@@ -122,7 +122,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_number(text: str) -> float:
-    """Return the number in `text`: `10,000`, `1e6`, `0.5`. Raises BadInputError for what is none, or not finite."""
+    """Return the number in `text`: `10,000`, `1e6`, `0.5`. Raises BadInputError if it is not a finite number."""
     match = _QUANTITY.match(text)
     if match is None or match[2] is not None:
         raise BadInputError(f"number {text!r}: write it as 10,000, 1e6 or 0.5")
@@ -130,7 +130,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_count(text: str) -> int:
-    """Return the whole number in `text`: `10,000,000`, `1e7`, `1e6 records`. Raises BadInputError for what is none."""
+    """Return the whole number in `text`: `10,000,000`, `1e7`, `1e6 records`. Raises BadInputError if it is not one."""
     match = _QUANTITY.match(text)
     if match and match[2] in (None, "records"):
         digits = match[1].replace(",", "").replace("_", "")
@@ -140,9 +140,27 @@ def parse_count(text: str) -> int:
     raise BadInputError(f"count {text!r}: write a whole number, such as 10,000,000 or 1e7")
 
 
+def count_text(count: float, noun: str, nouns: str = "", *, grouped: bool = False) -> str:
+    """Return a number of things: '1 row', '0.5 CPUs', '2 copies' with their plural `nouns` where it is irregular, and
+    '1,200 rows' where digits are `grouped`.
+    """
+    number = f"{count:{',' * grouped}.0f}" if float(count).is_integer() else f"{count:g}"
+    return f"{number} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def count_of(count: float, nouns: str) -> str:
+    """Return a number of things by their regular plural: 1 of 'rows' -> '1 row'."""
+    return count_text(count, nouns.removesuffix("s"))
+
+
 def format_bytes(size: float) -> str:
     """Return a size to three figures in decimal units: 1.5e12 -> '1.5 TB'."""
     return f"{_scaled(size)}B"
+
+
+def format_exact_size(size: int) -> str:
+    """Return a size to the byte in the unit that makes it shortest, as options take it: 2**40 -> '1TiB'."""
+    return min((f"{size // factor}{unit}" for unit, factor in _SIZES.items() if size % factor == 0), key=len)
 
 
 def format_rate(bytes_per_s: float) -> str:
@@ -161,7 +179,7 @@ def format_memory(size: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as people say it: 962 -> '16 min 2 s'."""
+    """Return a readable duration: 962 -> '16 min 2 s'."""
     if not math.isfinite(seconds):
         return "unknown"
     if 0 < seconds < 0.001:
@@ -174,7 +192,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_usd(amount: float) -> str:
-    """Return an amount of US dollars, or 'unknown' for NaN; less than ten cents to a hundredth of a cent, not $0.00."""
+    """Return an amount of US dollars, or 'unknown' for NaN; under ten cents to a hundredth of a cent, not $0.00."""
     if not math.isfinite(amount):
         return "unknown"
     if 0 < amount < 0.0001:
@@ -184,7 +202,7 @@ def format_usd(amount: float) -> str:
 
 
 def usd_decimals(amount: float) -> int:
-    """Return how many decimals an amount of US dollars has: whole cents say nothing of a bill of a few."""
+    """Return the decimals to show for an amount of US dollars; whole cents are too coarse for bills of a few."""
     return 4 if 0 < amount < SMALL_USD else 2
 
 
@@ -209,7 +227,7 @@ def _abbreviated(unit: str) -> str:
 
 
 def _require_no_bits(text: str, number: float, unit: str) -> None:
-    """Raise BadInputError for a size in bits, and for one that can be read as bits or as bytes, with both readings."""
+    """Raise BadInputError, with both readings, for a size in bits or one that could mean bits or bytes."""
     unclear = _UNCLEAR.fullmatch(unit)
     prefix = unit.removesuffix("bit") if unit.endswith("bit") else ""
     if unclear and unit[-1] == "b":

@@ -1,6 +1,6 @@
-"""The suite's promise: only want of root or of a browser skips a test, by name and counted.
+"""The suite's promise: a test is skipped only for lack of root or of a browser, by name and counted.
 
-`--strict-skips` leaves want of root as the only excuse. In several processes, tests that share something share one.
+With `--strict-skips` only lack of root is an excuse. In parallel runs, tests that share something share a process.
 """
 
 from __future__ import annotations
@@ -32,39 +32,39 @@ TESTS = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 sys.path[:0] = [str(TESTS / "emulators"), str(TESTS / "helpers")]
-pytest_plugins = ["cloud_fixtures", "job_fixtures"]
+pytest_plugins = ["cloud_fixtures", "job_fixtures", "store_fixtures"]
 
-# Continuous integration repeats the same examples each time; elsewhere each run tries new ones. No example is timed.
+# Continuous integration repeats the same examples each time; other runs try new ones. No example is timed.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("house")
 
-# Hundreds of tests call the command line; to build it anew for each takes a tenth of a second of a processor.
+# Hundreds of tests call the command line; building it again for each takes a tenth of a second of a processor.
 app.build = cache(app.build)
 typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)  # type: ignore[attr-defined]
 
-# A shell that starts the suite in the background makes it deaf to Ctrl-C, and what the tests start inherits that.
+# A shell that starts the suite in the background makes it ignore Ctrl-C, and the tests' processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup ignores it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 
-# Plans make millions of objects and hardly a cycle: looking for cycles so often takes a tenth of the suite's time.
+# Plans make millions of objects and hardly a cycle: the default collections take a tenth of the suite's time.
 gc.set_threshold(100_000, 50, 100)
 
-# The developer's own measurements, refreshed catalogs and settings must not change what the tests see.
+# The developer's own measurements, refreshed catalogs and settings must not affect the tests.
 os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"
 os.environ["PLANNER_CATALOGS"] = os.devnull + "/none"
 os.environ["PLANNER_SETTINGS"] = os.devnull + "/none"
-os.environ.pop("COLUMNS", None)  # what pytest-xdist sets in its workers is not the user's
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it in its workers, not the user
 
 
 @pytest.fixture(scope="session")
 def swept() -> None:
-    """Remove the emulated clusters of test runs that were killed. Each run has a state directory of its own, so the
-    next cluster would not find them. Those whose process lives stay.
+    """Remove the emulated clusters of killed test runs. Each run has its own state directory, so the next cluster would
+    not find them. Clusters whose process lives stay.
     """
     from planner.clusters.emulated.cluster import sweep
     from planner.errors import PlannerError
 
-    with suppress(PlannerError):  # some are not ours to remove
+    with suppress(PlannerError):  # some belong to others and cannot be removed
         sweep(by_name=True)
 
 
@@ -81,7 +81,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not _is_its_turn(item) and item.get_closest_marker("soak") is None:
             item.add_marker(pytest.mark.soak)
             item.add_marker(pytest.mark.quick)
-    if hasattr(config, "workerinput"):  # in a process of several
+    if hasattr(config, "workerinput"):  # one of several processes
         items.sort(key=lambda item: _turn(_shared_by(item.nodeid)))
     for item in items:
         for name, reason in absent.items():
@@ -97,7 +97,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         def _split_scope(self, nodeid: str) -> str:
             return _shared_by(nodeid)
 
-    config.option.loadscopereorder = False  # not by number: `_turn` knows which take long
+    config.option.loadscopereorder = False  # not by number: `_turn` knows the slow ones
     return BySharing(config, log)
 
 
@@ -105,7 +105,7 @@ CLOUDS = ("ec2", "gcp", "azure")
 
 
 def _is_its_turn(item: pytest.Item) -> bool:
-    """Say whether `make test` runs a test that is the same on every cloud on this one: each runs on one of them there,
+    """Return whether `make test` runs a cloud-independent test on this cloud: each such test runs on one cloud there,
     and on the others in the quick part of the soak.
     """
     cloud = getattr(item, "callspec", None) and item.callspec.params.get("cloud")
@@ -115,9 +115,9 @@ def _is_its_turn(item: pytest.Item) -> bool:
 
 
 def _shared_by(nodeid: str) -> str:
-    """Name what tests of one process share: the machine's network namespaces, or Ray's cluster in them; a
-    build of the C++ tests; the emulated EC2, or the other clouds, which take seconds to start; the plan, the browser
-    and the charts of reports; or else their file.
+    """Return the resource shared by the tests of one process: the machine's network namespaces, or Ray's cluster in
+    them; a build of the C++ tests; the emulated EC2, or the other clouds, which take seconds to start; the plan, the
+    browser and the charts of reports; or else their file.
     """
     file, _, test = nodeid.partition("::")
     if file.endswith("native/test_cpp.py"):
@@ -142,11 +142,11 @@ LONGEST_FIRST = (
     "test_notebooks_run", "test_simulate", "test_simulation", "test_recommendation", "test_net", "test_lines",
     "test_long_lines", "test_local_faults", "test_most_data", "test_catalog_commands", "test_help",
 )  # fmt: skip
-"""What tests share, or the files, that take ten seconds of a processor and more."""
+"""Names (shared resources or files) whose tests take ten seconds of a processor or more."""
 
 
 def _turn(shared: str) -> int:
-    """Begin with what takes longest, so that no process waits for another in the end."""
+    """Put the longest first, so that no process waits for another at the end."""
     name = Path(shared.partition(" ")[0]).stem
     return LONGEST_FIRST.index(name) if name in LONGEST_FIRST else len(LONGEST_FIRST)
 
@@ -202,7 +202,7 @@ INSTANCE = {
 def make_catalog(tmp_path: Path) -> Callable[..., str]:
     """Write a catalog of made-up types and return its path.
 
-    Each type overrides INSTANCE; `price` (None: unpriced), `read`, `write`, `both` give prices.csv and disks.csv.
+    Each type overrides INSTANCE; `price` (None: unpriced), `read`, `write` and `both` set prices.csv and disks.csv.
     Further files are given as rows by name, such as `networks=[{...}]`.
     """
 

@@ -1,4 +1,4 @@
-"""Limits of what people read: pages, lines and sentences; and the files that pages name are there."""
+"""Limits on the documents: pages, lines and sentences; the files that pages name exist."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MOST_PAGES: Final = 25
 MOST_PAGE_LINES: Final = 400
 ITEM: Final = re.compile(r"\s*(?:[*-]|\d+\.)\s+")
 APART: Final = ("    ", "#", "!", "<")
-"""How lines begin that are no prose: commands, headings, pictures."""
+"""Prefixes of lines that are not prose: commands, headings, pictures."""
 
 
 def passages(page: str) -> Iterator[str]:
-    """Yield a page's paragraphs, items of lists and cells of tables; a passage of code counts as one word."""
+    """Yield a page's paragraphs, list items and table cells; a passage of code counts as one word."""
     words: list[str] = []
     for line in [*page.splitlines(), ""]:
         if not line.strip() or line.startswith((*APART, "|")) or ITEM.match(line):

@@ -1,4 +1,4 @@
-"""What the documents tell a reader to type exists: every command, option and make target."""
+"""Everything the documents tell a reader to type exists: commands, options and make targets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *sorted((CHEC
 
 
 def typed_lines() -> Iterator[tuple[str, str]]:
-    """Yield each line of the code blocks as (document, line), without its comment, joined where it goes on."""
+    """Yield each line of the code blocks as (document, line), without its comment, continuation lines joined."""
     for document in DOCUMENTS:
         text = re.sub(r"\\\n\s*", " ", document.read_text(encoding="utf-8"))
         blocks = re.findall(r"^```(?:sh|bash|console)?\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
@@ -38,7 +38,7 @@ def commands_of(program: str) -> list[tuple[str, list[str]]]:
 
 
 EVERYWHERE = {"--help", "--install-completion", "--show-completion"}
-"""Options that typer adds, to `plan` as well."""
+"""Options that typer adds, also to `plan`."""
 
 
 @cache
@@ -66,7 +66,7 @@ def calls() -> list[tuple[str, list[str]]]:
 def test_documented_commands_and_options_exist(document: str, words: list[str]) -> None:
     command, arguments = leaf(words)
     options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-    own = takewhile(lambda word: word != "--", arguments)  # what follows is for another command
+    own = takewhile(lambda word: word != "--", arguments)  # the rest is for another command
     used = {word.split("=")[0] for word in own if word.startswith("-")}
     assert used <= options | EVERYWHERE, f"{document}: {command.name} has no {used - options}"
 
@@ -82,4 +82,5 @@ def test_documented_make_targets_exist() -> None:
 def test_citation_is_of_this_version() -> None:
     citation = yaml.safe_load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert (citation["version"], citation["license"]) == (project["version"], project["license"])
+    code, *of_data = project["license"].split(" AND ")
+    assert (citation["version"], citation["license"]) == (project["version"], code) and of_data

@@ -1,4 +1,4 @@
-"""The first line of every error that the program words, as its source has it, fits in a terminal of 100 columns."""
+"""The first line of every error in the program's source fits in a terminal of 100 columns."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ PACKAGE: Final = Path(planner.__file__).parent
 RAISED: Final = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"bad_input"}
 MOST: Final = 100
 A_VALUE: Final = "x" * 8
-"""What stands for a value that is filled in; a path of the user may be longer, and then the line is."""
+"""Placeholder for a formatted value; a user's path may be longer, and so may the line."""
 
 
 def worded(node: ast.expr) -> str | None:
-    """Return a text as the source has it, or None for one that is computed."""
+    """Return the text as the source has it, or None if it is computed."""
     match node:
         case ast.Constant(value=str(text)):
             return text
@@ -33,7 +33,7 @@ def worded(node: ast.expr) -> str | None:
 
 
 def first_lines(source: str) -> Iterator[tuple[int, str]]:
-    """Yield line and first line of each error that a module words."""
+    """Yield the line number and first line of each error in a module."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in RAISED and node.args:
             text = worded(node.args[0])

@@ -1,4 +1,4 @@
-"""An optional package that is absent is named, with the extra that installs it."""
+"""A missing optional package is named, with the extra that installs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Windows licence in Azure's prices: found where a size of the family proves it, left out where none does."""
+"""The Windows licence in Azure's prices: found if one size of the family proves it, otherwise omitted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prices(**regions: list[float]) -> pd.DataFrame:
 
 
 def test_the_licence_is_taken_off_what_lies_exactly_it_above_its_family(script: ModuleType) -> None:
-    mended = script.mend_windows(
+    mended = script.remove_windows_licence(
         prices(home=[0.1, 0.2 + 0.046 * 4, 0.4, 0.3, 0.7], there=[0.12, 0.24, 0.48, 0.3, 0.7]),
         VCPU,
         FAMILY,
@@ -48,14 +48,14 @@ def test_the_licence_is_taken_off_what_lies_exactly_it_above_its_family(script: 
 
 def test_a_family_that_only_happens_to_differ_by_the_licence_is_left_alone(script: ModuleType) -> None:
     both = prices(home=[0.1, 0.2, 0.4, 0.1, 0.2 + 0.046 * 4], there=[0.12, 0.24, 0.48, 0.1, 0.2 + 0.05 * 4])
-    mended = script.mend_windows(both, VCPU, FAMILY, home="home")
+    mended = script.remove_windows_licence(both, VCPU, FAMILY, home="home")
     assert mended.derived.isna().all(axis=None)
     pd.testing.assert_frame_equal(mended.listed, both)
 
 
 def test_a_region_where_all_sizes_have_the_licence_is_left_out_and_counted(script: ModuleType) -> None:
     with_licence = [0.05 * n + 0.046 * n for n in (2, 4, 8)]
-    mended = script.mend_windows(
+    mended = script.remove_windows_licence(
         prices(home=[0.1, 0.2 + 0.046 * 4, 0.4, 0.3, 0.7], there=[*with_licence, 0.3, 0.7]), VCPU, FAMILY, home="home"
     )
     assert mended.left_out["Windows' with no size to prove it"] == ("D2 in there", "D4 in there", "D8 in there")
@@ -63,7 +63,7 @@ def test_a_region_where_all_sizes_have_the_licence_is_left_out_and_counted(scrip
 
 
 def test_a_price_of_nothing_or_a_slipped_point_is_left_out(script: ModuleType) -> None:
-    mended = script.mend_windows(
+    mended = script.remove_windows_licence(
         prices(home=[0.1, 0.2, 0.4, 0.3, 0.7], there=[0.1, 0.2, 0.4, 0.0, 0.07]), VCPU, FAMILY, home="home"
     )
     assert mended.left_out["nothing or next to it"] == ("X2 in there", "X4 in there")

@@ -1,4 +1,4 @@
-"""The built distributions, installed far from the checkout: data files, types, extension and commands come along."""
+"""The built distributions, installed far from the checkout, contain data files, types, extension and commands."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tests.marks import quick_soak
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDERS = ("planner", "native", "models", "catalogs", "tests", "benchmarks", "notebooks", "docs", "scripts")
 FILES = (("in.dat", 5), ("out.dat", 0))
-"""What the sort read and wrote, each with the exit code of its validation."""
+"""Files that the sort read and wrote, each with the exit code of its validation."""
 
 
 def build_wheel(source: Path, folder: Path, **environment: str) -> Path:
-    """Build a wheel with the tools of this environment and the compiler's earlier work, and return its path."""
+    """Build a wheel with this environment's tools and the compiler's earlier work, and return its path."""
     pip = [
         sys.executable,
         "-m",
@@ -42,7 +42,7 @@ def build_wheel(source: Path, folder: Path, **environment: str) -> Path:
 
 
 class Installation:
-    """A virtual environment with one wheel in it; what the wheel depends on is borrowed from the tests' environment."""
+    """A virtual environment with one wheel; its dependencies are borrowed from the tests' environment."""
 
     def __init__(self, folder: Path, wheel: Path) -> None:
         venv.create(folder, with_pip=False)
@@ -54,7 +54,7 @@ class Installation:
         (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
 
     def run(self, *command: str, exit_code: int = 0) -> str:
-        """Run a command, given whole or in words, and return what it printed, or else its complaint."""
+        """Run a command, given whole or in words, and return its output, or its error text if it printed none."""
         name, *arguments = command[0].split() if len(command) == 1 else command
         done = subprocess.run(
             [*self.through, self.bin / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False
@@ -163,7 +163,7 @@ def test_source_distribution_builds_the_same_wheel(source: Path, wheel: Path, tm
 
 @pytest.mark.soak
 def test_an_older_processor_runs_the_wheel(wheel: Path, tmp_path: Path) -> None:
-    """One of 2008, without AVX: x86-64-v2, which numpy asks for too."""
+    """A processor of 2008, without AVX: x86-64-v2, which numpy needs, too."""
     emulator = shutil.which("qemu-x86_64")
     if not emulator:
         pytest.skip("no qemu-x86_64 (package qemu-user)")

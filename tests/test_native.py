@@ -1,4 +1,4 @@
-"""Errors of the compiled core become the planner's, and an interrupt reaches a call in it."""
+"""Errors of the compiled core become the planner's, and an interrupt reaches a running call."""
 
 from __future__ import annotations
 

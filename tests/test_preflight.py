@@ -1,4 +1,4 @@
-"""The preflight of `make run` names what a machine lacks, and how to install it."""
+"""The preflight of `make run` names what a machine lacks, and the command that installs it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ except SystemExit as exit:
 
 
 def loaded_by(statements: str) -> set[str]:
-    """Return the modules that are in memory after a new interpreter ran `statements`."""
+    """Return the modules in memory after a new interpreter ran `statements`."""
     code = f"import sys\n{statements}\nprint(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=CHECKOUT)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The site of the documents: it builds without a warning, has no dead link, and loads nothing from elsewhere."""
+"""The documentation site builds without a warning, has no dead link, and loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parent.parent
 WRITTEN_FOR_THE_CHECKOUT = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 LOADED = {"link": "href", "script": "src", "img": "src"}
-"""Tags of what a browser fetches to show a page."""
+"""Tags whose targets a browser fetches to show a page."""
 
 
 class Page(HTMLParser):
-    """A page's anchors, the places it links to, and what it loads."""
+    """A page's anchors, its links, and the resources it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
-    """The site, built strictly: a warning is an error. `404.html` is written for the root of a server and left out."""
+    """The site, built strictly: warnings are errors. `404.html` is left out: it is written for the root of a server."""
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)

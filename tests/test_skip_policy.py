@@ -1,4 +1,4 @@
-"""The skip policy of conftest.py, tried on small suites: what is skipped, what is counted, and what fails a run."""
+"""The skip policy of conftest.py, tried on small suites: skipped tests, counted tests, and failing runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HELPERS = [str(CONFTEST.parent / name) for name in ("emulators", "helpers")]
 
 
 def run_suite(folder: Path, body: str, *flags: str, user_id: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a one-file suite under the project's conftest, which is told that `user_id` runs it."""
+    """Run a one-file suite under the project's conftest, as if user `user_id` ran it."""
     shutil.copy(CONFTEST, folder)
     markers = "needs_root(why): root only\n    needs_browser(why): with a browser only"
     (folder / "pytest.ini").write_text(f"[pytest]\nmarkers =\n    {markers}\n")
@@ -72,7 +72,7 @@ def test_what_needs_a_browser_is_skipped_and_counted_where_there_is_none_but_not
     tmp_path: Path, flags: tuple[str, ...], code: pytest.ExitCode
 ) -> None:
     body = "@pytest.mark.needs_browser(why='draws charts')\ndef test_a(): pass\ndef test_b(): pass\n"
-    done = run_suite(tmp_path, body, "-rs", *flags)  # with nothing on its PATH, and so no browser
+    done = run_suite(tmp_path, body, "-rs", *flags)  # nothing is on its PATH, so it finds no browser
     assert done.returncode == code
     assert "needs a browser: draws charts" in done.stdout
     assert ("1 skipped for want of a browser" in done.stdout) == (not flags)

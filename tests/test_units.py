@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from planner.errors import BadInputError
 from planner.units import (
+    count_of,
+    count_text,
     format_bytes,
     format_duration,
+    format_exact_size,
     format_rate,
     format_usd,
     parse_count,
@@ -141,6 +144,16 @@ def test_bytes_survive_being_written_with_their_unit(size: int) -> None:
     assert parse_size(f"{size}B") == size
 
 
+@given(st.integers(1, 10**18))
+def test_exact_sizes_read_back_exactly(size: int) -> None:
+    assert parse_size(format_exact_size(size)) == size
+
+
+def test_exact_sizes_have_the_unit_that_is_shortest() -> None:
+    sizes = (150, 2_500_000, 10**14, 64 * 2**30, 100 * 2**40, 10**9 + 1)
+    assert [format_exact_size(size) for size in sizes] == ["150B", "2500KB", "100TB", "64GiB", "100TiB", "1000000001B"]
+
+
 @given(st.floats(1, 1e18))
 def test_shown_sizes_read_back_within_their_precision(size: float) -> None:
     assert parse_size(format_bytes(size)) == pytest.approx(size, rel=1e-3, abs=1)
@@ -197,3 +210,11 @@ def test_what_is_no_count_is_refused(text: str) -> None:
     if text in ("", "ten"):
         with pytest.raises(BadInputError, match="95% or"):
             parse_share(text)
+
+
+def test_counts_have_the_number_of_their_noun() -> None:
+    assert [count_text(count, "row") for count in (0, 1, 1200)] == ["0 rows", "1 row", "1200 rows"]
+    assert [count_text(count, "copy", "copies") for count in (1, 2)] == ["1 copy", "2 copies"]
+    assert count_text(44_066, "task", grouped=True) == "44,066 tasks"
+    assert [count_text(count, "CPU") for count in (0.5, 1.0)] == ["0.5 CPUs", "1 CPU"]
+    assert [count_of(count, "rows") for count in (1, 2)] == ["1 row", "2 rows"]

@@ -1,1 +1,1 @@
-"""The library: each command of the shell is one call of a function here."""
+"""Python library: one function for each shell command."""

@@ -1,4 +1,4 @@
-"""Clusters rented from Python, `planner.up(...)` and `planner.down(...)`; and what every rental has in common."""
+"""Clusters rented from Python, `planner.up(...)` and `planner.down(...)`, and steps shared by all rentals."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from planner.clusters.provisioning.run_directory import RunDirectory
 
 Confirm = Callable[["Order"], bool] | bool
-"""Whether to rent: a yes or no, or what is asked with the order at today's prices."""
+"""Consent to rent: a yes or no, or a function called with the order at today's prices."""
 Say = Callable[[str], None]
 
 _PLACEHOLDER = "203.0.113.7/32"
-"""An address of the documentation's own (RFC 5737), for a dry run that was not told from where."""
+"""Documentation address (RFC 5737), used in a dry run without an SSH source address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RaisedCluster:
-    """A cluster that runs: what was ordered, what came, and the directory that knows it."""
+    """A running cluster: its order, its machines, and its run directory."""
 
     order: Order
     cluster: Cluster
@@ -39,12 +39,12 @@ class RaisedCluster:
 
     @property
     def run(self) -> str:
-        """The name by which `down` finds it."""
+        """The name that `down` takes."""
         return self.order.run
 
 
 def silent(text: str) -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 def up(
@@ -55,11 +55,11 @@ def up(
     say: Say = silent,
     guard: AbstractContextManager[None] | None = None,
 ) -> RaisedCluster:
-    """Rent the cluster of a plan: all of it in one placement group, or nothing. `guard` is held once
-    it is confirmed, such as a handler of signals.
+    """Rent the whole cluster of a plan in one placement group, or nothing. `guard`, such as a signal handler, is held
+    from the confirmation on.
 
     Raises BadInputError without confirmation, ProviderRefusedError with every reason where the cloud refuses, and
-    LeftBehindError for what could not be removed again.
+    LeftBehindError if resources could not be removed again.
 
     >>> import planner
     >>> from planner.api.rental_options import RentalOptions
@@ -82,7 +82,7 @@ def up(
 
 
 def down(run: str, *, say: Say = silent) -> int:
-    """Take down all that a run has in the cloud, and return how many resources that was. Raises LeftBehindError.
+    """Take down all cloud resources of a run and return their number. Raises LeftBehindError.
 
     >>> import planner
     >>> planner.down("r20261121-1430-x7k2mq")  # doctest: +SKIP
@@ -100,7 +100,7 @@ def down(run: str, *, say: Say = silent) -> int:
 
 
 def session_on(cloud: str, *, say: Say = silent) -> ProviderSession:
-    """Return what works on a cloud."""
+    """Return the session for a cloud."""
     from planner.clouds.calls.retry import RetryPolicy
     from planner.clouds.registry import provider_of
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
@@ -110,8 +110,8 @@ def session_on(cloud: str, *, say: Say = silent) -> ProviderSession:
 
 
 def session_with_access(cloud: str, *, say: Say = silent) -> ProviderSession:
-    """Return what works on a cloud, having seen that there are credentials for it. Raises PermissionDeniedError where
-    there are none. A failure that may pass is left to the calls, which are repeated.
+    """Return the session for a cloud after checking for credentials. Raises PermissionDeniedError without credentials.
+    Temporary failures are left to the calls, which retry.
     """
     session = session_on(cloud, say=say)
     with suppress(IoFailureError):
@@ -120,10 +120,10 @@ def session_with_access(cloud: str, *, say: Say = silent) -> ProviderSession:
 
 
 def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:
-    """Return the order of a run that begins now. Spares are for machines that are `screened`.
+    """Return the order of a run that begins now. Spares are only ordered for `screened` machines.
 
-    A dry run asks nobody, neither for this machine's public address nor for today's price: the plan's price decides
-    what keeps to the limits.
+    A dry run makes no network calls, neither for this machine's public address nor for today's price: limits are
+    checked against the plan's price.
     """
     from planner.clusters.provisioning.order_from_plan import choices_of
 
@@ -132,7 +132,7 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
 
 
 def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, is_dry_run: bool) -> Order:
-    """Return the order of the first of `choices` that can be had; see `ordered`."""
+    """Return the order of the first available cluster among `choices`; see `ordered`."""
     from planner.clusters.provisioning.order_from_plan import offers_within, order_of, own_network
     from planner.clusters.provisioning.run_directory import new_run_id
 
@@ -158,14 +158,14 @@ def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, i
 def confirm_order(
     order: Order, provider: Provider, limits: Limits, *, confirm: Confirm, say: Say
 ) -> tuple[Order, tuple[Place, ...]]:
-    """Look, say what will be rented, have it confirmed, and return the order at today's prices and the places to try.
+    """Check availability, print the order, have it confirmed, and return it at today's prices with the places to try.
 
-    Raises ProviderRefusedError with every reason when there are none, BadInputError without a confirmation.
+    Raises ProviderRefusedError with every reason if no place remains, BadInputError without a confirmation.
     """
     from planner.clusters.provisioning.order_from_plan import affordable_places, owner, with_todays_end
     from planner.report.terminal.cluster_table import findings_text, offer_text
 
-    order = replace(order, owner=owner(provider.identity()))
+    order = replace(order, owner=owner(provider.identity()), account=provider.account())
     preflight: Preflight = provider.preflight(order)
     say(findings_text(preflight))
     places, reasons = affordable_places(preflight, limits)

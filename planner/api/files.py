@@ -1,4 +1,4 @@
-"""Files that users name: inputs that must be there, and outputs that have a place and replace nothing."""
+"""Checks of user-named files: inputs exist, and outputs have a place and replace nothing."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from planner.errors import BadInputError
 
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Its names. What is written there goes on where others ended, though it be a file."""
+"""Names of standard output. Writes there append, even if it is a file."""
 
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)(.*)")
 
 _ENDLESS = {os.makedev(1, minor) for minor in (5, 7, 8, 9)}
-"""Linux's devices zero, full, random and urandom."""
+"""Linux devices zero, full, random and urandom."""
 
 
 def require_readable(paths: Iterable[Path]) -> None:
-    """Raise BadInputError naming the first of some input files that cannot be read, before anything is begun."""
+    """Raise BadInputError naming the first input file that cannot be read, before any work starts."""
     for path in paths:
         mode = mode_of(path)
         if not mode:
@@ -35,15 +35,15 @@ def require_readable(paths: Iterable[Path]) -> None:
 
 
 def require_directories(option: str, paths: Iterable[Path]) -> None:
-    """Raise BadInputError naming the first of the directories of an option that is none."""
+    """Raise BadInputError naming the first path of an option that is not a directory."""
     for path in paths:
         if not stat.S_ISDIR(mode_of(path)):
             raise BadInputError(f"{option} {path}: no such directory; name one on the disk to work on")
 
 
 def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") -> None:
-    """Raise BadInputError naming the first of some files to be written that has no place to be, or that exists, unless
-    it may be replaced.
+    """Raise BadInputError naming the first output file whose folder does not exist, or that exists and may not be
+    replaced.
     """
     for path in paths:
         if path is not None:
@@ -53,11 +53,11 @@ def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") ->
 
 
 def mode_of(path: Path) -> int:
-    """Return what kind of file there is, as `os.stat` has it, and 0 for none. Raises BadInputError for a name that
-    cannot be looked up: too long, behind a directory that is closed, or links in a circle.
+    """Return the mode from `os.stat`, 0 if there is no file. Raises BadInputError for a name that cannot be looked up:
+    too long, in a directory without access, or a loop of links.
     """
     try:
-        return os.stat(path).st_mode  # noqa: PTH116  # Path tells only whether there is one
+        return os.stat(path).st_mode  # noqa: PTH116  # Path does not return the mode
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
@@ -65,7 +65,7 @@ def mode_of(path: Path) -> int:
 
 
 def _refuse_address(path: Path) -> None:
-    """Raise BadInputError where what is taken for a path is an address, of whose slashes `Path` has left one."""
+    """Raise BadInputError if a path is in fact an address; `Path` has removed one of its slashes."""
     if found := _ADDRESS.match(str(path)):
         address = f"{found[1]}://{found[2]}"
         raise BadInputError(
@@ -75,7 +75,7 @@ def _refuse_address(path: Path) -> None:
 
 
 def _require_place(path: Path) -> None:
-    """Devices and pipes, such as /dev/stdout, are places, too."""
+    """Raise BadInputError unless the path can be written to; devices and pipes, such as /dev/stdout, can."""
     mode = mode_of(path)
     if stat.S_ISDIR(mode):
         raise BadInputError(f"{path} is a directory; name a file")

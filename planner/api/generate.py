@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.progress import OnProgress, reported
 from planner.errors import BadInputError
+from planner.units import format_exact_size
 
 if TYPE_CHECKING:
     from planner.sorting.records.generate import GenerateLinesReport, GenerateReport
@@ -27,10 +28,10 @@ def generate(
     replaces: bool = True,
     on_progress: OnProgress | None = None,
 ) -> GenerateReport | GenerateLinesReport:
-    """Write test records as sortbenchmark.org's gensort does, or log lines, of which `start` is the seed.
+    """Write test records as sortbenchmark.org's gensort does, or log lines, with `start` as their seed.
 
-    An existing file is replaced when all is written, unless `replaces` is False. Raises BadInputError for an amount
-    that is not given once.
+    An existing file is replaced once everything is written, unless `replaces` is False. Raises BadInputError unless the
+    amount is given exactly once.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -61,11 +62,11 @@ def generate(
 
 
 def record_count(records: int | None, size_bytes: int | None) -> int:
-    """Return how many records are asked for. Raises BadInputError unless exactly one of the two is given, whole."""
+    """Return the number of records. Raises BadInputError unless exactly one of the two is given, and whole."""
     if (records is None) == (size_bytes is None):
         raise BadInputError("say how many records: --records N or --size SIZE, one of the two")
     if size_bytes is None:
         return records or 0
     if size_bytes % _RECORD_BYTES:
-        raise BadInputError(f"--size {size_bytes}: not a whole number of 100-byte records")
+        raise BadInputError(f"--size {format_exact_size(size_bytes)}: not a whole number of 100-byte records")
     return size_bytes // _RECORD_BYTES

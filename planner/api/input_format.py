@@ -1,4 +1,4 @@
-"""Format of the data to sort, text or tables or records, and its sort keys."""
+"""Input format (text, tables or records) and sort keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from planner.errors import BadInputError
-from planner.units import format_bytes
+from planner.units import count_text, format_bytes
 
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset.dataset import Dataset, TextFormat
@@ -19,7 +19,7 @@ Format = Literal["records", "lines", "csv", "parquet"]
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormat:
-    """What the input holds; fixed records, as the sort benchmark has them, without any of these."""
+    """Format of the input: fixed-size records, as in the sort benchmark, unless one of these fields is set."""
 
     format: Format | None = None
     key: Sequence[str] | None = None
@@ -30,23 +30,23 @@ class InputFormat:
 
     @property
     def has_keys(self) -> bool:
-        """Whether the input is text or tables."""
+        """True if the input is text or tables."""
         return self.format not in (None, "records")
 
     @property
     def is_table(self) -> bool:
-        """Whether the input is tables, for which machines need a library more."""
+        """True if the input is tables, which need another library on the machines."""
         return self.format == "parquet"
 
     @property
     def is_text_or_table(self) -> bool:
-        """Whether anything is given that only text or tables have."""
+        """True if any option is given that only text or tables have."""
         text = self.separator or self.unique or self.zero_terminated or self.no_header
         return bool(self.key or text or self.format in ("csv", "parquet"))
 
     @property
     def is_of_records(self) -> bool:
-        """Whether keys are those of records, or nothing is given but what records have."""
+        """True if the keys are those of records, or only options of records are given."""
         from planner.sorting.records.record_keys import is_record_key
 
         if self.format is None and self.key:
@@ -55,7 +55,7 @@ class InputFormat:
         return self.format == "records" or (self.format is None and not text_only)
 
     def require(self, *, input: str | None) -> None:
-        """Raise BadInputError for options that would be ignored, or cannot be, where `input` is sorted on a cluster."""
+        """Raise BadInputError for ignored or invalid options when `input` is sorted on a cluster."""
         given = [field.name for field in fields(InputFormat) if getattr(self, field.name) != field.default]
         if not given:
             return
@@ -73,7 +73,7 @@ class InputFormat:
             )
 
     def require_sortable_on_cluster(self, *, lines: bool) -> None:
-        """Raise BadInputError for what a cluster does not sort, and for what only CSV has."""
+        """Raise BadInputError for formats that a cluster does not sort, and for options that only CSV has."""
         if self.format == "csv" and lines:
             raise BadInputError("--format csv: rows are no lines; leave out --lines")
         if self.key and self.is_of_records:
@@ -84,14 +84,14 @@ class InputFormat:
             self.require_no_text_options()
 
     def require_no_text_options(self) -> None:
-        """Raise BadInputError for options that Parquet has no use for."""
+        """Raise BadInputError for options that do not apply to Parquet."""
         text_only = {"--separator": self.separator, "--no-header": self.no_header, "-z": self.zero_terminated}
         if given := [name for name, value in text_only.items() if value]:
             raise BadInputError(f"--format parquet: {given[0]} is for text; leave it out")
 
     def dataset(self, input: str, *, say: Callable[[str], None]) -> Dataset:
-        """Return the text or the tables below a prefix of an object store, or at a path that the nodes reach, and say
-        what of them is planned for.
+        """Return the text or tables below an object store prefix, or at a path that the nodes reach, and report the
+        part that is planned for.
 
         Raises BadInputError, IoFailureError.
         """
@@ -109,8 +109,9 @@ class InputFormat:
         fills: bool = False,
         columns: Collection[str] = (),
     ) -> Dataset:
-        """Return the text or the tables of these names: manifests, or files that every node reaches by them. It `fills`
-        columns with nulls that not all tables have. Folders of files that are named alone give tables these `columns`.
+        """Return the text or tables of these names: manifests, or files that every node reaches by these names. `fills`
+        adds columns, as nulls, that some tables lack. `columns` are those from the folders of files that are named one
+        by one.
 
         Raises BadInputError.
         """
@@ -166,7 +167,7 @@ class InputFormat:
         return CsvColumns(keys=tuple(self.key), delimiter=delimiter, quote=enclosing, header=not self.no_header)
 
     def line_keys(self) -> tuple[Key, ...]:
-        """Return the keys of lines. Raises BadInputError for one that cannot be."""
+        """Return the keys of lines. Raises BadInputError for an invalid key."""
         from planner.sorting.records.keys import BadKeyError, check_compatible, parse_key
 
         try:
@@ -180,12 +181,12 @@ class InputFormat:
         return keys
 
     def separator_byte(self) -> bytes | None:
-        """Return the byte between fields, None for blanks. Raises BadInputError for more than a byte."""
+        """Return the byte between fields, None for blanks. Raises BadInputError for more than one byte."""
         return None if self.separator is None else _one_byte(_unescaped(self.separator))
 
 
 def _unescaped(separator: str) -> str:
-    """Return a separator of which `\\t` and `\\0` stand for a tab and NUL."""
+    """Return a separator with `\\t` and `\\0` replaced by a tab and NUL."""
     return {"\\t": "\t", "\\0": "\0"}.get(separator, separator)
 
 
@@ -200,12 +201,12 @@ def _option(field: str) -> str:
 
 
 def _described(source: Dataset, name: str) -> str:
-    """Return what there is, in words, and which of its sizes the plan counts."""
+    """Return a description of the dataset, including which of its sizes the plan uses."""
     from planner.distributed_sort.dataset.input_files import files_of, is_manifest
     from planner.distributed_sort.dataset.object_store import is_object
 
     count, planned = len(source.partitions), format_bytes(source.bytes)
-    files = f"{count} {'object' if is_object(name) else 'file'}{'s' if count > 1 else ''}"
+    files = count_text(count, "object" if is_object(name) else "file")
     if is_object(name):
         files += ", none of which is divided while it is staged"
     if source.layout.table is None:

@@ -20,15 +20,15 @@ _FORMATS: Final = {
 }  # fmt: skip
 _CODECS: Final = {"gz": "gzip", "zst": "zstd", "lz4": "lz4", "br": "brotli", "snappy": "snappy"}
 PATIENCE_S: Final = 15.0
-"""A store that answers nothing for so long is not asked further: without an account its library goes on trying."""
+"""Seconds to wait for a store that does not answer: without an account its library retries without end."""
 _SAMPLED_FILES: Final = 3
-"""Of how many files the footer or the beginning is read: the largest."""
+"""Number of files, the largest, whose footer or beginning is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedInput:
-    """Files as they are stored; `format` and `compression` are those of most bytes, None where names do not say.
-    `region` is the bucket's, None where its store does not say.
+    """Files as stored; `format` and `compression` are those of most bytes, None if names do not show them. `region` is
+    the bucket's, None if its store does not report it.
     """
 
     stored_bytes: int
@@ -41,16 +41,18 @@ class ListedInput:
 def list_input(address: str) -> ListedInput:
     """List the files at an address of an object store, or at a path.
 
-    Raises BadInputError where there is nothing, IoFailureError for what cannot be reached.
+    Raises BadInputError if there are no files, IoFailureError if the address cannot be reached.
     """
-    from planner.distributed_sort.dataset.object_store import SCHEMES, own_uri
+    from planner.distributed_sort.dataset.object_store import SCHEMES, planner_uri
 
-    address = own_uri(address)
+    address = planner_uri(address)
     is_path = address.startswith("file://")
     if "://" in address and not address.startswith(("file://", *SCHEMES)):
         listed = ", ".join(SCHEMES)
         raise BadInputError(f"--input {address}: only {listed} and paths are listed; say how much it is: --data 3TB")
     files = files_at(unquote(address.removeprefix("file://")) if is_path else address)
+    if not any(files.values()):
+        raise BadInputError(f"{address}: the file is empty; name another, or say how much it will hold: --data 3TB")
     form = _of_most(files, lambda name: _FORMATS.get(_endings(name)[0]))
     codec = _of_most(files, lambda name: _CODECS.get(_endings(name)[1]))
     largest = sorted(files, key=lambda name: -files[name])[:_SAMPLED_FILES]
@@ -65,9 +67,9 @@ def list_input(address: str) -> ListedInput:
 
 
 def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]:
-    """Return the bytes of each file that is not empty: the one at a path, those in a folder, those below an address.
+    """Return the bytes of each file that is not empty: the file at a path, or those in a folder or below an address.
 
-    Raises BadInputError where there is nothing, IoFailureError for what cannot be reached in time.
+    Raises BadInputError if there are no files, IoFailureError if the place cannot be reached in time.
     """
     answers: list[Mapping[str, int] | PlannerError] = []
 
@@ -79,7 +81,7 @@ def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]
         except PlannerError as error:
             answers.append(error)
 
-    asking = threading.Thread(target=ask, daemon=True)  # a library that waits for a network does not keep the command
+    asking = threading.Thread(target=ask, daemon=True)  # so that a library waiting for a network does not block exit
     asking.start()
     asking.join(patience_s)
     if not answers:
@@ -91,8 +93,8 @@ def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]
 
 
 def _region_of(address: str) -> str | None:
-    """Return the region of a bucket of S3, which every answer names, also one that refuses (HeadBucket in the API
-    reference of Amazon S3, read 2026-11-26).
+    """Return the region of an S3 bucket, which every answer contains, even a refusal (HeadBucket in the API reference
+    of Amazon S3, read 2026-11-26).
     """
     if not address.startswith("s3://"):
         return None
@@ -102,7 +104,7 @@ def _region_of(address: str) -> str | None:
 
 
 def _endings(name: str) -> tuple[str, str]:
-    """Return the endings of a file's name that say its format, and its compression: `a.csv.gz` has both."""
+    """Return the format and compression suffixes of a file name: `a.csv.gz` has both."""
     words = name.rpartition("/")[2].casefold().split(".")[1:]
     codec = words[-1] if words and words[-1] in _CODECS else ""
     rest = words[:-1] if codec else words
@@ -117,8 +119,8 @@ def _of_most(files: Mapping[str, int], kind_of: Any) -> str | None:
 
 
 def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str | None, codec: str | None) -> str | None:
-    """Return the codec with the ratio that some files have, as `--compression` takes it: Parquet's rows as they are
-    sorted over the file, text by its beginning. None where nothing says so.
+    """Return the codec with the measured ratio of some files, as `--compression` takes it: for Parquet, sorted row
+    bytes over file bytes; for text, from its beginning. None if it cannot be determined.
     """
     stored_bytes = sum(files[name] for name in names)
     if form == "parquet":

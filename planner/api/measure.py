@@ -1,4 +1,4 @@
-"""Measurements of this machine, and of the network between machines, from Python: `planner.measure(...)`."""
+"""Measurements of this machine and of the network between machines: `planner.measure(...)`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 DiskMode = Literal["mixed", "read", "write", "all"]
-"""Read half and write half, only read, only write, or one after the other."""
+"""Half reads and half writes, only reads, only writes, or each of these in turn."""
 DiskLayout = Literal["jbod", "raid0", "both"]
-"""Each directory on its own, striped into one as RAID-0 does, or both in turn."""
+"""Each directory on its own, all striped as in RAID-0, or both in turn."""
 
 
 @overload
@@ -74,11 +74,11 @@ def measure(
     on_progress: OnProgress | None = None,
 ) -> SortRate: ...
 def measure(what: str, **options: Any) -> DiskBench | SmallIo | NetBench | SortRate:
-    """Measure disks as a sort uses them, small transfers, the network between agents, or the sort in memory.
+    """Measure disks under a sort's access pattern, small transfers, the network between agents, or the in-memory sort.
 
-    Runs last `seconds` each, `repeats` times; the median counts. Agents are
-    `planner bench net --agent` on each machine, with the same token; `on_run` is called with the number of nodes before
-    each run. Raises BadInputError for options that exclude each other, IoFailureError.
+    Runs last `seconds` each, `repeats` times; the result is their median. An agent is `planner bench net --agent` on
+    each machine, with the same token; `on_run` is called with the number of nodes before each run. Raises BadInputError
+    for conflicting options, IoFailureError.
 
     >>> import planner
     >>> planner.measure("sort", data_bytes=1_000_000, threads=1, repeats=1).bytes_per_s_per_vcpu > 0

@@ -1,7 +1,8 @@
-"""Past runs to calibrate from: tables of runs, event logs of Spark, and reports of this program's own runs."""
+"""Past runs for calibration: tables of runs, Spark event logs, and this program's own run reports."""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _LOG: Final = "log"
-"""The column of a table that names a run's event log, from the table's own folder."""
+"""Table column with the path of a run's event log, relative to the table's folder."""
 _HEAD_BYTES: Final = 1 << 16
 _GB: Final = 1e9
 _NEGLIGIBLE: Final = 0.1
-"""Kept data below this share of what was read, such as broadcasts, is taken to change little when it is read again."""
+"""Kept data below this share of the input, such as broadcasts, is assumed to change little when read again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PastRuns:
-    """Rows as `planner.calibration.calibrate` takes them; `specs` are machines that reports or tables describe, by
-    type.
+    """Rows as `planner.calibration.calibrate` takes them; `specs` are machines, by type, that reports or tables
+    describe.
 
-    `model` is the prior that fits where the caller names none; `notes` say what was left aside and why.
+    `model` is the prior that fits if the caller names none; `notes` list what was left out and why.
     """
 
     rows: tuple[Row, ...]
@@ -39,10 +40,10 @@ class PastRuns:
 
 
 def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> PastRuns:
-    """Return the runs of all files, each known by its content: a CSV, a run's report, an event log or a folder of logs.
+    """Return the runs of all files; content decides whether a file is a CSV, a run report, a log or a folder of logs.
 
-    `ran_on` says what logs do not, as `m5.4xlarge x 4`, or `app-1=m5.4xlarge x 4` for each. Raises BadInputError for
-    what is none of these, for a report whose output is wrong, and for logs beside reports.
+    `ran_on` gives the machines, which logs lack, as `m5.4xlarge x 4`, or `app-1=m5.4xlarge x 4` for each. Raises
+    BadInputError for other files, for a report whose output is wrong, and for logs together with reports.
     """
     rows: list[Row] = []
     seen: dict[str, list[Row]] = {}
@@ -84,10 +85,10 @@ def calibrate_files(
     instances: Path | None = None,
     catalog: str | None = None,
 ) -> tuple[Profile, tuple[str, ...]]:
-    """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left aside.
+    """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left out.
 
-    Machines are as reports and tables describe them, else of the CSV `instances`, else of the catalog, `aws` unless
-    given. Raises BadInputError for a catalog that no file needs.
+    Machines are those that reports and tables describe, else from the CSV `instances`, else from the catalog, `aws` by
+    default. Raises BadInputError for a catalog that no file needs.
     """
     from planner.calibration.machines import read_specs
     from planner.stores import profiles
@@ -109,16 +110,16 @@ def calibrate_files(
 
 
 def _median_spec(specs: Sequence[Row]) -> Row:
-    """Return one machine for those that files describe of one type: of each figure the median of those known."""
+    """Return one machine from several descriptions of one type: the median of the known values of each figure."""
     from statistics import median
 
-    names = dict.fromkeys(name for each in specs for name in each)  # a table may say what a report does not
+    names = dict.fromkeys(name for each in specs for name in each)  # a table may have columns that a report does not
     known = {name: [value for each in specs if (value := each.get(name)) is not None] for name in names}
     return {name: median(values) if values else None for name, values in known.items()}
 
 
 def _kind(path: Path) -> str:
-    """Return `table`, `report` or `log`; what is none of them is refused by what reads it."""
+    """Return `table`, `report` or `log`; other files are refused by their reader."""
     if path.is_dir():
         return "log"
     try:
@@ -126,6 +127,8 @@ def _kind(path: Path) -> str:
             head = stream.read(_HEAD_BYTES)
     except OSError:
         return "table"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        head = head.decode("utf-16", "ignore").encode()
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b'{"Event"') or not _is_text(head):
         return "log"
@@ -136,16 +139,16 @@ def _is_text(head: bytes) -> bool:
     try:
         head.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.start >= len(head) - 3  # in the middle of a letter
+        return error.start >= len(head) - 3  # in the middle of a character
     return b"\0" not in head
 
 
 def _reported(path: Path) -> tuple[Row, Row]:
-    from planner.config.given_files import read_given
+    from planner.config.user_files import read_user_file
     from planner.schemas.run_report import RunReport
 
     try:
-        report = RunReport.from_json(read_given(path))
+        report = RunReport.from_json(read_user_file(path))
     except BadInputError as error:
         raise BadInputError(
             f"{path} is no run's report, log or table of runs", [str(error), "`planner run --out FILE` writes a report"]
@@ -156,7 +159,7 @@ def _reported(path: Path) -> tuple[Row, Row]:
 
 
 def report_row(report: RunReport) -> Row:
-    """Return a run of this program's own sort as a row: the time is that of the phases, without staging."""
+    """Return a run of this program's own sort as a row: its time covers the phases, without staging."""
     from planner.planning.recommendation import require_best
 
     best = require_best(report.plan)
@@ -170,7 +173,7 @@ def report_row(report: RunReport) -> Row:
 
 
 def report_spec(report: RunReport) -> Row:
-    """Return the machine of a run as calibration describes one: rates as measured on it, the rest as planned with."""
+    """Return a run's machine in calibration form: rates as measured on it, the rest as planned with."""
     from planner.planning.recommendation import require_best
 
     best, seen = require_best(report.plan), report.machine
@@ -188,7 +191,7 @@ def report_spec(report: RunReport) -> Row:
 
 
 def _tabled(path: Path, notes: list[str]) -> Iterator[Row]:
-    """Yield the rows of a table; of one that names its log, what is blank is taken from there, and its memory."""
+    """Yield the rows of a table; a row with a log takes its blank columns and its memory from the log."""
     from planner.stores import profiles
 
     for number, row in enumerate(profiles.read_rows(path), start=1):
@@ -197,14 +200,17 @@ def _tabled(path: Path, notes: list[str]) -> Iterator[Row]:
             yield row
             continue
         try:
-            told = _only_row(path.parent / named.strip(), row, notes)
+            stated_machines = _only_row(path.parent / named.strip(), row, notes)
         except BadInputError as error:
             raise BadInputError(f"{path}, row {number}, column {_LOG}: {error.message}", error.details) from error
-        yield {**told, **{name: cell for name, cell in row.items() if cell.strip() or name not in told}}
+        yield {
+            **stated_machines,
+            **{name: cell for name, cell in row.items() if cell.strip() or name not in stated_machines},
+        }
 
 
 def _split_spec(row: Row) -> tuple[str, Row]:
-    """Take what a row says of its machine out of it, and return its type and that; nothing without a `vcpu`."""
+    """Remove the machine's columns from a row, and return its type and these columns; nothing without a `vcpu`."""
     from planner.calibration.history import as_number
     from planner.calibration.machines import SPEC_COLUMNS
 
@@ -220,9 +226,11 @@ def _only_row(log: Path, row: Mapping[str, str], notes: list[str]) -> Row:
     given = row.get("instance_type") or row.get("type") or ""
     nodes = row.get("nodes") or row.get("n") or ""
     where = [f"{given} x {nodes}" if nodes.isdecimal() else given] if given.strip() else []
-    told = log_row(application, ran_on=where, notes=notes, data_gb=row.get("data_gb") or None)
+    stated_machines = log_row(application, ran_on=where, notes=notes, data_gb=row.get("data_gb") or None)
     aliases = {"instance_type": "type", "nodes": "n"}
-    return {aliases.get(name, name) if aliases.get(name) in row else name: cell for name, cell in told.items()}
+    return {
+        aliases.get(name, name) if aliases.get(name) in row else name: cell for name, cell in stated_machines.items()
+    }
 
 
 def _logged(path: Path, ran_on: Sequence[str], notes: list[str]) -> Iterator[Row]:
@@ -238,17 +246,20 @@ def _logged(path: Path, ran_on: Sequence[str], notes: list[str]) -> Iterator[Row
 def log_row(
     application: Application, *, ran_on: Sequence[str], notes: list[str], data_gb: str | float | None = None
 ) -> Row:
-    """Return a logged run as a row, with what it shows of memory; what is left aside is added to `notes`.
+    """Return a logged run as a row, with its observed memory; exclusions are added to `notes`.
 
-    Raises BadInputError where the log has no end or a failed stage at its end, or does not say on what it ran or how
-    much it read.
+    Raises BadInputError if the log has no end, ends with a failed stage, lacks tasks, or does not record its machines
+    or the amount it read.
     """
+    from planner.spark.application.completeness import LEAST_SHARE, completeness
     from planner.spark.model.from_log import find_ran_on
     from planner.spark.model.machines import parse_ran_on
 
-    name, told = application.app_id or application.files[0], find_ran_on(application, ran_on)
-    _require_whole(application, name=name, notes=notes)
-    instance_type, count = parse_ran_on(told) if told else (application.cluster.instance_type, None)
+    name, stated_machines = application.app_id or application.files[0], find_ran_on(application, ran_on)
+    _require_success(application, name=name, notes=notes)
+    instance_type, count = (
+        parse_ran_on(stated_machines) if stated_machines else (application.cluster.instance_type, None)
+    )
     nodes = count or application.cluster.hosts_at_once
     if not instance_type or not nodes:
         raise BadInputError(
@@ -259,6 +270,12 @@ def log_row(
         raise BadInputError(
             f"{name}: it reads data that it keeps again, so the log does not say how much there is",
             ["give it a row in a CSV, with its size in the column data_gb and the log's name in the column log"],
+        )
+    found = completeness(application)
+    if data_gb is None and found.share < LEAST_SHARE:
+        raise BadInputError(
+            f"{name}: the log has {found.tasks_seen} of {found.tasks_planned} tasks, so how much it read is unknown",
+            [*found.gaps, "give all of its files, or its data_gb in a CSV with the log's name in the column log"],
         )
     if data_gb is None and not read_gb > 0:
         raise BadInputError(
@@ -275,9 +292,9 @@ def log_row(
     }
 
 
-def _require_whole(application: Application, *, name: str, notes: list[str]) -> None:
-    """Raise BadInputError unless all jobs of an application came to an end, and well. Platforms that take machines away
-    cut the end of a log; its last job is then the end.
+def _require_success(application: Application, *, name: str, notes: list[str]) -> None:
+    """Raise BadInputError unless all jobs of an application completed successfully. Platforms that take machines away
+    cut the end of a log; its last job then counts as the end.
     """
     failed = [job.job_id for job in application.jobs if job.result not in ("", "JobSucceeded")]
     if failed:
@@ -290,11 +307,11 @@ def _require_whole(application: Application, *, name: str, notes: list[str]) -> 
 
 
 def _memory_columns(application: Application) -> Row:
-    """Return the columns of `planner.calibration.history.SeenMemory` that a log fills."""
+    """Return the columns of `planner.calibration.history.ObservedMemory` that a log fills."""
     from math import isfinite
 
     stages = [stage for stage in application.stages if stage.tasks]
-    needed = [s.peak_execution_memory_bytes + s.whole.spill_memory_bytes / max(s.all_tasks, 1) for s in stages]
+    needed = [s.peak_execution_memory_bytes + s.complete_sums.spill_memory_bytes / max(s.all_tasks, 1) for s in stages]
     rooms = [executor.storage_memory_bytes for executor in application.executors if executor.removed_at_s is None]
     figures = {
         "cached_gb": application.cached_bytes / _GB,

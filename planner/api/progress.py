@@ -1,4 +1,4 @@
-"""Progress of native work as calls of a function: what is done, and of how much."""
+"""Progress of native work as function calls: the amount done, and the total."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERY_S = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """How far a phase of the work is; `bytes_total` is None while nobody knows it."""
+    """Progress of a phase; `bytes_total` is None while unknown."""
 
     phase: str
     bytes_done: int
@@ -25,7 +25,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class TimedStep:
-    """How far measurements are that take a time known beforehand."""
+    """Progress of measurements whose duration is known in advance."""
 
     phase: str
     done_s: float
@@ -37,14 +37,14 @@ OnTime = Callable[[TimedStep], None]
 
 
 class MeasuredTime:
-    """Adds up the milliseconds of measurements that each begin at 0 again."""
+    """Sum of the milliseconds of measurements that each start at 0."""
 
     def __init__(self) -> None:
         self._before_ms = 0
         self._current_ms = 0
 
     def seconds(self, *, phase: int, count: int) -> float:
-        """Return the seconds measured so far, given what a Progress shows now."""
+        """Return the seconds measured so far, from the current values of a Progress."""
         current_ms = count if phase == 1 else 0
         if current_ms < self._current_ms:
             self._before_ms += self._current_ms
@@ -66,9 +66,9 @@ def reported(phases: Sequence[str], on_progress: OnProgress | None) -> Iterator[
 
 @contextmanager
 def reported_time(phases: tuple[str, str], on_progress: OnTime | None, *, total_s: float) -> Iterator[Progress]:
-    """Yield a Progress for measurements that follow each other: its phase 0 prepares, its phase 1 counts milliseconds.
+    """Yield a Progress for consecutive measurements: its phase 0 prepares, its phase 1 counts milliseconds.
 
-    `total_s` is the seconds of all of them.
+    `total_s` is the seconds of all measurements.
     """
     measured = MeasuredTime()
 
@@ -83,7 +83,7 @@ def reported_time(phases: tuple[str, str], on_progress: OnTime | None, *, total_
 
 @contextmanager
 def _repeated(on_step: Callable[[Any], None] | None, step: Callable[[Progress], Any]) -> Iterator[Progress]:
-    """Yield a Progress; meanwhile a thread calls `on_step`, if given, with what `step` makes of it."""
+    """Yield a Progress; meanwhile a thread calls `on_step`, if given, with the result of `step` on it."""
     from planner.native import Progress
 
     progress = Progress()

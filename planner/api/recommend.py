@@ -38,19 +38,19 @@ class Recommendation(Answer):
     """
 
     profile: str | None = None
-    """The stored profile that the times are from, and the further columns of its runs: what-ifs keep both."""
+    """The stored profile of the times, and further columns of its runs: both are kept in what-ifs."""
     option: Mapping[str, str] | None = None
 
     def at_sizes(self, *, points: int = 16) -> list[Candidate]:
-        """Return the recommended type at about `points` node counts, evenly spaced in their logarithm, from the fewest
-        that hold the data to `max_nodes`; what is not feasible is left out.
+        """Return the recommended type at about `points` feasible node counts, evenly spaced in their logarithm, from
+        the fewest that hold the data to `max_nodes`.
         """
         return self._what_if().at_sizes(points)
 
     def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
         """Return time and total cost of the recommended cluster with each resource `factor` times as fast.
 
-        Without a cluster it is empty, and `attrs["why"]` of the frame has the reason.
+        Without a cluster the frame is empty and its `attrs["why"]` has the reason.
 
         >>> import planner
         >>> planner.recommend("1TB", deadline="1s").sensitivities().attrs["why"][0][:16]
@@ -64,49 +64,49 @@ class Recommendation(Answer):
         return frame
 
     def chart(self, *, dark: bool = False) -> Any:
-        """Chart the finding for a slide: cost against time, and the phases, as `plan --chart` writes it."""
+        """Chart cost against time, and the phases, for a slide, as `plan --chart` writes it."""
         from planner.report import plots
 
         best = self.best
-        return plots.in_words(self.why) if best is None else plots.slide(self.plan, best, dark=dark)
+        return plots.reason_chart(self.why) if best is None else plots.slide(self.plan, best, dark=dark)
 
     def plot_frontier(self) -> Any:
-        """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and say why
-        where nothing is feasible.
+        """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and show why
+        if nothing is feasible.
         """
         from planner.report import frames, plots
 
         return self._drawn(lambda: plots.frontier(frames.frontier_frame(self.plan), frames.candidates_frame(self.plan)))
 
     def plot_phases(self) -> Any:
-        """Chart what each resource does in each phase, the bottlenecks marked; a menu chooses the candidate."""
+        """Chart the work of each resource in each phase, with bottlenecks marked; a menu selects the candidate."""
         from planner.report import frames, plots
 
         return self._drawn(lambda: plots.phases(frames.phases_frame(self.candidates)))
 
     def plot_ranges(self) -> Any:
-        """Chart the time of each candidate from its median to its 95%."""
+        """Chart the time of each candidate from its median to its 95th percentile."""
         from planner.report import frames, plots
 
         return self._drawn(lambda: plots.ranges(frames.candidates_frame(self.plan)))
 
     def plot_sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> Any:
-        """Chart how time and cost move when one resource is slower or faster."""
+        """Chart how time and cost change when one resource is slower or faster."""
         from planner.report import plots
 
         return self._drawn(lambda: plots.sensitivities(self.sensitivities(factors=factors)))
 
     def plot_by_nodes(self, *, points: int = 16) -> Any:
-        """Chart time against node count for the recommended type, with the range from median to 95%."""
+        """Chart time against node count for the recommended type, with the range from median to 95th percentile."""
         from planner.report import frames, plots
 
         return self._drawn(lambda: plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points))))
 
     def to_html(self, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None) -> str:
-        """Return the answer as a page that opens without a network: see `plan --html`.
+        """Return the answer as a page that needs no network: see `plan --html`.
 
-        Where nothing is feasible the page says why. `on_step` is told what begins, 1 + PLAN_PAGE_STEPS times. Raises
-        PlannerError without the extra `plots`.
+        The page shows why if nothing is feasible. `on_step` is called with the name of each step as it starts, 1 +
+        PLAN_PAGE_STEPS times. Raises PlannerError without the extra `plots`.
         """
         from planner.report.page import plan_page, refusal_page
 
@@ -116,34 +116,34 @@ class Recommendation(Answer):
         tell("planning around the answer")
         try:
             contrast = self.page_contrast()
-        except PlannerError:  # the catalog of a kept plan is no longer there to plan with
+        except PlannerError:  # the catalog of a kept plan no longer exists
             contrast = None
         return plan_page(self.plan, contrast, stored=self._stored(), made_on=made_on, on_step=tell)
 
     def export(self, to: str) -> Export:
-        """Return the recommended cluster as the file that a platform takes: see `planner export --help`.
+        """Return the recommended cluster as a platform's configuration file: see `planner export --help`.
 
-        Raises BadInputError where nothing is feasible, and for what the platform does not have.
+        Raises BadInputError if nothing is feasible, and for features that the platform lacks.
         """
         from planner.exports.registry import export_plan
 
         return export_plan(self.plan, to)
 
     def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
-        """Return what the recommended cluster becomes with each of its resources made `factor` times as fast."""
+        """Return the recommended cluster with each of its resources in turn made `factor` times as fast."""
         return self._what_if().reliefs(factor)
 
     def networks(self) -> pd.DataFrame:
-        """Return the cost of the leading types under three networks: without limit, scaling ideally, and as expected at
-        scale. One row each; `winner` marks the one to recommend under that network. Empty where the request says how
-        fast the network is.
+        """Return the cost of the leading types under three networks: unlimited, scaling ideally, and as expected at
+        scale. One row each; `winner` marks the type to recommend under that network. Empty if the request gives the
+        network rate.
         """
         from planner.report.frames import networks_frame
 
         return networks_frame(self.network_rows())
 
     def network_rows(self) -> tuple[NetworkRow, ...]:
-        """Return what `networks` shows, with each cluster in full."""
+        """Return the rows of `networks`, with each cluster in full."""
         from planner.planning.what_if.network_views import network_rows
 
         return network_rows(self.plan.request, plan_again=self._brief_plan)
@@ -155,15 +155,15 @@ class Recommendation(Answer):
         return self._drawn(lambda: plots.networks(self.networks()))
 
     def volumes(self) -> pd.DataFrame:
-        """Return what the candidates on block volumes read and write with one volume of a type, two, three ..., up to
-        where the link between a node and its volumes is full. One row each; empty where none uses volumes.
+        """Return the read and write rates of the candidates on block volumes with one volume of a type, two, three ...,
+        until the link between a node and its volumes is full. One row each; empty if none uses volumes.
         """
         from planner.report.frames import volumes_frame
 
         return volumes_frame(self.volume_counts())
 
     def volume_counts(self) -> list[VolumeCount]:
-        """Return what `volumes` shows."""
+        """Return the rows of `volumes`."""
         from planner.catalog import load_catalog
         from planner.cost_model.volumes.volume_counts import counts_on
 
@@ -171,21 +171,21 @@ class Recommendation(Answer):
         return counts_on(on_volumes, [load_catalog(name) for name in self.plan.request.catalogs])
 
     def contrast(self) -> Contrast:
-        """Return what `--explain` and the page compare the recommended cluster with."""
+        """Return the comparison of the recommended cluster that `--explain` and the page show."""
         return self._what_if().contrast()
 
     def page_contrast(self) -> Contrast:
-        """Return `contrast`, and what else a page compares with: networks, volumes and the plans at some factors."""
+        """Return `contrast` with the page's further comparisons: networks, volumes and plans at some factors."""
         variants = replace(self._what_if(), plan_again=self._brief_plan).variants()
         networks, volumes = self.network_rows(), self.volume_counts()
         return replace(self.contrast(), networks=networks, volumes=volumes, variants=variants)
 
     def what_if(self, **changes: Any) -> Recommendation:
-        """Plan again with something changed: a resource, the price or the data multiplied (`network=2`, `price=0.7`,
-        `data=2`; the others are `local`, `volumes`, `objects` and `cpu`) or an argument of `recommend` replaced
-        (`data="200TB"`, `deadline="1h"`, `nodes=50`).
+        """Plan again with a change: a resource, the price or the data multiplied (`network=2`, `price=0.7`, `data=2`;
+        the others are `local`, `volumes`, `objects` and `cpu`) or an argument of `recommend` replaced (`data="200TB"`,
+        `deadline="1h"`, `nodes=50`).
 
-        What was asked stays otherwise; prices and capacities add to those given. Raises BadInputError for the rest.
+        The rest of the request stays; prices and capacities add to those given. Raises BadInputError for other changes.
 
         >>> import planner
         >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
@@ -194,12 +194,12 @@ class Recommendation(Answer):
         """
         from planner.planning.what_if.what_if import changed
 
-        return self._again(changed(self.plan.request, changes))
+        return self._answer_to(changed(self.plan.request, changes))
 
     def why_not(self, instance_type: str) -> WhyNot:
-        """Return why a type is not the recommended one: its best cluster, and what would make it come first.
+        """Return why a type is not recommended: its best cluster, and changes that would rank it first.
 
-        Raises BadInputError for a type that is in none of the catalogs asked.
+        Raises BadInputError for a type that is in none of the request's catalogs.
 
         >>> import planner
         >>> answer = planner.recommend("1TB", instance="i4i.*", nodes=8)
@@ -217,9 +217,9 @@ class Recommendation(Answer):
         )
 
     def own(self, machines: str | MachineList) -> OwnCluster:
-        """Return how long machines that are there already take, and whether more of them would help. They are
-        `20 x m5d.12xlarge`, a file that lists them (see `planner.schemas.machine_lists`), or what was read from one.
-        Raises BadInputError for what cannot be read, and for a type that is in none of the catalogs asked.
+        """Return how long existing machines take, and whether more of them would help. They are `20 x m5d.12xlarge`, a
+        file that lists them (see `planner.schemas.machine_lists`), or a list read from one. Raises BadInputError for an
+        unreadable list, and for a type in none of the request's catalogs.
 
         >>> import planner
         >>> planner.recommend("1TB").own("8 x i4i.4xlarge").cluster.nodes
@@ -232,43 +232,43 @@ class Recommendation(Answer):
     def simulate(
         self, *, draws: int = 20, seed: int = 0, lose: str | None = None, slow: str | None = None
     ) -> Simulation:
-        """Return the recommended cluster's sort, simulated: see `planner.api.request_inputs.simulated`."""
+        """Return the simulated sort of the recommended cluster: see `planner.api.request_inputs.simulated`."""
         from planner.api.request_inputs import simulated
 
         return simulated(self.plan, profile=self.profile, draws=draws, seed=seed, lose=lose, slow=slow)
 
     def without_what_ifs(self) -> Recommendation:
-        """Return the same question answered without the factors of `what_if`."""
-        return self._again(replace(self.plan.request, scale={}))
+        """Return the answer to the same request without the factors of `what_if`."""
+        return self._answer_to(replace(self.plan.request, scale={}))
 
     def in_object_store(self) -> Candidate | None:
         """Return the recommended cluster if it loaded its data from its cloud's object store and wrote the result
-        there; None where the request says where they are, or nothing is known of such a store.
+        there; None if the request gives their place, or the catalog has no such store.
         """
         return replace(self._what_if(), plan_again=self._brief_plan).in_object_store()
 
     def _stored(self) -> Candidate | None:
-        """Return `in_object_store`; None where a kept plan's catalog is no longer there."""
+        """Return `in_object_store`; None if a kept plan's catalog no longer exists."""
         try:
             return self.in_object_store()
         except PlannerError:
             return None
 
-    def _again(self, request: Request) -> Recommendation:
-        """Answer another request as this one was answered."""
+    def _answer_to(self, request: Request) -> Recommendation:
+        """Answer another request with this answer's settings."""
         return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
 
     def _plan_again(self, request: Request) -> Plan:
-        return self._again(request).plan
+        return self._answer_to(request).plan
 
     def _brief_plan(self, request: Request) -> Plan:
-        """Plan another request as this one was planned, without an explanation."""
+        """Plan another request with this plan's settings, without an explanation."""
         return self._plan_again(request) if self.profile else answer(request, explained=False).plan
 
     def _drawn(self, chart: Callable[[], Any]) -> Any:
         from planner.report import plots
 
-        return plots.in_words(self.why) if self.best is None else chart()
+        return plots.reason_chart(self.why) if self.best is None else chart()
 
     def _what_if(self) -> WhatIf:
         from planner.catalog import load_catalog
@@ -292,17 +292,17 @@ def recommend(
     """Recommend a cluster; the arguments are the options of `plan`, under the same names.
 
     Sizes, durations and rates are texts with units, or numbers of bytes, seconds and bytes/s. Prices that are old on
-    the day `today` are warned of. Raises BadInputError for what cannot be understood; that nothing is feasible is an
-    answer, not an error.
+    the day `today` give a warning. Raises BadInputError for invalid arguments; "nothing feasible" is an answer, not an
+    error.
 
     >>> import planner
     >>> answer = planner.recommend("1TB", instance="i4i.*", deadline="2h", nodes=8)
     >>> answer.best.nodes, answer.best.model
     (8, 'daytona')
     """
-    from planner.api.request_inputs import asked_in_full, clouds_of_data, in_regions_of_data
+    from planner.api.request_inputs import clouds_of_data, in_regions_of_data, with_derived_arguments
 
-    fields = request_fields(asked_in_full({"data": data, **asked}))
+    fields = request_fields(with_derived_arguments({"data": data, **asked}))
     request = in_regions_of_data(Request(**({"catalogs": clouds_of_data(fields)} | fields)))
     if profile is not None:
         return answer_with_profile(request, profile, columns(option))
@@ -314,8 +314,8 @@ recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-def
 
 
 def own(machines: str, data: str | float | None = None, **asked: Any) -> OwnCluster:
-    """Return how long machines that are there already take: `20 x m5d.12xlarge`, or a file that lists them. The other
-    arguments are those of `recommend`.
+    """Return how long existing machines take: `20 x m5d.12xlarge`, or a file that lists them. The other arguments are
+    those of `recommend`.
 
     >>> import planner
     >>> planner.own("8 x i4i.4xlarge", "1TB").cluster.nodes
@@ -344,12 +344,12 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
 
 
 def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Callable[..., Plan] | None = None) -> Plan:
-    """Return the plan of `plan_of` for a request, or that for the most data, which many `brief` plans find."""
+    """Return the plan that `plan_of` gives for a request, or that for the most data, found with many `brief` plans."""
     if not request.most_data:
         return plan_of(request)
     from planner.planning.what_if.most_data import most_data
 
-    return most_data(request, plan_of=brief or plan_of, look=brief, in_full=plan_of)
+    return most_data(request, plan_of=brief or plan_of, quick_plan=brief, in_full=plan_of)
 
 
 def calibrate(runs: Any, **given: Any) -> Profile:
@@ -375,8 +375,8 @@ def calibrate(runs: Any, **given: Any) -> Profile:
 def answer(
     request: Request, *, today: date | None = None, profile: Profile | None = None, explained: bool = True
 ) -> Recommendation:
-    """Load the models and the catalogs that `request` names and plan it; with `today`, warn of old prices. A `profile`
-    supplies the constants of models that describe a framework. Unless `explained` the plan says less of its reasons.
+    """Load the models and catalogs that `request` names and plan it; with `today`, warn of old prices. A `profile`
+    supplies the constants of models of a framework. Unless `explained`, the plan has fewer reasons.
 
     Raises BadInputError for unknown names.
     """

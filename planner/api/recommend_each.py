@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class DataSizes:
-    """The answers to one question for several sizes of data, least first.
+    """The answers to one question for several sizes of data, smallest first.
 
     >>> import planner
     >>> sizes = planner.recommend_each(["1TB", "2TB"], instance="i4i.4xlarge", nodes=8)
@@ -44,7 +44,7 @@ class DataSizes:
 
     @property
     def points(self) -> tuple[DataPoint, ...]:
-        """The recommended cluster for each size, as a chart or a table takes it."""
+        """The recommended cluster for each size, in the form that charts and tables take."""
         return data_points(self.plans)
 
     def to_frame(self) -> pd.DataFrame:
@@ -57,14 +57,14 @@ class DataSizes:
         return data_sizes_frame(self.points)
 
     def chart(self, *, dark: bool = False) -> Any:
-        """Chart time and bill against how much is sorted, as `plan --chart` writes it for several sizes.
+        """Chart time and bill against the data size, as `plan --chart` writes it for several sizes.
 
-        Where no size has a cluster the chart says why.
+        The chart shows why if no size has a cluster.
         """
         from planner.report import plots
 
         sizes = [(float(point.data_bytes), point.cluster) for point in self.points if point.cluster]
-        return plots.over_data(sizes, dark=dark) if sizes else plots.in_words(self.points[0].why_not)
+        return plots.over_data(sizes, dark=dark) if sizes else plots.reason_chart(self.points[0].why_not)
 
     def to_json(self) -> str:
         """Return one JSON object, whose `plans` has the plan for each size as `Plan.to_json` writes it."""
@@ -74,14 +74,14 @@ class DataSizes:
 def recommend_each(data: Sequence[str | float], **asked: Any) -> DataSizes:
     """Recommend a cluster for each size of `data`; the other arguments are those of `recommend`.
 
-    Raises BadInputError for no size, one given twice, and what `recommend` cannot understand.
+    Raises BadInputError for no size, a repeated size, and arguments that `recommend` refuses.
     """
     sizes = [data] if isinstance(data, str) else data
     return sizes_of([recommend(size, **asked) for size in sizes])
 
 
 def sizes_of(answers: Sequence[Recommendation]) -> DataSizes:
-    """Return some answers as those for several sizes, least first. Raises BadInputError for none, or one size twice."""
+    """Return the answers for several sizes, smallest first. Raises BadInputError for none or a repeated size."""
     ordered = sorted(answers, key=lambda answer: answer.plan.request.bytes_to_sort)
     if not ordered:
         raise BadInputError("recommend_each: give at least one size, such as ['3TB', '6TB']")

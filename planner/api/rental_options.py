@@ -1,4 +1,4 @@
-"""A user's options for machines to rent, and checks of them."""
+"""User options for rented machines, and their checks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from planner.clusters.provisioning.order_from_plan import Limits
 
 MOST_HOURS: Final = 2880.0
-"""120 days: longer than any sort, and not so long that no calendar holds the end; assumed."""
+"""120 days: longer than any sort, and short enough for every calendar to hold the end; assumed."""
 _NAMES: Final = ("ssh_from", "image", "node_identity", "subnet", "jump", "reservation")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RentalOptions:
-    """What a user said about machines to rent, beside the job."""
+    """User options for rented machines, without the job."""
 
     cloud: str
     regions: tuple[str, ...] = ()
@@ -42,12 +42,12 @@ class RentalOptions:
     max_cost_per_month: float | None = None
     tags: tuple[tuple[str, str], ...] = ()
     region_source: str = field(default="", compare=False)
-    """Who set the region, where it is the default of the cloud's own tool."""
+    """The source of the region, if it is the default of the cloud's own tool."""
 
     @property
     def limits(self) -> Limits:
-        """What may be spent, by this run and by all of the month. Raises BadInputError for more hours than machines may
-        live, and InfeasibleError when the month's money is spent.
+        """Return the spending limits of this run and of the month. Raises BadInputError for more hours than machines
+        may live, and InfeasibleError when the month's budget is spent.
         """
         from planner.clusters.provisioning.order_from_plan import Limits
         from planner.clusters.provisioning.spending import within_month
@@ -59,8 +59,8 @@ class RentalOptions:
 
 
 def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say; it need not have `pricing` and `node_identity`. Raises BadInputError
-    for machines that are bought otherwise.
+    """Return the rental options of a command, which need not have `pricing` and `node_identity`. Raises BadInputError
+    for other ways to buy machines.
     """
     for name in _NAMES:
         if options.get(name) == "":
@@ -104,7 +104,7 @@ def rental_options(options: Mapping[str, Any], *, staging: bool = False) -> Rent
 
 
 def parse_tag(text: str) -> tuple[str, str]:
-    """Return key and value of a tag, in what all clouds take. Raises BadInputError for others."""
+    """Return the key and value of a tag in the form that all clouds accept. Raises BadInputError for other tags."""
     key, mark, value = text.partition("=")
     if not mark or not re.fullmatch("[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch("[a-z0-9_-]{0,63}", value):
         raise BadInputError(
@@ -117,8 +117,8 @@ def parse_tag(text: str) -> tuple[str, str]:
 
 
 def named_regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
-    """Return regions as a cloud names them. Raises BadInputError for a name that is none: it would be called for
-    minutes, and end the run.
+    """Return regions as a cloud names them. Raises BadInputError for an unknown name: calls to it would take minutes
+    and end the run.
     """
     from planner.catalog import load_catalog
     from planner.catalog.cloud_regions import regions_of
@@ -131,7 +131,7 @@ def named_regions(words: Sequence[str], cloud: str | None) -> tuple[str, ...]:
 
 
 def check_site(subnet: str | None, *, ssh_from: str | None, is_private: bool, jump: str | None = None) -> None:
-    """Raise BadInputError for a network of the user's own in which the head could not be reached."""
+    """Raise BadInputError for a user's network in which the head could not be reached."""
     if is_private and not (subnet and ssh_from):
         raise BadInputError(
             "--no-public-address needs --subnet and --ssh-from",

@@ -1,4 +1,4 @@
-"""Inputs of a request, loaded: the models, catalogs and overheads that it names."""
+"""Loaded inputs of a request: models, catalogs and overheads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.catalog import Catalog, load_catalog
+from planner.catalog.loading import require_clouds
 from planner.config.paths import model_names
 from planner.cost_model import run_overheads
 from planner.cost_model.model import CostModel
@@ -18,6 +19,7 @@ from planner.errors import BadInputError
 from planner.planning.request.job_context import cloud_of, is_in_store
 from planner.planning.request.request_checks import run_by_engine
 from planner.schemas.plan import ALL_MODELS, Plan, Request
+from planner.schemas.request_forms import clouds, name_list
 
 if TYPE_CHECKING:
     from planner.calibration import Profile
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """What a request is planned with."""
+    """Models, catalogs and overheads that a request is planned with."""
 
     models: list[CostModel]
     catalogs: list[Catalog]
@@ -34,18 +36,19 @@ class Inputs:
 
 
 SIDE_BY_SIDE: Final = "daytona,indy,object-store"
-"""The models that are ranked where nobody names one, and input and output are in object stores: a store keeps copies
-itself, so that data may go through it or be staged, and one copy on the nodes is enough.
+"""Default models if input and output are in object stores and none is named: a store replicates data, so that it can be
+the shuffle's path or be staged, and one copy on the nodes is enough.
 """
 
 
-def asked_in_full(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a request with what follows from them: the input is listed where nobody says how much it
-    is, machines are rented where the bucket is, and between object stores several models are compared.
+def with_derived_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a request with derived ones: the input is listed if no size is given, machines are rented
+    in the bucket's region, and several models are compared between object stores.
 
-    Raises BadInputError for an input that is not there, IoFailureError for one that cannot be reached.
+    Raises BadInputError if a cloud is unknown or the input does not exist, IoFailureError if it cannot be reached.
     """
-    full = dict(asked)
+    full = dict(arguments)
+    require_clouds(clouds(name_list(full.get("cloud"))))
     for name in ("input", "output"):
         if (path := full.get(name)) and "://" not in str(path) and Path(path).exists():
             full[name] = Path(path).resolve().as_uri()
@@ -56,31 +59,31 @@ def asked_in_full(asked: Mapping[str, Any]) -> dict[str, Any]:
     return full
 
 
-def _listed(address: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _listed(address: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     from planner.api.listed_input import list_input
 
     found = list_input(address)
     said: dict[str, Any] = {"format": found.format, "compression": found.compression}
     said |= {"files": found.files, "input_region": found.region}
-    rest = {name: value for name, value in said.items() if value is not None and asked.get(name) is None}
+    rest = {name: value for name, value in said.items() if value is not None and arguments.get(name) is None}
     return {"data": f"{found.stored_bytes}B", **rest}
 
 
 def clouds_of_data(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the cloud to plan for where nobody names one: the input's, else the output's, if it has the types that are
-    asked for; else the usual one.
+    """Return the cloud to plan for if none is named: the input's, else the output's, if it has the requested types;
+    else the default.
     """
     cloud = cloud_of(fields.get("input")) or cloud_of(fields.get("output"))
     if not cloud or cloud in Request.catalogs:
         return Request.catalogs
-    asked: Sequence[str] = fields.get("instances") or ()
-    names = load_catalog(cloud).instances.cloud_type.tolist() if asked else []
-    has_all = all(any(fnmatchcase(name, pattern.partition("+")[0]) for name in names) for pattern in asked)
+    arguments: Sequence[str] = fields.get("instances") or ()
+    names = load_catalog(cloud).instances.cloud_type.tolist() if arguments else []
+    has_all = all(any(fnmatchcase(name, pattern.partition("+")[0]) for name in names) for pattern in arguments)
     return (cloud,) if has_all else Request.catalogs
 
 
 def in_regions_of_data(request: Request) -> Request:
-    """Return the request in the bucket's region, and in each other cloud's default, unless it says where."""
+    """Return the request in the bucket's region, and in each other cloud's default, unless it gives a region."""
     cloud, region = cloud_of(request.input), request.input_region
     if request.regions or not region or cloud not in request.catalogs:
         return request
@@ -89,8 +92,8 @@ def in_regions_of_data(request: Request) -> Request:
 
 
 def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request, Inputs]:
-    """Return what a request names, and the request as its engine carries it out; a `profile` supplies the constants of
-    models that describe a framework. Raises BadInputError for unknown names.
+    """Return the inputs that a request names, and the request as its engine runs it; a `profile` supplies the constants
+    of models of a framework. Raises BadInputError for unknown names.
     """
     catalogs = [load_catalog(name) for name in request.catalogs]
     models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else request.models)]
@@ -98,7 +101,7 @@ def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request
         from planner.planning.candidates.calibrated_model import with_profile
 
         models = [with_profile(model, profile) for model in models]
-    elif not request.paper:  # a profile is of software of its own
+    elif not request.paper:  # a profile describes other software
         request, models = run_by_engine(request, models, load_engine(request.engine))
     overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
     return request, Inputs(models=list(models), catalogs=catalogs, overheads=overheads)
@@ -107,12 +110,12 @@ def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request
 def simulated(
     plan: Plan, *, profile: str | None, draws: int, seed: int, lose: str | None = None, slow: str | None = None
 ) -> Simulation:
-    """Return the simulation of a plan's recommended cluster, drawn `draws` times: tasks and flows instead of equations;
-    `lose` says which nodes are lost when: `node@30%`, `5@30%`; `slow` how many take how much longer: `10%@2`,
-    `network:1@3`.
+    """Return the simulation of a plan's recommended cluster, drawn `draws` times, with tasks and flows instead of
+    equations; `lose` gives nodes to lose and when: `node@30%`, `5@30%`; `slow` gives how many are how much slower:
+    `10%@2`, `network:1@3`.
 
-    Raises InfeasibleError where there is no cluster, BadInputError for a plan that was made with a profile, and for
-    losses or slow nodes that cannot be.
+    Raises InfeasibleError without a cluster, BadInputError for a plan made with a profile, and for invalid losses or
+    slow nodes.
 
     >>> import planner
     >>> simulation = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).simulate(draws=3)

@@ -20,9 +20,9 @@ from planner.api.run_command import run_words, words_on
 from planner.api.software import (
     Delivery,
     architecture_of,
-    asked_architecture,
     delivery_to,
     of_one_processor,
+    requested_architecture,
     wheels,
     with_software,
 )
@@ -63,9 +63,8 @@ def _ignored_events() -> Iterator[OnEvent]:
 
 @dataclass(frozen=True, kw_only=True)
 class Listeners:
-    """Who hears of a run: `say` gets sentences, `watch` yields the progress of a named step on this machine, `events`
-    what takes the events of a sort on a cluster. `guard` is held while something is rented, such as a handler of
-    signals.
+    """Callbacks of a run: `say` gets messages, `watch` yields the progress of a named step on this machine, `events`
+    gets the events of a sort on a cluster. `guard`, such as a signal handler, is held while machines are rented.
     """
 
     say: Say = silent
@@ -84,10 +83,10 @@ def run(
     confirm: Confirm = False,
     listeners: Listeners = Listeners(),  # frozen
 ) -> RunReport | None:
-    """Run a plan, or some work, and return predicted beside measured; None for what is detached.
+    """Run a plan, or some work, and return predicted and measured figures; None for a detached run.
 
-    `work` is a plan or an answer of `recommend`, of which the cluster counts on rented machines and the data and the
-    model elsewhere; or the amount of data, such as "1GB". Without a `cloud` all is done on this machine; "emulated"
+    `work` is a plan or an answer of `recommend`, whose cluster is used on rented machines and whose data and model are
+    used elsewhere; or the amount of data, such as "1GB". Without a `cloud` the work runs on this machine; "emulated"
     caps links by `shaping`; others rent, which needs `confirm`. Data that fails validation is reported, not raised.
 
     >>> import planner
@@ -126,7 +125,7 @@ def _work_of(work: Work | Plan | Recommendation | str) -> Work:
 
 
 def run_here(work: Work, *, listeners: Listeners) -> RunReport:
-    """Do the work on this machine, with generated data. Raises what `run_local` raises."""
+    """Run the work on this machine with generated data. Raises the errors of `run_local`."""
     from planner.clusters.runs.local import LocalRun, run_local
 
     local_run = LocalRun(
@@ -141,7 +140,7 @@ def run_here(work: Work, *, listeners: Listeners) -> RunReport:
 
 
 def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -> RunReport:
-    """Do the work on a cluster emulated on this machine, its links capped by `shaping`."""
+    """Run the work on a cluster emulated on this machine, with links capped by `shaping`."""
     from planner.clusters.emulated import run as emulated
     from planner.clusters.emulated.shaping import Shaping
 
@@ -165,16 +164,14 @@ def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -
 
 
 def _absolute(output: str | None) -> str | None:
-    """Return a path as nodes can use it, whatever directory they work in; the URI of an object store as it is."""
+    """Return a path as an absolute path, so that nodes can use it in any directory; an object store URI unchanged."""
     return output if not output or "://" in output else str(Path(output).resolve())
 
 
 def run_rented(
     work: Work, rental: RentalOptions, *, effort: Effort, confirm: Confirm, listeners: Listeners
 ) -> RunReport | None:
-    """Plan, have it confirmed, rent, run, take down, and remember what was measured. What is detached has no report
-    yet.
-    """
+    """Plan, get confirmation, rent, run, take down, and store the measurements. A detached run has no report yet."""
     from planner.clusters.provisioning.cluster_lifecycle import begin
     from planner.clusters.runs.cloud import run_on_cloud
     from planner.clusters.runs.cloud_task import CloudRun
@@ -211,8 +208,8 @@ def run_rented(
 
 
 def rehearsed_order(work: Work, rental: RentalOptions, *, say: Say) -> tuple[Order, ProviderSession, Delivery]:
-    """Return what `run_rented` would order, what would order it, and how the machines get the software. No cloud is
-    asked, nor is its object store: raises BadInputError where nobody says how much an input holds.
+    """Return the order that `run_rented` would place, its session, and the delivery of the software. Asks neither the
+    cloud nor its object store: raises BadInputError if the size of the input is not given.
     """
     from planner.planning.recommendation import require_best
 
@@ -233,11 +230,11 @@ def run_on_machines(
     confirm: Callable[[str], bool] | bool = False,
     listeners: Listeners = Listeners(),  # frozen
 ) -> RunReport | None:
-    """Plan work for the machines of a run, have it confirmed, do it, and remember what was measured. What is detached
-    has no report yet.
+    """Plan work for the machines of a run, get confirmation, run it, and store the measurements. A detached run has no
+    report yet.
     """
     from planner.clusters.runs.cloud_task import CloudRun
-    from planner.clusters.runs.reuse import run_again
+    from planner.clusters.runs.reuse import run_another_job
 
     order, say = directory.order(), listeners.say
     identity = order.node_identity if work.input or work.output else None
@@ -250,7 +247,7 @@ def run_on_machines(
         directory.lock(),
     ):
 
-        def made(choice: ClusterOffer, region: str) -> CloudRun:
+        def prepare_run(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(_sized(work, source), choice, cloud=order.cloud, region=region)
             task = _task_of(work, plan, source, effort=effort, asked=words_on(directory.path.name, work, effort=effort))
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
@@ -261,7 +258,9 @@ def run_on_machines(
         if not (confirm is True or (callable(confirm) and confirm(text))):
             raise InterruptedRunError("nothing was done")
         with listeners.guard():
-            report = run_again(directory, session, made=made, listening=listeners.events, is_detached=work.is_detached)
+            report = run_another_job(
+                directory, session, prepare_run=prepare_run, listening=listeners.events, is_detached=work.is_detached
+            )
     if report is not None:
         remember_run(directory, say=say)
     return report
@@ -277,7 +276,7 @@ def machines_architecture(directory: RunDirectory) -> str:
 
 
 def _plan_for_machines(work: Work, choice: ClusterOffer, *, cloud: str, region: str) -> Plan:
-    """Return the work, planned for just the machines of a cluster."""
+    """Return the plan of the work for exactly the machines of a cluster."""
     from planner.clusters.runs.reuse import catalog_type
 
     rental = RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing)
@@ -286,7 +285,7 @@ def _plan_for_machines(work: Work, choice: ClusterOffer, *, cloud: str, region: 
 
 
 def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None = None) -> Plan:
-    """Return the plan for some work on machines that a rental allows."""
+    """Return the plan for some work on machines that the rental options allow."""
     from datetime import UTC, datetime
 
     from planner.api.recommend import recommend
@@ -307,17 +306,17 @@ def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None 
 
 
 def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tuple[Order, Plan]:
-    """Return the order of some work and its plan: on machines with local disks, on which the cluster sort works, all of
-    one processor, whose installation takes as long as its software does.
+    """Return the order and plan of some work: on machines with local disks, which the cluster sort needs, all with one
+    processor, and with the installation time of their software.
     """
     from planner.clusters.runs.cloud import types_with_disks
     from planner.planning.recommendation import require_best
 
-    architecture = asked_architecture(work.arch, work.wheelhouse)
+    architecture = requested_architecture(work.arch, work.wheelhouse)
     on_disks = replace(work, instances=types_with_disks(rental.cloud, work.instances))
     plan = plan_to_rent(on_disks, rental, architecture=architecture)
     best = require_best(plan)
-    plan = replace(plan, rejected=())  # each would name all the types that were asked for
+    plan = replace(plan, rejected=())  # each rejection would list all requested types
     plan = of_one_processor(plan, architecture=architecture_of(best.cloud, best.instance_type))
     plan = with_software(plan, wheelhouse=work.wheelhouse)
     return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
@@ -346,8 +345,8 @@ def _check_runnable(work: Work) -> None:
 
 
 def effort_of(length: str, size: str | None) -> Effort:
-    """Return how long machines are measured, and by how large a file. Raises BadInputError below a tenth of a second,
-    in which nothing can be measured.
+    """Return the duration and file size of machine measurements. Raises BadInputError below a tenth of a second, which
+    is too short to measure.
     """
     from planner.clusters.runs.node_benchmarks import Effort
 
@@ -357,8 +356,8 @@ def effort_of(length: str, size: str | None) -> Effort:
 
 
 def session_with_ssh(rental: RentalOptions, *, say: Say) -> ProviderSession:
-    """Return what works on a cloud. Raises BadInputError for unknown clouds, PermissionDeniedError without credentials,
-    IoFailureError without SSH.
+    """Return the session for a cloud. Raises BadInputError for unknown clouds, PermissionDeniedError without
+    credentials, IoFailureError without SSH.
     """
     session = clusters.session_with_access(rental.cloud, say=say)
     if not shutil.which("ssh"):
@@ -371,7 +370,7 @@ def _sized(work: Work, source: Dataset | None) -> Work:
 
 
 def store_access(work: Work, *, cloud: str, identity: str | None) -> StoreAccess:
-    """Return how the nodes get at the object store. Raises BadInputError where they cannot."""
+    """Return the nodes' access to the object store. Raises BadInputError if they have none."""
     from planner.clusters.runs.store_credentials import access_to
 
     uris = [uri for uri in (work.input, work.output) if uri]
@@ -379,10 +378,10 @@ def store_access(work: Work, *, cloud: str, identity: str | None) -> StoreAccess
 
 
 def dataset_to_sort(work: Work, *, say: Say) -> Dataset | None:
-    """Look from here, before anything is rented or begun, at what there is to sort; None where it is generated. Input
-    and output are prefixes of an object store, or paths of this machine where the nodes reach these.
+    """Return the data to sort, looked up from here before anything is rented or started; None if it is generated. Input
+    and output are object store prefixes, or paths of this machine that the nodes reach.
 
-    Raises BadInputError when there is nothing, or not as much as was said, or something where the output is to go.
+    Raises BadInputError if there is no data, less than was given, or something at the output already.
     """
     from planner.distributed_sort.dataset.dataset import Layout
     from planner.distributed_sort.staging import dataset_below, require_empty
@@ -398,7 +397,7 @@ def dataset_to_sort(work: Work, *, say: Say) -> Dataset | None:
 
 
 def remember_run(directory: RunDirectory, *, say: Say) -> None:
-    """Say where the report is, and keep what was measured for the next plan."""
+    """Print the place of the report, and keep the measurements for the next plan."""
     from planner.clusters.runs.cloud import remember
     from planner.clusters.runs.rented_run import REPORT
 

@@ -1,4 +1,4 @@
-"""The job of a run, and the `planner run` command that repeats it with each option that it had."""
+"""The job of a run, and the `planner run` command that repeats it with all its options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.input_format import InputFormat
 from planner.schemas.arguments import option_of
-from planner.schemas.request_forms import number_text, size_text
+from planner.schemas.request_forms import number_text
+from planner.units import format_exact_size
 
 if TYPE_CHECKING:
     from planner.api.rental_options import RentalOptions
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What to run, beside where. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands the
-    store's keys to the nodes. `data` is needed where there is no `input`. `is_detached` leaves the run as soon as its
-    sort has begun. `directory` and `threads` are for runs on this machine.
+    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands
+    the store's keys to the nodes. `data` is required without `input`. `is_detached` leaves the run as soon as its sort
+    has started. `directory` and `threads` are for runs on this machine.
     """
 
     data: str | None
@@ -50,8 +51,8 @@ def run_words(
     rental: RentalOptions | None = None,
     effort: Effort | None = None,
 ) -> tuple[str, ...]:
-    """Return the words after `planner` that do the same work in the same place: on this machine, on an emulated
-    cluster, or on machines rented alike.
+    """Return the words after `planner` that repeat the work in the same place: on this machine, on an emulated cluster,
+    or on machines rented with the same options.
     """
     ignored = () if rental else _OF_RENTED if cloud else (*_OF_RENTED, *_OF_A_CLUSTER)
     counting = {name: value for name, value in _work_options(work).items() if name not in ignored}
@@ -64,11 +65,11 @@ def run_words(
 
 _OF_RENTED: Final = ("instance", "arch", "keep", "detach", "lend_credentials", "wheelhouse")
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
-"""What other places ignore, as for a plan of rented machines that is run here, and the command line refuses."""
+"""Options ignored in other places, as when a plan for rented machines runs here; the command line refuses them."""
 
 
 def words_on(run: str, work: Work, *, effort: Effort) -> tuple[str, ...]:
-    """Return the words after `planner` that do the same work on the machines of a run once more."""
+    """Return the words after `planner` that repeat the work on the machines of a run."""
     options = {**_work_options(work), **_effort_options(effort)}
     keep = options.pop("keep")
     if keep:
@@ -86,7 +87,7 @@ def _work_options(work: Work) -> dict[str, Any]:
         "instance": ",".join(work.instances) or None,
         "arch": work.arch,
         "nodes": work.nodes,
-        "memory": None if work.memory_bytes is None else size_text(work.memory_bytes),
+        "memory": None if work.memory_bytes is None else format_exact_size(work.memory_bytes),
         "threads": work.threads,
         "skew": work.skew,
         "keep": work.keep,
@@ -114,7 +115,7 @@ def _shaping_options(shaping: Shaping) -> dict[str, Any]:
         "rate": ",".join(f"{number_text(rate)}B/s" for rate in shaping.rates_bytes_per_s) or None,
         "distribution": shaping.distribution,
         "rate_factor": None if shaping.rate_factor == 1.0 else number_text(shaping.rate_factor),
-        "bucket": bucket and size_text(bucket.size_bytes),
+        "bucket": bucket and format_exact_size(bucket.size_bytes),
         "burst_rate": bucket and f"{number_text(bucket.burst_bytes_per_s)}B/s",
         "redraw": None if shaping.redraw_s is None else _seconds(shaping.redraw_s),
         "seed": shaping.seed,
@@ -143,12 +144,12 @@ def _rental_options(rental: RentalOptions) -> dict[str, Any]:
 def _effort_options(effort: Effort) -> dict[str, Any]:
     return {
         "screen_seconds": None if effort.seconds == type(effort).seconds else _seconds(effort.seconds),
-        "screen_size": None if effort.file_bytes is None else size_text(effort.file_bytes),
+        "screen_size": None if effort.file_bytes is None else format_exact_size(effort.file_bytes),
     }
 
 
 def _words(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each option that says something. A value that looks like an option is joined to its own."""
+    """Yield each option with a value. A value that looks like an option is joined to its option."""
     for name, value in options.items():
         option = "-z" if name == "z" else option_of(name)
         if value is True:

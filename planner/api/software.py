@@ -16,36 +16,36 @@ from planner.schemas.plan import BillLine, Candidate, Plan
 from planner.units import format_duration, format_usd
 
 if TYPE_CHECKING:
-    from planner.clusters.remote.wheelhouse import Way, Wheelhouse
+    from planner.clusters.remote.wheelhouse import SoftwareForm, Wheelhouse
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """How machines with the processor `architecture`, as clouds call it, get the planner; `way` is '' for wheels that
-    the user has made. `compiling_s` is what compiling takes their head, 0 where nothing is compiled, and
-    `usd_per_hour` what all machines cost meanwhile.
+    """Delivery of the planner to machines with the processor `architecture`, as clouds name it; `form` is '' for wheels
+    built by the user. `compiling_s` is the compile time on their head, 0 without compiling, and `usd_per_hour` the cost
+    of all machines meanwhile.
     """
 
     architecture: str
-    way: Way | None
+    form: SoftwareForm | None
     compiling_s: float = 0.0
     usd_per_hour: float = 0.0
 
     @property
     def added_s(self) -> float:
-        """What is certain to be added to the run."""
-        return self.compiling_s if self.way == "source" else 0.0
+        """Seconds certain to be added to the run."""
+        return self.compiling_s if self.form == "source" else 0.0
 
     @property
     def text(self) -> str:
-        """For people, before anything is rented."""
+        """Description for users, before anything is rented."""
         machines = f"machines: {self.architecture} processors; software:"
         took = f"about {format_duration(self.compiling_s)}, {format_usd(self.compiling_s * self._usd_per_s)}"
-        if self.way is None:
+        if self.form is None:
             return f"{machines} the wheels of --wheelhouse, which adds no time"
-        if self.way == "own wheel":
+        if self.form == "own wheel":
             return f"{machines} this installation as a wheel, which adds no time"
-        if self.way == "wheel of the index":
+        if self.form == "wheel of the index":
             return (
                 f"{machines} the index's wheel of this version; where there is none, the head compiles the sort core "
                 f"({took})"
@@ -60,30 +60,30 @@ class Delivery:
 
     @property
     def _fits_here(self) -> bool:
-        from planner.clusters.remote.wheelhouse import way_of_software
+        from planner.clusters.remote.wheelhouse import software_form
 
-        return way_of_software(architecture=platform.machine()) == "own wheel"
+        return software_form(architecture=platform.machine()) == "own wheel"
 
 
 def cloud_name_here() -> str:
-    """Return what clouds call this machine's processor."""
+    """Return the clouds' name of this machine's processor."""
     from planner.clusters.remote.wheelhouse import cloud_name, linux_name
 
     return cloud_name(linux_name(platform.machine()))
 
 
 def architecture_of(cloud: str, instance_type: str) -> str:
-    """Return the processor of a type of the catalog, x86_64 or arm64."""
+    """Return the processor of a type in the catalog, x86_64 or arm64."""
     from planner.catalog import load_catalog
 
     types = load_catalog(cloud).instances
     return str(types.arch[types.rows[instance_type]])
 
 
-def asked_architecture(arch: str | None, wheelhouse: Path | None) -> str | None:
-    """Return the only processor that may be planned for: the one that was asked for, or that of the user's wheels.
+def requested_architecture(arch: str | None, wheelhouse: Path | None) -> str | None:
+    """Return the only processor to plan for: the requested one, or that of the user's wheels.
 
-    Raises BadInputError where these differ.
+    Raises BadInputError if these differ.
     """
     if wheelhouse is None:
         return arch
@@ -99,26 +99,26 @@ def delivery_to(best: Candidate, *, wheelhouse: Path | None) -> Delivery:
     """Return how the machines of a candidate get the planner."""
     from planner.catalog import load_catalog
     from planner.clusters.remote.compiling import compiling_s
-    from planner.clusters.remote.wheelhouse import way_of_software
+    from planner.clusters.remote.wheelhouse import software_form
 
     types = load_catalog(best.cloud).instances
     architecture = architecture_of(best.cloud, best.instance_type)
     return Delivery(
         architecture=architecture,
-        way=None if wheelhouse else way_of_software(architecture=architecture),
+        form=None if wheelhouse else software_form(architecture=architecture),
         compiling_s=compiling_s(float(types.vcpu[types.rows[best.instance_type]])),
         usd_per_hour=best.usd_per_hour * (best.nodes + best.spares) / best.nodes,
     )
 
 
 def of_one_processor(plan: Plan, *, architecture: str) -> Plan:
-    """Return a plan with those candidates alone that the same software runs on."""
+    """Return a plan with only the candidates that run the same software."""
     fitting = [each for each in plan.candidates if architecture_of(each.cloud, each.instance_type) == architecture]
     return replace(plan, candidates=tuple(fitting))
 
 
 def with_software(plan: Plan, *, wheelhouse: Path | None) -> Plan:
-    """Return a plan whose installation takes as long as each candidate's software does, at its price."""
+    """Return a plan with the time of each candidate's software installation, at its price."""
     candidates = tuple(_with_delivery(each, delivery_to(each, wheelhouse=wheelhouse)) for each in plan.candidates)
     best = plan.best and _with_delivery(plan.best, delivery_to(plan.best, wheelhouse=wheelhouse))
     return replace(plan, candidates=candidates, best=best)
@@ -137,9 +137,9 @@ def _with_delivery(candidate: Candidate, delivery: Delivery) -> Candidate:
 
 @contextmanager
 def wheels(directory: Path | None, *, architecture: str, is_table: bool = False, say: Say) -> Iterator[Wheelhouse]:
-    """Yield the software to bring to machines with a processor, made now unless the user has made it before.
+    """Yield the software for machines with a processor, built now unless the user has built it before.
 
-    Raises BadInputError for wheels that do not fit the machines, or lack what tables need.
+    Raises BadInputError for wheels that do not fit the machines, or lack the libraries of tables.
     """
     from planner.clusters.remote.wheelhouse import linux_name, make_wheels, pack, require_tables
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.api.contents.csv_dialect import found_dialect
+from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.datasets import files_of_dataset, is_of
 from planner.api.contents.file_kinds import recognised, require_fitting_name
 from planner.api.contents.listed_files import listed_files
@@ -27,10 +27,12 @@ from planner.api.sort_job import (
     SortResult,
     StrPath,
     require_inputs,
+    require_output_apart,
 )
 from planner.api.sort_on_ray import manifest_and_place, sort_on_ray
 from planner.errors import BadInputError
 from planner.sorting.tables.folder_columns import Folders
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset as ArrowDataset
@@ -78,15 +80,15 @@ def sort(
     on_progress: OnProgress | None = None,
     on_event: OnEvent | None = None,
 ) -> SortResult:
-    """Sort files into one as `planner sort` does: records by their first bytes, or what `format` and `key` say.
+    """Sort files into one as `planner sort` does: records by their first bytes, or as `format` and `key` specify.
 
     With `ray` the cluster at that address sorts (`"auto"`: the one of this machine). `output` is then a manifest, or
-    the place in an object store that the partitions go to. Nodes that do not know their disks use `directory`. A
-    pyarrow Dataset stands for its Parquet files; a Ray Dataset is first written to a folder of its own in `staging`.
-    With `consume_input` the inputs' space is freed as they are read, and they are gone in the end; after a failure
-    `resume` finishes what was begun, and needs neither inputs nor options. `say` receives notes, `on_event` the events
-    of a cluster. Raises BadInputError for options that exclude each other and for an output that exists, unless
-    `force` replaces it; IoFailureError; InterruptedRunError.
+    the object store prefix for the partitions. Nodes whose disks are not configured use `directory`. A pyarrow Dataset
+    stands for its Parquet files; a Ray Dataset is first written to a new folder in `staging`. With `consume_input` the
+    inputs' space is freed as they are read, and they are deleted at the end; after a failure `resume` finishes the
+    sort, and needs neither inputs nor options. `say` receives notes, `on_event` the events of a cluster. Raises
+    BadInputError for conflicting options and for an existing output, unless `force` replaces it; IoFailureError;
+    InterruptedRunError.
 
     >>> import planner, tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +99,8 @@ def sort(
     """
     rows = inputs if is_of(inputs, "ray.data") else None
     is_dataset = rows is not None or is_of(inputs, "pyarrow")
-    sources, folders = _of_dataset(inputs, format) if is_dataset else (_paths(inputs), ())
+    outputs = [Path(output), *map(Path, more_outputs)]
+    sources, folders = _of_dataset(inputs, format, outputs) if is_dataset else (_paths(inputs), ())
     format = "parquet" if is_dataset else format
     if ray is None:
         places = {"to": to is not None, "dir": directory is not None, "file-size": file_bytes is not None}
@@ -105,7 +108,7 @@ def sort(
         if rows is not None or staging is not None:
             raise BadInputError("a Ray Dataset and its staging are for a cluster: say ray='auto', or name files")
         if not is_dataset:
-            sources, folders = _listed(sources, is_begun=resume, say=say)
+            sources, folders = _listed(sources, outputs, is_begun=resume, say=say)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
         given |= {"no_header": no_header, "quote": quote}
         if not (resume and (is_begun(Path(output)) or not all(map(mode_of, sources)))):
@@ -133,7 +136,6 @@ def sort(
     )
     if format != "parquet" and (union_by_name or folders):
         _without_columns_of_folders(union_by_name=union_by_name, say=say)
-    outputs = [Path(output), *map(Path, more_outputs)]
     if ray is None and not resume:
         require_fitting_name(outputs[0], is_parquet=format == "parquet")
     if consume_input or resume:
@@ -180,7 +182,7 @@ def find_disorder(
 ) -> Disorder | None:
     """Return the first line, row or record of a file that is out of order, as `planner sort --check` does.
 
-    With `unique` equal keys are out of order, too. Raises BadInputError for options that exclude each other.
+    With `unique`, equal keys are also out of order. Raises BadInputError for conflicting options.
     """
     given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
     given |= {"no_header": no_header, "quote": quote}
@@ -205,9 +207,9 @@ def _kind(
     record_size: int | None,
     say: Say | None,
 ) -> tuple[Format | None, str | None, bool, bool | None, str | None]:
-    """Return the format, the separator, whether there are lines and no header, and the quote: as given, or found out.
+    """Return the format, separator, whether there are lines and no header, and the quote: as given, or detected.
 
-    Raises BadInputError for a size of records where there are none.
+    Raises BadInputError for a record size without records.
     """
     if record_size is not None and (given["lines"] or given["format"] not in (None, "records")):
         raise BadInputError(f"--record-size {record_size}: {given['format'] or 'lines'} has no records; leave it out")
@@ -218,7 +220,7 @@ def _kind(
     found, keys = dict(given), [key] if isinstance(key, str) else key or ()
     found |= recognised(sources, found | {"key": keys}, say=say)
     if found["format"] == "csv":
-        found |= found_dialect(sources, found, keys, say=say)
+        found |= detect_dialect(sources, found, keys, say=say)
     return found["format"], found["separator"], found["lines"], found["no_header"], found["quote"]
 
 
@@ -232,15 +234,22 @@ def _require_no_cluster_options(**given: bool) -> None:
         raise BadInputError(f"--{name} is for a cluster: say --ray ADDRESS, or leave it out")
 
 
-def _listed(sources: Sequence[Path], *, is_begun: bool, say: Say | None) -> tuple[list[Path], tuple[Folders, ...]]:
-    """Return the files that the inputs name, and what their folders say of columns."""
+def _listed(
+    sources: Sequence[Path], outputs: Sequence[Path], *, is_begun: bool, say: Say | None
+) -> tuple[list[Path], tuple[Folders, ...]]:
+    """Return the files of the inputs, and the columns from their folders. Raises BadInputError."""
     if is_begun and not all(map(mode_of, sources)):
         return list(sources), ()
     listed = listed_files([path for path in sources if str(path) != "-"])
+    require_output_apart(
+        (str(path) for path in set(listed).difference(sources)),
+        outputs,
+        hint="remove it first, or name it as an input, too, if its rows count",
+    )
     if len(listed) < len(sources):  # standard input, or a file named twice
         return list(sources), ()
     if say and len(listed) > len(sources):
-        say(f"note: {', '.join(map(str, sources))}: {len(listed)} files")
+        say(f"note: {', '.join(map(str, sources))}: {count_text(len(listed), 'file')}")
     return list(listed), tuple(listed.values()) if any(listed.values()) else ()
 
 
@@ -261,11 +270,14 @@ def _form(format: Format | None, key: str | Sequence[str] | None, separator: str
     return InputFormat(format=format, key=keys, separator=separator, **flags)
 
 
-def _of_dataset(inputs: Any, format: Format | None) -> tuple[list[Path], tuple[Folders, ...]]:
-    """Return the files of a pyarrow Dataset, none yet of Ray's, and what their folders say of columns."""
+def _of_dataset(inputs: Any, format: Format | None, outputs: Sequence[Path]) -> tuple[list[Path], tuple[Folders, ...]]:
+    """Return the files of a pyarrow Dataset, none yet for Ray, and the columns from their folders. Raises
+    BadInputError.
+    """
     if format not in (None, "parquet"):
         raise BadInputError(f"--format {format}: a Dataset is sorted as Parquet; leave it out")
     found = files_of_dataset(inputs) if is_of(inputs, "pyarrow") else {}
+    require_output_apart(map(str, found), outputs)
     return list(found), tuple(found.values()) if any(found.values()) else ()
 
 
@@ -274,9 +286,10 @@ def _paths(names: Any) -> list[Path]:
 
 
 def _needs_pipes(sources: Sequence[Path], output: Path, *, by_name: bool) -> bool:
-    """Whether an input is compressed or no file of the size it says, or the output is no file or to be compressed.
+    """Return whether an input is compressed or not a file of its stated size, or the output is not a file or to be
+    compressed.
 
-    With `by_name` only a file that is called so can be compressed.
+    With `by_name` only a file with the suffix of a compression can be compressed.
     """
     from planner.compression.text_codecs import SUFFIXES, has_its_size, is_compressed
 

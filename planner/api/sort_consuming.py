@@ -1,4 +1,4 @@
-"""Sorts that free the space of their inputs as they read them, begun or resumed."""
+"""Sorts that free the space of their inputs while reading them, new or resumed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_THE_DATA = ("form", "lines", "record", "stable", "quote", "union_by_name")
 def sort_consuming(
     job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, on_progress: OnProgress | None
 ) -> SortResult:
-    """Sort; the inputs are gone in the end. Raises BadInputError also for a sort of the output that is not finished."""
+    """Sort and delete the inputs at the end. Raises BadInputError also for an unfinished sort into the output."""
     from planner.sorting.consuming.consuming_sort import require_consumable
     from planner.sorting.consuming.work_folder import WorkFolder
 
@@ -38,7 +38,7 @@ def sort_consuming(
         raise BadInputError(f"{output}: a sort into it is not finished; finish it with --resume", [str(folder.path)])
     for path in sources:
         require_consumable(str(path.resolve()))
-    _require_room(sources, output)
+    _require_space(sources, output)
     folder.make()
     with reported(["read", "write"], on_progress) as progress, folder.locked():
         try:
@@ -51,7 +51,7 @@ def sort_consuming(
 
 
 def is_begun(output: Path) -> bool:
-    """Whether there is a sort into an output to be resumed."""
+    """Return whether there is a sort into an output to be resumed."""
     from planner.sorting.consuming.work_folder import WorkFolder
 
     return WorkFolder(output.absolute()).has_journal()
@@ -60,9 +60,9 @@ def is_begun(output: Path) -> bool:
 def resume_sort(
     job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, say: Say | None, on_progress: OnProgress | None
 ) -> SortResult:
-    """Finish a sort that was begun with consumed inputs; begin it if nothing was freed yet.
+    """Finish a sort with consumed inputs that was started; start it if nothing was freed yet.
 
-    Raises BadInputError if there is nothing to resume, or for inputs and options that are not those of the sort.
+    Raises BadInputError if there is nothing to resume, or if inputs and options are not those of the sort.
     """
     from planner.sorting.consuming.work_folder import WorkFolder
     from planner.sorting.records.keyed import TextReport
@@ -101,7 +101,7 @@ def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, 
 
 
 def _engine(state: State, folder: WorkFolder, job: SortJob, progress: Progress) -> Any:
-    from planner.sorting.records.memory import left_for_sorting
+    from planner.sorting.records.memory import sort_memory_bytes
 
     if state.form["is_table"]:
         from planner.sorting.consuming.tables import TableEngine
@@ -109,7 +109,7 @@ def _engine(state: State, folder: WorkFolder, job: SortJob, progress: Progress) 
         return TableEngine(state, folder.path, progress, memory_bytes=job.memory_bytes or 0, threads=job.threads or 0)
     from planner.sorting.consuming.text import TextEngine
 
-    memory_bytes = left_for_sorting(job.memory_bytes) if job.memory_bytes else 0
+    memory_bytes = sort_memory_bytes(job.memory_bytes) if job.memory_bytes else 0
     return TextEngine(state, folder.path, progress, memory_bytes=memory_bytes, threads=job.threads or 0)
 
 
@@ -118,7 +118,7 @@ def _first_state(job: SortJob, sources: Sequence[Path], progress: Progress) -> S
 
     inputs = tuple(str(path.resolve()) for path in sources)
     return State(
-        asked=_asked(job),
+        asked=_stated_options(job),
         inputs=inputs,
         identities=tuple(map(identity_of, inputs)),
         form=_form(job, inputs, progress),
@@ -126,7 +126,7 @@ def _first_state(job: SortJob, sources: Sequence[Path], progress: Progress) -> S
     )
 
 
-def _asked(job: SortJob) -> dict[str, Any]:
+def _stated_options(job: SortJob) -> dict[str, Any]:
     from json import dumps, loads
 
     asked = {name: value for name, value in asdict(job).items() if name in _OF_THE_DATA} | {"replaces": job.replaces}
@@ -150,7 +150,7 @@ def _form(job: SortJob, inputs: Sequence[str], progress: Progress) -> dict[str, 
 
 
 def _require_possible(job: SortJob, sources: Sequence[Path], output: Path) -> None:
-    """Raise BadInputError for options that would lose rows, or take space elsewhere, and for what is no file."""
+    """Raise BadInputError for options that lose rows or take space elsewhere, and for paths that are not files."""
     from planner.compression.text_codecs import SUFFIXES, has_its_size
 
     given = {"limit": job.limit, "merge": job.merge, "compress": job.compress, "temp-dir": job.temp_dirs}
@@ -170,8 +170,8 @@ def _require_possible(job: SortJob, sources: Sequence[Path], output: Path) -> No
         raise BadInputError("--consume-input: an input is given twice, and would be gone the second time")
 
 
-def _require_room(sources: Sequence[Path], output: Path) -> None:
-    """Raise BadInputError where not even two stretches fit."""
+def _require_space(sources: Sequence[Path], output: Path) -> None:
+    """Raise BadInputError if not even two stretches fit."""
     from planner.sorting.consuming.consuming_sort import LEAST_STRETCH_BYTES, STRETCHES
 
     needed_bytes = 2 * max(sum(path.stat().st_size for path in sources) // STRETCHES, LEAST_STRETCH_BYTES)
@@ -187,7 +187,7 @@ def _require_same(state: State, job: SortJob, sources: Sequence[Path], output: P
 
     if sources and [str(path.resolve()) for path in sources] != list(state.inputs):
         raise BadInputError(f"{output} is being made of other inputs: {', '.join(state.inputs)}", [])
-    given, usual, asked = _asked(job), _asked(SortJob(form=InputFormat())), state.asked
+    given, usual, asked = _stated_options(job), _stated_options(SortJob(form=InputFormat())), state.asked
     for one, other, begun in ((given, usual, asked), (given["form"], usual["form"], asked["form"])):
         if any(one[name] not in (other[name], begun[name]) for name in one if name not in ("form", "replaces")):
             raise BadInputError(f"{output}: its sort was begun with other options; leave them out, or give the same")

@@ -142,7 +142,7 @@ def _record_keys(job: SortJob) -> tuple[Key, ...]:
 
 
 def _keys_by_place(span: tuple[int, int | None] | None) -> tuple[Key, ...]:
-    """Return the key that --key-offset and --key-size say; none for whole lines."""
+    """Return the key from --key-offset and --key-size; none for whole lines."""
     from planner.sorting.records.keys import UNLIMITED, Key
 
     if span is None or span == (0, None):
@@ -159,10 +159,10 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
     if job.spill != "auto":
         raise BadInputError("--spill is for text and records: Parquet is spilled as pyarrow writes it")
     _require_parquet(job, [*sources, output])
-    # Every byte of memory is touched once. In pages of 2 MB that took longer: 5.68 s of a processor, not 5.14, for
-    # 255 MB of Parquet.
+    # Every byte of memory is touched once. Pages of 2 MB take longer: 5.68 s of processor time, not 5.14, for 255 MB of
+    # Parquet.
     os.environ.setdefault("MIMALLOC_ALLOW_THP", "0")  # read when pyarrow is loaded
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, which begin by spinning and have nothing to do
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads, which spin at the start with nothing to do
     if job.threads:
         arrow().set_cpu_count(job.threads)
     parquet_job = ParquetJob(
@@ -195,7 +195,7 @@ def disorder_of_rows(job: SortJob, source: str, on_progress: OnProgress | None) 
 
 
 def _require_parquet(job: SortJob, files: Sequence[Path]) -> None:
-    """Raise BadInputError for options that Parquet has no use for."""
+    """Raise BadInputError for options that do not apply to Parquet."""
     job.form.require_no_text_options()
     if job.compress:
         raise BadInputError("--format parquet: --compress is for text; leave it out")

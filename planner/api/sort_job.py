@@ -1,10 +1,11 @@
-"""A sort to be done, as Python and the commands ask for it, and what it returns."""
+"""A sort as Python and the commands request it, and its result."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -33,9 +34,9 @@ USUAL_RECORD: Final = (100, 0, None)
 
 @dataclass(frozen=True, kw_only=True)
 class SortResult:
-    """Number of `counted` (records, lines or rows) that were written, and the report of the engine that sorted them.
+    """Number of written `counted` (records, lines or rows), and the report of the engine that sorted them.
 
-    `seconds` is None of a sort on a cluster, whose report is a JSON object.
+    `seconds` is None for a sort on a cluster, whose report is a JSON object.
     """
 
     counted: str
@@ -60,8 +61,8 @@ class SortResult:
         return values | {"seconds": self.seconds}
 
     def to_pyarrow(self) -> ArrowDataset:
-        """Return the sorted rows as a `pyarrow.dataset.Dataset`. Raises BadInputError where they are no Parquet, or
-        lie on the disks of other nodes.
+        """Return the sorted rows as a `pyarrow.dataset.Dataset`. Raises BadInputError if they are not Parquet, or are
+        on the disks of other nodes.
         """
         return arrow_dataset(self.tables)
 
@@ -72,7 +73,7 @@ class SortResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Disorder:
-    """The first line, row or record out of order: its number, from 1, and its text, or of a record its keys, 0x..."""
+    """The first line, row or record out of order: its number, from 1, and its text, or a record's keys, 0x..."""
 
     number: int
     text: str
@@ -80,7 +81,7 @@ class Disorder:
 
 @dataclass(frozen=True, kw_only=True)
 class SortJob:
-    """How files are sorted or checked."""
+    """Options for sorting or checking files."""
 
     form: InputFormat
     lines: bool = False
@@ -88,28 +89,28 @@ class SortJob:
     limit: int | None = None
     compress: Compress | None = None
     record: tuple[int, int, int | None] = USUAL_RECORD
-    """Its size, and where its key begins and how many bytes that has; of lines, the last two."""
+    """Record size, key offset and key bytes; for lines, the last two."""
     stable: bool = False
     spill: Spill = "auto"
     memory_bytes: int | None = None
     threads: int | None = None
     temp_dirs: tuple[str, ...] = ()
     quote: str | None = None
-    """What encloses values of CSV, `none` for nothing; a double quote otherwise."""
+    """Quote around CSV values, `none` for nothing; a double quote by default."""
     union_by_name: bool = False
     folders: tuple[Mapping[str, str | None], ...] = ()
-    """Of each input, what its folders say of columns."""
+    """Columns from the folders of each input."""
     replaces: bool = False
-    """Whether the output may replace a file, also one that appears meanwhile."""
+    """True if the output may replace a file, also one that appears meanwhile."""
 
     @property
     def is_text_or_table(self) -> bool:
-        """Whether anything is given that only text or tables have."""
+        """True if any option is given that only text or tables have."""
         return bool(self.form.is_text_or_table or self.merge or self.limit or self.compress)
 
     @property
     def record_bytes(self) -> int:
-        """Size of a record; 0 of text. --unique, --merge and --limit alone mean lines. Raises BadInputError."""
+        """Size of a record; 0 for text. --unique, --merge and --limit alone mean lines. Raises BadInputError."""
         if self.lines or not self.form.is_of_records:
             return 0
         if self.record[0] < 1:
@@ -119,7 +120,7 @@ class SortJob:
 
     @property
     def span(self) -> tuple[int, int | None] | None:
-        """Where the key begins, and its bytes (None: to the line's end, or 10); None where keys are given by name."""
+        """Key offset and bytes (None: to the line's end, or 10); None if keys are given by name."""
         return self.record[1:] if (self.lines or self.record_bytes) and not self.form.key else None
 
     def require_one_output(self, *, others: bool) -> None:
@@ -137,8 +138,8 @@ def require_inputs(
 ) -> None:
     """Raise BadInputError for files that cannot be read or must not be replaced.
 
-    `planner sort *.dat` without an output must not replace the last of the data. What is an input is never replaced by
-    records, as the sort core says; by text it is with --force. Text may be standard input and output, too.
+    `planner sort *.dat` without an output must not replace the last input. Sorts of records never replace an input, as
+    the sort core requires; sorts of text do with --force. Text may also be standard input and output.
     """
     require_readable(path for path in sources if not (is_text and str(path) == "-"))
     require_directories("--temp-dir", map(Path, job.temp_dirs))
@@ -152,18 +153,37 @@ def require_inputs(
     require_new(new, force=force, hint=several if len(sources) > 1 else "")
 
 
+def require_output_apart(
+    inputs: Iterable[str],
+    outputs: Iterable[Path],
+    *,
+    folders: Collection[str] = (),
+    earlier: Collection[str] = (),
+    hint: str = "remove it first, or name another output",
+) -> None:
+    """Raise BadInputError for an input that is an existing output, directly in one of the `folders` of output, or of an
+    `earlier` result: a repeated sort would have its rows twice, or lose them.
+    """
+    existing = [path.stat() for path in outputs if stat.S_ISREG(mode_of(path))]
+    for name in inputs:
+        status = Path(name).stat() if existing and mode_of(Path(name)) else None  # an address has none
+        is_output = status is not None and any(os.path.samestat(status, output) for output in existing)
+        if is_output or name in earlier or os.path.dirname(name) in folders:  # noqa: PTH120  # also of a URI
+            raise BadInputError(f"{name}: the output is among the inputs", [hint])
+
+
 def files_among(sources: Sequence[Path]) -> list[Path]:
     """Return the sources that are neither directories nor prefixes of an object store."""
     return [path for path in sources if not path.is_dir() and "://" not in name_of(path)]
 
 
 def name_of(source: Path) -> str:
-    """Return a path, or the address in an object store that was taken for one and lost a slash, as this program writes
-    it. Raises BadInputError as `own_uri` does.
+    """Return a path as this program writes it, or an object store address if the path is one that has lost a slash.
+    Raises BadInputError as `planner_uri` does.
     """
     address = _URI.sub(r"\1://", str(source))
     if "://" not in address:
         return address
-    from planner.distributed_sort.dataset.object_store import own_uri
+    from planner.distributed_sort.dataset.object_store import planner_uri
 
-    return own_uri(address)
+    return planner_uri(address)

@@ -1,10 +1,10 @@
-"""Sorts on a Ray cluster that runs already."""
+"""Sorts on a running Ray cluster."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +19,10 @@ from planner.api.sort_job import (
     files_among,
     name_of,
     require_inputs,
+    require_output_apart,
 )
 from planner.errors import BadInputError
+from planner.units import format_exact_size
 
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset.dataset import Dataset, Partition
@@ -42,7 +44,7 @@ def sort_on_ray(
     staging: StrPath | None = None,
 ) -> SortResult:
     """Sort a dataset on a cluster and write its manifest. A Ray Dataset of `rows` is the input instead of `sources`,
-    and is written to a place for `staging` first.
+    and is first written to the `staging` place.
     """
     from json import loads
 
@@ -53,7 +55,7 @@ def sort_on_ray(
     require_inputs(files_among(sources) if is_text else sources, outputs, job, force=force)
     _require_sortable_on_ray(job, outputs)
     if (file_bytes := cluster.get("partition_bytes")) is not None and file_bytes < _LEAST_FILE_BYTES:
-        raise BadInputError(f"--file-size {file_bytes}B: a file of the output holds 1 MB at least")
+        raise BadInputError(f"--file-size {format_exact_size(file_bytes)}: a file of the output holds 1 MB at least")
     if output.is_symlink() and not output.exists():
         raise BadInputError(f"{output} is a link that leads nowhere: remove it, or name another")
     if "://" not in cluster["output"] and ".." in Path(cluster["output"]).parts:
@@ -66,6 +68,7 @@ def sort_on_ray(
             source = job.form.dataset_of(names, say=say, fills=job.union_by_name, columns=columns)
         else:
             source = _manifest(sources)
+        _require_output_apart(source, names, output, cluster)
         if is_text and source.layout.table is None and say and _has_columns_of_folders(source, names):
             say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
         request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
@@ -83,7 +86,7 @@ def sort_on_ray(
 
 @contextmanager
 def _names(sources: Sequence[Path], rows: Any, staging: StrPath | None, *, output: str) -> Iterator[list[str]]:
-    """Yield the names of the input's files and folders. Rows of a Ray Dataset have been written to one."""
+    """Yield the names of the input's files and folders. Rows of a Ray Dataset are first written to a folder."""
     if rows is None:
         if staging is not None:
             raise BadInputError(f"staging={staging!r} is where a Ray Dataset is written; leave it out")
@@ -107,8 +110,8 @@ def _reached_here(partition: Partition) -> str:
 
 
 def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tuple[Path, str | None]:
-    """Return the file of the manifest, and where partitions go. An output in an object store is where they go, and the
-    manifest is called after it, in the working directory. Raises BadInputError where `to` says otherwise.
+    """Return the file of the manifest, and the place of the partitions. An object store output is that place, and names
+    the manifest, which goes to the working directory. Raises BadInputError where `to` conflicts.
     """
     place = name_of(output)
     if "://" not in place:
@@ -121,15 +124,41 @@ def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tupl
     return manifest, place
 
 
+def _require_output_apart(source: Dataset, names: Sequence[str], output: Path, cluster: Mapping[str, Any]) -> None:
+    """Raise BadInputError if the manifest, or a partition of this or an earlier result, is among the input's files.
+    Partitions that an input's manifest names may be, as they are kept.
+    """
+    from planner.distributed_sort.dataset.dataset import read_manifest
+    from planner.distributed_sort.dataset.input_files import is_manifest
+
+    place, roots = cluster["output"].rstrip("/"), filter(None, cluster["directory"].split(os.pathsep))
+    folders = [place] if "://" in place else [str(Path(root, place).resolve()) for root in roots]
+    earlier = set[str]()
+    with suppress(BadInputError):  # no manifest, which --force may replace
+        earlier.update(_uris_of(read_manifest(output)))
+    inputs = [name for name in names if is_manifest(name)]
+    below = _prefixes(names)
+    inputs += [uri for uri in _uris_of(source) if uri.startswith(below)]
+    require_output_apart(inputs, [output], folders=folders, earlier=earlier)
+
+
+def _uris_of(dataset: Dataset) -> list[str]:
+    return [uri for part in dataset.partitions for copy in part.copies for uri in copy.files]
+
+
+def _prefixes(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the beginnings of the addresses of files in the named folders and prefixes, and of named files."""
+    return tuple(name if "://" in name else str(Path(name).resolve()) for name in names)
+
+
 def _has_columns_of_folders(source: Dataset, names: Sequence[str]) -> bool:
-    """Whether folders of the input, below what was named, are called as Hive calls those of a column."""
+    """Return whether folders of the input, below the named ones, have Hive's names for folders of a column."""
     from planner.sorting.tables.folder_columns import folder_values
 
-    below = tuple(name if "://" in name else str(Path(name).resolve()) for name in names)
-    uris = (uri for part in source.partitions for copy in part.copies for uri in copy.files)
+    below = _prefixes(names)
     return any(
         folder_values(uri.removeprefix(prefix).split("/")[:-1])
-        for uri in uris
+        for uri in _uris_of(source)
         for prefix in below
         if uri.startswith(prefix)
     )

@@ -16,10 +16,10 @@ from planner.errors import BadInputError, IoFailureError, PlannerError, nearest
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
-    """One kind of what is kept: `files` of so many `bytes` at `place`, the oldest written `since` (None: no file).
+class StoredFiles:
+    """One kind of kept files: `files` with `bytes` in total at `place`, the oldest written `since` (None: no file).
 
-    `keeps` says why `clear` leaves it, or a part of it, alone; '' where nothing stands against it.
+    `keeps` is why `clear` keeps it, or a part of it; '' without a reason.
     """
 
     kind: str
@@ -40,23 +40,23 @@ class _Kind:
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the kinds of what is kept."""
+    """Return the kinds of kept files."""
     return tuple(_KINDS)
 
 
-def kept(kind: str | None = None) -> tuple[Kept, ...]:
-    """Return what is kept, of each kind or of one; a place that does not exist has no files.
+def stored_files(kind: str | None = None) -> tuple[StoredFiles, ...]:
+    """Return the kept files, for each kind or one; a place that does not exist has no files.
 
-    Raises BadInputError for a kind that there is not.
+    Raises BadInputError for an unknown kind.
     """
     if kind is not None and kind not in _KINDS:
         words = [*filter(can_clear, _KINDS), "all"]
         raise BadInputError(f"nothing is called {kind!r}: use one of {', '.join(words)}.{nearest(kind, words)}")
-    return tuple(_kept(name, of) for name, of in _KINDS.items() if kind in (None, name))
+    return tuple(_stored_files(name, of) for name, of in _KINDS.items() if kind in (None, name))
 
 
 def can_clear(kind: str) -> bool:
-    """Whether `clear` takes a kind."""
+    """Return whether `clear` takes a kind."""
     return kind in _KINDS and _KINDS[kind].clear is not None
 
 
@@ -66,16 +66,16 @@ def clearable(text: str) -> tuple[str, ...]:
     if named == ["all"]:
         return tuple(filter(can_clear, _KINDS))
     for kind in named:
-        kept(kind)
+        stored_files(kind)
     return tuple(dict.fromkeys(named))
 
 
-def clear(kind: str) -> tuple[Kept, Kept]:
-    """Remove what is kept of a kind, except runs that may still cost money; return it before and after.
+def clear(kind: str) -> tuple[StoredFiles, StoredFiles]:
+    """Remove the kept files of a kind, except runs that may still cost money; return it before and after.
 
-    Raises BadInputError for what nothing can make again, IoFailureError when the disk refuses.
+    Raises BadInputError for files that cannot be made again, IoFailureError if the disk refuses.
     """
-    (before,) = kept(kind)
+    (before,) = stored_files(kind)
     remove = _KINDS[kind].clear
     if remove is None:
         raise BadInputError(f"{kind} are not cleared: {before.keeps}")
@@ -83,21 +83,21 @@ def clear(kind: str) -> tuple[Kept, Kept]:
         remove(before.place)
     except OSError as error:
         raise IoFailureError(f"{error.filename or before.place}: {error.strerror}; the rest is as it was") from error
-    (after,) = kept(kind)
+    (after,) = stored_files(kind)
     return before, after
 
 
-def _kept(name: str, of: _Kind) -> Kept:
+def _stored_files(name: str, of: _Kind) -> StoredFiles:
     place = of.place()
     sizes, times = [], []
     for path in _files(place):
         try:
             status = path.stat()
-        except OSError:  # removed meanwhile, or a link to nowhere
+        except OSError:  # removed meanwhile, or a broken link
             continue
         sizes.append(status.st_size)
         times.append(status.st_mtime)
-    return Kept(
+    return StoredFiles(
         kind=name,
         what=of.what,
         place=place,
@@ -134,7 +134,7 @@ def _remove_ended_runs(place: Path) -> None:
     from planner.clusters.provisioning.run_directory import RunDirectory
 
     for run in _runs():
-        with suppress(BadInputError), RunDirectory.open(run).lock():  # that is a run at which a process is at work
+        with suppress(BadInputError), RunDirectory.open(run).lock():  # the lock fails while a process works on the run
             if _has_ended(run):
                 shutil.rmtree(place / run)
 
@@ -146,7 +146,7 @@ def _runs() -> Sequence[str]:
 
 
 def _may_bill(place: Path) -> list[str]:
-    """Return the runs that may still have something in a cloud, those whose journal cannot be read among them."""
+    """Return the runs that may still have cloud resources, including those with an unreadable journal."""
     del place
     return [run for run in _runs() if not _has_ended(run)]
 
@@ -172,7 +172,7 @@ def _open_runs(place: Path) -> str:
     return f"{listed} may still cost money: `planner cluster down RUN` first"
 
 
-def _own(text: str) -> Callable[[Path], str]:
+def _keep_with_reason(text: str) -> Callable[[Path], str]:
     return lambda place: text
 
 
@@ -196,19 +196,21 @@ _KINDS: Final = {
     "settings": _Kind(
         what="clouds and prices that you set",
         place=settings_file,
-        keeps=_own("you wrote the file; edit it, or delete it"),
+        keeps=_keep_with_reason("you wrote the file; edit it, or delete it"),
     ),
     "measurements": _Kind(
         what="rates that you ingested",
         place=lambda: user_directory("measurements"),
-        keeps=_own("they cost time and money to measure; `planner catalog measurements --forget TYPE` removes some"),
+        keeps=_keep_with_reason(
+            "they cost time and money to measure; `planner catalog measurements --forget TYPE` removes some"
+        ),
     ),
     "profiles": _Kind(
         what="what calibrate learned",
         place=lambda: user_directory("profiles"),
-        keeps=_own("they cost runs to learn; delete the file of the one that you no longer want"),
+        keeps=_keep_with_reason("they cost runs to learn; delete the file of the one that you no longer want"),
     ),
-    "prices": _Kind(what="catalogs read anew", place=lambda: user_directory("catalogs"), clear=_forget_prices),
+    "prices": _Kind(what="refreshed catalogs", place=lambda: user_directory("catalogs"), clear=_forget_prices),
     "runs": _Kind(
         what="journals of rented clusters",
         place=lambda: user_directory("runs"),
@@ -218,7 +220,7 @@ _KINDS: Final = {
     "emulated": _Kind(
         what="clusters emulated here",
         place=_emulated,
-        keeps=_own("each ends with the command that made it; `planner emulate sweep` removes lost ones"),
+        keeps=_keep_with_reason("each ends with the command that made it; `planner emulate sweep` removes lost ones"),
     ),
     "fleets": _Kind(what="rows of event logs read", place=_fleets, clear=_remove_fleets),
     "bugs": _Kind(what="errors to report", place=lambda: state_directory("bugs"), clear=_remove_bugs),

@@ -1,4 +1,4 @@
-"""Questions about a type of machine: why a plan does not recommend it, and what one's own machines would take."""
+"""Questions about a machine type: why a plan does not recommend it, and how long one's own machines take."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from planner.api.request_inputs import inputs_of
 from planner.catalog import Catalog, load_catalog
-from planner.config.given_machines import listed_machines
+from planner.config.user_machines import listed_machines
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
 from planner.planning.request.region import Region
 from planner.planning.what_if.first_choice import factors
@@ -26,9 +26,9 @@ def why_not(
     brief_plan: Callable[[Request], Plan],
     with_profile: bool = False,
 ) -> WhyNot:
-    """Return why a type is not recommended. Where times come from a profile, which has no rates to change, it says at
-    which price the type would be, and not with which resources. Raises BadInputError for a type in none of the plan's
-    catalogs.
+    """Return why a type is not recommended. If times come from a profile, which has no rates to change, the answer has
+    the price at which the type would be recommended, and not the resources. Raises BadInputError for a type in none of
+    the plan's catalogs.
     """
     catalogs = _catalogs(plan)
     require_type(name, catalogs, option="--why-not", others=lambda: _others(plan))
@@ -43,8 +43,8 @@ def why_not(
 
 
 def own(plan: Plan, machines: str | MachineList, *, plan_again: Callable[[Request], Plan]) -> OwnCluster:
-    """Return how long machines of one's own take: `20 x m5d.12xlarge`, a file that lists them, or what was read from
-    one. Raises BadInputError for what cannot be read, and for a type in none of the plan's catalogs.
+    """Return how long one's own machines take: `20 x m5d.12xlarge`, a file that lists them, or a list read from one.
+    Raises BadInputError for an unreadable list, and for a type in none of the plan's catalogs.
     """
     listed = listed_machines(machines, option="--own") if isinstance(machines, str) else machines
     if listed is None:

@@ -1,5 +1,5 @@
-"""Checks of sorted data from Python: `planner.validate(...)` of records and lines, `validate_rows` of CSV and Parquet:
-the order by their keys, and whether they are those that went in.
+"""Checks of sorted data: `planner.validate(...)` for records and lines, `validate_rows` for CSV and Parquet. They check
+the order by keys, and that the data is that of the input.
 """
 
 from __future__ import annotations
@@ -7,12 +7,13 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import find_disorder
 from planner.api.sort_job import USUAL_RECORD, Disorder
@@ -27,23 +28,23 @@ _OF_A_COPY: Final = ("records", "sorted", "duplicates", "checksum")
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """What files hold, and the checksum of what went in where it is known."""
+    """Content of files, and the checksum of the input if it is known."""
 
     report: ValidationReport
     expected: int | None
 
     @property
     def passed(self) -> bool:
-        """Whether the data is in order and, where that is known, what went in."""
+        """True if the data is in order and, if the input is known, is that of the input."""
         return self.report.is_sorted and self.same_checksum
 
     @property
     def same_checksum(self) -> bool:
-        """Whether the checksum is that of what went in, where that is known."""
+        """True if the checksum is that of the input, if it is known."""
         return self.expected in (None, int(self.report.checksum, 16))
 
     def require(self) -> None:
-        """Raise ValidationFailedError, which says why, unless the data has `passed`."""
+        """Raise ValidationFailedError with the reason unless the data has `passed`."""
         self.report.require_sorted()
         if not self.passed:
             message = f"checksum {self.report.checksum}, expected {self.expected:x}: not the data that went in"
@@ -52,14 +53,14 @@ class Validation:
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetValidation:
-    """What each copy of a dataset on a cluster holds, in records, lines or rows as `counted` says, and its problems."""
+    """Content of each copy of a dataset on a cluster, in records, lines or rows as in `counted`, and its problems."""
 
     counted: str
     copies: tuple[dict[str, Any], ...]
     expected: int | None
 
     def problems(self) -> list[str]:
-        """Return why copies are not in order, not whole, or not what went in; none if all are."""
+        """Return why copies are not in order, not whole, or not the input's data; none if all are."""
         problems = [problem for copy in self.copies for problem in copy["problems"]]
         copies = list(enumerate(self.copies, start=1))
         problems += [f"copy {number} is not in order" for number, copy in copies if not copy["sorted"]]
@@ -72,7 +73,7 @@ class DatasetValidation:
         return problems
 
     def require(self) -> None:
-        """Raise ValidationFailedError, which lists the problems, if there are any."""
+        """Raise ValidationFailedError with the list of problems, if there are any."""
         if problems := self.problems():
             raise ValidationFailedError("the dataset is not what it should be", problems)
 
@@ -91,10 +92,10 @@ def validate(
     threads: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Validation:
-    """Read the parts of one output, in order, and say whether it is sorted and what went in.
+    """Read the parts of one output, in order, and return whether it is sorted and matches the input.
 
-    `checksum` (hex) or `input` (files) says what went in. Raises BadInputError for options that exclude each other;
-    that data is not in order is an answer, not an error.
+    `checksum` (hex) or `input` (files) gives the input. Raises BadInputError for conflicting options; unsorted data is
+    an answer, not an error.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -126,7 +127,7 @@ def validate(
 def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = None) -> DatasetValidation:
     """Have every copy of the dataset in a manifest read back on the nodes of the Ray cluster at this address.
 
-    `checksum` (hex) is that of what went in. Raises BadInputError for what is no manifest.
+    `checksum` (hex) is that of the input. Raises BadInputError for an invalid manifest.
     """
     from json import loads
 
@@ -143,7 +144,7 @@ def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = N
 
 
 def checksum_number(checksum: str) -> int:
-    """Return the number that a checksum in hex is. Raises BadInputError."""
+    """Return a hex checksum as a number. Raises BadInputError."""
     try:
         return int(checksum, 16)
     except ValueError:
@@ -151,7 +152,7 @@ def checksum_number(checksum: str) -> int:
 
 
 def read_lines(files: Sequence[Path], *, on_progress: OnProgress | None) -> ValidationReport:
-    """Return what text holds that is not compressed, by whole lines."""
+    """Return the content of uncompressed text, by whole lines."""
     layout = {"key_offset": 0, "key_size": None, "threads": None}
     return _read(list(files), lines=True, layout=layout, on_progress=on_progress)
 
@@ -164,7 +165,7 @@ def _read(
     on_progress: OnProgress | None,
     summary: StrPath | None = None,
 ) -> ValidationReport:
-    """Read records or lines as `layout` says, keeping a summary where one is wanted."""
+    """Read records or lines as `layout` specifies, writing a summary if requested."""
     from planner.sorting.records.validate import validate_files, validate_line_files
 
     of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
@@ -178,7 +179,7 @@ def _read(
 
 @contextmanager
 def _plain_files(files: list[Path]) -> Iterator[list[Path]]:
-    """Yield files that have the size they say: copies of those that do not, as in /proc, and of pipes."""
+    """Yield files with their stated size: copies of those without, as in /proc, and of pipes."""
     from planner.compression.text_codecs import has_its_size
 
     with ExitStack() as copies:
@@ -194,7 +195,7 @@ def _plain_files(files: list[Path]) -> Iterator[list[Path]]:
 
 
 def _require_plain(files: list[Path]) -> None:
-    """Raise BadInputError for compressed text, whose bytes are in no order."""
+    """Raise BadInputError for compressed text, whose bytes have no order."""
     from planner.compression.text_codecs import MAGIC_BYTES, compression_of
 
     for path in filter(Path.is_file, files):
@@ -208,10 +209,9 @@ def _require_plain(files: list[Path]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RowsValidation:
-    """What a file of rows holds: how many, the first out of order, and a checksum that their order does not change.
+    """Content of a file of rows: how many, the first out of order, and a checksum that is independent of their order.
 
-    `unordered` rows come before their predecessor, and `duplicates` have its keys; None where they are not counted,
-    which is of CSV.
+    `unordered` rows come before their predecessor, and `duplicates` have its keys; None if not counted, as for CSV.
     """
 
     rows: int
@@ -223,11 +223,11 @@ class RowsValidation:
 
     @property
     def same_checksum(self) -> bool:
-        """Whether the checksum is that of what went in, where that is known."""
+        """True if the checksum is that of the input, if it is known."""
         return self.expected in (None, int(self.checksum, 16))
 
     def require(self) -> None:
-        """Raise ValidationFailedError, which says why, unless the rows are in order and those that went in."""
+        """Raise ValidationFailedError with the reason unless the rows are in order and those of the input."""
         if self.disorder is not None:
             raise ValidationFailedError(f"row {self.disorder.number} is out of order: {self.disorder.text}")
         if not self.same_checksum:
@@ -248,33 +248,40 @@ def validate_rows(
     format: Literal["csv", "parquet"],
     key: Sequence[str],
     separator: str | None = None,
-    no_header: bool = False,
+    no_header: bool | None = None,
     checksum: str | None = None,
     input: Sequence[Path] = (),
+    say: Callable[[str], None] | None = None,
     on_progress: OnProgress | None = None,
 ) -> RowsValidation:
     """Read a file of rows twice: for their order by `key`, and for their checksum.
 
-    `input` is what went in. Raises BadInputError for a key that is no column, and for compressed CSV.
+    `input` is the input's files. A `separator` or `no_header` of CSV that is None is detected as `sort` does, and
+    passed to `say`. Raises BadInputError for a key that is not a column, and for compressed CSV.
     """
     if checksum is not None and input:
         raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else checksum_number(checksum)
-    of_text = {"separator": separator, "no_header": no_header}
-    disorder = find_disorder(file, format=format, key=list(key), on_progress=on_progress, **of_text)  # type: ignore[arg-type]
+    of_text: dict[str, Any] = {"separator": separator, "no_header": bool(no_header)}
+    if format == "csv":
+        given = {"separator": separator, "no_header": no_header, "quote": None}
+        of_text = {
+            name: value for name, value in detect_dialect([file], given, key, say=say).items() if name in of_text
+        }
+    disorder = find_disorder(file, format=format, key=list(key), on_progress=on_progress, **of_text)
     unordered, duplicates = (None if disorder else 0), None
     if format == "parquet":
         count, found, unordered, duplicates = _of_parquet([file], on_progress, key=key)
     else:
-        count, found = _content([file], format=format, no_header=no_header, on_progress=on_progress)
+        count, found = _content([file], format=format, no_header=of_text["no_header"], on_progress=on_progress)
     if input:
-        _, expected = _content(input, format=format, no_header=no_header, on_progress=on_progress)
+        _, expected = _content(input, format=format, no_header=of_text["no_header"], on_progress=on_progress)
     counts = {"unordered": unordered, "duplicates": duplicates}
     return RowsValidation(rows=count, disorder=disorder, checksum=f"{found:x}", expected=expected, **counts)
 
 
 def _content(files: Sequence[Path], *, format: str, no_header: bool, on_progress: OnProgress | None) -> tuple[int, int]:
-    """Return the number of rows, and the sum of their hashes; a heading counts once in the sum, and is no row."""
+    """Return the number of rows, and the sum of their hashes; a heading counts once in the sum, and is not a row."""
     if format == "parquet":
         return _of_parquet(files, on_progress)[:2]
     if len(files) > 1 and not no_header:
@@ -286,7 +293,7 @@ def _content(files: Sequence[Path], *, format: str, no_header: bool, on_progress
 def _of_parquet(
     files: Sequence[Path], on_progress: OnProgress | None, *, key: Sequence[str] = ()
 ) -> tuple[int, int, int, int]:
-    """Return rows and the sum of their hashes; how many come before their predecessor, and how many have its keys."""
+    """Return the row count, the sum of row hashes, and how many come before their predecessor or have its keys."""
     from planner.sorting.tables.arrow_library import arrow
     from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, read_footer, rows_of
     from planner.sorting.tables.table_hash import rows_checksum

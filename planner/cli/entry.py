@@ -1,4 +1,4 @@
-"""Entry points of `planner` and `plan`: an interrupt or an error while their modules load gets its sentence, too."""
+"""Entry points of `planner` and `plan`, which also report an interrupt or an error while their modules load."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import sys
 _INTERRUPTED = 130
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Modules and plans are many objects that stay: to look for garbage among every 700 new ones is a tenth of a plan."""
+"""Objects between garbage collections. Modules and plans are many lasting objects; collecting after every 700 new ones
+takes a tenth of a plan's time.
+"""
 
 
 def main() -> None:
-    """Entry point of `planner`. `gnusort` stands in for a program that starts in a hundredth of a second."""
+    """Entry point of `planner`. `gnusort` replaces a program that starts in a hundredth of a second."""
     _open_streams()
     if sys.argv[1:2] == ["gnusort"]:
         _end_at_once()
@@ -24,7 +26,7 @@ def main() -> None:
 
 
 def _end_at_once() -> None:
-    """Let Ctrl-C end the process without a word, unless somebody handles or ignores it."""
+    """Let Ctrl-C end the process silently, unless it is already handled or ignored."""
     import signal
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -37,16 +39,16 @@ def plan_main() -> None:
 
 
 def _begin(command: str) -> None:
-    _open_streams()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
+        _open_streams()
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         from planner.cli import app
 
         getattr(app, command)()
-    except KeyboardInterrupt:  # before the command itself, which has its own end, or behind that
+    except KeyboardInterrupt:  # before the command itself, which handles its own interrupts, or after it
         print("error: interrupted; no command was at work", file=sys.stderr)
         sys.exit(_INTERRUPTED)
-    except Exception as error:  # modules that are missing or broken; a command's own errors have ended by then
+    except Exception as error:  # missing or broken modules; a command's own errors have ended it by then
         from planner.cli.shell.failures import ending_of
 
         text, code = ending_of(error)
@@ -55,7 +57,7 @@ def _begin(command: str) -> None:
 
 
 def _open_streams() -> None:
-    """Let every text be printed, escaped where the locale has no letter for it; what is closed takes all."""
+    """Make every text printable, escaped where the locale lacks a letter; a closed stream discards its output."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,4 +1,4 @@
-"""Files that several processes write: locked while one is at work, replaced whole or not at all."""
+"""Files written by several processes: locked during use, replaced as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from planner.errors import IoFailureError
 
 @contextmanager
 def hold_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold an exclusive lock on the file `path`, which is made if need be, while the body runs.
+    """Hold an exclusive lock on the file `path`, creating it if needed, while the body runs.
 
     The system releases the lock of a process that dies. Without `wait`, raises BlockingIOError while another process
-    holds the lock. Raises OSError when the file cannot be opened.
+    holds the lock. Raises OSError if the file cannot be opened.
     """
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -25,9 +25,9 @@ def hold_lock(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 @contextmanager
 def change_store(path: Path, *, what: str) -> Iterator[None]:
-    """Keep other processes from changing a store's file while the body runs; its folder is made if need be.
+    """Keep other processes from changing a store's file while the body runs; its folder is created if needed.
 
-    Raises IoFailureError, naming `what` was to be stored, for an OSError of the body.
+    Raises IoFailureError, naming `what` as the data to store, for an OSError of the body.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def change_store(path: Path, *, what: str) -> Iterator[None]:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write text or bytes to `path`, replacing at once what is there. After an OSError, `path` is as it was."""
+    """Write text or bytes to `path`, replacing it atomically. After an OSError, `path` is unchanged."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:

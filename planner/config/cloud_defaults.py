@@ -1,6 +1,6 @@
 """Defaults of the clouds' own tools: the region, and the project or subscription.
 
-Environment variables come first, then the files of `aws`, `gcloud` and `az`; a file that cannot be read says nothing.
+Environment variables come first, then the files of `aws`, `gcloud` and `az`; unreadable files are ignored.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class CloudDefault:
-    """A value that somebody set, and where."""
+    """A default value and its source."""
 
     value: str
     source: str
 
 
 def default_region(cloud: str) -> CloudDefault | None:
-    """Return the region that the tool of a cloud would use; None where it has none."""
+    """Return the region that the tool of a cloud would use; None if unset."""
     return next(_REGIONS.get(cloud, _nothing)(), None)
 
 
 def default_account(cloud: str) -> CloudDefault | None:
-    """Return the project of `gcloud` or the subscription of `az`; None where it has none."""
+    """Return the project of `gcloud` or the subscription of `az`; None if unset."""
     return next(_ACCOUNTS.get(cloud, _nothing)(), None)
 
 

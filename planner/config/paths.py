@@ -1,7 +1,7 @@
-"""Paths of the data: the shipped `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike, and
-what users keep of their own. The TOML files of cost models and engines: the shipped ones by name, others by path.
+"""Paths of data: the shipped `models/` and `catalogs/`, in a checkout, an editable install and a wheel alike, and the
+user's own. The TOML files of cost models and engines: the shipped ones by name, others by path.
 
-A wheel carries both directories inside the package; a checkout (and so an editable install) keeps them beside it.
+A wheel has both directories inside the package; a checkout (and so an editable install) has them next to it.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ _CALLED: Final = {
     **dict.fromkeys(("microsoft",), "azure"),
     **dict.fromkeys(("oracle", "oraclecloud"), "oci"),
 }
-"""Clouds by what else people call them."""
+"""Clouds by their other names."""
 
 
 def models_directory() -> Path:
-    """Return the directory of the shipped cost models. Raises BadInputError when the installation lacks it."""
+    """Return the directory of the shipped cost models. Raises BadInputError if the installation lacks it."""
     return _shipped("models")
 
 
 def catalogs_directory() -> Path:
-    """Return the directory of the shipped catalogs. Raises BadInputError when the installation lacks it."""
+    """Return the directory of the shipped catalogs. Raises BadInputError if the installation lacks it."""
     return _shipped("catalogs")
 
 
 def user_directory(what: str) -> Path:
-    """Return where a user's own data lies (`what` is measurements or profiles): $PLANNER_MEASUREMENTS and the like,
-    else planner/<what> in $XDG_DATA_HOME or ~/.local/share. It need not exist.
+    """Return the directory of a user's own data (`what` is measurements or profiles): $PLANNER_MEASUREMENTS and the
+    like, else planner/<what> in $XDG_DATA_HOME or ~/.local/share. It need not exist.
     """
     if chosen := os.environ.get(f"PLANNER_{what.upper()}"):
         return Path(chosen)
-    return _own("XDG_DATA_HOME", ".local/share") / what
+    return _path_of_user("XDG_DATA_HOME", ".local/share") / what
 
 
 def state_directory(what: str) -> Path:
-    """Return where the planner keeps a state of its own (`what` is bugs or emulated): planner/<what> in $XDG_STATE_HOME
+    """Return the directory of the planner's own state (`what` is bugs or emulated): planner/<what> in $XDG_STATE_HOME
     or ~/.local/state. It need not exist.
     """
-    return _own("XDG_STATE_HOME", ".local/state") / what
+    return _path_of_user("XDG_STATE_HOME", ".local/state") / what
 
 
 def settings_file() -> Path:
-    """Return where the user's settings are: planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
-    return _own("XDG_CONFIG_HOME", ".config") / "settings.toml"
+    """Return the path of the user's settings: planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
+    return _path_of_user("XDG_CONFIG_HOME", ".config") / "settings.toml"
 
 
-def _own(variable: str, below_home: str) -> Path:
-    """Return the planner's folder in what a variable says, else below the user's home.
+def _path_of_user(variable: str, below_home: str) -> Path:
+    """Return the planner's folder in the directory that `variable` names, else below the user's home.
 
-    Raises BadInputError where nobody says which that is, as for a user of a container who has no name.
+    Raises BadInputError if the home is unknown, as for a container user without a name.
     """
     if chosen := os.environ.get(variable):
         return Path(chosen) / "planner"
@@ -91,7 +91,7 @@ def _shipped(directory: str) -> Path:
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of the models shipped, sorted."""
+    """Return the names of the shipped models, sorted."""
     return tuple(sorted(_shipped_files()))
 
 
@@ -104,7 +104,7 @@ def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
 
 
 def engine_names() -> tuple[str, ...]:
-    """Return the names of the engines that were measured, sorted; the papers' is none of them."""
+    """Return the names of the measured engines, sorted, without the papers'."""
     return tuple(sorted(_engines()))
 
 
@@ -123,7 +123,7 @@ def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict
             f"{what} {name}: there is no such file; the {what}s shipped are {', '.join(sorted(shipped))}"
         )
     try:
-        return path, tomllib.loads(path.read_text("utf-8"))
+        return path, tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInputError(f"{what} {path} is not TOML: {error}") from error
 

@@ -1,14 +1,14 @@
-"""Settings that users make once: the clouds they rent from, how these are reached, and prices of their own.
+"""Persistent user settings: the clouds to rent from, access to them, and the user's own prices.
 
-One TOML file, `settings.toml`, with a table for each cloud and one for each command's defaults. A file that is not
-there sets nothing.
+One TOML file, `settings.toml`, with a table for each cloud and one for each command's defaults. Without the file
+nothing is set.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -24,14 +24,17 @@ _ACCESS: Final = ("account", "specs_url", "prices_url", "end_role")
 _OF_CLOUD: Final = (*_ACCESS, "discount", "prices")
 _AMOUNTS: Final = ("discount", "price_usd_per_hour", "price_usd_per_vcpu_hour")
 _PER_MONTH: Final = "max_cost_per_month"
+_TABLES: Final = (*CLOUDS, "plan", "limits")
+_TABLES_OF: Final = {"clouds": "plan", _PER_MONTH: "limits", **dict.fromkeys(_OF_CLOUD, "aws")}
+"""A table for each key."""
 _OF_PRICE: Final = ("instance", "region", "pricing", *_AMOUNTS, "nodes", "until", "note")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CloudSettings:
-    """How a cloud is reached (see planner.clouds.price_lists.Access; blank is what its own tools would use), and what
-    it costs this user: the first of `prices` that fits counts. `end_role` is the ARN of the role with which AWS's
-    scheduler may end machines, '' for none; AWS alone has it.
+    """Access to a cloud (see planner.clouds.price_lists.Access; blank means the default of its own tools), and its cost
+    for this user: the first of `prices` that fits counts. `end_role` is the ARN of the role with which AWS's scheduler
+    may end machines, '' for none; only AWS has it.
     """
 
     account: str = ""
@@ -43,8 +46,8 @@ class CloudSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The whole file; `plan_clouds` are what `plan` looks at when none are named, `usd_per_month` what all rented
-    machines may cost.
+    """The whole file; `plan_clouds` are the clouds that `plan` considers if none are named, `usd_per_month` the limit
+    on the cost of all rented machines.
     """
 
     clouds: Mapping[str, CloudSettings] = field(default_factory=dict)
@@ -52,7 +55,7 @@ class Settings:
     usd_per_month: float | None = None
 
     def of(self, cloud: str) -> CloudSettings:
-        """Return the settings of a cloud, empty ones where there are none."""
+        """Return the settings of a cloud, empty ones if it has none."""
         return self.clouds.get(cloud, CloudSettings())
 
     @property
@@ -62,7 +65,7 @@ class Settings:
 
 
 def settings_file() -> Path:
-    """Return where the settings are: $PLANNER_SETTINGS, else planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
+    """Return the settings' path: $PLANNER_SETTINGS, else planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
     if chosen := os.environ.get(FILE_VARIABLE):
         return Path(chosen)
     return paths.settings_file()
@@ -71,14 +74,18 @@ def settings_file() -> Path:
 def load_settings(*, today: date) -> Settings:
     """Return the user's settings; prices whose `until` is past are left out.
 
-    Raises one BadInputError that lists everything wrong in the file.
+    Raises one BadInputError that lists all errors in the file.
     """
     path = settings_file()
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return Settings()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise BadInputError(
+            f"{path}: cannot be read ({error.strerror}); set {FILE_VARIABLE} to a file of yours"
+        ) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInputError(f"{path}: cannot be read as TOML ({error}); correct or remove it") from error
     problems = list(_problems(raw))
     if problems:
@@ -117,8 +124,10 @@ def _amount(number: Any) -> float | None:
 
 def _problems(raw: Mapping[str, Any]) -> Iterator[str]:
     for name, table in raw.items():
-        if name not in (*CLOUDS, "plan", "limits"):
-            yield f"[{name}]: unknown.{nearest(name, [*CLOUDS, 'plan', 'limits'])}"
+        if name not in _TABLES and not isinstance(table, dict):
+            yield f"{name}: {_place_of(name)}"
+        elif name not in _TABLES:
+            yield f"[{name}]: unknown.{_known(name, _TABLES)}"
         elif not isinstance(table, dict):
             yield f"{name}: must be a table, written [{name}]"
         elif name == "plan":
@@ -129,10 +138,21 @@ def _problems(raw: Mapping[str, Any]) -> Iterator[str]:
             yield from _cloud_problems(name, table)
 
 
+def _place_of(key: str) -> str:
+    """Return advice on a key outside any table."""
+    if key in _TABLES_OF:
+        return f"belongs in a table, such as [{_TABLES_OF[key]}]; write that above it"
+    return f"unknown key.{_known(key, (*_TABLES_OF, *_TABLES))}"
+
+
+def _known(word: str, names: Sequence[str]) -> str:
+    return nearest(word, names) or f" Known: {', '.join(names)}."
+
+
 def _limits_problems(table: Mapping[str, Any]) -> Iterator[str]:
     for key, value in table.items():
         if key != _PER_MONTH:
-            yield f"[limits] {key}: unknown.{nearest(key, [_PER_MONTH])}"
+            yield f"[limits] {key}: unknown.{_known(key, [_PER_MONTH])}"
         elif isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             yield f"[limits] {key}: {value!r} is no number of US dollars over 0"
 
@@ -191,4 +211,4 @@ def _share(where: str, table: Mapping[str, Any]) -> Iterator[str]:
 def _unknown(where: str, table: Mapping[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     for key in table:
         if key not in names:
-            yield f"{where} {key}: unknown.{nearest(key, names)}"
+            yield f"{where} {key}: unknown.{_known(key, names)}"

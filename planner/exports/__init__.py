@@ -1,1 +1,1 @@
-"""A plan as the file that a platform takes, with what the platform cannot express and what the reader fills in."""
+"""Plans exported as platforms' files, with each platform's limitations and the values that the reader fills in."""

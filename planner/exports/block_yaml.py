@@ -1,4 +1,4 @@
-"""Values as YAML, in blocks: every text is quoted as in JSON unless it is plainly a name, so that no reader guesses."""
+"""Values as block-style YAML: strings are quoted as in JSON unless plainly names, so that no parser guesses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y
 
 
 def block_yaml(value: Mapping[str, Any]) -> str:
-    """Return values of JSON's kinds as YAML: a text of several lines becomes a block of them."""
+    """Return JSON-able values as YAML; a multi-line string becomes a block."""
     return "".join(f"{line}\n" for line in _lines(value))
 
 

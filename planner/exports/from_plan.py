@@ -1,4 +1,4 @@
-"""A plan of a sort, and the plan of a logged Spark application, as what is asked of a platform."""
+"""Orders to a platform from the plan of a sort or of a logged Spark application."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from planner.spark.model.configuration import configuration, sort_configuration
 from planner.units import format_bytes, format_usd
 
 _WEIGHTED: dict[str, tuple[str, ...]] = {"vpc": ("network",), "ebs": ("volumes", "volume_read", "volume_write")}
-"""What EC2's bandwidth weightings raise, by a quarter of a baseline."""
+"""Resources that EC2's bandwidth weightings raise, by a quarter of a baseline."""
 
 
 def order_of_plan(plan: Plan) -> Order:
-    """Return what a plan asks of a platform. Raises BadInputError for a plan without a cluster."""
+    """Return a plan's order to a platform. Raises BadInputError for a plan without a cluster."""
     best, request = plan.best, plan.request
     if best is None:
         raise BadInputError("the plan has no cluster to export: nothing is feasible, as `planner report` shows")
@@ -57,7 +57,7 @@ def order_of_plan(plan: Plan) -> Order:
 
 
 def _ranked(plan: Plan, best: Candidate, architectures: Mapping[str, str]) -> list[Candidate]:
-    """Return the best cluster, and the best of each other type that could stand in for it."""
+    """Return the best cluster, and the best of each other type that could replace it."""
     others = [
         other
         for other in plan.candidates
@@ -85,7 +85,7 @@ def _choice(cluster: Candidate, best: Candidate) -> Choice:
 
 
 def _without_weighting(best: Candidate) -> float:
-    """Return how many seconds longer the phases are where what was raised by a quarter of a baseline is not."""
+    """Return how many seconds longer the phases take without the weighting's extra quarter of a baseline."""
     raised = _WEIGHTED.get(best.bandwidth_weighting[:3], ())
     longer_s = 0.0
     for phase in best.phases:
@@ -95,7 +95,7 @@ def _without_weighting(best: Candidate) -> float:
 
 
 def _architectures(plan: Plan, best: Candidate) -> dict[str, str]:
-    """Return the processor architectures that the request's catalogs state; none for a catalog that is gone."""
+    """Return the processor architectures that the request's catalogs state; none for a missing catalog."""
     found: dict[str, str] = {}
     for name in plan.request.catalogs:
         try:
@@ -108,9 +108,7 @@ def _architectures(plan: Plan, best: Candidate) -> dict[str, str]:
 
 
 def order_of_application(plan: SparkPlan, *, name: str, region: str, pricing: str) -> Order:
-    """Return what the plan for a logged application asks of a platform. Raises BadInputError where no cluster ends in
-    time.
-    """
+    """Return the order for a logged application's plan. Raises BadInputError where no cluster ends in time."""
     best = plan.best
     if best is None:
         raise BadInputError("no cluster ends in time, so there is none to export")

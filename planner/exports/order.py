@@ -1,4 +1,4 @@
-"""The order to a platform: the chosen cluster, the next choices, Spark's properties and how long it may live."""
+"""Order to a platform: the chosen cluster, the next choices, Spark's properties and the longest lifetime."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from planner.schemas.plan import VolumeSet
 
 _LIKE_THE_CHOSEN = (0.95, 1.5)
-"""Where a platform counts machines and not weights, only types of so much of the chosen one's throughput stand in for
-it: slower ones miss the time, and of faster ones as many cost more than the plan.
+"""Throughput, as a share of the chosen type's, of types that may replace it where a platform counts machines, not
+weights: slower ones miss the time, and the same number of faster ones costs more than the plan.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """A cluster to take if those before it cannot be had. `machine_type` is what the cloud calls it, to which
-    `disks_to_add` may be bought. `throughput` is that of one of its nodes, as a share of the chosen type's: what of the
-    job a node does in a second. `memory_bytes` is 0 where nobody states it.
+    """A cluster to take if those before it are not available. `machine_type` is the cloud's name for it, and
+    `disks_to_add` local disks may be bought for it. `throughput` is how much of the job one node does in a second, as a
+    share of the chosen type's. `memory_bytes` is 0 where unknown.
     """
 
     machine_type: str
@@ -34,12 +34,12 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What a platform's file asks for. `choices` begin with the chosen cluster and go on by rank: none is bare metal
-    unless it is, and all have its processor `architecture` (`arm64` or `x86_64`, None where nobody states it).
+    """Contents of a platform's file. `choices` begin with the chosen cluster and go on by rank: only if it is bare
+    metal may others be, and all have its processor `architecture` (`arm64` or `x86_64`, None where unknown).
 
     `job` names the job in a few words and `engine` what it was planned for: `spark`, `ray` or another. The job takes
-    `expected_s`, `p95_s` in 95 of 100 runs; from boot to the end it is `ends_within_s` in as many. `cost` is a text.
-    `disk_bytes` are what one node keeps on its disks. Of a launch the plan counts on `spares` and on dropping slow
+    `expected_s`, and in 95 of 100 runs at most `p95_s`, or `ends_within_s` from boot to end. `cost` is a text.
+    `disk_bytes` is the data that one node keeps on its disks. The plan counts on `spares` at launch, on dropping slow
     machines (`screened`), and on EC2's `bandwidth_weighting` ('' for none), without which it takes `unweighted_s`
     longer. `spark` has properties of Spark. `input`, `output`, `format` and `copies` are those of a sort.
     """
@@ -76,18 +76,18 @@ class Order:
 
     @property
     def name(self) -> str:
-        """A name that all platforms take: lower-case letters, digits and hyphens, at most 40."""
+        """A name that all platforms accept: lower-case letters, digits and hyphens, at most 40."""
         return re.sub("[^a-z0-9]+", "-", self.job.lower())[:40].strip("-") or "job"
 
     @property
     def alike(self) -> tuple[Choice, ...]:
-        """The choices of which as many machines as of the chosen type keep the plan's time."""
+        """The choices that keep the plan's time with as many machines as the chosen type."""
         least, most = _LIKE_THE_CHOSEN
         return tuple(choice for choice in self.choices if least <= choice.throughput <= most)
 
     @property
     def spot(self) -> bool:
-        """Whether the machines may be taken back."""
+        """True if the cloud may take the machines back."""
         return self.pricing == "spot"
 
     @property

@@ -1,4 +1,4 @@
-"""A platform, and a plan written for it: the file's text, what it cannot express, and what the reader fills in."""
+"""Platforms, and plans exported for them: the file's text, its limitations and its placeholders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from planner.spark.model.platform_fees import shipped_fees
 from planner.units import format_duration, format_usd
 
 PLACEHOLDER: Final = re.compile(r"REPLACE_[A-Z_]+")
-"""What only the reader knows: accounts, subnets, buckets, images. A file of the planner never holds such a secret."""
-_GOES_THERE: Final = {
+"""Placeholders for values that only the reader knows: accounts, subnets, buckets, images. The planner's files never
+contain such a secret.
+"""
+_PLACEHOLDER_TEXTS: Final = {
     "REPLACE_BUCKET": "a bucket of yours that the platform may write to",
     "REPLACE_CLUSTER_NAME": "the EKS cluster, as the tag karpenter.sh/discovery of its subnets and groups has it",
     "REPLACE_IMAGE": "an image with Spark, or Ray and `sortplanner[ray,objects,arrow]`, of the version below",
@@ -37,7 +39,7 @@ _GOES_THERE: Final = {
     "REPLACE_WHEEL_URL": "where nodes fetch this planner's wheel, which `make wheel` builds",
     "REPLACE_ZONE": "a zone of the region that has the machine type",
 }
-"""What the reader writes in the place of each; what the input may be depends on what it holds."""
+"""Value that replaces each placeholder; that of the input depends on its contents."""
 _INPUT: Final = {
     "records": "a manifest of records that says where each part lies, as `planner generate` writes it",
     "others": "a manifest, or a file, directory or s3://bucket/prefix that every node reaches by this name",
@@ -49,7 +51,7 @@ Written = Mapping[str, Any] | list[dict[str, Any]] | str
 
 
 class Feature(StrEnum):
-    """What a plan may rest on and a platform may not have."""
+    """A feature that a plan may rely on and a platform may lack."""
 
     PLACEMENT_GROUP = "one placement group"
     SPARES = "spare machines"
@@ -65,10 +67,10 @@ class Feature(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Platform:
-    """What takes a file. `write` gives what is in the file. `runs` is what sorts there: `spark`, `ray` for this
-    project's own sort, or '' where that is not said. `fee` is the platform's name among the fees that ship. `ask` is
-    the command by which an account lists the machine types that it has. `has_primary` says that the file
-    has one more machine of the first type, on demand.
+    """A platform that takes a file. `write` returns the file's content. `runs` is the engine that sorts there: `spark`,
+    `ray` for this project's own sort, or '' where unspecified. `fee` is the platform's name among the shipped fees.
+    `list_types_command` lists the machine types of an account. `extra_machines` names the file's machines in addition
+    to the planned ones; `{one_more}` in it is one more of the first type, on demand.
     """
 
     name: str
@@ -76,21 +78,21 @@ class Platform:
     file_name: str
     apply: str
     runs: str
-    has: frozenset[Feature]
+    features: frozenset[Feature]
     write: Callable[[Order], Written]
     fee: str = ""
-    ask: str = ""
-    has_primary: bool = False
+    list_types_command: str = ""
+    extra_machines: str = ""
 
-    def takes(self, machine_type: str) -> bool:
-        """Whether the platform's documents have the type, or have no list."""
+    def accepts(self, machine_type: str) -> bool:
+        """Return whether the platform documents the type, or documents no list."""
         pattern, _ = _documented_types(self.name)
         return pattern is None or pattern.fullmatch(machine_type) is not None
 
 
 @cache
 def _documented_types(platform: str) -> tuple[re.Pattern[str] | None, str]:
-    """Return the machine types that a platform documents, and where and when; None where only an account knows them."""
+    """Return a platform's documented machine types, with source and date; None where only an account can list them."""
     tables = tomllib.loads((catalogs_directory() / "platform_types.toml").read_text(encoding="utf-8"))
     table = tables.get(platform)
     return (re.compile("|".join(table["types"])), table["source"]) if table else (None, "")
@@ -98,7 +100,7 @@ def _documented_types(platform: str) -> tuple[re.Pattern[str] | None, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Lost:
-    """What the plan rests on and the platform cannot express, and what that costs in time."""
+    """A feature that the plan relies on and the platform cannot express, and its cost in time."""
 
     what: str
     costs: str
@@ -109,7 +111,7 @@ class Lost:
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """A plan as a platform's file. `apply` is the command that hands it over."""
+    """A plan as a platform's file. `apply` is the command that submits it."""
 
     platform: str
     file_name: str
@@ -120,14 +122,17 @@ class Export:
 
 
 def export(order: Order, platform: Platform, *, version: str) -> Export:
-    """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform has not."""
+    """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform lacks."""
     _require_fit(order, platform)
-    if Feature.MACHINE_TYPE in platform.has:
-        order = replace(order, choices=tuple(each for each in order.choices if platform.takes(each.machine_type)))
+    if Feature.MACHINE_TYPE in platform.features:
+        order = replace(order, choices=tuple(each for each in order.choices if platform.accepts(each.machine_type)))
     lost = tuple(_lost(order, platform))
     written = platform.write(order)
     placeholders = tuple(dict.fromkeys(PLACEHOLDER.findall(_text(written, (), platform))))
-    heading = (*_heading(order, platform, lost, version=version), *(_goes_there(each, order) for each in placeholders))
+    heading = (
+        *_heading(order, platform, lost, version=version),
+        *(_placeholder_text(each, order) for each in placeholders),
+    )
     text = _text(written, heading, platform)
     apply = platform.apply.format(file=platform.file_name, name=order.name, region=order.region)
     return Export(
@@ -141,7 +146,7 @@ def export(order: Order, platform: Platform, *, version: str) -> Export:
 
 
 def _text(written: Written, heading: tuple[str, ...], platform: Platform) -> str:
-    """Return the file: the heading is a comment at its top, in a script below its first line."""
+    """Return the file with the heading as a comment at the top, in a script below the first line."""
     if platform.file_name.endswith(".json"):
         return json.dumps({"//": " ".join(heading), **written}, indent=2) + "\n"  # type: ignore[dict-item]
     head = "".join(fill(line, _LINE, initial_indent="# ", subsequent_indent="#   ") + "\n" for line in heading)
@@ -158,8 +163,8 @@ def _require_fit(order: Order, platform: Platform) -> None:
         raise BadInputError(
             f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}"
         )
-    if Feature.MACHINE_TYPE in platform.has and not platform.takes(order.best.machine_type):
-        fits = next((choice.machine_type for choice in order.choices if platform.takes(choice.machine_type)), None)
+    if Feature.MACHINE_TYPE in platform.features and not platform.accepts(order.best.machine_type):
+        fits = next((choice.machine_type for choice in order.choices if platform.accepts(choice.machine_type)), None)
         lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
         instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
         _, source = _documented_types(platform.name)
@@ -167,7 +172,7 @@ def _require_fit(order: Order, platform: Platform) -> None:
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:
-    best, has = order.best, platform.has
+    best, features = order.best, platform.features
     needed = {
         Feature.MACHINE_TYPE: (True, "the platform chooses machines; the plan's times are for its own"),
         Feature.COUNT: (True, "it follows what is asked of the platform later"),
@@ -184,7 +189,7 @@ def _lost(order: Order, platform: Platform) -> Iterator[Lost]:
         Feature.END: (True, f"it is paid for until somebody ends it: {format_usd(order.usd_per_hour)} an hour"),
     }
     for what, (is_needed, costs) in needed.items():
-        if is_needed and what not in has:
+        if is_needed and what not in features:
             yield Lost(what=str(what), costs=costs)
     if platform.runs and (platform.runs == "spark") != (order.engine == "spark"):
         yield Lost(what=f"the engine {order.engine}", costs=_other_engine(platform))
@@ -218,26 +223,28 @@ def _heading(order: Order, platform: Platform, lost: tuple[Lost, ...], *, versio
     yield f"sortplanner {version} planned {cluster} for {order.job}, engine {order.engine}."
     expected, most = format_duration(order.expected_s), format_duration(order.p95_s)
     yield f"The job takes {expected}, in 95 of 100 runs at most {most}. In all {order.cost}. {_fee(order, platform)}"
-    if platform.has_primary and not math.isnan(order.on_demand_usd_per_hour):
-        usd = format_usd(order.on_demand_usd_per_hour)
-        yield f"The primary node, one more {order.best.machine_type}, is not in the costs: {usd} an hour."
+    if platform.extra_machines:
+        usd = order.on_demand_usd_per_hour
+        price = "" if math.isnan(usd) else f" at {format_usd(usd)} an hour"
+        one_more = f"one more {order.best.machine_type}{price}"
+        yield f"Not in the costs: {platform.extra_machines.format(one_more=one_more)}."
     yield from (f"Not expressed here: {each}." for each in lost)
     if platform.runs == "ray" and order.input is None:
         yield "Times and limits are of data made on the nodes: plan with --input and --output for yours."
     if platform.runs == "ray" and order.output is None and not order.to_store:
         yield "Output and manifest stay on the nodes' disks, and go with them: plan with --output to keep them."
-    if platform.ask:
-        yield f"Whether the platform has these types: {platform.ask.format(region=order.region)}"
+    if platform.list_types_command:
+        yield f"Whether the platform has these types: {platform.list_types_command.format(region=order.region)}"
 
 
-def _goes_there(placeholder: str, order: Order) -> str:
+def _placeholder_text(placeholder: str, order: Order) -> str:
     if placeholder == "REPLACE_INPUT":
         return f"{placeholder}: {_INPUT['records' if order.format in (None, 'records') else 'others']}."
-    return f"{placeholder}: {_GOES_THERE[placeholder]}."
+    return f"{placeholder}: {_PLACEHOLDER_TEXTS[placeholder]}."
 
 
 def _fee(order: Order, platform: Platform) -> str:
-    """Return in a sentence what the platform charges besides the machines, or in place of them."""
+    """Return a sentence on what the platform charges in addition to the machines, or instead of them."""
     if not platform.fee:
         return "A platform's own fee, if it has one, is not in it."
     fee, best = shipped_fees()[platform.fee], order.best

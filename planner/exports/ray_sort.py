@@ -1,4 +1,4 @@
-"""This project's sort on a platform's own nodes, as lines of a shell."""
+"""Shell commands for this project's sort on a platform's own nodes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ INSTALL: Final = (
 
 
 def start_ray(*, directory: str, head: str, is_head: str, name: str = "$(hostname)", stay: bool = False) -> list[str]:
-    """Return the lines that start Ray on a node called `name`, whose disks are mounted at `directory`: where the
-    shell's condition `is_head` holds as the head, on all others to join the host that `head` expands to. They `stay`
-    until Ray ends, where a platform ends what it started.
+    """Return the lines that start Ray on a node called `name`, whose disks are mounted at `directory`. The node where
+    the shell condition `is_head` holds is the head; all others join the host that `head` expands to. With `stay` the
+    lines wait until Ray ends, for platforms that end what a script started.
     """
     block = " --block" if stay else ""
     return [
@@ -34,8 +34,8 @@ def start_ray(*, directory: str, head: str, is_head: str, name: str = "$(hostnam
 
 
 def sort_command(order: Order, *, address: str, program: str = "~/sortplanner/bin/planner") -> str:
-    """Return the command that sorts on the cluster at `address`, which the shell may expand: the request's input and
-    output, or what to fill in.
+    """Return the command that sorts the request's input to its output, or placeholders for them, on the cluster at
+    `address`, which the shell may expand.
     """
     words = [order.input or "REPLACE_INPUT", "sorted.json"]
     if order.format == "lines":

@@ -1,4 +1,4 @@
-"""The platforms that a plan can be written for, by name, and the writing."""
+"""Platforms that a plan can be exported to, by name, and the export itself."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ PLATFORMS: Final[Mapping[str, str]] = {
     "cluster-toolkit": "Google's Cluster Toolkit: a blueprint with Slurm",
     "terraform": "Terraform or OpenTofu: machines and network",
 }
-"""Each platform's name and what its file is; its module in `planner.exports.platforms` has underscores."""
+"""Each platform's name and a description of its file; its module in `planner.exports.platforms` has underscores."""
 
 
 def platform_of(name: str) -> Platform:
-    """Return a platform. Raises BadInputError for a name that there is not, with the nearest."""
+    """Return a platform. Raises BadInputError, with the nearest name, for an unknown one."""
     if name not in PLATFORMS:
         raise BadInputError(f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, tuple(PLATFORMS))}")
     platform: Platform = import_module(f"planner.exports.platforms.{name.replace('-', '_')}").PLATFORM
@@ -40,17 +40,17 @@ def platform_of(name: str) -> Platform:
 
 
 def export_plan(plan: Plan, to: str) -> Export:
-    """Write a plan's cluster as the file that a platform takes.
+    """Write a plan's cluster as a platform's file.
 
     Raises BadInputError for a plan without a cluster, for an unknown platform, and for a cloud or a machine type that
-    the platform does not have.
+    the platform lacks.
     """
     platform = platform_of(to)
     return export(order_of_plan(plan), platform, version=version("sortplanner"))
 
 
 def export_application(plan: SparkPlan, to: str, *, name: str, region: str, pricing: str) -> Export:
-    """Write the cluster for a logged Spark application as the file that a platform takes; errors as of export_plan."""
+    """Write the cluster for a logged Spark application as a platform's file; errors as of export_plan."""
     platform = platform_of(to)
     order = order_of_application(plan, name=name, region=region, pricing=pricing)
     return export(order, platform, version=version("sortplanner"))

@@ -1,1 +1,1 @@
-"""Plans and runs as people read them."""
+"""Plans and runs in readable form."""

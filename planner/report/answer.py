@@ -1,4 +1,4 @@
-"""An answer to look at: its clusters, bill and reasons, in a terminal, a notebook and as frames."""
+"""An answer for display: its clusters, bill and reasons, in a terminal, a notebook and as frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Answer:
-    """A plan with what can be read off it; what is drawn and planned again is `planner.Recommendation`'s."""
+    """A plan with all that follows from it directly; `planner.Recommendation` adds charts and further planning."""
 
     plan: Plan
 
@@ -32,17 +32,17 @@ class Answer:
 
     @property
     def best(self) -> Candidate | None:
-        """The cluster to rent; None when nothing is feasible (then `rejected` says why)."""
+        """The cluster to rent; None if nothing is feasible (`rejected` then gives the reasons)."""
         return self.plan.best
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """The best count of each type, best first."""
+        """The best size of each type, best first."""
         return self.plan.candidates
 
     @property
     def rejected(self) -> tuple[Rejection, ...]:
-        """Every type left out, with its reason."""
+        """Every type left out, with the reason."""
         return self.plan.rejected
 
     @property
@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def bill(self) -> Bill | None:
-        """The items of the whole bill, in cents that add up to its total; None when nothing is feasible.
+        """The items of the whole bill, in cents that add up to its total; None if nothing is feasible.
 
         >>> import planner
         >>> bill = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).bill
@@ -65,7 +65,8 @@ class Answer:
 
     @property
     def why(self) -> list[str]:
-        """The bottleneck, what the rates rest on, what would overturn it; or why nothing is feasible: sentences.
+        """Sentences on the bottleneck, the evidence for the rates and what would overturn the choice, or why there is
+        none.
 
         >>> import planner
         >>> [sentence.split(":")[0] for sentence in planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).why][:2]
@@ -76,10 +77,10 @@ class Answer:
         return why(self.plan)
 
     def compare(self, other: Answer | Plan) -> pd.DataFrame:
-        """Return this answer beside another: the cluster, the seconds of the sort and of the whole run, the bill.
+        """Return this answer next to another: the cluster, the seconds of the sort and of the whole run, the bill.
 
-        The columns are `this`, `other`, `difference` and `percent`, how much more the other takes; empty where either
-        has no cluster.
+        The columns are `this`, `other`, `difference` and `percent`, how much more the other takes; empty if either has
+        no cluster.
 
         >>> import planner
         >>> eight = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
@@ -93,10 +94,10 @@ class Answer:
     def to_frame(self, rows: str = "candidates", *, wide: bool = False) -> pd.DataFrame:
         """Return the candidates, one row each, best first: main figures, machine and bill, in seconds and US dollars.
 
-        `wide` has every field. The columns are those of `--show csv`, such as `time_s.p95`. Where types that do what
-        is asked have no row, the index is called `10 of 506`, and `attrs["not_shown"]` is 496: a larger `top` has more.
-        As `rows`, `frontier` gives the clusters that nothing beats in both time and total cost. Raises BadInputError
-        for other words.
+        `wide` has every field. The columns are those of `--show csv`, such as `time_s.p95`. If feasible types have no
+        row, the index is called `10 of 506`, and `attrs["not_shown"]` is 496; a larger `top` has more. With
+        `rows="frontier"`, the rows are the clusters that nothing beats in both time and total cost. Raises
+        BadInputError for other words.
 
         >>> import planner
         >>> planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).to_frame().columns.tolist()[2:6]

@@ -1,5 +1,5 @@
-"""An answer as a card for notebooks, and in five lines for a terminal. A card has no script, and takes the notebook's
-own colours, so that it is readable on a light and on a dark ground.
+"""An answer as a card for notebooks, and in five lines for a terminal. A card has no script, and uses the notebook's
+colours, so it is readable on a light and on a dark background.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from planner.report.terminal.decision import (
 )
 from planner.report.terminal.reasons import refusal
 from planner.report.terminal.short_answer import is_point_of
+from planner.report.words import region_text
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 LINES: Final = 5
 WIDTH: Final = 79
 MARK: Final = "#D55E00"
-"""Vermillion of Okabe and Ito, which stands out on white and on black."""
+"""Okabe and Ito's vermillion, which stands out on white and on black."""
 
 _NEXT: Final = "More: .bill, .why, .to_frame(), .compare(other), .what_if(network=2)"
 _RIGHT: Final = "text-align:right;padding-left:1.2em"
@@ -34,7 +35,9 @@ _SVG_WIDTH, _SVG_HEIGHT, _MARGIN = 260, 130, 14
 
 
 def why(plan: Plan) -> list[str]:
-    """Return sentences: the bottleneck, what the rates rest on, what would overturn it; or why nothing is feasible."""
+    """Return sentences on the bottleneck, the evidence for the rates and what would overturn the choice; or why nothing
+    is feasible.
+    """
     if plan.best is None:
         return refusal(plan)
     overturn = break_even_text(plan.best)
@@ -56,14 +59,14 @@ def card_text(plan: Plan) -> str:
 
 def _headline(plan: Plan, best: Candidate) -> Iterator[str]:
     size = format_bytes(plan.request.bytes_to_sort)
-    yield f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region}) for {size}, model {best.model}"
+    yield f"{best.nodes} x {best.instance_type} ({region_text(best)}) for {size}, model {best.model}"
     time_s, cost = best.time_s, best.cost_usd
     time = f"sort {format_duration(time_s.expected)}; {format_usd(cost.total)} in all"
     yield f"{time}; 95 of 100 runs: {format_duration(time_s.p95)}, {format_usd(cost.total_p95)}"
 
 
 def card_html(plan: Plan) -> str:
-    """Return the card: cluster, time, bill and frontier; the reason where nothing is feasible."""
+    """Return the card: cluster, time, bill and frontier, or the reason if nothing is feasible."""
     style = "border:1px solid currentColor;border-radius:8px;padding:0.6em 0.9em;max-width:50em;overflow-x:auto"
     if plan.best is None:
         lines = "<br>".join(escape(line) for line in refusal(plan))
@@ -89,11 +92,11 @@ def _row(name: str, time_s: float | None, cost: str, *, style: str = "") -> str:
 
 
 def _frontier(plan: Plan, best: Candidate) -> str:
-    """Draw the clusters that nothing beats, both axes logarithmic, as SVG; nothing for a single one."""
+    """Draw the clusters that nothing beats as SVG, both axes logarithmic; '' for a single one."""
     points = sorted(plan.frontier, key=lambda point: point.time_s)
     if len(points) < 2 or min(min(p.time_s, p.cost_usd_total) for p in points) <= 0:
         return ""
-    places = [_place(point, points) for point in points]
+    places = [_pixels(point, points) for point in points]
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     marks = "".join(_mark(point, at, chosen=is_point_of(point, best)) for point, at in zip(points, places, strict=True))
     ends = f"{format_duration(points[0].time_s)} to {format_duration(points[-1].time_s)}"
@@ -106,8 +109,8 @@ def _frontier(plan: Plan, best: Candidate) -> str:
     )
 
 
-def _place(point: FrontierPoint, points: list[FrontierPoint]) -> tuple[float, float]:
-    """Return pixels: fast at the left, cheap at the bottom."""
+def _pixels(point: FrontierPoint, points: list[FrontierPoint]) -> tuple[float, float]:
+    """Return the position in pixels: fast at the left, cheap at the bottom."""
     across = _share(point.time_s, [p.time_s for p in points])
     up = _share(point.cost_usd_total, [p.cost_usd_total for p in points])
     return _MARGIN + across * (_SVG_WIDTH - 2 * _MARGIN), _SVG_HEIGHT - _MARGIN - up * (_SVG_HEIGHT - 2 * _MARGIN)

@@ -17,25 +17,25 @@ from planner.report.terminal.decision import (
     confidence_text,
     deadline_text,
     durability_text,
-    in_words,
     machine_text,
     place_text,
+    plain_warning,
     price_origin,
     range_text,
     total_text,
     unmeasured_text,
 )
-from planner.report.words import words
+from planner.report.words import phase_word, region_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
 ALTERNATIVES: Final = 3
-"""So many other types at most."""
+"""Most other types shown."""
 
 
 def plan_document(plan: Plan, *, stored: Candidate | None = None) -> str:
-    """Return the plan as Markdown; `stored` is its best cluster with the data in an object store, where the request
-    does not say where they are. Raises InfeasibleError when there is nothing to recommend.
+    """Return the plan as Markdown; `stored` is its best cluster with the data in an object store, if the request does
+    not give the data's place. Raises InfeasibleError if there is nothing to recommend.
     """
     best = require_best(plan)
     return "\n".join(
@@ -92,11 +92,11 @@ def _alternatives(plan: Plan, best: Candidate) -> Iterator[tuple[str, ...]]:
         bold = "**" if candidate == best else ""
         yield (
             f"{bold}{cluster_name(candidate)}{bold}",
-            f"{candidate.cloud} {candidate.region}",
+            region_text(candidate),
             format_usd(candidate.price_usd_per_hour),
             format_duration(candidate.time_s.expected),
             format_usd(candidate.cost_usd.total),
-            ", ".join(dict.fromkeys(words(phase.bottleneck) for phase in candidate.phases)),
+            ", ".join(dict.fromkeys(phase_word(phase.bottleneck) for phase in candidate.phases)),
         )
 
 
@@ -111,7 +111,7 @@ def _assumptions(plan: Plan, best: Candidate, stored: Candidate | None) -> Itera
         yield f"{overturn}."
     yield from filter(None, [unmeasured_text(plan)])
     for warning in (*plan.left_out, *plan.warnings, *(w for w in best.warnings if not w.endswith(SPARED))):
-        text = in_words(warning)
+        text = plain_warning(warning)
         yield f"{text[0].upper()}{text[1:]}."
 
 
@@ -127,5 +127,5 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a sentence in which no character of it means something to Markdown."""
+    """Return a sentence with Markdown's special characters escaped."""
     return "".join(f"\\{character}" if character in "*_<`" else character for character in text)

@@ -1,7 +1,7 @@
-"""A fleet of Spark applications: tables by waste, by saving and of jobs over weeks, for screen, page and programs.
+"""A fleet of Spark applications: tables by waste, by saving and of trends, for screen, page and programs.
 
-Names of applications and logs say who runs what where: they are left out unless asked for. A job is then called by the
-order in which jobs first ran, an application by its id, a log by its place in the list.
+Names of applications and logs show who runs what where, so they are left out unless asked for. A job is then named by
+the order in which jobs first ran, an application by its id, a log by its place in the list.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from planner.spark.fleet.reading import Fleet
 from planner.spark.fleet.rows import FleetRow
 from planner.spark.fleet.trends import Trend, at_twice_the_data, job_name, trends
-from planner.units import format_bytes, format_duration, format_usd
+from planner.units import count_text, format_bytes, format_duration, format_usd
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
@@ -32,12 +32,12 @@ def without_names(fleet: Fleet) -> Fleet:
 
 
 def by_waste(fleet: Fleet) -> list[FleetRow]:
-    """Return the applications, those that wasted most first, unknown waste last."""
+    """Return the applications, most waste first, unknown waste last."""
     return sorted(fleet.applications, key=lambda row: -_first(row.waste_core_s))
 
 
 def by_saving(fleet: Fleet) -> list[FleetRow]:
-    """Return the applications that another cluster would do for less, the largest saving first."""
+    """Return the applications that another cluster would run for less, the largest saving first."""
     return sorted((r for r in fleet.applications if (r.saving_usd or 0.0) > 0), key=lambda row: -_first(row.saving_usd))
 
 
@@ -46,7 +46,7 @@ def _first(amount: float | None) -> float:
 
 
 def headline(fleet: Fleet) -> str:
-    """Return what was read and what it held and wasted, in a sentence or two."""
+    """Return the size of the fleet and what it held and wasted, in a sentence or two."""
     rows = fleet.applications
     held, wasted = (sum(getattr(row, name) or 0.0 for row in rows) for name in ("core_s", "waste_core_s"))
     share = f" ({wasted / held:.0%})" if held else ""
@@ -59,7 +59,7 @@ def headline(fleet: Fleet) -> str:
 
 
 def notes(fleet: Fleet) -> Iterator[str]:
-    """Yield what the tables leave out."""
+    """Yield notes on what the tables leave out."""
     if fleet.kept:
         yield f"{_count(fleet.kept, 'log')} had been read before, unchanged since."
     if fleet.running:
@@ -81,7 +81,7 @@ def notes(fleet: Fleet) -> Iterator[str]:
 
 def _count(count: int, what: str) -> str:
     noun, _, rest = what.partition(" ")
-    return f"{count:,} {noun}{'s' * (count != 1)}{' ' + rest if rest else ''}"
+    return count_text(count, noun, grouped=True) + (f" {rest}" if rest else "")
 
 
 _Column = tuple[str, Callable[[FleetRow], str]]
@@ -128,7 +128,7 @@ def _table(columns: Sequence[_Column], rows: Sequence[FleetRow]) -> Table:
 
 
 def waste_table(fleet: Fleet, *, most: int | None = None) -> Table:
-    """Return the columns and cells by waste, so many rows or all."""
+    """Return the columns and cells by waste, at most `most` rows."""
     return _table(_WASTE, by_waste(fleet)[:most])
 
 
@@ -138,12 +138,12 @@ def saving_table(fleet: Fleet, *, most: int | None = None) -> Table:
 
 
 def failure_table(fleet: Fleet, *, most: int | None = None) -> Table:
-    """Return the logs that could not be read, with the reason."""
+    """Return the logs that could not be read, with the reasons."""
     return ("log", "why it was not read"), [(row.log, row.failure) for row in fleet.failures[:most]]
 
 
 def trend_table(fleet: Fleet, *, most: int | None = None) -> Table:
-    """Return the jobs over weeks."""
+    """Return the trends of jobs over weeks."""
     columns = ("job", "runs", "weeks", "time a week", "data a week", "last data", "twice the data", "spills in")
     return columns, [_trend_row(trend) for trend in trends(fleet.applications)[:most]]
 

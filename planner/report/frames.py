@@ -12,7 +12,7 @@ from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import NetworkRow
 from planner.report.cluster_names import cluster_name
-from planner.report.words import RESOURCE_WORDS, words
+from planner.report.words import phase_word
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import Candidate, Plan
 from planner.schemas.run_report import RunReport
@@ -23,23 +23,23 @@ MAIN_COLUMNS: Final = (
     "cost_usd.total_p95", "evidence", "bottlenecks", "machine.vcpus", "machine.memory_bytes", "machine.local_disks",
     "machine.local_disk_bytes", "machine.network_bytes_per_s", "price_usd_per_hour",
 )  # fmt: skip
-"""What tables of candidates have, with the lines of the bill, unless others are asked for."""
+"""Columns of candidate tables by default, besides the lines of the bill."""
 
 _BILL = "bill_usd."
-"""How the columns of the bill begin: a line that a cluster does not have, or whose price is unknown, is empty."""
+"""Prefix of the bill's columns: a line that a cluster lacks, or whose price is unknown, is empty."""
 
 
 def candidates_frame(plan: Plan) -> pd.DataFrame:
-    """Return one row per candidate, best first: what it is, its times, costs, bottlenecks and evidence."""
+    """Return one row per candidate for charts, best first: its identity, times, costs, bottlenecks and evidence."""
     several = len({candidate.model for candidate in plan.candidates}) > 1
     rows = [_candidate(candidate, chosen=candidate == plan.best, several=several) for candidate in plan.candidates]
     return pd.DataFrame(rows)
 
 
 def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
-    """Return the candidates in the main columns and the bill's; `wide` has every field. Nested ones are columns such
-    as `time_s.p95`. `attrs["not_shown"]` is how many feasible types have no row, None where nobody counted; the index
-    is called by how many have one.
+    """Return the candidates in the main columns and the bill's; `wide` has every field. Nested fields are columns such
+    as `time_s.p95`. `attrs["not_shown"]` is the number of feasible types without a row, None if unknown; the index is
+    named by how many have one. Resources have their names of JSON.
     """
     frame = _wide_frame(plan)
     if not wide:
@@ -50,28 +50,24 @@ def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
 
 
 def main_columns(wide: pd.DataFrame) -> list[str]:
-    """Return which columns of a wide frame are the main ones, in their order, and the bill's."""
+    """Return the main columns of a wide frame, in their order, and the bill's."""
     return [*(name for name in MAIN_COLUMNS if name in wide), *(name for name in wide if name.startswith(_BILL))]
 
 
 def _wide_frame(plan: Plan) -> pd.DataFrame:
     rows = [
         {key: value for key, value in to_jsonable(c).items() if key != "phases"}
-        | {"bottlenecks": _bottlenecks(c), **_bill_columns(c)}
+        | {"bottlenecks": ", ".join(phase.bottleneck for phase in c.phases), **_bill_columns(c)}
         for c in plan.candidates
     ]
     frame = pd.json_normalize(rows)
     nested = {name.partition(".")[0] for name in frame.columns if "." in name}
-    return frame.drop(columns=[name for name in frame.columns if name in nested])  # empty where another row has parts
+    return frame.drop(columns=[name for name in frame.columns if name in nested])  # empty if another row has parts
 
 
 def _bill_columns(candidate: Candidate) -> dict[str, float | None]:
     """Return each line of the bill as a column: `bill_usd.stage_in_requests`."""
     return {_BILL + line.name.replace(":", "").replace(" ", "_"): line.usd for line in candidate.bill}
-
-
-def _bottlenecks(candidate: Candidate) -> str:
-    return ", ".join(words(phase.bottleneck) for phase in candidate.phases)
 
 
 def frontier_frame(plan: Plan) -> pd.DataFrame:
@@ -93,7 +89,7 @@ def frontier_frame(plan: Plan) -> pd.DataFrame:
 
 def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
     """Return one row per type and network (`unlimited`, `ideal`, `expected`): the type's best cluster there, its time
-    and costs, and whether it is the one to recommend under that network; empty cells where none is feasible.
+    and costs, and whether it is recommended under that network; cells are empty if none is feasible.
     """
     made = [_network(row, view, cluster) for row in rows for view, cluster in row.clusters.items()]
     names = ["instance_type", "model", "cloud", "region", "network", "nodes", "time_s", "cost_usd", "cost_usd_total"]
@@ -101,8 +97,8 @@ def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
 
 
 def data_sizes_frame(points: Sequence[DataPoint]) -> pd.DataFrame:
-    """Return one row for each size of data, least first: the recommended cluster, its times and bill, its bottleneck;
-    empty cells, and the reason in `why_not`, where nothing is feasible.
+    """Return one row for each size of data, least first: the recommended cluster, its times, bill and bottleneck; if
+    nothing is feasible, empty cells and the reason in `why_not`.
     """
     return pd.DataFrame([_data_size(point) for point in points])
 
@@ -147,24 +143,24 @@ def _network(row: NetworkRow, view: str, cluster: Candidate | None) -> dict[str,
 
 
 def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
-    """Return one row per candidate, phase and resource: when it starts, how long it is busy, and what it moves.
+    """Return one row per candidate, phase and resource for charts: its start, its busy time, and the bytes it moves.
 
-    A phase starts when the one before it has ended; `bottleneck` marks the resource that the phase waits for.
+    A phase starts when the one before ends; `bottleneck` marks the resource that the phase waits for.
     """
     several = len({candidate.model for candidate in candidates}) > 1
     return pd.DataFrame([row for candidate in candidates for row in _phases(candidate, several=several)])
 
 
 def sensitivities_frame(best: Candidate | None, reliefs: Mapping[float, Mapping[str, Candidate]]) -> pd.DataFrame:
-    """Return time and total cost of the best cluster with each of its resources `factor` times as fast; no rows without
-    a best.
+    """Return time and total cost of the best cluster with each of its resources `factor` times as fast; no rows if
+    there is no best cluster.
 
-    `reliefs` has, by factor and resource, what the cluster becomes. One row each; the changes are fractions of the
-    cluster as recommended: -0.1 is 10% less.
+    `reliefs` has the changed cluster by factor and resource, one row each; the changes are fractions of the cluster as
+    recommended: -0.1 is 10% less.
     """
     rows = [
         {
-            "resource": RESOURCE_WORDS.get(name, name),
+            "resource": name,
             "factor": factor,
             "time_s": made.time_s.expected,
             "time_change": made.time_s.expected / best.time_s.expected - 1,
@@ -180,8 +176,8 @@ def sensitivities_frame(best: Candidate | None, reliefs: Mapping[float, Mapping[
 
 
 def comparison_frame(this: Candidate | None, other: Candidate | None) -> pd.DataFrame:
-    """Return two clusters side by side, and by how much and how many percent the other's figures are more; None where
-    there is no cluster.
+    """Return two clusters side by side, with the difference and the percentage by which the other's figures are higher;
+    None if there is no cluster.
     """
     clusters = [cluster_name(of) if of else None for of in (this, other)]
     rows: dict[str, list[Any]] = {"cluster": [*clusters, None, None]}
@@ -209,7 +205,7 @@ def sizes_frame(sizes: Sequence[Candidate]) -> pd.DataFrame:
 
 
 def run_phases_frame(report: RunReport) -> pd.DataFrame:
-    """Return one row per phase of a run: predicted and measured seconds, apart, and the prediction's error."""
+    """Return one row per phase of a run: predicted and measured seconds, and the prediction's error."""
     rows = [
         {
             "phase": phase.name,
@@ -224,9 +220,9 @@ def run_phases_frame(report: RunReport) -> pd.DataFrame:
 
 
 def timeline_frame(report: RunReport) -> pd.DataFrame:
-    """Return when each step of a run began and ended on each node, in seconds since the start.
+    """Return the start and end of each step of a run on each node, in seconds since the start.
 
-    The sort is shown as its phases where their measured seconds fit into it; what is left over is its start and end.
+    The sort is shown as its phases if their measured seconds fit into it; the remainder is its start and end.
     """
     return pd.DataFrame(_timeline(report), columns=["node", "step", "start_s", "end_s"])
 
@@ -244,7 +240,7 @@ def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str
         "cost_usd": candidate.cost_usd.expected,
         "cost_usd_total": candidate.cost_usd.total,
         "cost_usd_total_p95": candidate.cost_usd.total_p95,
-        "bottlenecks": _bottlenecks(candidate),
+        "bottlenecks": ", ".join(phase_word(phase.bottleneck) for phase in candidate.phases),
         "evidence": candidate.evidence,
         "price_usd_per_hour": candidate.price_usd_per_hour,
         **(to_jsonable(candidate.machine) if candidate.machine else {}),
@@ -264,7 +260,7 @@ def _phases(candidate: Candidate, *, several: bool) -> Iterator[dict[str, Any]]:
             yield {
                 "cluster": cluster_name(candidate, several_models=several),
                 "phase": phase.name,
-                "resource": words(name),
+                "resource": phase_word(name),
                 "start_s": start_s,
                 "end_s": start_s + use.time_s,
                 "phase_end_s": start_s + phase.time_s,

@@ -1,7 +1,7 @@
-"""What a run's prediction missed: of each phase the resource that explains it, from what was sampled on the nodes.
+"""Errors of a run's prediction: for each phase the resource that explains its error, from samples on the nodes.
 
-A phase lasts its resource's busy seconds over the share of time in which it is busy. So a miss is work that was not as
-planned, or a resource that waited more or less than planned; the larger of the two factors is named.
+A phase lasts its resource's busy seconds over the share of time in which it is busy. So an error is more or less work
+than planned, or a resource that waited more or less than planned; the larger of the two factors is named.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from planner.report.words import words
+from planner.report.words import phase_word
 from planner.schemas.plan import PhaseEstimate
 from planner.schemas.run_report import PhaseComparison, RunReport
 from planner.units import format_duration, format_rate
 
 _WORTH_NAMING: Final = 0.1
-"""Of the phase's time; and half of it of the whole sort's."""
+"""Least error worth naming, as a share of the phase's time, and of half the whole sort's."""
 _DISKS: Final = ("_disks", "volumes")
 _NOUNS: Final = {"cpu": "processors", "network": "links", "disks": "disks"}
 _CAUSES: Final = {
     ("cpu", True): "; compression, memory touched for the first time or slower processors do that",
     ("disks", False): "; the page cache keeps files from disks",
 }
-"""By resource, and whether it worked more than planned."""
+"""Causes by resource, and by whether it worked more than planned."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceTime:
-    """One resource in one phase: how long it was to work and did, of the phase's seconds, and bytes/s in the mean of
-    the phase. None is what was not sampled, or what moves no bytes.
+    """One resource in one phase: its planned and measured busy time, of the phase's seconds, and its mean bytes/s over
+    the phase. None is unsampled, or a resource that moves no bytes.
     """
 
     phase: str
@@ -42,7 +42,7 @@ class ResourceTime:
 
 
 def resource_times(report: RunReport) -> Iterator[ResourceTime]:
-    """Yield each planned resource of each phase, predicted and measured apart."""
+    """Yield each planned resource of each phase, predicted and measured separately."""
     estimates = _estimates(report)
     for phase in report.phases:
         if phase.name in estimates and phase.predicted_s > 0:
@@ -50,7 +50,7 @@ def resource_times(report: RunReport) -> Iterator[ResourceTime]:
 
 
 def run_misses(report: RunReport) -> Iterator[str]:
-    """Yield a sentence for each phase whose prediction missed."""
+    """Yield a sentence for each phase whose prediction was off."""
     estimates = _estimates(report)
     whole_s = sum(phase.measured_s for phase in report.phases)
     for number, phase in enumerate(report.phases):
@@ -88,14 +88,14 @@ def _reason(phase: PhaseComparison, estimate: PhaseEstimate, *, step: str) -> st
 
 
 def _explaining(phase: PhaseComparison, known: Mapping[str, ResourceTime]) -> str:
-    """Return the resource that held up a slow phase, or that a quick one was planned to wait for."""
+    """Return the resource that delayed a slow phase, or that a fast one was planned to wait for."""
     planned = "disks" if phase.bottleneck.endswith(_DISKS) else phase.bottleneck
     is_slow = phase.measured_s > phase.predicted_s
     return planned if planned in known and not is_slow else max(known, key=lambda name: known[name].measured_s or 0.0)
 
 
 def _times(phase: PhaseComparison, estimate: PhaseEstimate) -> Iterator[ResourceTime]:
-    """Yield the sampled resources as the plan has them: all disks together as one."""
+    """Yield the sampled resources in the plan's terms: all disks together as one."""
     disks = [use for name, use in estimate.resources.items() if name.endswith(_DISKS)]
     rates = {name: use.bytes_per_s for name, use in estimate.resources.items() if name == "network"}
     planned_s = {name: use.equation_s for name, use in estimate.resources.items() if name in _NOUNS}
@@ -114,17 +114,17 @@ def _times(phase: PhaseComparison, estimate: PhaseEstimate) -> Iterator[Resource
 
 
 def _unsampled(phase: PhaseComparison, estimate: PhaseEstimate) -> str:
-    """Return what the planned bottleneck would have reached, had it been the one."""
+    """Return the rate that the planned bottleneck would have reached, had it been the bottleneck."""
     use = estimate.resources.get(phase.bottleneck)
     if use is None or not use.bytes_per_node:
         return "what was busy is not known"
     reached, planned = (format_rate(use.bytes_per_node / s) for s in (phase.measured_s, phase.predicted_s))
-    return f"if it waited for its {words(phase.bottleneck)}, as planned, they moved {reached}, not {planned}"
+    return f"if it waited for its {phase_word(phase.bottleneck)}, as planned, they moved {reached}, not {planned}"
 
 
 def _busiest_step(report: RunReport, number: int) -> str:
-    """Return what the sort core of one machine says of a phase: which of its steps waited least. Its phases bear names
-    of their own, in the plan's order.
+    """Return the sort core's record of a phase on one machine: the step that waited least. Its phases have their own
+    names, in the plan's order.
     """
     phases = report.sort.get("phases", [])
     if len(phases) != len(report.phases) or not phases[number].get("bottleneck"):

@@ -1,1 +1,1 @@
-"""The values that cross seams: a request, a plan, a report of a run."""
+"""The values exchanged between layers: a request, a plan, a report of a run."""

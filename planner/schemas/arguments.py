@@ -1,4 +1,4 @@
-"""The arguments of `recommend` and `what_if` as fields of a `Request`: the options of `plan`, as Python says them."""
+"""Arguments of `recommend` and `what_if` as fields of a `Request`: the options of `plan` in Python's form."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def arguments() -> dict[str, tuple[str, Form]]:
 
 
 def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `Request` that arguments set, data and model among them: texts as on the command line, or
+    """Return the fields of `Request` that arguments set, including data and model: texts as on the command line, or
     Python's numbers, mappings and sequences.
 
-    Raises BadInputError for an unknown name, a field set twice, and what cannot be understood.
+    Raises BadInputError for an unknown name, a field set twice, and an invalid value.
     """
     given: dict[str, Any] = {}
     rest = dict(asked)
     if rest.get("most_data") and rest.get("data") is None:
-        given["data_bytes"] = 1  # which stands for nothing
+        given["data_bytes"] = 1  # placeholder
         rest.pop("data", None)
     elif "data" in rest or "most_data" in rest:
         _require_data(rest.get("data"), most_data=rest.get("most_data", False))
     if rest.get("cloud") and rest.get("catalog"):
         raise BadInputError("--cloud and --catalog contradict each other: both say where to look, give one")
-    for name in sorted(rest, key=lambda name: name == "discount"):  # a price of a type is narrower than a discount
+    for name in sorted(rest, key=lambda name: name == "discount"):  # a type's own price is narrower than a discount
         _set(given, name, rest[name])
     return given
 
@@ -70,17 +70,19 @@ def option_of(argument: str) -> str:
 
 
 _MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
-"""What is said for names that are no arguments, where the names spelled alike mislead."""
+"""Hints for unknown names for which the nearest spelling misleads."""
 
 
 def columns(amount: Mapping[str, str] | str | Sequence[str] | None) -> dict[str, str]:
-    """Return the further columns of a profile's runs: `{"io": "s3"}` or `io=s3`. Raises BadInputError for no pair."""
+    """Return the further columns of a profile's runs: `{"io": "s3"}` or `io=s3`. Raises BadInputError where a text is
+    not such a pair.
+    """
     by_name = pairs("--option", amount, example="NAME=VALUE, for example io=s3")
     return {name: str(value) for name, value in by_name.items()}
 
 
 def require_no_columns(option: object) -> None:
-    """Raise BadInputError for columns of a profile's runs where no profile is named."""
+    """Raise BadInputError for columns of a profile's runs if no profile is named."""
     if option:
         raise BadInputError("--option is of a profile's runs: name the profile, too, with --profile")
 
@@ -99,6 +101,6 @@ def with_all_arguments(function: Callable[..., Any]) -> Signature:
 
 
 def python_type(argument: str) -> str:
-    """Return an argument's type as Python writes it."""
+    """Return an argument's type as Python source."""
     field, form = arguments()[argument]
     return f"{form.in_python} | None" if getattr(Request, field, ()) is None else form.in_python

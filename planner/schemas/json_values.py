@@ -1,8 +1,8 @@
-"""Dataclasses to plain JSON values and back, every type checked on the way.
+"""Conversion between dataclasses and plain JSON values, with every type checked.
 
-Readers accept files of every version up to `VERSION`, and ignore fields that they do not know. A field that an earlier
-version lacks has in its metadata what it was then: a value `in_old_files`, or that of the field `once_in`. One that
-had another name has it as `formerly`. A field that is `stored` in another form has that in its metadata.
+Readers accept files of every version up to `VERSION`, and ignore unknown fields. The metadata of a field that earlier
+versions lack has its earlier value (`in_old_files`), or the field that had it (`once_in`). A renamed field has its
+former name as `formerly`. A field in another form in JSON has that form as `stored`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ VERSION: Final = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """The form that a field has in JSON, `annotation`, and the way there and back.
+    """Form of a field in JSON, `annotation`, with the conversions in both directions.
 
-    `is_plain` tells parsed JSON of earlier versions, which has the field as it is.
+    `is_plain` recognises parsed JSON of earlier versions, which has the field unconverted.
     """
 
     annotation: Any
@@ -38,9 +38,9 @@ def versioned(value: Any) -> dict[str, Any]:
 
 
 def read_versioned(text: str, *, what: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds, without its version; `what` it is said to be is for errors.
+    """Return the object that a JSON text holds, without its version; `what` names the text in errors.
 
-    Raises BadInputError for what is no JSON object, and for versions later than `VERSION`.
+    Raises BadInputError for anything but a JSON object, and for versions later than `VERSION`.
     """
     try:
         document = json.loads(text)
@@ -59,7 +59,7 @@ def read_versioned(text: str, *, what: str) -> dict[str, Any]:
 
 
 def to_jsonable(value: Any) -> Any:
-    """Turn a dataclass, and those inside, into plain dicts and lists."""
+    """Turn a dataclass, with any inside it, into plain dicts and lists."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_jsonable(_as_stored(field, getattr(value, field.name))) for field in fields(value)}
     if isinstance(value, list | tuple):
@@ -73,8 +73,8 @@ def _as_stored(field: Any, value: Any) -> Any:
 
 
 def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
-    """Build what `annotation` says (a dataclass, a container or a scalar) from parsed JSON; every type is checked on
-    the way, and fields that a dataclass lacks are ignored.
+    """Build a value of type `annotation` (a dataclass, a container or a scalar) from parsed JSON. Every type is
+    checked; fields that a dataclass lacks are ignored.
     """
     if annotation is Any:
         return value

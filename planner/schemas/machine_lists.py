@@ -1,4 +1,4 @@
-"""Machines in what clouds, platforms and schedulers print of a cluster. A reader for each format, chosen by content."""
+"""Readers of the machine lists that clouds, platforms and schedulers print: one for each format, chosen by content."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.extras import optional
+from planner.units import count_text
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """So many machines. The `instance_type` is '' where the format names none; `size` then says how large they are.
+    """A number of machines of one type. The `instance_type` is '' where the format has none; `size` then describes
+    them.
 
-    `idle` says why they do not work on the data, such as 'the master'; '' for those that do.
+    `idle` is the reason why they do not work on the data, such as 'the master'; '' for those that do.
     """
 
     nodes: int
@@ -31,8 +33,8 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineList:
-    """The machines of a cluster that work on the data: as many as there are of the most frequent type. `unused` names
-    all others; `source` is the command or file that they were read from.
+    """The machines of a cluster that work on the data: those of the most frequent type. `unused` names all others;
+    `source` is the command or file from which they were read.
     """
 
     source: str
@@ -43,7 +45,7 @@ class MachineList:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """The output of one command: how it is recognised, and what reads it."""
+    """The output of one command: how to recognise and how to read it."""
 
     source: str
     recognises: Callable[[Any], bool]
@@ -51,8 +53,10 @@ class Format:
 
 
 def read_machine_list(text: str, *, where: str, option: str = "--own") -> MachineList:
-    """Return the machines that a text lists. Raises BadInputError for an unknown format, and where type or number
-    is not in it; its advice names the `option` that takes them in words.
+    """Return the machines that a text lists.
+
+    Raises BadInputError for an unknown format, and where type or number is missing; its advice names the `option` that
+    takes them in words.
     """
     document = read_document(text, where=where)
     form = _format_of(document)
@@ -80,8 +84,8 @@ _YAML: Final = re.compile(r"(?:#.*\n|---\s*\n)*(?:-\s+)?[A-Za-z_]+:(?:\s|$)")
 
 
 def read_document(text: str, *, where: str) -> Any:
-    """Return the value that a text in JSON or YAML holds; the text itself where it is neither. Raises BadInputError for
-    YAML that is broken.
+    """Return the value of a text in JSON or YAML, or the text itself if it is neither. Raises BadInputError for broken
+    YAML.
     """
     try:
         return json.loads(text)
@@ -96,7 +100,7 @@ def read_document(text: str, *, where: str) -> Any:
 
 
 def _merged(groups: Iterator[Group]) -> list[Group]:
-    """Return one group in place of those that differ in nothing but their number; empty ones are left out."""
+    """Merge groups that differ only in their number; empty ones are left out."""
     nodes: Counter[tuple[str, str, str]] = Counter()
     for group in groups:
         nodes[group.instance_type, group.size, group.idle] += group.nodes
@@ -122,14 +126,14 @@ def _chosen(groups: Sequence[Group], *, source: str, where: str, option: str) ->
     return MachineList(source=source, nodes=most.nodes, instance_type=most.instance_type, unused=tuple(unused))
 
 
-def _has(*names: str) -> Callable[[Any], bool]:
-    """Return whether a value is an object with all of some fields."""
+def _has_fields(*names: str) -> Callable[[Any], bool]:
+    """Return a test of whether a value is an object with all the given fields."""
     return lambda document: isinstance(document, dict) and all(name in document for name in names)
 
 
 def _lists(*names: str) -> Callable[[Any], bool]:
-    """Return whether a value is a list of such objects."""
-    has = _has(*names)
+    """Return a test of whether a value is a list of such objects."""
+    has = _has_fields(*names)
     return lambda document: isinstance(document, list) and bool(document) and has(document[0])
 
 
@@ -150,7 +154,7 @@ def _master(role: str) -> str:
 
 
 def _fleet(fleet: Mapping[str, Any]) -> Group:
-    """Return the machines of a fleet: known where it has one type, as it states units of capacity, not machines."""
+    """Return the machines of a fleet. Their type is known only if it has one, as it counts capacity, not machines."""
     units = sum(
         fleet.get(f"Provisioned{way}Capacity") or fleet.get(f"Target{way}Capacity") or 0 for way in ("OnDemand", "Spot")
     )
@@ -168,7 +172,7 @@ def _fleet(fleet: Mapping[str, Any]) -> Group:
 def _emr_instances(document: Any) -> Iterator[Group]:
     for instance in document["Instances"]:
         state = instance["Status"]["State"]
-        kind = instance.get("InstanceType", "")  # older clusters of instance groups state none
+        kind = instance.get("InstanceType", "")  # older clusters of instance groups have none
         yield Group(nodes=1, instance_type=kind, idle="" if state == "RUNNING" else state.lower())
 
 
@@ -200,7 +204,7 @@ def _google_instances(document: Any) -> Iterator[Group]:
 
 
 def _google_type(uri: str, local_ssds: int) -> str:
-    """Return a type as the catalog names it: with the local disks that were added to it."""
+    """Return a type as the catalog names it, including its added local disks."""
     name = uri.rpartition("/")[2]
     return f"{name}+{local_ssds}x375GB" if local_ssds and "lssd" not in name else name
 
@@ -227,7 +231,7 @@ _TERRAFORM: Final[Mapping[str, tuple[str, str]]] = {
     "azurerm_linux_virtual_machine_scale_set": ("sku", "instances"),
     "oci_core_instance": ("shape", ""),
 }
-"""For each resource that is a machine, or many: the attributes that have its type, and how many there are."""
+"""For each resource that is one or more machines: the attributes with their type and number."""
 
 
 def _terraform(document: Any) -> Iterator[Group]:
@@ -242,7 +246,7 @@ def _terraform(document: Any) -> Iterator[Group]:
 
 
 def _resources(document: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield type and attributes of each resource of a state file, or of what `terraform show -json` prints."""
+    """Yield type and attributes of each resource of a state file, or of the output of `terraform show -json`."""
     for resource in document.get("resources", ()):
         if resource["mode"] == "managed":
             yield from ((resource["type"], instance["attributes"]) for instance in resource["instances"])
@@ -277,14 +281,10 @@ def _not_ready(node: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def _is_kubernetes(document: Any) -> bool:
-    if not _has("kind", "apiVersion")(document):
+    if not _has_fields("kind", "apiVersion")(document):
         return False
     items = document.get("items") if str(document["kind"]).endswith("List") else [document]
     return bool(items) and all(item.get("kind", "Node") == "Node" for item in items)
-
-
-def _cpus(count: float) -> str:
-    return f"{count:g} CPU{'s' * (count != 1)}"
 
 
 def _ray_nodes(document: Any) -> Iterator[Group]:
@@ -292,7 +292,7 @@ def _ray_nodes(document: Any) -> Iterator[Group]:
     for node in document:
         room, labels = node.get("resources_total") or {}, node.get("labels") or {}
         memory = f" and {_ray_memory(room['memory'])} for tasks" if "memory" in room else ""
-        size = f"{_cpus(room['CPU'])}{memory}" if "CPU" in room else ""
+        size = f"{count_text(room['CPU'], 'CPU')}{memory}" if "CPU" in room else ""
         idle = "the head" if several and node.get("is_head_node") else ""
         state = node["state"]
         kind = next((labels[name] for name in ("ray.io/instance-type", *_TYPE_LABELS) if name in labels), "")
@@ -309,7 +309,7 @@ _RAY_ACTIVE: Final = re.compile(r"^(?:Active|Healthy):[ \t]*\n", re.MULTILINE)
 
 
 def _ray_status(text: Any) -> Iterator[Group]:
-    """Read the lines under `Active:`: ` 12 ray.worker.default` by an autoscaler, ` 1 node_1f3c...` without one. Idle
+    """Read the lines under `Active:`: ` 12 ray.worker.default` with an autoscaler, ` 1 node_1f3c...` without one. Idle
     nodes, which some versions list below it, count too.
     """
     active = _RAY_ACTIVE.split(text)[1].partition("Pending:")[0]
@@ -330,7 +330,7 @@ def _is_sky_status(text: Any) -> bool:
 
 def _sky_status(text: Any) -> Iterator[Group]:
     """Read a row for each cluster: `2x AWS(m4.2xlarge)`, or `2x(cpus=8, mem=32, m4.2xlarge, ...)` with the cloud in a
-    column of its own. What is cut off by `...` may hide the type; `sky status -v` prints it.
+    column of its own. The type may be cut off by `...`; `sky status -v` prints it.
     """
     head = next(line for line in text.splitlines() if _SKY_HEAD.match(line))
     resources_at, status_at = head.index("RESOURCES"), head.index("STATUS")
@@ -352,9 +352,9 @@ def _sky_status(text: Any) -> Iterator[Group]:
 
 
 def _slurm(document: Any) -> Iterator[Group]:
-    """Read `sinfo --json`, which has a node once for each of its partitions; `scontrol show nodes --json` has it once.
+    """Read `sinfo --json`, which lists a node once per partition; `scontrol show nodes --json` lists it once.
 
-    ParallelCluster and others put the type of a machine among its features: 'dynamic,c5.xlarge,queue1'.
+    ParallelCluster and others put the machine type among the features: 'dynamic,c5.xlarge,queue1'.
     """
     seen: set[str] = set()
     for entry in document["sinfo"] if "sinfo" in document else document["nodes"]:
@@ -373,22 +373,26 @@ def _slurm_group(entry: Mapping[str, Any], *, nodes: int) -> Group:
     features = features["total"] if isinstance(features, dict) else features
     listed = features.split(",") if isinstance(features, str) else features  # a text in Slurm 21.08 and 22.05
     kind = next((name.strip() for name in listed if "." in name or name.startswith("Standard_")), "")
-    size = _cpus(cpus["maximum"] if isinstance(cpus, dict) else cpus)
+    size = count_text(cpus["maximum"] if isinstance(cpus, dict) else cpus, "CPU")
     down = [state for state in states if state.upper() in _DOWN]
     return Group(nodes=nodes, instance_type=kind, size=size, idle=down[0].lower() if down else "")
 
 
 FORMATS: Final = (
-    Format(source="aws emr describe-cluster", recognises=_has("Cluster"), groups=_emr_cluster),
-    Format(source="aws emr list-instances", recognises=_has("Instances"), groups=_emr_instances),
-    Format(source="aws ec2 describe-instances", recognises=_has("Reservations"), groups=_ec2_instances),
-    Format(source="gcloud dataproc clusters describe", recognises=_has("clusterName", "config"), groups=_dataproc),
+    Format(source="aws emr describe-cluster", recognises=_has_fields("Cluster"), groups=_emr_cluster),
+    Format(source="aws emr list-instances", recognises=_has_fields("Instances"), groups=_emr_instances),
+    Format(source="aws ec2 describe-instances", recognises=_has_fields("Reservations"), groups=_ec2_instances),
+    Format(
+        source="gcloud dataproc clusters describe", recognises=_has_fields("clusterName", "config"), groups=_dataproc
+    ),
     Format(
         source="gcloud compute instances list --format json",
         recognises=_lists("machineType", "status"),
         groups=_google_instances,
     ),
-    Format(source="databricks clusters get", recognises=_has("spark_version", "node_type_id"), groups=_databricks),
+    Format(
+        source="databricks clusters get", recognises=_has_fields("spark_version", "node_type_id"), groups=_databricks
+    ),
     Format(source="kubectl get nodes -o json", recognises=_is_kubernetes, groups=_kubernetes),
     Format(source="ray list nodes --format json", recognises=_lists("node_id", "state"), groups=_ray_nodes),
     Format(
@@ -397,11 +401,17 @@ FORMATS: Final = (
         groups=_ray_status,
     ),
     Format(source="sky status", recognises=_is_sky_status, groups=_sky_status),
-    Format(source="sinfo --json", recognises=lambda of: _has("sinfo")(of) or _has("nodes", "meta")(of), groups=_slurm),
+    Format(
+        source="sinfo --json",
+        recognises=lambda of: _has_fields("sinfo")(of) or _has_fields("nodes", "meta")(of),
+        groups=_slurm,
+    ),
     Format(
         source="terraform show -json",
-        recognises=lambda of: _has("terraform_version", "resources")(of) or _has("terraform_version", "values")(of),
+        recognises=lambda of: (
+            _has_fields("terraform_version", "resources")(of) or _has_fields("terraform_version", "values")(of)
+        ),
         groups=_terraform,
     ),
 )
-"""What is read. Terraform's state file itself is read as what `terraform show -json` prints."""
+"""Known formats. Terraform's state file itself is read like the output of `terraform show -json`."""

@@ -1,4 +1,4 @@
-"""The seam between planning and spending: a Request in, a Plan out, both JSON-able values that round-trip exactly.
+"""The boundary between planning and spending: a Request in, a Plan out, both JSON-able values that round-trip exactly.
 
 Units throughout: seconds, bytes, bytes per second, US dollars. An unknown amount is None, never zero.
 """
@@ -19,10 +19,10 @@ __all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "P
 
 
 TIMES_OF_PROFILE: Final = "time and range: from the profile"
-"""How the note of a cluster begins whose times a profile says."""
+"""First words of the note of a cluster whose times come from a profile."""
 
 NEVER_RAN: Final = " never ran, "
-"""Part of the note about a type that a profile has no run on."""
+"""Part of the note on a type without a run in the profile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,13 +36,13 @@ class Range:
 
     @property
     def both_times(self) -> str:
-        """Both figures of a time that are called planned, in words."""
+        """Both planned figures of a time, in words."""
         return f"{format_duration(self.equation)} by the equations, {format_duration(self.expected)} as runs vary"
 
 
 @dataclass(frozen=True, kw_only=True)
 class BillLine:
-    """One part of the whole bill: what every node is paid for during `time_s`, or a charge that has no time.
+    """One part of the whole bill: the price of all nodes during `time_s`, or a charge that has no time.
 
     `usd` is None for a charge whose price is not known: it is not in the total.
     """
@@ -56,10 +56,10 @@ class BillLine:
 @dataclass(frozen=True, kw_only=True)
 class Cost(Range):
     """Cost of the job; `total` adds boot, generating or staging, screening, validating, teardown, spares, traffic and
-    how the cloud rounds what it bills to `expected`, `total_p95` to `p95`. `requests` of the job to an object store are
-    in all of them. `charges` is what of both totals is charged whatever the cluster's size: requests and traffic.
-    `unknown` names the lines of the bill that have no price and are in none of them: then the totals are `at_least`
-    what the run costs.
+    the cloud's rounding of billed amounts to `expected`, `total_p95` to `p95`. `requests` of the job to an object store
+    are in all of them. `charges` is the part of both totals that does not depend on the cluster's size: requests and
+    traffic. `unknown` names the lines of the bill that have no price and are in none of them: then the totals are lower
+    bounds (`at_least`) of the run's cost.
     """
 
     total: float
@@ -72,8 +72,8 @@ class Cost(Range):
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceUse:
-    """What one resource of a node does in a phase: in `time_s` on the slowest node, as expected, and by the equation in
-    `equation_s`, which is `bytes_per_node` at `bytes_per_s`.
+    """Work of one resource of a node in a phase: the expected time on the slowest node (`time_s`), and the time by the
+    equation (`equation_s`), which is `bytes_per_node` at `bytes_per_s`.
     """
 
     bytes_per_node: float
@@ -84,8 +84,8 @@ class ResourceUse:
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseEstimate:
-    """A phase: how long it is expected to take, the resource whose doubling would shorten it most (its `bottleneck`),
-    and the equation's time, that of its slowest resource.
+    """A phase: its expected time, the resource whose doubling would shorten it most (its `bottleneck`), and the
+    equation's time, that of its slowest resource.
     """
 
     name: str
@@ -97,7 +97,7 @@ class PhaseEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class DiskSplit:
-    """How many local disks hold data and how many intermediate files."""
+    """Numbers of local disks that hold data and intermediate files."""
 
     data: int
     intermediate: int
@@ -105,9 +105,8 @@ class DiskSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class Interruptions:
-    """What is planned for spot nodes that are taken back: how often each is, how many there are of all nodes during the
-    job, what one costs (`reload`, `restart` or `redo`, see `planner.cost_model.model`), and how much longer the job is
-    expected to take for it.
+    """Planned interruptions of spot nodes: their rate per node, the expected number over all nodes during the job, the
+    recovery (`reload`, `restart` or `redo`, see `planner.cost_model.model`), and the expected delay of the job.
     """
 
     per_node_hour: float
@@ -119,7 +118,7 @@ class Interruptions:
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeSet:
-    """The block volumes of one node: `count` of `volume_type`, each with what the plan needs of it."""
+    """The block volumes of one node: `count` of `volume_type`, each with the capacity and rates that the plan needs."""
 
     volume_type: str
     count: int
@@ -129,8 +128,9 @@ class VolumeSet:
 
 @dataclass(frozen=True, kw_only=True)
 class Overturn:
-    """The doubtful `rate` that the recommendation rests on most: below `at_fraction` of what the plan expects of it,
-    `winner` is the better choice. `command`, run on a small cluster of the type for `measure_usd`, would settle it.
+    """The doubtful `rate` that the recommendation rests on most: below `at_fraction` of the value that the plan
+    expects, `winner` is the better choice. `command`, run on a small cluster of the type for `measure_usd`, would
+    settle it.
     """
 
     rate: str
@@ -143,8 +143,8 @@ class Overturn:
 
 @dataclass(frozen=True, kw_only=True)
 class Quoted:
-    """A sort in the units that the field quotes (sortbenchmark.org): terabytes (10^12) a minute, megabytes (10^6) a
-    second and node, US dollars a terabyte of the sort alone and of the whole bill, and records of 100 bytes a joule.
+    """A sort in the field's units (sortbenchmark.org): terabytes (10^12) a minute, megabytes (10^6) a second and node,
+    US dollars a terabyte of the sort alone and of the whole bill, and records of 100 bytes a joule.
 
     All are of the expected time; `records_per_j` is None where the power of a node is not known.
     """
@@ -158,8 +158,8 @@ class Quoted:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """One node as its cloud describes it: its network's baseline and the peak of its bursts, and the local disks that
-    come with it, `local_disk_bytes` each. What the cloud does not state is None, and '' for the kind.
+    """One node as its cloud describes it: its network's baseline and burst peak, and the included local disks,
+    `local_disk_bytes` each. Unstated values are None, and '' for the kind.
     """
 
     vcpus: float | None
@@ -173,20 +173,20 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One cluster: what it is, how long it takes, what it costs, and how sure that is.
+    """One cluster: its machines, time and cost, and the confidence in them.
 
-    `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest
-    nodes that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
-    `cloud_type` is what to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is the
-    whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is what the model
-    buys; `spares` are launched beside `nodes`; `interruptions` are None for nodes that are not taken back, or where it
-    is not known how often they are. `deadline_kept` is how likely it is that the deadlines asked for are kept,
-    if what surrounds the sort takes as long as expected. `quoted` is None for a job that takes no time. Of the
-    recommended cluster alone is known what would overturn it (`overturned_by`), how many seconds the whole run is
-    shorter with each resource twice as fast (`reliefs_s`, by the names of what-ifs), and which helps most
-    (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own.
-    `bandwidth_weighting` is what a launch on EC2 asks for: `vpc-1` is more bandwidth for the network and less for
-    volumes, `ebs-1` the reverse; '' is the cloud's default. `machine` is None in plans of earlier versions.
+    `disk_split` is None where the local disks are `shared` by both groups or not used. `nodes_min` is the fewest nodes
+    that hold the data; `capacity_bytes` (None: without limit) and `needed_bytes` are per node and disk group.
+    `cloud_type` is the type to order from the cloud, to which `instance_type` may add local disks; `usd_per_hour` is
+    the whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is the model's
+    guarantee; `spares` are launched in addition to `nodes`; `interruptions` are None for nodes that are not taken back,
+    or where their frequency is unknown. `deadline_kept` is the probability that the requested deadlines are kept, if
+    the steps around the sort take as long as expected. `quoted` is None for a job that takes no time. Only the
+    recommended cluster has the rate that would overturn it (`overturned_by`), the seconds that the whole run saves with
+    each resource twice as fast (`reliefs_s`, by the names of what-ifs), and the resource that helps most
+    (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own. `bandwidth_weighting`
+    is the setting that a launch on EC2 requests: `vpc-1` is more bandwidth for the network and less for volumes,
+    `ebs-1` the reverse; '' is the cloud's default. `machine` is None in plans of earlier versions.
     """
 
     model: str
@@ -228,7 +228,7 @@ class Candidate:
 
     @property
     def whole_run_s(self) -> float:
-        """The expected seconds of the whole run, from boot to the end."""
+        """Expected seconds of the whole run, from boot to the end."""
         return self.time_s.expected + sum(self.overheads_s.values())
 
     def __repr__(self) -> str:
@@ -238,7 +238,7 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Unmeasured:
-    """How many types of a cloud are left out because the rate or the number of their local disks is unknown, and the
+    """The number of a cloud's types left out because the rate or the number of their local disks is unknown, and the
     command that measures one.
     """
 
@@ -263,8 +263,8 @@ class FrontierPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityRequest:
-    """Machines of one type, spares included, that must be asked for before, and their vCPUs as a quota counts them;
-    `smaller` is the best cluster that need not be, if there is one.
+    """Machines of one type, spares included, that must be requested in advance, and their vCPUs as a quota counts them;
+    `smaller` is the best cluster that needs no request, if there is one.
     """
 
     machines: int
@@ -274,8 +274,8 @@ class CapacityRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogStamp:
-    """Which catalog answered, how old its prices are (ISO date), and the clouds whose shapes and prices are those that
-    the user had read anew instead of the shipped ones.
+    """The catalog used, the age of its prices (ISO date), and the clouds for which shapes and prices that the user
+    refreshed replace the shipped ones.
     """
 
     name: str
@@ -288,12 +288,12 @@ class Plan:
     """The answer to a Request: `best` is the first of `candidates`; None when nothing is feasible.
 
     `conflicts` names the constraints that can be met each but not together; `warnings` are about the whole answer.
-    `beyond` says what stands against more data, where the request was for the most. `left_out` names catalogs of which
-    no type could be planned, and why; `unmeasured` counts types whose disks nobody measured. `higher_confidence` is
-    what keeps the deadlines in 95 of 100 runs where the best does not; `capacity` is None where a cloud usually has
-    enough machines at hand. `by_pricing` has the best of each way to pay, where several are asked for. `feasible`
-    counts the types, once for each model and region, some size of which does what is asked by the estimates:
-    `candidates` are the best of them. It is None where nobody counted.
+    `beyond` states what prevents more data, where the request was for the most. `left_out` names catalogs without a
+    type that could be planned, and why; `unmeasured` counts types with unmeasured disks. `higher_confidence` is the
+    cluster that keeps the deadlines in 95 of 100 runs where the best does not; `capacity` is None where a cloud usually
+    has enough machines at hand. `by_pricing` has the best of each way to pay, where several are requested. `feasible`
+    counts the types, once for each model and region, with some size that meets the request by the estimates:
+    `candidates` are the best of them. It is None if not counted.
     """
 
     request: Request
@@ -314,7 +314,7 @@ class Plan:
 
     @property
     def not_shown(self) -> int | None:
-        """How many feasible types are not among the candidates; None where nobody counted."""
+        """Number of feasible types not among the candidates; None if not counted."""
         return None if self.feasible is None else max(self.feasible - len(self.candidates), 0)
 
     def to_json(self) -> str:
@@ -323,7 +323,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read what `to_json` of this version or an earlier one wrote. `rejected` is in the order of `by_reason`.
+        """Read the output of `to_json` of this version or an earlier one. `rejected` is in the order of `by_reason`.
 
         Raises BadInputError, naming the field, for anything else.
         """

@@ -1,4 +1,4 @@
-"""Times of a job, and of its cluster, in what platforms print of them: EMR, Dataproc and Databricks."""
+"""Times of a job and its cluster, read from the output of platforms: EMR, Dataproc and Databricks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.schemas.machine_lists import MachineList, lists_machines, read_docu
 @dataclass(frozen=True, kw_only=True)
 class PlatformRun:
     """A job that ended on a platform: `job_s` from its start to its end, `boot_s` from the order of the cluster until
-    it was ready. None is what no file says.
+    it was ready. None where no file has it.
     """
 
     platform: str
@@ -25,8 +25,9 @@ class PlatformRun:
 
 
 def read_platform_run(texts: Mapping[str, str]) -> PlatformRun:
-    """Return the run that files describe, by their names: of a job, of its cluster, or of both. Raises BadInputError
-    for an unknown format, two platforms, a job that did not succeed, and files without a job.
+    """Return the run that files, by name, describe: files of a job, of its cluster, or of both.
+
+    Raises BadInputError for an unknown format, two platforms, a job that did not succeed, and files without a job.
     """
     run: PlatformRun | None = None
     for where, text in texts.items():
@@ -80,7 +81,7 @@ def _between(start: Any, end: Any) -> float:
 
 def _require(state: str, *, wanted: str, where: str) -> None:
     if state != wanted:
-        raise BadInputError(f"{where}: the job is {state or 'of no state'}, not {wanted}: its time tells nothing")
+        raise BadInputError(f"{where}: the job is {state or 'of no state'}, not {wanted}: its time cannot be compared")
 
 
 # -- EMR ---------------------------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ def _emr_cluster(document: Any, _: str) -> PlatformRun:
 
 
 def _began(document: Any, state: str) -> Any:
-    """Return when a job or cluster came into a state."""
+    """Return the time at which a job or cluster entered a state."""
     return next(
         each["stateStartTime"] for each in _states(document) if each["state"] == state and "stateStartTime" in each
     )
@@ -140,7 +141,7 @@ def _dataproc_cluster(document: Any, _: str) -> PlatformRun:
 
 
 def _databricks_run(document: Any, where: str) -> PlatformRun:
-    """Read `jobs get-run`, whose durations are milliseconds; of a run with several tasks each task has its own."""
+    """Read `jobs get-run`, whose durations are milliseconds; in a run with several tasks each task has its own."""
     tasks = document.get("tasks") or [document]
     if len(tasks) != 1:
         raise BadInputError(f"{where}: {len(tasks)} tasks; a plan is of one job")
@@ -159,7 +160,7 @@ def _databricks_run(document: Any, where: str) -> PlatformRun:
 
 
 def _cluster_of(task: Any, document: Any) -> Any:
-    """Return what describes a task's new cluster: of its own, of the job's by its key, or of a run without tasks."""
+    """Return the description of a task's new cluster: its own, the job's by its key, or that of a run without tasks."""
     shared = {each["job_cluster_key"]: each.get("new_cluster") for each in document.get("job_clusters", ())}
     own = task.get("new_cluster") or shared.get(task.get("job_cluster_key"))
     return own or document.get("cluster_spec", {}).get("new_cluster")
@@ -175,17 +176,17 @@ def _databricks_cluster(_: Any, __: str) -> PlatformRun:
     return PlatformRun(platform="Databricks", job="")
 
 
-def _has(*names: str) -> Callable[[Any], bool]:
+def _has_fields(*names: str) -> Callable[[Any], bool]:
     return lambda document: isinstance(document, dict) and all(name in document for name in names)
 
 
 _READERS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any, str], PlatformRun]], ...]] = (
-    (lambda document: _has("Step")(document) or _has("Steps")(document), _emr_step),
-    (_has("reference", "placement", "status"), _dataproc_job),
-    (_has("run_id", "state"), _databricks_run),
-    (_has("Cluster"), _emr_cluster),
-    (_has("clusterName", "config", "status"), _dataproc_cluster),
-    (_has("spark_version", "node_type_id"), _databricks_cluster),
+    (lambda document: _has_fields("Step")(document) or _has_fields("Steps")(document), _emr_step),
+    (_has_fields("reference", "placement", "status"), _dataproc_job),
+    (_has_fields("run_id", "state"), _databricks_run),
+    (_has_fields("Cluster"), _emr_cluster),
+    (_has_fields("clusterName", "config", "status"), _dataproc_cluster),
+    (_has_fields("spark_version", "node_type_id"), _databricks_cluster),
 )
 _KNOWN: Final = (
     "aws emr describe-step",

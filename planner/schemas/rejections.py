@@ -1,4 +1,4 @@
-"""Types that a plan leaves out: one by one in Python, by reason in JSON and on screen."""
+"""Types that a plan leaves out: listed singly in Python, by reason in JSON and on screen."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, Final
 from planner.schemas.json_values import Stored
 
 EXAMPLES: Final = 3
-"""How many types stand for all that are left out for a reason."""
+"""Number of types named for each reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """A type that is not among the candidates, and why. `nearness` orders them: how far off the mark it is (1 is on
+    """A type that is not among the candidates, and why. `nearness` orders them: the distance from the limit (1 is on
     it), if known.
     """
 
@@ -45,7 +45,7 @@ class LeftOut:
 
 
 def by_reason(rejected: Sequence[Rejection]) -> tuple[LeftOut, ...]:
-    """Return what is left out by reason, in alphabetical order; in a group, the nearest first."""
+    """Return the rejected types grouped by reason, in alphabetical order; within a group, the nearest first."""
     groups: dict[str, list[Rejection]] = {}
     for rejection in rejected:
         groups.setdefault(rejection.reason, []).append(rejection)
@@ -83,7 +83,7 @@ def types_text(group: LeftOut) -> str:
 
 
 def _is_list_of_types(value: Any) -> bool:
-    """Whether parsed JSON names the types one by one, as versions 1 and 2 did."""
+    """Return whether parsed JSON lists types singly, as versions 1 and 2 did."""
     return isinstance(value, list) and any(isinstance(item, dict) and "instance_type" in item for item in value)
 
 

@@ -1,6 +1,6 @@
 """A `Request`, each field declared once: its type, default, form, place in the help, meaning and option.
 
-From here come the options of `plan`, the arguments of `recommend` and `what_if`, and the commands that reports print.
+The options of `plan`, the arguments of `recommend` and `what_if`, and the commands in reports derive from it.
 """
 # ruff: noqa: RUF009 - `field` returns a field of the dataclass
 
@@ -15,20 +15,21 @@ from planner.schemas import request_forms as forms
 from planner.schemas.request_forms import Form, NetworkView, NodeLimit, Objective, OwnPrice, Rule
 
 ALL_MODELS: Final = "all"
-"""What `Request.model` says to rank the clusters of every model against each other."""
+"""Value of `Request.model` that ranks the clusters of all models together."""
 
 
 FORMATS: Final = ("records", "lines", "csv", "parquet")
 CODECS: Final = ("none", "zstd", "gzip", "snappy", "lz4", "brotli")
-"""What `Request.format` and `Request.compression` may be; a ratio may follow a codec: `zstd=3.1`."""
+"""Values of `Request.format` and `Request.compression`; a ratio may follow a codec: `zstd=3.1`."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option of `plan`, which is an argument of `recommend`, too.
+    """An option of `plan`, also an argument of `recommend`.
 
-    `place` is its heading in the help with its number there; `name` is '' where it is that of the field. `shown` is the
-    default in words. `complete` has the words that complete it, or names what does in `planner.cli.shell.completion`.
+    `place` is its heading in the help and its number there; `name` is '' if it equals the field's. `shown` is the
+    default in words. `complete` has the words that complete it, or names their source in
+    `planner.cli.shell.completion`.
     """
 
     form: Form
@@ -40,7 +41,9 @@ class Option:
 
 
 def field(default: Any, *option: Any, also: Option | None = None, in_old_files: Any = MISSING, **further: Any) -> Any:
-    """Return a field of `Request` with its option (see `Option`), and the other that sets it or adds to it, `also`."""
+    """Return a field of `Request` with its option (see `Option`), and `also`, another option that sets it or adds to
+    it.
+    """
     metadata = {"options": (Option(*option, **further), *([also] if also else []))}
     metadata |= {} if in_old_files is MISSING else {"in_old_files": in_old_files}
     if default is dict:
@@ -50,12 +53,12 @@ def field(default: Any, *option: Any, also: Option | None = None, in_old_files: 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the user asks for. Each field says what it means; `plan --help` says the same.
+    """The user's request. Each field carries its meaning; `plan --help` prints the same text.
 
     `assume` maps a rate's name (`network`, `local_read`, ...) to bytes/s that override the catalog; `scale` maps a
     resource (`network`, `local`, `volumes`, `objects`, `cpu`, `price`) or `data` to a factor on it, for what-ifs.
-    `data_bytes` are those stored: compressed files hold more, which is what is sorted. Of `own_prices`, and of
-    `node_limits`, the first that fits a type counts. The budget must hold the 95th percentile of the whole bill.
+    `data_bytes` are those stored: compressed files unpack to more, and that is sorted. The first of `own_prices`, and
+    of `node_limits`, that fits a type counts. The budget must hold the 95th percentile of the whole bill.
     """
 
     # fmt: off
@@ -91,10 +94,10 @@ class Request:
         None, forms.SIZE, "Machines 5", "Only types with at least so much memory: 64GiB.", "min_memory"
     )
     max_vcpus: int | None = field(
-        None, forms.VCPUS, "Cluster size 3", "Quota: launch at most so many vCPUs, spares included."
+        None, forms.VCPUS, "Cluster size 3", "Quota: the most vCPUs to launch, spares included."
     )
-    nodes: int | None = field(None, forms.COUNT, "Cluster size 1", "Exactly so many nodes.")
-    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "At most so many nodes.")
+    nodes: int | None = field(None, forms.COUNT, "Cluster size 1", "Exact number of nodes.")
+    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "Largest number of nodes.")
     head_room: float | None = field(
         None, forms.SHARE, "Cluster size 5", "Keep so much of the disks free, 0 to 90%: 10%.",
         shown="for skew, and what a lost node held",
@@ -110,7 +113,7 @@ class Request:
         None, forms.SHARE, "Limits 2", "So many of 100 runs must meet the deadlines: 95%.", shown="in expectation"
     )
     budget_usd: float | None = field(
-        None, forms.USD, "Limits 1", "The whole run may cost so many US dollars, in 95 of 100 runs.", "budget"
+        None, forms.USD, "Limits 1", "Most US dollars that the whole run may cost, in 95 of 100 runs.", "budget"
     )
     objective: Objective = field(
         "balanced", forms.OBJECTIVE, "Money 1", "cost, time or energy.",
@@ -148,12 +151,12 @@ class Request:
     )
     own_prices: tuple[OwnPrice, ...] = field(
         (), forms.DISCOUNTS, "Used first 6",
-        "Off the list prices: 15%, aws=15% or 'i4i.*=15%'; beside those in the settings.", "discount",
+        "Off the list prices: 15%, aws=15% or 'i4i.*=15%'; added to those in the settings.", "discount",
         also=Option(forms.OWN_PRICES, "Money 2",
                     "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu; undiscounted.", "own_price"),
     )
     node_limits: tuple[NodeLimit, ...] = field(
-        (), forms.CAPACITIES, "Cluster size 4", "At most so many instances of a type: 'i4i.*=40'.", "capacity",
+        (), forms.CAPACITIES, "Cluster size 4", "Most instances of a type: 'i4i.*=40'.", "capacity",
         shown="what the cloud refused your runs in the last week",
     )
     input: str | None = field(
@@ -172,7 +175,7 @@ class Request:
         complete="regions",
     )
     zones: int = field(
-        1, forms.COUNT, "Where 4", "Spread the nodes over so many zones; traffic between them costs."
+        1, forms.COUNT, "Where 4", "Number of zones to spread the nodes over; traffic between them costs."
     )
     map_ratio: float = field(
         1.0, forms.SHARE, "What to sort 2", "Bytes the map puts out for each it takes in; a sort's are 1.", shown="1"
@@ -216,32 +219,32 @@ class Request:
 
     @property
     def bytes_to_sort(self) -> int:
-        """How much data there is: what is asked for, multiplied as a what-if says; compressed files unpack to more."""
+        """Bytes to sort: those requested, multiplied by a what-if's factor; compressed files unpack to more."""
         return round(self.data_bytes * self.scale.get("data", 1.0))
 
     @property
     def pricings(self) -> tuple[str, ...]:
-        """The ways to pay whose clusters are ranked against each other: on-demand, spot, or both."""
+        """The ways to pay whose clusters are ranked together: on-demand, spot, or both."""
         return tuple(self.pricing.split(","))
 
     @property
     def rule(self) -> Rule:
-        """By what clusters are ranked: the objective, or the papers' default, which knows no worth of time."""
+        """The rule that ranks clusters: the objective, or the papers' default, which gives time no value."""
         return "papers" if self.paper and self.objective == "balanced" else self.objective
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models asked for, by name; `ALL_MODELS` stands for itself."""
+        """The requested models, by name; `ALL_MODELS` stands for itself."""
         return tuple(filter(None, (name.strip() for name in self.model.split(","))))
 
     @property
     def has_several_models(self) -> bool:
-        """Whether clusters of several models are ranked against each other."""
+        """True if clusters of several models are ranked together."""
         return self.model == ALL_MODELS or len(self.models) > 1
 
     @property
     def has_deadline(self) -> bool:
-        """Whether the run or its sort must end within a time."""
+        """True if the run or its sort has a deadline."""
         return self.deadline_s is not None or self.sort_deadline_s is not None
 
 

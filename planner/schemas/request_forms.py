@@ -1,5 +1,5 @@
-"""Forms of what a request asks for: how people write a size, a rate or a price in Python and on the command line, and
-how it is printed again.
+"""Forms of a request's values: how people write a size, a rate or a price in Python and on the command line, and how it
+is printed.
 """
 
 from __future__ import annotations
@@ -11,22 +11,30 @@ from functools import partial
 from typing import Any, Final, Literal, get_args
 
 from planner.errors import BadInputError, nearest
-from planner.units import parse_count, parse_duration, parse_number, parse_rate, parse_share, parse_size
+from planner.units import (
+    format_exact_size,
+    parse_count,
+    parse_duration,
+    parse_number,
+    parse_rate,
+    parse_share,
+    parse_size,
+)
 
 CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
-"""The clouds of which catalogs ship."""
+"""Clouds with a shipped catalog."""
 
 
 Objective = Literal["balanced", "cost", "time", "energy"]
 Rule = Objective | Literal["papers"]
-"""By what clusters are ranked: the papers' is the default objective without its worth of hours and minutes."""
+"""Rules that rank clusters: the papers' is the default objective without its value of hours and minutes."""
 
 NetworkView = Literal["unlimited", "ideal", "expected"]
-"""The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, as at scale."""
+"""The three networks of SoCC 2015, Figure 9: never the bottleneck, scaling ideally, or as expected at scale."""
 
 
 PER_VCPU: Final = "/vcpu"
-"""What ends a price that is for each vCPU."""
+"""Suffix of a price per vCPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +43,7 @@ class OwnPrice:
     price or a reservation, which holds for `nodes` instances (None: for any number; others cost the list price).
 
     `price_usd_per_vcpu_hour` is a negotiated price that grows with the size. `instance` and `region` are patterns;
-    `note` says where it is from.
+    `note` states its source.
     """
 
     cloud: str = "*"
@@ -49,7 +57,9 @@ class OwnPrice:
     note: str = ""
 
     def negotiated_usd_per_hour(self, vcpu: float) -> float | None:
-        """Return what a type of so many vCPUs costs; None for a discount, NaN where the vCPUs are unknown and count."""
+        """Return the price of a type with this number of vCPUs; None for a discount, NaN where the vCPUs are unknown
+        and count.
+        """
         if self.price_usd_per_vcpu_hour is not None:
             return self.price_usd_per_vcpu_hour * vcpu
         return self.price_usd_per_hour
@@ -64,8 +74,8 @@ class OwnPrice:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeLimit:
-    """No more than `nodes` instances of a type, spares included: what a cloud was seen to have, or what one placement
-    group takes. `instance` and `region` are patterns; `note` says where it is from.
+    """An upper limit of `nodes` instances of a type, spares included: the most that a cloud was seen to have, or that
+    one placement group takes. `instance` and `region` are patterns; `note` states its source.
     """
 
     nodes: int
@@ -76,27 +86,27 @@ class NodeLimit:
 
 
 def is_plain(assumed: str) -> bool:
-    """Whether what `--assume` is given under this name is a plain number: dollars or watts; the rest are rates."""
+    """Return whether `--assume` takes a plain number under this name: dollars or watts; the rest are rates."""
     return assumed == "price" or assumed.partition(":")[0] == "power"
 
 
 def in_seconds(duration: str | float) -> float:
-    """Return the seconds of a text with a unit, or of a number of seconds. Raises BadInputError for what is none."""
+    """Return the seconds of a text with a unit, or of a number of seconds. Raises BadInputError for anything else."""
     return parse_duration(duration if isinstance(duration, str) else f"{duration}s")
 
 
 def in_rate(rate: str | float) -> float:
-    """Return the bytes/s of a text with a unit, or of a number. Raises BadInputError for what is none."""
+    """Return the bytes/s of a text with a unit, or of a number. Raises BadInputError for anything else."""
     return parse_rate(rate if isinstance(rate, str) else f"{rate}B/s")
 
 
 def in_bytes(data: str | float) -> int:
-    """Return the bytes of a text with a unit, or of a number. Raises BadInputError for what is none."""
+    """Return the bytes of a text with a unit, or of a number. Raises BadInputError for anything else."""
     return parse_size(data if isinstance(data, str) else f"{data}B")
 
 
 def in_share(share: str | float) -> float:
-    """Return the share of one of `95%`, `0.95` or a number. Raises BadInputError for what is none."""
+    """Return the share given as `95%`, `0.95` or a number. Raises BadInputError for anything else."""
     return parse_share(share) if isinstance(share, str) else float(share)
 
 
@@ -106,7 +116,7 @@ def names(values: list[str] | None) -> list[str]:
 
 
 def clouds(values: Sequence[str]) -> tuple[str, ...]:
-    """Return catalogs asked for, `all` standing for those of today's clouds; a shipped name may be in capitals."""
+    """Return the requested catalogs, with `all` for those of today's clouds; a shipped name may be in capitals."""
     words = [word if "/" in word else word.casefold() for word in values]
     return tuple(dict.fromkeys(name for word in words for name in (CLOUDS if word == "all" else (word,))))
 
@@ -117,7 +127,7 @@ def name_list(amount: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _pricing(amount: str | Sequence[str]) -> str:
-    """Return the ways to pay that are to be compared, comma-separated, each once."""
+    """Return the ways to pay to compare, comma-separated, each once."""
     return ",".join(dict.fromkeys(name_list(amount)))
 
 
@@ -137,7 +147,7 @@ def pairs(option: str, amount: Mapping[str, Any] | str | Sequence[str] | None, *
 
 
 def _texts(amount: Any) -> list[str]:
-    """Return what the command line would be given: `TYPE=AMOUNT` for each item of a mapping."""
+    """Return the command line's texts: `TYPE=AMOUNT` for each item of a mapping."""
     if isinstance(amount, Mapping):
         return [f"{name}={value}" for name, value in amount.items()]
     return list(name_list(str(amount) if isinstance(amount, float | int) else amount))
@@ -198,7 +208,7 @@ def _objective(word: str) -> str:
 def discounts(values: list[str] | None) -> list[OwnPrice]:
     """Read `15%` (of everything), `aws=15%` (of a cloud) and `i4i.*=15%` (of types), the narrower before the wider.
 
-    Raises BadInputError for what is no share of a price.
+    Raises BadInputError for an invalid share of a price.
     """
     prices = [_discount(item) for item in names(values)]
     return sorted(prices, key=lambda own: (own.instance == "*", own.cloud == "*"))
@@ -206,13 +216,13 @@ def discounts(values: list[str] | None) -> list[OwnPrice]:
 
 def own_prices(values: list[str] | None) -> list[OwnPrice]:
     """Read `i4i.4xlarge=0.95`, US dollars per hour of a type, or `i4i.*=0.08/vcpu`, per hour of each of its vCPUs.
-    Raises BadInputError for what is none.
+    Raises BadInputError for an invalid price.
     """
     return [_own_price(item) for item in names(values)]
 
 
 def capacities(values: list[str] | None) -> list[NodeLimit]:
-    """Read `i4i.*=40`: at most so many instances of a type. Raises BadInputError for what is no number of nodes."""
+    """Read `i4i.*=40`: at most 40 instances of a type. Raises BadInputError for an invalid number of nodes."""
     return [_capacity(item) for item in names(values)]
 
 
@@ -256,16 +266,8 @@ def _own_price(item: str) -> OwnPrice:
 
 
 def number_text(value: Any) -> str:
-    """Return a number with every digit that counts, whole ones without a point; a text as it is."""
+    """Return a number with all significant digits, whole ones without a point; a text unchanged."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def size_text(size: int) -> str:
-    """Return bytes exactly, in the largest decimal unit of which they are a whole number."""
-    for factor, unit in ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size % factor == 0:
-            return f"{size // factor}{unit}"
-    return f"{size}B"
 
 
 def _amounts_text(amounts: Mapping[str, float]) -> str:
@@ -278,8 +280,8 @@ def _rates_text(rates: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """A kind of values: its type in Python and as an option, how `read` gets one from what is said (beside the option,
-    for errors), and how it is printed in a command.
+    """A kind of values: its type in Python and as an option, how `read` converts input (with the option for errors),
+    and how it is printed in a command.
     """
 
     in_python: str
@@ -292,6 +294,18 @@ def _form(in_python: str, option_type: Any, read: Callable[[Any], Any], show: Ca
     return Form(in_python, option_type, lambda amount, _: read(amount), show)
 
 
+def _amount(in_python: str, read: Callable[[Any], Any], show: Callable[[Any], str]) -> Form:
+    """Return the form of an amount that several options take, so that errors name the option."""
+
+    def read_of(amount: Any, option: str) -> Any:
+        try:
+            return read(amount)
+        except BadInputError as error:
+            raise BadInputError(f"{option}: {error.message}", error.details) from None
+
+    return Form(in_python, float if in_python == "float" else str, read_of, show)
+
+
 _NAMES: Final = "str | Sequence[str]"
 
 TEXT: Final = Form("str", str)
@@ -300,11 +314,11 @@ NETWORK: Final = Form("NetworkView", str)
 COUNT: Final = Form("str | int", int, _count)
 FILES: Final = Form("str | int", int, partial(_count, most=10**10))
 VCPUS: Final = Form("str | int", int, partial(_count, most=10**9))
-SIZE: Final = _form("str | float", str, in_bytes, size_text)
-SECONDS: Final = _form("str | float", str, in_seconds, lambda seconds: f"{number_text(seconds)}s")
-RATE: Final = _form("str | float", str, in_rate, lambda rate: f"{number_text(rate)}B/s")
-SHARE: Final = _form("str | float", str, in_share, number_text)
-NUMBER: Final = _form("float", float, in_share, number_text)
+SIZE: Final = _amount("str | float", in_bytes, format_exact_size)
+SECONDS: Final = _amount("str | float", in_seconds, lambda seconds: f"{number_text(seconds)}s")
+RATE: Final = _amount("str | float", in_rate, lambda rate: f"{number_text(rate)}B/s")
+SHARE: Final = _amount("str | float", in_share, number_text)
+NUMBER: Final = _amount("float", in_share, number_text)
 USD: Final = _form("str | float", str, _usd, number_text)
 OBJECTIVE: Final = _form("Objective", str, _objective, str)
 PRICING: Final = _form(_NAMES, str, _pricing, str)

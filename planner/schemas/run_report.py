@@ -12,10 +12,10 @@ from planner.schemas.plan import Plan
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseComparison:
-    """One phase: the plan's seconds, the clock's, and what the plan held for its bottleneck.
+    """One phase: the plan's seconds, the clock's, and the bottleneck that the plan expected.
 
-    On a cluster `utilisation` is the share of each resource that was in use in the mean, as sampled each second, and
-    `measured_bottleneck` the busiest of them; elsewhere nobody has looked.
+    On a cluster `utilisation` is the mean used share of each resource, as sampled each second, and
+    `measured_bottleneck` the busiest of them; elsewhere neither is measured.
     """
 
     name: str
@@ -27,14 +27,14 @@ class PhaseComparison:
 
     @property
     def error(self) -> float:
-        """How far the prediction lies from the measurement, as a fraction of the latter: 0.1 is 10% too long."""
+        """The prediction's error as a fraction of the measurement: 0.1 is 10% too long."""
         return self.predicted_s / self.measured_s - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A validated file: what was found in it, and whether that is what should be there. `unit` says what `records`
-    counts: records, lines or rows.
+    """A validated file: its contents, and whether they are as expected. `unit` is the unit of `records`: records, lines
+    or rows.
     """
 
     path: str
@@ -48,8 +48,8 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class RunCost:
-    """What rented machines cost, from launch to end at the price at launch: an estimate that the cloud's own bill
-    replaces. `predicted_usd` is the total of the plan that was agreed to.
+    """Cost of rented machines from launch to end at the price at launch: an estimate until the cloud's own bill
+    arrives. `predicted_usd` is the total of the plan that was agreed to.
     """
 
     node_hours: float
@@ -59,8 +59,8 @@ class RunCost:
 
 @dataclass(frozen=True, kw_only=True)
 class StagingComparison:
-    """What was brought from an object store (`stage in`), or taken there or to a folder (`stage out`): time and US
-    dollars, machines and requests together, as planned and as they were. What is not known of these is None.
+    """Data brought from an object store (`stage in`), or taken there or to a folder (`stage out`): time and US dollars,
+    machines and requests together, planned and actual. Unknown values are None.
     """
 
     name: str
@@ -78,9 +78,9 @@ class RunReport:
     """A whole run: its plan, the rates it was planned with, each step's seconds, phases compared, files checked.
 
     `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
-    rented machines `first_plan` is what they were rented for, and `plan` was made with what was measured on them.
+    rented machines `first_plan` is the plan they were rented for, and `plan` was made with the rates measured on them.
     `manifest` is the URI or path of the list of output partitions, '' when they stayed on the nodes. `asked` are the
-    words after `planner` that do the same run again; reports of earlier versions have none.
+    words after `planner` that repeat the run; reports of earlier versions have none.
     """
 
     plan: Plan
@@ -97,11 +97,11 @@ class RunReport:
 
     @property
     def passed(self) -> bool:
-        """Whether every file is sorted and holds the data that went in."""
+        """True if every file is sorted and holds the data that went in."""
         return all(check.passed for check in self.checks)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON-able values; phases carry their error too."""
+        """Return the report as JSON-able values; phases include their error."""
         phases = [to_jsonable(phase) | {"error": phase.error} for phase in self.phases]
         return versioned(self) | {"phases": phases, "passed": self.passed}
 
@@ -111,8 +111,8 @@ class RunReport:
 
     @classmethod
     def from_json(cls, text: str) -> RunReport:
-        """Read what `to_json` of this version or an earlier one wrote; what it derives (`error`, `passed`) is derived
-        again.
+        """Read the output of `to_json` of this version or an earlier one; derived values (`error`, `passed`) are
+        derived again.
 
         Raises BadInputError, naming the field, for anything else.
         """

@@ -1,4 +1,4 @@
-"""`planner.up` and `planner.down` from Python alone, on an emulated EC2."""
+"""`planner.up` and `planner.down`, called from Python alone, on an emulated EC2."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RENTAL = RentalOptions(cloud="aws", max_cost=50, ssh_from="203.0.113.7/32")
 
 @pytest.fixture
 def answer(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> planner.Recommendation:
-    """Two machines to rent, from an EC2 that answers without delay."""
+    """Two machines to rent from an EC2 that answers without delay."""
 
     def session_on(cloud: str, *, say: Callable[[str], None] = print) -> ProviderSession:
         return ProviderSession(provider=AwsProvider(policy=QUICK), policy=QUICK, say=say)
@@ -31,11 +31,11 @@ def answer(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> planner.Recomme
 
 
 def test_a_cluster_comes_and_goes(ec2: EmulatedEc2, answer: planner.Recommendation) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[Order] = []
-    raised = planner.up(answer, RENTAL, confirm=lambda order: not asked.append(order), say=said.append)
+    raised = planner.up(answer, RENTAL, confirm=lambda order: not asked.append(order), say=messages.append)
     assert len(raised.cluster.nodes) == 2 == ec2.machines()
-    assert asked[0].choices[0].instance_type == "i4i.large" and any("i4i.large" in text for text in said)
+    assert asked[0].choices[0].instance_type == "i4i.large" and any("i4i.large" in text for text in messages)
     assert planner.down(raised.run) > 0
     assert ec2.left() == {} and not raised.directory.key.exists()
 

@@ -1,4 +1,4 @@
-"""`planner.generate` and `planner.validate` return what was done, print nothing and report progress by callback."""
+"""`planner.generate` and `planner.validate` return a result, print nothing and report progress by callback."""
 
 from __future__ import annotations
 

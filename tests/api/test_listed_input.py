@@ -1,13 +1,10 @@
-"""What listing the input tells a plan."""
+"""Amounts and formats that a plan takes from its listed input."""
 
 from __future__ import annotations
 
 import gzip
 import os
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -60,6 +57,12 @@ def test_an_input_that_is_not_there_is_named(tmp_path: Path) -> None:
         planner.recommend(input=str(tmp_path / "none"))
 
 
+def test_an_input_that_is_empty_is_named(tmp_path: Path) -> None:
+    (tmp_path / "none.csv").touch()
+    with pytest.raises(BadInputError, match=r"none\.csv: the file is empty; name another"):
+        planner.recommend(input=str(tmp_path / "none.csv"))
+
+
 def test_a_store_that_cannot_be_listed_needs_the_amount() -> None:
     with pytest.raises(BadInputError, match="only s3://, gs://, az:// and paths are listed; say how much it is"):
         planner.recommend(input="oci://bucket/path")
@@ -75,25 +78,6 @@ def test_a_storage_account_that_is_not_the_environments_is_named(monkeypatch: py
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "mine")
     with pytest.raises(BadInputError, match="set AZURE_STORAGE_ACCOUNT_NAME=theirs"):
         planner.recommend(input="abfss://lake@theirs.dfs.core.windows.net/in")
-
-
-SERVER = Path(__file__).parents[1] / "emulators" / "s3_server.py"
-
-
-@pytest.fixture
-def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A bucket of an S3 server on this machine."""
-    words = [sys.executable, str(SERVER), "127.0.0.1", "0", "1000", str(tmp_path / "faults")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        assert server.stdout is not None
-        endpoint = f"http://127.0.0.1:{int(server.stdout.readline())}"
-        urlopen(Request(f"{endpoint}/listed-input", method="PUT")).close()
-        settings = {"ENDPOINT_URL": endpoint, "ACCESS_KEY_ID": "a", "SECRET_ACCESS_KEY": "b", "REGION": "us-east-1",
-                    "ALLOW_HTTP": "true"}  # fmt: skip
-        for name, value in settings.items():
-            monkeypatch.setenv(f"AWS_{name}", value)
-        yield "s3://listed-input"
-        server.kill()
 
 
 def test_a_prefix_of_a_bucket_is_listed_and_its_footers_read(bucket: str, tmp_path: Path) -> None:

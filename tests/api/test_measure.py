@@ -1,4 +1,4 @@
-"""`planner.measure` returns what the instruments found, prints nothing and reports progress by callback."""
+"""`planner.measure` returns the measurements, prints nothing and reports progress by callback."""
 
 from __future__ import annotations
 

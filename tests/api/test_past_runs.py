@@ -1,4 +1,4 @@
-"""Past runs from files of every kind, each known by its content."""
+"""Past runs from files of every kind, each recognised by its content."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_log_is_a_run_with_what_it_shows_of_memory(tmp_path: Path, codec: str)
             "data_gb": 0.8,  # 8 tasks read 100 MB each
             "runtime_s": 20.0,
             "cached_gb": 0.06,
-            "task_memory_gb": 0.104,  # 64 MB, and 40 MB that were spilled
+            "task_memory_gb": 0.104,  # 64 MB, and 40 MB spilled
             "usable_gb": 4.0,
         }
     )
@@ -62,6 +62,15 @@ def test_a_folder_has_the_runs_of_all_its_logs(tmp_path: Path) -> None:
     past = read_past_runs([tmp_path], ran_on=("app-2=m5.xlarge x 3", "m5.xlarge x 2"))
     assert [row["nodes"] for row in past.rows] == [2, 3]
     assert "app-1: what it keeps in memory is not in the log" in past.notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_table_and_a_report_as_windows_writes_them(tmp_path: Path, encoding: str) -> None:
+    table, report = tmp_path / "runs.csv", tmp_path / "report.json"
+    table.write_text("instance_type,nodes,data_gb,runtime_s\r\nm5.xlarge,4,100,900\r\n", encoding, newline="")
+    report.write_text(STORED.read_text("utf-8"), encoding)
+    assert read_past_runs([table]).rows[0]["nodes"] == "4"
+    assert read_past_runs([report]).rows == read_past_runs([STORED]).rows
 
 
 def test_a_row_that_names_its_log_takes_what_is_blank_from_there(tmp_path: Path) -> None:
@@ -117,6 +126,17 @@ def test_a_run_that_teaches_nothing_is_refused(tmp_path: Path, change: Any, why:
         read_past_runs([written(tmp_path / "run", change(small_job()))], ran_on=ON)
 
 
+def test_a_log_that_lacks_tasks_does_not_say_how_much_was_read(tmp_path: Path) -> None:
+    """As in a rolling log with a file missing, or one compacted by the history server."""
+    tasks = [event for event in small_job() if event["Event"] == "SparkListenerTaskEnd"]
+    lost = [event for event in small_job() if event not in tasks[:4]]
+    log = written(tmp_path / "run", lost)
+    with pytest.raises(BadInputError, match="the log has 12 of 16 tasks, so how much it read is unknown"):
+        read_past_runs([log], ran_on=ON)
+    (tmp_path / "runs.csv").write_text("type,n,data_gb,runtime_s,log\nm5.xlarge,2,0.8,,run\n")
+    assert read_past_runs([tmp_path / "runs.csv"]).rows[0]["runtime_s"] == 20.0
+
+
 def test_a_log_without_an_end_ends_with_its_last_job(tmp_path: Path) -> None:
     past = read_past_runs([written(tmp_path / "run", small_job()[:-1])], ran_on=ON)
     assert past.rows[0]["runtime_s"] == pytest.approx(17.0)
@@ -159,7 +179,7 @@ def test_machines_of_one_type_are_their_median(tmp_path: Path) -> None:
         paths[-1].write_text(replace(report, machine={**report.machine, "read_bytes_per_s": rate}).to_json())
     past = read_past_runs(paths)
     (spec,) = past.specs.values()
-    assert spec["nvme_r_MBps"] == 2000.0  # of three that are known
+    assert spec["nvme_r_MBps"] == 2000.0  # the median of the three known rates
     assert spec["nvme_w_MBps"] == pytest.approx(report.machine["write_bytes_per_s"] / 1e6)
     assert spec["net_base_gbps"] is None
 
@@ -180,7 +200,7 @@ def test_a_catalog_that_no_file_needs_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_may_describe_its_own_machines(tmp_path: Path) -> None:
-    """A machine of no catalog, as custom ones are: the table's columns are its specification, and no options."""
+    """A custom machine is in no catalog: the table's columns are its specification, not options of the job."""
     rows = ["instance_type,vcpu,mem_gib,nodes,data_gb,runtime_s"]
     rows += [f"mine,8,32,{nodes},{gb},{60 + 400 * gb / nodes:g}" for nodes, gb in ((4, 100), (8, 100), (8, 200))]
     (tmp_path / "runs.csv").write_text("\n".join(rows))

@@ -1,4 +1,4 @@
-"""Time measured adds up over several measurements."""
+"""Measured time adds up over several measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sort` and `validate` say what they take files for where the user does not."""
+"""`sort` and `validate` report the file kind they detect where the user gives none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One question for several sizes of data gives the answers that each size gives alone."""
+"""A request for several data sizes returns the same answers as a separate request for each size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user may say about machines to rent."""
+"""Options for rented machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`planner.run`: the same run from Python as from the shell, silent, and nothing rented without a yes."""
+"""`planner.run`: the same run as from the shell, but silent, and nothing is rented without a yes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_run_on_this_machine_says_nothing_and_compares(tmp_path: Path, capfd: 
 
 
 def test_listeners_hear_what_the_shell_would_show(tmp_path: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     watched: list[str] = []
 
     @contextmanager
@@ -42,8 +42,12 @@ def test_listeners_hear_what_the_shell_would_show(tmp_path: Path) -> None:
         watched.append(name)
         yield Progress()
 
-    planner.run(Work(data="1MB", model="indy", directory=tmp_path), listeners=Listeners(say=said.append, watch=watch))
-    assert said[0] == f"measuring this machine's disk in {tmp_path}" and said[1].startswith("planned for the sort of")
+    planner.run(
+        Work(data="1MB", model="indy", directory=tmp_path), listeners=Listeners(say=messages.append, watch=watch)
+    )
+    assert messages[0] == f"measuring this machine's disk in {tmp_path}" and messages[1].startswith(
+        "planned for the sort of"
+    )
     assert {"generate", "validate"} <= {name.split()[0] for name in watched}
 
 

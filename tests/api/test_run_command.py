@@ -1,4 +1,4 @@
-"""The command that a run's report prints, parsed by the command line back into the same run."""
+"""The command printed in a run's report parses back into the same run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ APP = build()
 
 
 class Asked(Exception):
-    """What the command line asks the library to do."""
+    """The library call that a command line leads to."""
 
     def __init__(self, *positional: Any, **named: Any) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Asked(Exception):
 
 
 def parsed(words: tuple[str, ...], *, module: str = "planner.cli.rent.run", function: str = "run_work") -> Asked:
-    """Return what a command line would have done."""
+    """Return the library call that a command line leads to, without running it."""
 
     def ask(*positional: Any, **named: Any) -> None:
         raise Asked(*positional, **named)
@@ -44,7 +44,7 @@ def parsed(words: tuple[str, ...], *, module: str = "planner.cli.rent.run", func
 
 
 def same_work(given: Work, asked: Work) -> bool:
-    """Say whether two are alike; the command line has a class of its own for the format."""
+    """Return whether both are the same work; the command line has its own class for the format."""
     forms = [{name: value or None for name, value in vars(work.form).items()} for work in (given, asked)]
     plain = InputFormat()
     return forms[0] == forms[1] and replace(given, form=plain) == replace(asked, form=plain)

@@ -1,4 +1,4 @@
-"""How the planner gets to rented machines: which way, for which processor, and what that adds to the plan."""
+"""Installing the planner on rented machines: the method, the processor, and the time and cost it adds to the plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner.api import software
-from planner.api.software import Delivery, architecture_of, asked_architecture, delivery_to, of_one_processor
+from planner.api.software import Delivery, architecture_of, delivery_to, of_one_processor, requested_architecture
 from planner.clusters.remote import wheelhouse
 from planner.clusters.remote.compiling import compiling_s
 from planner.errors import BadInputError
@@ -22,9 +22,9 @@ def plan() -> Plan:
 
 @pytest.fixture
 def arm(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Candidate:
-    """The arm64 candidate, seen from a laptop that no wheel of its own fits."""
+    """The arm64 candidate, planned on a laptop whose own wheel does not fit it."""
     monkeypatch.setattr(wheelhouse, "_fits", lambda **_: False)
-    monkeypatch.setattr(wheelhouse, "came_from_index", lambda: False)
+    monkeypatch.setattr(wheelhouse, "is_installed_from_index", lambda: False)
     return next(each for each in plan.candidates if each.instance_type == "i8g.4xlarge")
 
 
@@ -60,9 +60,9 @@ def test_what_is_said_before_it_rents(arm: Candidate) -> None:
     text = delivery_to(arm, wheelhouse=None).text
     assert text.startswith("machines: arm64 processors; software: the head compiles the sort core, which adds about 2 ")
     assert "$" in text
-    own = Delivery(architecture="x86_64", way="own wheel")
+    own = Delivery(architecture="x86_64", form="own wheel")
     assert own.text.endswith("this installation as a wheel, which adds no time") and own.added_s == 0
-    index = Delivery(architecture="arm64", way="wheel of the index", compiling_s=90.0, usd_per_hour=36.0)
+    index = Delivery(architecture="arm64", form="wheel of the index", compiling_s=90.0, usd_per_hour=36.0)
     assert "where there is none, the head compiles the sort core (about 1 min 30 s, $0.90)" in index.text
 
 
@@ -70,14 +70,14 @@ def test_a_processor_without_compiling_is_named_where_there_is_one(monkeypatch: 
     monkeypatch.setattr(wheelhouse, "_fits", lambda **_: True)
     here = software.cloud_name_here()
     other = "arm64" if here == "x86_64" else "x86_64"
-    assert Delivery(architecture=other, way="source", compiling_s=90.0).text.endswith(f"; --arch {here} needs none")
+    assert Delivery(architecture=other, form="source", compiling_s=90.0).text.endswith(f"; --arch {here} needs none")
 
 
 def test_the_users_wheels_say_which_processor_is_planned_for(tmp_path: Path) -> None:
-    assert asked_architecture("arm64", None) == "arm64" and asked_architecture(None, None) is None
+    assert requested_architecture("arm64", None) == "arm64" and requested_architecture(None, None) is None
     (tmp_path / "numpy-2.0-cp312-cp312-manylinux_2_28_aarch64.whl").touch()
-    assert asked_architecture(None, tmp_path) == "arm64"
+    assert requested_architecture(None, tmp_path) == "arm64"
     with pytest.raises(BadInputError, match=r"--arch x86_64: the wheels in .* are for arm64"):
-        asked_architecture("x86_64", tmp_path)
+        requested_architecture("x86_64", tmp_path)
     (tmp_path / "sortplanner-0.1.0-cp312-cp312-linux_x86_64.whl").touch()
-    assert asked_architecture(None, tmp_path) == "x86_64"
+    assert requested_architecture(None, tmp_path) == "x86_64"

@@ -1,4 +1,4 @@
-"""`planner.sort` and `planner.find_disorder` return what was done, print nothing and refuse what cannot be."""
+"""`planner.sort` and `planner.find_disorder` return a result, print nothing and refuse invalid input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Return a file of CSV."""
+    """Return a CSV file."""
     path = tmp_path / "table.csv"
     path.write_text("name,age\nEve,9\nAda,36\n")
     return path

@@ -1,4 +1,4 @@
-"""Datasets of pyarrow are sorted as the files that they are of, or refused."""
+"""Datasets of pyarrow are sorted as the files they consist of, or refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIVE = {"format": "parquet", "partitioning": "hive"}
 
 @pytest.fixture
 def days(tmp_path: Path) -> Path:
-    """Return a folder of three days, below another folder that names a column."""
+    """Return a folder with three days, inside a folder whose name gives a column."""
     folder = tmp_path / "day=7" / "in"
     for number, day in enumerate(("1", "10", "__HIVE_DEFAULT_PARTITION__")):
         path = folder / f"day={day}" / "a.parquet"
@@ -100,6 +100,15 @@ def test_what_its_files_are_not_is_refused(
 def test_options_that_do_not_go_with_it(options: dict[str, Any], reason: str, days: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=reason):
         planner.sort(ds.dataset(days), tmp_path / "out.parquet", key="k", **options)
+
+
+@pytest.mark.parametrize("ray", [None, "127.0.0.1:1"])
+def test_an_output_among_the_files_of_a_dataset_is_refused(ray: str | None, days: Path) -> None:
+    output = days / "day=1" / "a.parquet"
+    before = output.read_bytes()
+    with pytest.raises(BadInputError, match=r"a\.parquet: the output is among the inputs"):
+        planner.sort(ds.dataset(days, **HIVE), output, key="k", force=True, ray=ray)
+    assert output.read_bytes() == before
 
 
 def test_text_is_no_dataset(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What `planner sort --ray` takes for text, and what it refuses before it looks for a cluster."""
+"""Text options that `planner sort --ray` accepts, and requests it refuses before it looks for a cluster."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from planner.api.input_format import InputFormat
 from planner.api.sort_job import files_among, name_of
 from planner.api.sort_on_ray import manifest_and_place
 from planner.cli.app import build
+from planner.distributed_sort.dataset import object_store
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat, write_manifest
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.records.keys import parse_key
 
@@ -72,12 +74,12 @@ def test_directories_and_prefixes_are_sources_of_parquet(folder: Path) -> None:
 
 
 def test_an_output_in_a_store_is_where_the_partitions_go() -> None:
-    said: list[str] = []
-    assert manifest_and_place(Path("s3://lake/day/sorted"), None, say=said.append) == (
+    messages: list[str] = []
+    assert manifest_and_place(Path("s3://lake/day/sorted"), None, say=messages.append) == (
         Path("sorted.json"),
         "s3://lake/day/sorted",
     )
-    assert said == ["the manifest of s3://lake/day/sorted is sorted.json, here"]
+    assert messages == ["the manifest of s3://lake/day/sorted is sorted.json, here"]
     assert manifest_and_place(Path("s3a://lake"), "s3://lake/", say=None) == (Path("lake.json"), "s3://lake")
     assert manifest_and_place(Path("s3a://b/x"), "s3a://b/x", say=None) == (Path("x.json"), "s3://b/x")
     assert manifest_and_place(Path("out.json"), "gs://b/x", say=None) == (Path("out.json"), "gs://b/x")
@@ -89,11 +91,49 @@ def test_an_output_that_is_a_link_to_nothing_is_refused(folder: Path) -> None:
         planner.sort(folder / "a.txt", folder / "out.json", lines=True, ray="127.0.0.1:1")
 
 
+@pytest.mark.parametrize(
+    ("source", "output", "options"),
+    [
+        ("in", "in/out.json", {}),
+        ("in/a.txt", "in/a.txt", {}),
+        ("in", "out.json", {"directory": ".", "to": "in"}),
+        ("in", "earlier.json", {}),
+        ("earlier.json", "earlier.json", {}),
+    ],
+)
+def test_an_output_among_the_inputs_is_refused(folder: Path, source: str, output: str, options: dict[str, str]) -> None:
+    """The repeated sort would have its rows twice, or a manifest instead of its input."""
+    for name in ("a.txt", "out.json", "part-000000-0123456789ab"):
+        (folder / "in").mkdir(exist_ok=True)
+        (folder / "in" / name).write_bytes(b"b\na\n")
+    partition = Partition(records=4, copies=(Copy(uri=str(folder / "in" / "part-000000-0123456789ab"), node="n"),))
+    write_manifest(Dataset(partitions=(partition,), layout=Layout.of_text(TextFormat())), folder / "earlier.json")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(BadInputError, match="the output is among the inputs"):
+        planner.sort(source, output, lines=True, ray="127.0.0.1:1", force=True, **options)
+    with pytest.raises(IoFailureError, match="nothing listens there"):
+        planner.sort(source, "new.json", lines=True, ray="127.0.0.1:1", force=True)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_columns_of_folders_that_text_does_not_get_are_told(folder: Path) -> None:
-    said: list[str] = []
+    messages: list[str] = []
     for name in ("plain/1.txt", "parted/day=1/1.txt"):
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_bytes(b"b\na\n")
         with pytest.raises(IoFailureError, match="nothing listens there"):
-            planner.sort(folder / name.split("/")[0], folder / "o.json", lines=True, ray="127.0.0.1:1", say=said.append)
-    assert [text.split(",")[0] for text in said] == ["note: folders name columns"]
+            planner.sort(
+                folder / name.split("/")[0], folder / "o.json", lines=True, ray="127.0.0.1:1", say=messages.append
+            )
+    assert [text.split(",")[0] for text in messages] == ["note: folders name columns"]
+
+
+@pytest.mark.parametrize(("source", "is_refused"), [("lake", True), ("lake/out", True), ("lake/raw", False)])
+def test_an_output_among_the_inputs_in_a_store_is_refused(
+    folder: Path, bucket: str, source: str, is_refused: bool
+) -> None:
+    for name in ("raw/a.txt", "out/part-000000-0123456789ab"):
+        object_store.put_if(f"{bucket}/lake/{name}", b"b\na\n", expected_version=None)
+    error, reason = (BadInputError, "among the inputs") if is_refused else (IoFailureError, "nothing listens there")
+    with pytest.raises(error, match=reason):
+        planner.sort(f"{bucket}/{source}", f"{bucket}/lake/out", lines=True, ray="127.0.0.1:1", force=True)

@@ -1,4 +1,4 @@
-"""Every option of a sort is obeyed or refused, whatever the format that it is given with."""
+"""Every sort option is obeyed or refused, whatever the format."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ REFUSED: Final = {
 }  # fmt: skip
 FOR_CLUSTERS: Final = {"copies", "to", "file_bytes", "directory", "uniform"}
 UNSEEN: Final = {"stable", "spill", "consume_input", "union_by_name"}
-"""Obeyed, though so few rows show nothing of it."""
+"""Options that are obeyed but have no visible effect on so few rows."""
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """Return a folder with a file of each format, of which any option makes another result."""
+    """Return a folder with a file of each format, made so that any option changes the result."""
     records = [b"A" * 9 + bytes([key]) + bytes([90 - number]) * 90 for number, key in enumerate(b"2121")]
     (tmp_path / "records").write_bytes(b"".join(records))
     lines = [b"a" * 10 + b"z", b"b" * 10 + b"w", b"a" * 10 + b"y\0x", b"b" * 10 + b"w", b""]
@@ -48,7 +48,7 @@ def sources(tmp_path: Path) -> Path:
 
 
 def result(folder: Path, format: str, **options: Any) -> bytes:
-    """Return all that a sort wrote."""
+    """Return everything that a sort wrote."""
     if "more_outputs" in options:
         options["more_outputs"] = [folder / "more"]
     if format == "csv" and "no_header" in options:
@@ -65,7 +65,7 @@ def test_an_option_is_obeyed_or_refused(format: str, option: str, sources: Path)
             result(sources, format, **{option: GIVEN[option]})
         assert not (sources / "out").exists()
         return
-    if option == "merge":  # which looks at the order of its inputs
+    if option == "merge":  # the merge checks the order of its inputs
         with pytest.raises(BadInputError, match="is out of order: only sorted inputs can be merged"):
             result(sources, format, merge=True)
         return

@@ -1,4 +1,4 @@
-"""What is kept is listed, and cleared only where nothing is lost by it."""
+"""Stored files are listed, and cleared only where nothing is lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_files_are_counted_with_their_bytes_and_the_day_of_the_oldest(folder: Pa
     (profiles / "a.json").write_bytes(b"x" * 700)
     (profiles / "b.json").write_bytes(b"x" * 300)
     os.utime(profiles / "a.json", (1_700_000_000, 1_700_000_000))
-    (of_profiles,) = stored.kept("profiles")
+    (of_profiles,) = stored.stored_files("profiles")
     assert (of_profiles.files, of_profiles.bytes) == (2, 1000)
     row = next(line for line in call().splitlines() if line.startswith("profiles"))
     assert "1 KB" in row and "2023-11-14" in row
@@ -114,7 +114,7 @@ def test_several_kinds_are_cleared_at_once(folder: Path, words: str) -> None:
     bugs.mkdir(parents=True)
     (bugs / "bug-1.txt").write_text("text")
     printed = call("--clear", words, "--yes")
-    assert "bugs: 1 files removed, 4 B\n" in printed and "runs: " in printed
+    assert "bugs: 1 file removed, 4 B\n" in printed and "runs: " in printed
     assert known_runs() == () and not list(bugs.iterdir())
 
 
@@ -130,4 +130,4 @@ def test_locks_are_not_counted(folder: Path) -> None:
     profiles.mkdir(parents=True)
     for name in ("a.json", ".lock"):
         (profiles / name).write_text("{}")
-    assert stored.kept("profiles")[0].files == 1
+    assert stored.stored_files("profiles")[0].files == 1

@@ -1,4 +1,4 @@
-"""What `planner validate --ray` refuses before it looks for a cluster, and what it makes of what nodes have read."""
+"""Requests that `planner validate --ray` refuses before it looks for a cluster, and merging of the nodes' results."""
 
 from __future__ import annotations
 

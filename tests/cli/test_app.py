@@ -1,4 +1,4 @@
-"""`planner` and its smaller commands, called within the process."""
+"""`planner` and its smaller commands, called in-process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import call
 from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.errors import BadInputError, ValidationFailedError
 from planner.sorting.records.validate import validate_files
-
-RUNNER = CliRunner()
-
-
-def call(*arguments: str) -> str:
-    outcome = RUNNER.invoke(build(), arguments)
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 def test_models_lists_the_papers_three() -> None:
@@ -152,6 +143,14 @@ def test_generated_lines_have_a_size_and_no_record_options(tmp_path: Path) -> No
     for options in (("--records", "5"), ("--size", "1KB", "--ascii"), ()):
         with pytest.raises(BadInputError, match="--lines goes with --size"):
             call("generate", str(tmp_path / "data"), "--lines", *options)
+
+
+def test_one_record_and_one_line_are_no_plurals(tmp_path: Path) -> None:
+    lines = tmp_path / "lines"
+    lines.write_text("a\n")
+    said = CliRunner().invoke(build(only="sort"), ["sort", str(lines), f"{lines}.again"]).stderr
+    assert said.splitlines()[-1].startswith("1 line in ")
+    assert "1 record, 100 B" in CliRunner().invoke(build(), ["generate", str(tmp_path / "x"), "--records", "1"]).stderr
 
 
 @pytest.mark.parametrize("name", ["data", "same"])

@@ -1,4 +1,4 @@
-"""`planner catalog refresh|rank|usable` and `planner scale`, called within the process."""
+"""`planner catalog refresh|rank|usable` and `planner scale`, called in-process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from command_line import call
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "clouds" / "price_lists"))
 from ec2_pages import ec2
@@ -16,24 +16,13 @@ from servers import served
 from test_aws import FEW, SHIPPED, listed, paged
 
 from planner.catalog import load_catalog
-from planner.cli.app import build
 from planner.errors import BadInputError, ProviderRefusedError
 from tests.marks import quick_soak
-
-RUNNER = CliRunner()
-
-
-def call(*arguments: str) -> str:
-    outcome = RUNNER.invoke(build(), arguments)
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 @pytest.fixture
 def amazon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Set the environment that the aws command uses; return the settings' file."""
+    """Set the environment that the aws command uses; return the settings file."""
     monkeypatch.setenv("PLANNER_CATALOGS", str(tmp_path / "catalogs"))
     monkeypatch.setenv("PLANNER_SETTINGS", str(tmp_path / "settings.toml"))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")

@@ -1,4 +1,4 @@
-"""`planner cluster` where nothing is rented: what a dry run says, and an empty status."""
+"""`planner cluster` with nothing rented: the output of a dry run, and an empty status."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ UP = [
 
 @pytest.fixture(autouse=True)
 def _without_an_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dry run asks the cloud where there are credentials, be they the developer's or another test's."""
+    """Remove all credentials, the developer's or another test's: with any, a dry run asks the cloud."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -51,7 +51,7 @@ def test_a_dry_run_begins_with_the_decision_and_ends_there() -> None:
     text = printed(*UP)
     lines = re.sub(r"\n  ", " ", text).splitlines()
     assert lines[0] == "20 x i8g.8xlarge in <zone of us-east-1>: 20 nodes, 0 spares, in one placement group"
-    # 20 machines at $2.7456: $54.912 an hour, $109.824 in the 2 h of --max-hours; planning takes some of them
+    # 20 machines at $2.7456: $54.912 an hour, $109.824 in the 2 h of --max-hours, less the time taken by planning
     assert lines[1].endswith("at $54.91 per hour") and lines[2].startswith("cap: $109.")
     assert "203.0.113.7/32 (a placeholder for your address)" in lines[3]
     assert lines[4] == "quota: 640 on-demand vCPUs of the family of i8g.8xlarge in us-east-1"  # 20 x 32
@@ -77,7 +77,7 @@ def test_the_planned_bandwidth_weighting_is_in_the_requests() -> None:
 
 
 def test_a_dry_run_refuses_volumes_that_azure_makes_apart() -> None:
-    """A Premium SSD v2 has a throughput of its own, which only a disk made before its machine can ask for."""
+    """A Premium SSD v2 has its own throughput, which can only be requested for a disk made before its machine."""
     words = ["cluster", "up", "--cloud", "azure", "--data", "1TB", "--model", "cloudsort", "--dry-run"]
     with pytest.raises(ProviderRefusedError, match="volumes of type premium-ssd-v2 cannot be made with their machine"):
         CliRunner().invoke(build(), words, catch_exceptions=False, standalone_mode=False)
@@ -102,7 +102,7 @@ def test_status_shows_the_month_beside_its_limit(tmp_path: Path, monkeypatch: py
 
 
 def test_a_run_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its journal was cut before the order was whole, or is of another version: no run was listed at all."""
+    """A journal cut before the order was complete, or of another version, used to keep every run from being listed."""
     monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
     RunDirectory.create(order("r1", choice()))
     cut, newer = (RunDirectory.create(order(name, choice())) for name in ("r2", "r3"))

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,15 @@ from tests.marks import QUICK_SOAK
 TESTS = Path(__file__).resolve().parents[1]
 EXAMPLES = Path(__file__).with_name("option_examples.txt")
 SLOW = ("plan", "run", "cluster up", "catalog check", "report", "scale", "bench disk")
-"""Commands of which an example takes a second or more."""
+"""Commands whose examples take a second or more."""
 CLOCKED = re.compile(r"\d[\d.]* (ms|s|[KMG]?B/s)\b|\d+(\.\d+)?e-\d+|\d+\.\d{4,}")
-"""What a clock has a part in: seconds, and rates."""
+"""Values that depend on a clock: seconds, and rates."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Example:
-    """Words of a command, `without` an option and `more` with it. `text` is what only the latter says; `shown_by` names
-    the test that stands for the example.
+    """The words of a command `without` an option and with `more`. Only the latter prints `text`; `shown_by` names the
+    test that replaces the example.
     """
 
     command: str
@@ -64,12 +65,29 @@ EVERY = list(read_examples())
 
 
 def commands() -> dict[str, Any]:
-    """Return every command by its name, behind that of its group."""
+    """Return every command by its name, with its group's name first."""
     found = {}
     for name, command in typer.main.get_command(build()).commands.items():  # type: ignore[attr-defined]
         members = getattr(command, "commands", None)
         found |= {f"{name} {member}": of for member, of in members.items()} if members else {name: command}
     return found
+
+
+@cache
+def options_with_one_value(command: str) -> frozenset[str]:
+    """Return the options of a command that take one value, and are refused if given twice."""
+    options = [of for of in commands()[command].params if of.param_type_name == "option"]
+    return frozenset(name for of in options if not of.multiple and not of.is_flag for name in of.opts)
+
+
+def last_values(command: str, words: Sequence[str]) -> tuple[str, ...]:
+    """Return a command's words; an option that takes one value keeps the last, as an example replaces that before."""
+    left = list(words)
+    for option in options_with_one_value(command):
+        while left.count(option) > 1:
+            at = left.index(option)
+            del left[at : at + 2]
+    return tuple(left)
 
 
 def test_every_option_of_every_command_has_an_example() -> None:
@@ -93,7 +111,7 @@ def test_what_stands_for_an_example_speaks_of_the_option(example: Example) -> No
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of files as the examples name them."""
+    """Return a folder with the files named in the examples."""
     folder: Path = tmp_path_factory.mktemp("files")
     (folder / "folder").mkdir()
     (folder / "app-1").write_bytes(lines(small_job()))
@@ -124,7 +142,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass(frozen=True)
 class End:
-    """How a command ends: its exit code, all that it says, and the files that are there then."""
+    """The end of a command: its exit code, all its output, and the files then present."""
 
     code: int
     said: str
@@ -133,7 +151,7 @@ class End:
 
 @pytest.fixture
 def end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], End]:
-    """Return what runs words in a fresh copy of the files, without anything of the user's in reach."""
+    """Return a function that runs words in a fresh copy of the files, with none of the user's settings in reach."""
     here = folder.parent / "here"
     for name in [name for name in os.environ if name.startswith(("AWS_", "XDG_", "PLANNER_"))]:
         monkeypatch.delenv(name)
@@ -161,7 +179,7 @@ def end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str
 
 @pytest.fixture(scope="module")
 def without() -> dict[tuple[str, ...], list[End]]:
-    """Return how words ended without an option, twice: many options are set beside the same words."""
+    """Return a cache of the ends without an option, two for the same words, which many options share."""
     return {}
 
 
@@ -175,8 +193,10 @@ def test_an_option_is_obeyed_or_refused(
     example: Example, end: Callable[[Sequence[str]], End], without: dict[tuple[str, ...], list[End]]
 ) -> None:
     if example.without not in without:
-        without[example.without] = [end(example.without) for _ in range(1 if example.text else 2)]
-    usual, obeyed = without[example.without], end((*example.without, *example.more))
+        usual_words = last_values(example.command, example.without)
+        without[example.without] = [end(usual_words) for _ in range(1 if example.text else 2)]
+    words = last_values(example.command, (*example.without, *example.more))
+    usual, obeyed = without[example.without], end(words)
     if example.text:
         assert example.text in obeyed.said and example.text not in usual[0].said, obeyed.said
         return

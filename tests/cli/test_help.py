@@ -45,7 +45,7 @@ CALLED_ELSEWHERE = {
     "cluster wait": "needs a run: tests/clusters/runs/test_attach.py",
     "cluster logs": "needs a run: tests/clusters/runs/test_attach.py",
 }
-"""Commands whose example is checked for its options alone, with the reason and the tests that do call them."""
+"""Commands whose example only has its options checked, with the reason and the tests that do call them."""
 
 
 def commands(command: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
@@ -68,16 +68,25 @@ def test_help_starts_with_an_example_of_the_command(name: str) -> None:
         assert words[: len(name.split()) + 1] == ["planner", *name.split()] or (words[0], name) == ("plan", "plan")
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_options_are_all_under_a_heading_or_none_is(name: str) -> None:
+    headings = {
+        p.name: getattr(p, "rich_help_panel", None) for p in COMMANDS[name].params if p.param_type_name == "option"
+    }
+    without = headings.keys() - {"help", "install_completion", "show_completion"}
+    assert not (any(headings.values()) and [o for o in without if headings[o] is None])
+
+
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
 def test_options_of_examples_exist(name: str, example: str) -> None:
     options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
-    own = takewhile(lambda word: word != "--", shlex.split(example))  # what follows is for another command
+    own = takewhile(lambda word: word != "--", shlex.split(example))  # the rest is for another command
     assert {word.partition("=")[0] for word in own if word.startswith("--")} <= options
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with the files that the examples name, and a home of its own."""
+    """A directory with the files named in the examples, and its own profiles and measurements."""
     folder = tmp_path_factory.mktemp("desk")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -128,13 +137,20 @@ RUN = [
 @pytest.mark.parametrize(("name", "example"), RUN)
 def test_examples_work(desk: Path, name: str, example: str) -> None:
     words = shlex.split(example)
-    if name == "generate":  # its data is the example's but less of it
+    if name == "generate":  # the same data as the example's, but less
         words = [{"10000000": "1000", "1GB": "100kB"}.get(word, word) for word in words]
     if name in ("generate", "sort") and "--check" not in words:  # the examples of a command write the same files
         words.append("--force")
     done = CliRunner().invoke(build(), words[1:] if words[0] == "planner" else words)
     assert done.exit_code == 0, f"{done.output}{done.exception!r}"
     assert done.output.strip()
+
+
+def test_commands_listed_without_their_options_look_the_same() -> None:
+    listed, whole = (CliRunner().invoke(build(listed=listed), ["--help"]).stdout for listed in (True, False))
+    assert listed == whole
+    options = [command.params for _, command in commands(typer.main.get_command(build(listed=True)))]
+    assert not any(options)
 
 
 def test_what_is_left_out_of_the_examples_exists() -> None:

@@ -1,4 +1,4 @@
-"""The table of options that differ in Python is complete, and true; so is that of what other commands change."""
+"""The tables of options that differ in Python, and of those that differ in other commands, are complete and true."""
 
 from __future__ import annotations
 

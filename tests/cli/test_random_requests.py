@@ -1,4 +1,4 @@
-"""Requests of options drawn at random: each is answered or refused in words, and what is printed can be read."""
+"""Random combinations of options: each is answered or refused in words, and the output can be parsed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ASKED: Final[dict[str, Sequence[str]]] = {
 ALONE: Final = ("--paper", "--previous-generations", "--most-data")
 FORMS: Final = ((), ("--json",), ("--show", "table"), ("--show", "csv"), ("--explain",), ("--rejected",))
 ENDS: Final = {0, 2, 3}
-"""Done, refused as it was typed, and nothing feasible."""
+"""Done, refused as a usage error, and nothing feasible."""
 
 
 def drawn(number: int) -> tuple[str, ...]:

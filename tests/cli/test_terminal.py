@@ -1,4 +1,4 @@
-"""What a person sees at a real terminal: the step and the time left, and a sentence after Ctrl-C."""
+"""Output at a real terminal: the step and the time left, and a sentence after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLANNER = [sys.executable, "-m", "planner"]
 
 
 class Terminal:
-    """A command whose stderr is a terminal; what it says there is read as it comes."""
+    """A command whose stderr is a terminal, read as it is written."""
 
     def __init__(self, *words: str, folder: Path) -> None:
         ours, theirs = pty.openpty()
@@ -35,11 +35,11 @@ class Terminal:
         self._from, self.said = ours, ""
 
     def read(self, *, until: str | None = None) -> str:
-        """Return all that was said until a word comes, or until the end."""
+        """Return all output up to a word, or to the end."""
         while until is None or until not in self.said:
             try:
                 more = os.read(self._from, 4096)
-            except OSError:  # Linux says so when the other side is closed
+            except OSError:  # raised by Linux when the other side is closed
                 more = b""
             if not more:
                 break
@@ -85,10 +85,18 @@ def test_ctrl_c_while_modules_load_leaves_a_sentence(tmp_path: Path) -> None:
     assert ended.stderr == "error: interrupted; no command was at work\n"
 
 
+def test_nothing_but_the_package_loads_before_ctrl_c_is_handled() -> None:
+    """In a Python that starts without the packages of the environment; `os` is loaded by every other."""
+    code = f"import os, sys; sys.path.insert(0, {str(Path(entry.__file__).parents[2])!r}); before = set(sys.modules)"
+    code += "; import planner.cli.entry; print(*sorted(set(sys.modules) - before))"
+    ended = subprocess.run([sys.executable, "-IS", "-c", code], check=True, capture_output=True, text=True)
+    assert ended.stdout.split() == ["__future__", "gc", "planner", "planner.cli", "planner.cli.entry"]
+
+
 def test_ctrl_c_beside_the_command_leaves_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A command's own modules are loaded behind those that all share, and Python goes on when it has ended."""
+    """A command's own modules are loaded after the shared ones, and Python continues after the command ends."""
 
     def interrupted() -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Whatever is typed, and wherever, a command ends with a sentence and an exit code of the documented ones."""
+"""Any input, anywhere, ends a command with a sentence and a documented exit code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.marks import quick_soak
 
 STORED: Final = Path(__file__).resolve().parents[1] / "data" / "stored"
 ENDS: Final = {0, 1, 2, 3, 4, 5, 6, 7, 130}
-"""The exit codes that docs/how-to.md lists, and 1 for what `sort --check` finds or is not installed."""
+"""The exit codes listed in docs/how-to.md; 1 means that `sort --check` found disorder or that a package is missing."""
 BEGINNINGS: Final = {
     "plan": ["--instance", "i4i.*"],
     "run": ["--cloud", "aws", "--dry-run"],
@@ -38,7 +38,7 @@ LEFT_OUT: Final = (
     "emulate up", "emulate study", "cluster smoke", "cluster wheelhouse", "bench net", "catalog refresh",
     "cluster sweep", "serve",
 )  # fmt: skip
-"""Commands that go on to start nodes, listen, load packages, or ask clouds where nothing is wrong."""
+"""Commands that would start nodes, listen, load packages, or ask clouds when given valid words."""
 LONG_NAME: Final = 50
 FILES: Final = (
     "none", "none/new", "folder", "binary", "empty", "text", "circle", "/dev/null", "/dev/zero", "/proc/new",
@@ -63,7 +63,7 @@ COMMANDS: Final = {name: command for name, command in commands() if name not in 
 
 @st.composite
 def typed(draw: st.DrawFn) -> list[str]:
-    """Draw a command with up to four options of its own, their values and its arguments from lists of odd ones."""
+    """Draw a command with up to four of its options, their values and its arguments from lists of odd ones."""
     name = draw(st.sampled_from(sorted(COMMANDS)))
     options = [p for p in COMMANDS[name].params if p.param_type_name == "option" and p.name != "agent"]
     words = [*name.split(), *BEGINNINGS.get(name, [])]
@@ -77,25 +77,25 @@ def typed(draw: st.DrawFn) -> list[str]:
 
 
 def ended(words: Sequence[str]) -> tuple[int, str]:
-    """Run a command within this process, and return how it ends: its exit code, and what it says on stderr."""
+    """Run a command in this process, and return its exit code and stderr."""
     outcome = CliRunner().invoke(build(only=words[0]), list(words), prog_name="planner")
     if outcome.exception is None or isinstance(outcome.exception, SystemExit):
         return outcome.exit_code, outcome.stderr
     assert isinstance(outcome.exception, Exception)
-    said, code = ending_of(outcome.exception)
-    return code, headed(said)
+    printed, code = ending_of(outcome.exception)
+    return code, headed(printed)
 
 
 def check(words: Sequence[str]) -> None:
-    code, said = ended(words)
-    assert code in ENDS, said
-    assert "Traceback" not in said
-    require_short(said)
+    code, printed = ended(words)
+    assert code in ENDS, printed
+    assert "Traceback" not in printed
+    require_short(printed)
 
 
-def require_short(said: str) -> None:
-    """Require a short first line, unless a name in it that was given is long itself."""
-    first = next(iter(said.splitlines()), "")
+def require_short(printed: str) -> None:
+    """Require a short first line, unless it contains a long name given by the user."""
+    first = next(iter(printed.splitlines()), "")
     assert len(first) <= 100 or max(map(len, first.split())) > LONG_NAME, first
 
 
@@ -184,10 +184,10 @@ def surroundings(name: str) -> dict[str, str]:
 
 def check_process(words: Sequence[str], **how: Any) -> None:
     done = subprocess.run(words, stderr=subprocess.PIPE, check=False, timeout=120, **how)
-    said = done.stderr.decode(errors="replace")
-    assert done.returncode in ENDS, said
-    assert "Traceback" not in said
-    require_short(said)
+    printed = done.stderr.decode(errors="replace")
+    assert done.returncode in ENDS, printed
+    assert "Traceback" not in printed
+    require_short(printed)
 
 
 @pytest.mark.soak
@@ -218,10 +218,10 @@ def test_a_terminal(here: Path, line: str) -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen([*PROGRAM, *line.split()], stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
-        said = b""
-        with suppress(OSError):  # how Linux ends a terminal that nobody writes to
+        printed = b""
+        with suppress(OSError):  # Linux ends a terminal without a writer this way
             while piece := os.read(ours, 1 << 16):
-                said += piece
+                printed += piece
     os.close(ours)
     assert process.returncode in ENDS
-    assert b"Traceback" not in said
+    assert b"Traceback" not in printed

@@ -1,4 +1,4 @@
-"""Files that are replaced whole, and locks between processes."""
+"""Atomic file replacement, and locks between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clouds' own tools would use is found where they keep it."""
+"""The defaults of the clouds' own tools are found where those tools keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped data is found beside the package in a checkout and inside it in a wheel."""
+"""The shipped data is found next to the package in a checkout and inside it in a wheel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_checkout_has_both_directories_at_its_top() -> None:
 
 
 def installed_copy(directory: Path, *, with_data: bool) -> Path:
-    """Lay the module out as a wheel does."""
+    """Lay the module out as in a wheel."""
     package = directory / "planner"
     package.mkdir()
     (package / "config").mkdir()

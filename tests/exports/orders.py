@@ -1,4 +1,4 @@
-"""Plans to export: real ones, and ones with anything that a plan may hold."""
+"""Plans to export: real ones, and ones with any content that a plan may hold."""
 
 from __future__ import annotations
 

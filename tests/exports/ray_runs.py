@@ -1,4 +1,4 @@
-"""A small sort for the platforms whose files are run here: its plan, its input, and whether all came out in order."""
+"""A small sort for the platforms whose files are run here: its plan, its input, and a check of the output's order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def free_port() -> int:
 
 
 def run(words: list[str], *, cwd: Path, env: Mapping[str, str] | None = None, seconds: float = 600) -> str:
-    """Return what a command says; it must succeed."""
+    """Return a command's standard output; it must succeed."""
     done = run_process(words, check=False, cwd=cwd, env=env, capture_output=True, text=True, timeout=seconds)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""YAML that our writer makes says the same to a reader of YAML."""
+"""YAML from our writer has the same content for a YAML reader."""
 
 from __future__ import annotations
 

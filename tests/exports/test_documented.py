@@ -1,4 +1,4 @@
-"""The page of the platforms has a row for each."""
+"""The platforms' page has a row for each platform."""
 
 from __future__ import annotations
 

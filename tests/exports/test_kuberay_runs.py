@@ -1,6 +1,6 @@
 """KubeRay's file is run: a Ray cluster is started as the RayJob describes it, and its entrypoint sorts.
 
-What the operator does is done here: it makes a token and hands it to all pods, completes `ray start` from a container's
+The test stands in for the operator: it makes a token and hands it to all pods, completes `ray start` from a container's
 limits (ray-operator/controllers/ray/common/pod.go), and gives the job the cluster's address.
 """
 
@@ -40,14 +40,14 @@ def wait_for(port: int) -> None:
 
 
 def token(cluster: Mapping[str, Any]) -> dict[str, str]:
-    """Return the variables by which the operator makes Ray ask for a token, where the cluster wants that."""
+    """Return the variables by which the operator makes Ray require a token, if the cluster wants one."""
     assert cluster["authOptions"] == {"mode": "token"}
     assert tuple(map(int, cluster["rayVersion"].split("."))) >= (2, 52, 0), "the operator refuses tokens below"
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def environment(pod: Mapping[str, Any], *, name: str, disk: Path, secret: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a pod's container, with its node's name and its disk where this machine has them."""
+    """Return the variables of a pod's container, with its node's name and its disk replaced by this machine's."""
     (container,) = pod["containers"]
     (mount,) = container["volumeMounts"]
     made = dict(os.environ) | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"} | secret
@@ -83,7 +83,7 @@ ray.init(sys.argv[1], log_to_driver=False)
 while sum(node["Alive"] for node in ray.nodes()) < int(sys.argv[2]):
     time.sleep(0.5)
 """
-"""Ends when so many nodes have joined; KubeRay submits a job no sooner."""
+"""Ends when all nodes have joined; KubeRay submits a job no sooner."""
 
 
 @pytest.mark.soak
@@ -101,7 +101,7 @@ def test_a_cluster_as_the_file_describes_it_sorts(tmp_path: Path) -> None:
         wait_for(port)
         there = environment(head["template"]["spec"], name="head", disk=disks / "head", secret=secret)
         there["RAY_ADDRESS"] = address
-        for number in range(workers["replicas"]):  # two at a time on one machine can miss Ray's time to start
+        for number in range(workers["replicas"]):  # two at a time on one machine can exceed Ray's time to start
             name = f"worker-{number}"
             joins = f"--address={address}"
             nodes.enter_context(node(workers, joins, name=name, disk=disks / name, secret=secret))

@@ -1,5 +1,5 @@
-"""Each platform's file is what the platform's own schema takes, whatever the plan: botocore's models, Google's
-discovery documents, SkyPilot's JSON Schema, and the fields of the others as their sources have them (`data/`).
+"""Each platform's file fits the platform's own schema, whatever the plan: botocore's models, Google's discovery
+documents, SkyPilot's JSON Schema, and the fields of the others from their sources (`data/`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
 def require_fields(value: Any, form: Any, at: str = "") -> None:
-    """Fail where a value has a field that its form has not, or of another kind."""
+    """Fail where a value has a field that its form lacks, or of another kind."""
     if isinstance(form, dict):
         assert isinstance(value, dict), at
         for name, item in value.items():
@@ -83,7 +83,7 @@ def input_shape(service: str, operation: str) -> Any:
 
 
 def require_enums(value: Any, shape: Any) -> None:
-    """botocore checks names and types; the words that a field may hold are checked here."""
+    """Check the words that a field may hold; botocore checks names and types."""
     if shape.type_name == "structure":
         for name, item in value.items():
             require_enums(item, shape.members[name])
@@ -92,7 +92,7 @@ def require_enums(value: Any, shape: Any) -> None:
             require_enums(item, shape.member)
     elif getattr(shape, "enum", None):
         assert value in shape.enum, f"{shape.name}: {value}"
-    elif (pattern := shape.metadata.get("pattern")) and "\\uD" not in pattern:  # halves of characters, which re refuses
+    elif (pattern := shape.metadata.get("pattern")) and "\\uD" not in pattern:  # halves of characters, which re rejects
         assert re.fullmatch(pattern, value), f"{shape.name}: {value} is not {pattern}"
 
 
@@ -123,7 +123,7 @@ def require_google_fields(value: Any, form: Any, schemas: Any, at: str = "") -> 
 
 
 def require_terraform(document: Any) -> None:
-    """Hold each resource and data source against the provider's schema, and each reference against what is there."""
+    """Check each resource and data source against the provider's schema, and each reference against existing names."""
     known, there = fields("terraform"), set()
     for kind, blocks in (*document["resource"].items(), *document.get("data", {}).items()):
         for label, block in blocks.items():
@@ -137,7 +137,7 @@ def require_terraform(document: Any) -> None:
 
 
 def require_blueprint(document: Any) -> None:
-    """Hold the modules' settings against their Terraform variables, and each `use` against the modules before it."""
+    """Check the modules' settings against their Terraform variables, and each `use` against the modules before it."""
     (group,) = document["deployment_groups"]
     there: list[str] = []
     for module in group["modules"]:
@@ -187,6 +187,27 @@ def test_a_real_plan_is_a_valid_file(name: str) -> None:
         assert set(exported.placeholders) == set(PLACEHOLDER.findall(exported.text))
 
 
+BESIDE = {
+    "emr": "the primary node, one more",
+    "dataproc": "the primary node, one more",
+    "databricks": "the node of the driver, one more",
+    "kuberay": "the pod of the head, 4 CPUs and 16 GiB",
+    "spark-operator": "the pod of the driver, 4 cores and 8 GB",
+    "emr-serverless": "the driver, 4 vCPUs and 16 GB",
+    "dataproc-serverless": "the driver",
+    "parallelcluster": "the head node",
+    "cluster-toolkit": "the controller and the login node",
+}
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_what_a_file_starts_beside_the_planned_machines_is_told(name: str) -> None:
+    platform = platform_of(name)
+    order = export_plan(planned(min(platform.clouds or {"aws"})), name)
+    words = " ".join(order.text.replace("\n#", "").split())
+    assert (f"Not in the costs: {BESIDE[name]}" in words) if name in BESIDE else ("Not in the costs" not in words)
+
+
 @given(plans())
 @settings(max_examples=20)
 def test_any_plan_is_a_valid_file_or_is_refused(plan: Plan) -> None:
@@ -207,7 +228,7 @@ def require_each(plan: Plan) -> None:
         try:
             exported = export_plan(plan, name)
         except BadInputError:
-            assert (platform.clouds and plan.best.cloud not in platform.clouds) or not platform.takes(
+            assert (platform.clouds and plan.best.cloud not in platform.clouds) or not platform.accepts(
                 plan.best.cloud_type
             )
             continue
@@ -246,12 +267,12 @@ def test_next_choices_that_a_platform_has_not_are_left_out() -> None:
     lacking = replace(plan.candidates[1], instance_type="i8ge.24xlarge", cloud_type="i8ge.24xlarge")
     plan = replace(plan, candidates=(plan.candidates[0], lacking, *plan.candidates[2:]))
     assert "i8ge.24xlarge" not in export_plan(plan, "emr").text
-    assert not platform_of("emr").takes("i8ge.24xlarge")
+    assert not platform_of("emr").accepts("i8ge.24xlarge")
 
 
 def test_each_list_of_types_is_a_platform_s_and_names_source_and_date() -> None:
     for name, table in tomllib.loads((catalogs_directory() / "platform_types.toml").read_text("utf-8")).items():
-        assert not platform_of(name).takes("no-such.type")
+        assert not platform_of(name).accepts("no-such.type")
         assert re.search(r"read \d{4}-\d\d-\d\d$", table["source"])
 
 

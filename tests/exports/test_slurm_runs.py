@@ -21,7 +21,7 @@ from tests.exports.ray_runs import free_port, plan_of_lines, require_sorted, run
 
 BIN = Path(sys.executable).parent
 NODES = ("127.0.0.1", "127.0.0.2")
-"""Names that need no entry in a file of hosts: they are addresses of this machine."""
+"""Names that need no entry in a hosts file: they are addresses of this machine."""
 CONFIGURATION = """
 ClusterName=here
 SlurmctldHost=localhost(127.0.0.1)
@@ -50,7 +50,7 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 @pytest.fixture
 def slurm(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """Return the environment that reaches a Slurm of two nodes, in a folder whose name is short enough for a socket."""
+    """Return the environment that reaches a Slurm of two nodes, in a folder with a name short enough for a socket."""
     missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch") if shutil.which(name) is None]
     if missing:
         pytest.skip(f"no {missing[0]}: `apt-get install slurm-wlm munge`")
@@ -81,7 +81,7 @@ def slurm(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def daemon(command: list[str], pid_file: Path, *, env: Mapping[str, str]) -> Iterator[None]:
-    """What puts itself in the background until it is ended by the number that it wrote down."""
+    """A process that runs in the background until it is ended by the process id it wrote down."""
     run(command, cwd=pid_file.parent, env=env)
     for _ in range(100):
         if pid_file.exists() and pid_file.read_text().strip():
@@ -124,7 +124,7 @@ def test_a_slurm_of_two_nodes_takes_the_script_and_sorts(slurm: dict[str, str], 
     (tmp_path / "sort.sbatch").write_text(typed)
     env = slurm | {"HOME": str(home), "RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION": "0.01"}
     try:
-        # The time limit is that of the planned machines, not of this one.
+        # The time limit is for the planned machines, not for this one.
         run(["sbatch", "--wait", "--time=30", "--output=job.log", "sort.sbatch"], cwd=tmp_path, env=env)
     finally:
         print((tmp_path / "job.log").read_text() if (tmp_path / "job.log").exists() else "no log")

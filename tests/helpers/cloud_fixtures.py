@@ -1,6 +1,6 @@
 """Fixtures: one emulated EC2, one Compute Engine and one Azure for all tests; each test begins with an empty account.
 
-The emulators are imported when a test first asks for one: every process of the suite loads this file.
+The emulators are imported when a test first needs one: every process of the suite loads this file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A history server for tests: what Spark's own lists and hands out, over HTTP on this machine.
+"""A history server for tests that lists and serves logs like Spark's own, over HTTP on this machine.
 
-As its source has it: the latest end comes first, `limit` counts applications, an application is listed where an attempt
-ended by `maxEndDate`, and running ones by `status` alone. Every request is noted; a path may fail some times first.
+As in Spark's source, the latest end comes first, `limit` counts applications, an application is listed where an attempt
+ended by `maxEndDate`, and running ones by `status` alone. Every request is recorded; a path may first fail some times.
 """
 
 from __future__ import annotations
@@ -21,18 +21,25 @@ from urllib.parse import parse_qs, urlsplit
 
 @dataclass
 class HistoryServer:
-    """Applications: files of their logs by id, ends (None: running); `failing` says how often a path fails."""
+    """Applications: files of their logs by id, ends (None: running); `failing` has the number of failures of a path.
+    The first attempts of those in `lost` have no end, so they are listed as running.
+    """
 
     logs: Mapping[str, Mapping[str, bytes]]
     ends_ms: Mapping[str, int | None]
     failing: dict[str, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    lost: frozenset[str] = frozenset()
     address: str = ""
 
     def listed(self, query: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
         running = query.get("status") == ["running"]
         until_ms = _milliseconds(query.get("maxEndDate", ["3000-01-01T00:00:00.000GMT"])[0])
-        ids = [app for app, end in self.ends_ms.items() if (end is None) == running and (end or 0) <= until_ms]
+        ids = [
+            app
+            for app, end in self.ends_ms.items()
+            if (end is None or app in self.lost) == running and (end or 0) <= until_ms
+        ]
         ids.sort(key=lambda app: -(self.ends_ms[app] or 0))
         return [self._info(app) for app in ids[: int(query.get("limit", ["1000000"])[0])]]
 
@@ -42,7 +49,8 @@ class HistoryServer:
             "startTimeEpoch": 1, "endTimeEpoch": -1 if end is None else end, "lastUpdatedEpoch": end or 2,
             "completed": end is not None, "sparkUser": "anna", "duration": 1,
         }  # fmt: skip
-        return {"id": app, "name": "test", "attempts": [attempt]}
+        lost = {**attempt, "startTimeEpoch": 0, "endTimeEpoch": -1, "completed": False}
+        return {"id": app, "name": "test", "attempts": [attempt, *[lost] * (app in self.lost)]}
 
     def zipped(self, app: str) -> bytes | None:
         files = self.logs.get(app)

@@ -1,4 +1,4 @@
-"""Public host keys of machines that are no more."""
+"""Public host keys of machines that no longer exist."""
 
 ED25519 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBmItJU0myv4sDO9M9TgH1XMziE1UYvZkfK5mj3xt0B7"
 ECDSA = (

@@ -1,4 +1,4 @@
-"""One region of a made-up catalog, and a job there, for functions that are tested by themselves."""
+"""One region of a made-up catalog, and a job there, for unit tests of single functions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from planner.schemas.plan import Request
 
 @pytest.fixture
 def make_job(make_catalog: Callable[..., str]) -> Callable[..., tuple[JobContext, Region, Request]]:
-    """Return a job on the types of a made-up catalog, `files` as for `make_catalog`, `head` further lines of its
-    catalog.toml; the rest is the request's.
+    """Return a job on the types of a made-up catalog. `files` is as for `make_catalog`, `head` adds lines to its
+    catalog.toml, and the rest is the request's.
     """
 
     def make(

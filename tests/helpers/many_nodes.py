@@ -1,4 +1,4 @@
-"""How many calls a cluster of many machines takes, up and down, and how fast they come."""
+"""Number and rate of the calls that bring a cluster of many machines up and down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORLD: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """Calls going up and going down, the most of them in any second, and seconds from first to last."""
+    """Calls to bring a cluster up and down, the most of them in any second, and seconds from first to last."""
 
     nodes: int
     calls_up: int
@@ -44,7 +44,7 @@ class Life:
 def life_of(cloud: EmulatedCloud, nodes: int) -> Life:
     """Launch a cluster in an empty account and take it down. `cloud.environment()` must be set.
 
-    Raises AssertionError when the cloud does not have all machines, or keeps anything.
+    Raises AssertionError when the cloud lacks a machine, or keeps anything.
     """
     cloud.world(starting_polls=3, ending_polls=3, **WORLD[cloud.cloud])
     module = MODULES[cloud.cloud]

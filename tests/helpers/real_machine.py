@@ -1,8 +1,8 @@
 """A rented machine that is real but for its hardware: Debian's kernel, systemd, cloud-init, sshd and mkfs in QEMU.
 
-It is emulated without KVM, which hosted machines seldom have, so it boots in minutes. It has no way out, two empty
-NVMe disks of 3.75 TB in sparse files, and its user data from a disk (cloud-init's NoCloud). Its image is as a cloud's:
-the default user is called as on Ubuntu's.
+It is emulated without KVM, which hosted machines seldom have, so it boots in minutes. It has no outbound network, two
+empty NVMe disks of 3.75 TB in sparse files, and its user data from a disk (cloud-init's NoCloud). Its image is like a
+cloud's: the default user has Ubuntu's name.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PATH = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
 
 
 def missing() -> str:
-    """Name what this machine lacks; '' when it lacks nothing."""
+    """Return the names of missing tools; '' if none is missing."""
     lacking = [tool for tool in TOOLS if not shutil.which(tool, path=PATH["PATH"])]
     return ", ".join(lacking if sources() else [*lacking, "Debian's package sources"])
 
 
 def sources() -> list[Path]:
-    """Return where this machine gets its own packages, if it is a Debian."""
+    """Return the files that name this machine's package sources, if it is a Debian."""
     apt = Path("/etc/apt")
     return [file for file in (*sorted(apt.glob("sources.list.d/*.sources")), apt / "sources.list") if file.exists()]
 
@@ -52,7 +52,7 @@ def run(*words: str | Path) -> None:
 
 
 def image(folder: Path) -> Path:
-    """Make `disk`, `kernel` and `initrd` in a folder, from this machine's package sources, unless it has them."""
+    """Make `disk`, `kernel` and `initrd` in a folder, from this machine's package sources, unless they exist."""
     if not (folder / "initrd").exists():
         root = folder / "root"
         words = ["--variant=apt", "--format=directory", "--dpkgopt=force-unsafe-io", f"--include={','.join(PACKAGES)}"]
@@ -66,11 +66,11 @@ def image(folder: Path) -> Path:
 
 
 class RealMachine:
-    """The head of a run, with `user_data`, which lets in who has the private key of `public_key`."""
+    """The head of a run, with `user_data`, open to the holder of the private key of `public_key`."""
 
     def __init__(self, made: Path, folder: Path, *, user_data: str, public_key: str) -> None:
         self.made, self.folder, self.boots = made, folder, 0
-        address = f"127.77.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"  # port 22 of it is nobody's
+        address = f"127.77.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"  # its port 22 is free
         self.node = Node(
             id="i-real", region="r", zone="z", head=True, state="running", instance_type="t", public_address=address
         )
@@ -114,7 +114,7 @@ class RealMachine:
         return self.folder / f"console{self.boots}"
 
     def console(self) -> str:
-        """Return what it has written to its console since it was turned on."""
+        """Return the console's output since it was turned on."""
         return self._console.read_text("utf-8", "replace") if self._console.exists() else ""
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
@@ -122,5 +122,5 @@ class RealMachine:
         return host_keys_in(self.console())
 
     def written_bytes(self) -> list[int]:
-        """Return for each disk how much was ever written to it."""
+        """Return the bytes ever written to each disk."""
         return [disk.stat().st_blocks * 512 for disk in self.disks]

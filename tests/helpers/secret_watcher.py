@@ -1,4 +1,4 @@
-"""Looks for a run's secrets, while it goes on, wherever someone else could see them."""
+"""Watcher for a run's secrets, wherever someone else could see them while it runs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from emulated_cloud import EmulatedCloud
 from emulated_machines import EmulatedMachines
 
 KNOWN = "RAY_AUTH_TOKEN"
-"""What is in a file of the head: a search of the machines' files that finds it has looked at them."""
+"""Content of a file on the head: a search of the machines' files that finds it has covered them."""
 _ENCODED = re.compile(rb"[A-Za-z0-9+/]{400,}={0,2}")
-"""What may be user data as clouds take it."""
+"""Possible user data in the form that clouds take."""
 _BOOT = "#cloud-config"
 
 
 class SecretWatcher:
-    """Collects, while a run goes on, what any user of this machine can see of processes, the run's own secrets, and
-    which of the `account`'s secrets lie in files of the machines.
+    """Collects, during a run, everything that any user of this machine can see of processes, the run's own secrets, and
+    those of the `account`'s secrets that lie in files of the machines.
     """
 
     def __init__(self, cloud: EmulatedCloud, machines: EmulatedMachines, *, account: Sequence[str]) -> None:
@@ -40,7 +40,7 @@ class SecretWatcher:
         search = subprocess.run(words, capture_output=True, text=True, check=False)
         self.in_files.update(search.stdout.splitlines())
         listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
-        # The search for a secret names it: that is the only process that may.
+        # The search for a secret names it: no other process may.
         self.processes.update(line for line in listed.splitlines() if not line.startswith("grep -rhoIF"))
         for path in self.machines.home.glob("*/home/planner/ray.env"):
             for line in path.read_text("utf-8").splitlines():
@@ -50,8 +50,8 @@ class SecretWatcher:
             self.keys.update(path.read_text("utf-8").splitlines()[1:2])
 
     def require_hidden(self, output: str) -> None:
-        """See none of the secrets in the process list, in the run's directory, in what was said, in requests to the
-        cloud and the user data in them, or on the machines beside the one file that is known.
+        """Require that no secret is in the process list, in the run's directory, in the output, in requests to the
+        cloud and their user data, or on the machines outside the one known file.
         """
         assert self.in_files == {KNOWN}, "files were looked at, and none has what was lent"
         assert len(self.tokens) == len(self.keys) == 1 and len(self.processes) > 10

@@ -1,4 +1,4 @@
-"""Writes Spark event logs for tests: events as Spark 3 writes them, of a small job whose sums are known."""
+"""Spark event logs for tests: events in Spark 3's form, of a small job whose sums are known."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ def executor_added(name: str, *, host: str, cores: int = 4, at_ms: int = START_M
 def executor_removed(name: str, *, at_ms: int, reason: str = "idle") -> Event:
     return {
         "Event": "SparkListenerExecutorRemoved", "Timestamp": at_ms, "Executor ID": name, "Removed Reason": reason,
+    }  # fmt: skip
+
+
+def resource_profile(profile: int, *, task_cpus: float) -> Event:
+    requests = {"cpus": {"Resource Name": "cpus", "Amount": task_cpus}}
+    return {
+        "Event": "SparkListenerResourceProfileAdded", "Resource Profile Id": profile,
+        "Executor Resource Requests": {}, "Task Resource Requests": requests,
     }  # fmt: skip
 
 
@@ -203,7 +211,7 @@ def lines(events: Sequence[Event]) -> bytes:
 
 
 def lz4_block(data: bytes, *, block_bytes: int = 1 << 15) -> bytes:
-    """Return data as lz4-java's LZ4BlockOutputStream frames them; the checksums are 0."""
+    """Return data in the frames of lz4-java's LZ4BlockOutputStream; the checksums are 0."""
     blocks = [data[i : i + block_bytes] for i in range(0, len(data), block_bytes)]
     packed = [(bytes(cramjam.lz4.compress_block(block, store_size=False)), len(block)) for block in blocks]
     framed = [b"LZ4Block" + struct.pack("<Biii", 0x25, len(block), size, 0) + block for block, size in packed]
@@ -211,7 +219,7 @@ def lz4_block(data: bytes, *, block_bytes: int = 1 << 15) -> bytes:
 
 
 def snappy_block(data: bytes, *, block_bytes: int = 1 << 15) -> bytes:
-    """Return data as snappy-java's SnappyOutputStream frames them."""
+    """Return data in the frames of snappy-java's SnappyOutputStream."""
     blocks = [bytes(cramjam.snappy.compress_raw(data[i : i + block_bytes])) for i in range(0, len(data), block_bytes)]
     head = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
     return head + b"".join(struct.pack(">i", len(block)) + block for block in blocks)

@@ -1,4 +1,4 @@
-"""What the tutorial, the how-tos and the README show is typed here as it stands, on less data."""
+"""The commands of the tutorial, the how-tos and the README are run here as printed, on less data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOT_HERE = {
     "planner sort --resume": "takes a sort that was interrupted: tests/sorting/consuming/test_consuming_sort.py",
     "planner sort --lines": "takes the user's text: tests/cli/test_help.py",
 }
-"""What is not typed, by its beginning, with the reason and the tests that do."""
+"""Commands that are not run, by their beginning, with the reason and the tests that do."""
 
 TYPED = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/reports.md"]
 LONG = {"docs/how-to.md": QUICK_SOAK, "docs/reports.md": QUICK_SOAK, "docs/tutorial.md": QUICK_SOAK}
@@ -56,7 +56,7 @@ PYTHON = [
 
 
 def lines_of(document: str) -> list[str]:
-    """Return what a document's indented blocks tell to type, in order, without comments."""
+    """Return the commands in a document's indented blocks, in order, without comments."""
     text = (CHECKOUT / document).read_text(encoding="utf-8")
     indented = re.findall(
         r"^    (\S.*)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
@@ -69,7 +69,7 @@ def excused(line: str) -> bool:
 
 
 def type_line(line: str) -> None:
-    """Type a line's commands, which must all succeed; before `|| true` a failed validation is welcome too."""
+    """Run a line's commands, which must all succeed; before `|| true` a failed validation is accepted too."""
     for part in line.split("&&"):
         command, _, otherwise = part.partition("||")
         program, *words = shlex.split(command)
@@ -81,7 +81,7 @@ def type_line(line: str) -> None:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a reader sits: an empty folder, with copies of the catalog and the model that the how-tos start from."""
+    """A reader's desk: an empty folder, with copies of the catalog and the model that the how-tos start from."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(CHECKOUT / "catalogs" / "aws", tmp_path / "my-catalog")
     shutil.copy(CHECKOUT / "models" / "indy.toml", tmp_path / "my-model.toml")
@@ -108,7 +108,7 @@ def test_python_of_documents_runs(document: str, number: int, desk: Path) -> Non
         r"^```python\n(.*?)^```", (CHECKOUT / document).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
     names: dict[str, object] = {}
-    for block in blocks[: number + 1]:  # a later block goes on with what an earlier one has made
+    for block in blocks[: number + 1]:  # a later block continues from an earlier one's results
         exec(block, names)
 
 

@@ -1,6 +1,6 @@
-"""The main figures of each model's plans on a small made-up cloud are those that somebody last looked at.
+"""The main figures of each model's plans on a small made-up cloud equal those last reviewed.
 
-`pytest tests/journeys/test_golden_plans.py --write-goldens` writes today's instead; look at what differs before
+`pytest tests/journeys/test_golden_plans.py --write-goldens` writes today's instead; review the differences before
 committing it.
 """
 
@@ -19,9 +19,7 @@ from planner.schemas.plan import Candidate, Plan
 FOLDER = Path(__file__).resolve().parents[1] / "golden"
 GOLDEN = FOLDER / "plans.json"
 SAME = 1e-8
-"""Numbers that differ by less, as a part of themselves, are the same: the last digits of exp and log differ between
-processors.
-"""
+"""Largest relative difference between equal numbers: the last digits of exp and log differ between processors."""
 ASKED: dict[str, dict[str, Any]] = {
     **{model: {"model": model} for model in model_names()},
     "daytona-paper": {"model": "daytona", "paper": True, "engine": "ideal"},
@@ -30,7 +28,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "indy-energy": {"model": "indy", "objective": "energy", "network_distribution": "A"},
     "cloudsort-infeasible": {"model": "cloudsort", "deadline": "10m", "budget_usd": 4},
 }
-"""Each model, and what several models and settings share."""
+"""Each model, and options shared by several models and settings."""
 
 
 def main_figures(candidate: Candidate) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from planner.config.paths import model_names
 from planner.schemas.plan import Candidate, Objective
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 RESOURCES = ("network", "local", "volumes", "objects", "cpu")
 OF_SUMS = 2e-3
-"""What `order_statistics.in_turn` promises: it adds distributions by a finite number of values."""
+"""Error bound of `order_statistics.in_turn`, which adds distributions by a finite number of values."""
 
 models = st.sampled_from(model_names())
 factors = st.floats(1, 10)

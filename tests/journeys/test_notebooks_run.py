@@ -1,4 +1,4 @@
-"""Every notebook runs from a clean kernel without a complaint, draws its charts, and is kept without its output."""
+"""Every notebook runs from a clean kernel without a complaint, draws its charts, and is stored without its output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHARTS = {
     "08_hardware_balance": 0,
 }
 FIRST = ("05_run_report",)
-"""Those that `make test` runs: with controls, and of a run. Each takes a kernel and five seconds of a processor."""
+"""Those run by `make test`: with controls, and of a run. Each takes a kernel and five seconds of a processor."""
 
 
 def read(name: str) -> Any:
@@ -57,15 +57,15 @@ client.widget_registry.clear()
 client.execute()
 nbformat.write(notebook, sys.argv[3])
 """
-"""In a process of its own, since the client's event loop and its kernel end with it; charts are drawn in the kernel.
+"""Runs in a process of its own, since the client's event loop and its kernel end with it; the kernel draws the charts.
 
 The client must not play the browser's output widget. It would send on the socket on which it waits for the cell's
-reply, and if the reply came first, wait for it until the timeout. So what a control draws is an output of its cell.
+reply, and if the reply came first, wait for it until the timeout. So a control's drawing is an output of its cell.
 """
 
 
 def execute(notebook: Path, executed: Path, *, cell_timeout_s: int = 120) -> Any:
-    """Run a notebook as its folder's, and return it with its outputs."""
+    """Run a notebook in its own folder, and return it with its outputs."""
     command = [sys.executable, "-c", EXECUTE, str(notebook), str(FOLDER), str(executed), str(cell_timeout_s)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

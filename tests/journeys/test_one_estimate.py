@@ -1,4 +1,4 @@
-"""One answer speaks with one voice: its limit, its what-ifs, its frontier and its choice come from one estimate."""
+"""One estimate gives all parts of an answer: its limit, its what-ifs, its frontier and its choice."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CLOUD = str(Path(__file__).parents[1] / "golden" / "cloud")
 MODELS = ("indy", "daytona", "cloudsort", "object-store")
 ROUNDING = 1e-6
 OF_SIZES = 1e-3
-"""Large clusters are tried in steps of about 1% of their size, which shift with the most nodes that are allowed."""
+"""Large clusters are tried in steps of about 1% of their size, which shift with the maximum number of nodes."""
 OF_SUMS = 2e-3
-"""What `order_statistics.sum_of` promises: it adds distributions by a finite number of values."""
+"""Error bound of `order_statistics.sum_of`, which adds distributions by a finite number of values."""
 
 requests = st.fixed_dictionaries(
     {

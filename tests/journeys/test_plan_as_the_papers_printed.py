@@ -1,4 +1,4 @@
-"""Known answers: what Conley, Vahdat and Porter (SoCC 2015) printed, from the 2014 catalog and nothing else."""
+"""Known answers: the printed figures of Conley, Vahdat and Porter (SoCC 2015), from the 2014 catalog alone."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def replay(model: str, instance: str, nodes: int, **assume: float) -> Candidate:
     return best
 
 
-# 100 TB on 100 nodes is D = 1 TB a node. Of eight disks as many hold input and output as intermediate files (five and
-# three in the last row), so each side has half of the rates below. Seconds of both phases, and the dollars of the sort.
+# 100 TB on 100 nodes is D = 1 TB a node. Input and output have as many of the eight disks as intermediate files (five
+# and three in the last row), so each side has half of the rates below. Seconds of both phases, and the sort's dollars.
 BY_HAND = [
     ("1, 3: reading", "indy", {"network": 8e9, "local_read": 2e9, "local_write": 4e9}, (1000, 1000), 378.889),
     ("1, 3, 5: writing", "indy", {"network": 8e9, "local_read": 4e9, "local_write": 2e9}, (1000, 1000), 378.889),
@@ -94,7 +94,7 @@ def test_cloudsort_on_330_nodes_is_paced_by_its_volumes() -> None:
 
 
 def test_what_kept_up_with_the_volumes_never_paces_the_run() -> None:
-    """Of r3.4xlarge's SSD and network the catalog has lower bounds: the volumes pace it, as in equations 10 and 11."""
+    """The catalog has lower bounds of r3.4xlarge's SSD and network: the volumes pace it, as in equations 10 and 11."""
     best = replay("cloudsort", "r3.4xlarge", 330)
     assert best.time_s.equation == pytest.approx(2587.88, abs=0.01)
     assert {name for phase in best.phases for name in phase.resources} == {"volumes"}
@@ -112,7 +112,7 @@ def test_table_2(instance: str, dollars: float, nodes: int) -> None:
 
 
 def test_m1_xlarge_at_scale() -> None:
-    """Figure 9: $362 at the network rate seen at scale (the catalog's rate was solved from it)."""
+    """Figure 9: $362 at the network rate measured at scale (the catalog's rate was solved from it)."""
     assert replay("indy", "m1.xlarge", 179).cost_usd.equation == pytest.approx(362, rel=0.01)
 
 

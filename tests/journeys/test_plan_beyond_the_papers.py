@@ -1,4 +1,4 @@
-"""What the papers' equations leave out: memory, object stores, token buckets, tails, bills, filters, other jobs."""
+"""Features beyond the papers' equations: memory, object stores, token buckets, tails, bills, filters, other jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Plan
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 Make = Callable[..., str]
 
@@ -36,8 +36,8 @@ def best_of(catalog: str, **given: Any) -> Candidate:
 
 
 def test_intermediate_data_that_fits_in_memory_is_neither_written_nor_read(make_catalog: Make) -> None:
-    """64 GB nodes keep 0.53 x 64 = 33.9 GB: 1 TB fills 29.5 nodes, 30.5 with room for what
-    a lost one held. Then a phase only reads, or only writes.
+    """64 GB nodes keep 0.53 x 64 = 33.9 GB: 1 TB fills 29.5 nodes, 30.5 with room for a lost node's data. Then a phase
+    only reads, or only writes.
     """
     catalog = make_catalog({"a": {"read": 2e9, "write": 1e9, "network_baseline_bytes_per_s": 1e12}})
     few, many = best_of(catalog, nodes=30), best_of(catalog, nodes=31)
@@ -63,7 +63,7 @@ STORE = {
 
 
 def test_an_object_store_is_paid_by_request_and_crosses_the_nic(make_catalog: Make) -> None:
-    """16 vCPUs at 50 MB/s: 100 GB a node take 125 s; over the NIC come 100 GB of input and 90 GB of shuffle."""
+    """16 vCPUs at 50 MB/s: 100 GB a node take 125 s; 100 GB of input and 90 GB of shuffle come over the NIC."""
     catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}}, object_stores=[STORE])
     best = best_of(catalog, model="object-store", nodes=10)
     uses = best.phases[0].resources
@@ -100,7 +100,7 @@ def test_no_price_of_requests_is_not_free(make_catalog: Make) -> None:
 
 
 def test_a_token_bucket_bursts_until_it_is_empty(make_catalog: Make) -> None:
-    """2 GB/s until 50 GB more than 1 GB/s have gone. 45 GB a node go at burst; 90 GB take (90 - 50) / 1 s if that is
+    """2 GB/s until 50 GB have gone beyond 1 GB/s. 45 GB a node go at burst; 90 GB take (90 - 50) / 1 s if that is
     longer than 90 / 2 s: the crossover is at 100 GB; 180 GB take 130 s.
     """
     bucket = {"instance_type": "a", "variant": "x", "burst_bytes_per_s": 2e9, "baseline_bytes_per_s": 1e9,
@@ -114,7 +114,7 @@ def test_a_token_bucket_bursts_until_it_is_empty(make_catalog: Make) -> None:
 
 
 def straggling(make_catalog: Make, *tailed: str) -> str:
-    """Two like types, `fat` dearer and `lean` cheaper, volumes three times slower on 5% of some types' nodes."""
+    """Two equal types, `fat` dearer and `lean` cheaper, volumes three times slower on 5% of some types' nodes."""
     volumes = [
         {"volume_type": "v", "price_usd_per_gib_month": 0.1, "free_bytes_per_s": 1e8, "read_bytes_per_s_max": 1e8,
          "write_bytes_per_s_max": 1e8, "size_bytes_max": 1e13, "price_evidence": "spec", "limit_evidence": "spec"}
@@ -132,7 +132,7 @@ def straggling(make_catalog: Make, *tailed: str) -> str:
 @pytest.mark.parametrize(("tailed", "winner"), [((), "lean"), (("lean",), "fat"), (("lean", "fat"), "lean")])
 def test_a_tail_counts_against_the_row_it_was_seen_on(make_catalog: Make, tailed: tuple[str, ...], winner: str) -> None:
     """As in SoCC 2015, section 5.3, where c3.4xlarge lost since 5% of its nodes read volumes three times slower; at the
-    prices made up here the whole bill turns, too.
+    prices made up here the whole bill reverses, too.
     """
     catalog = straggling(make_catalog, *tailed)
     best = best_of(catalog, data="100TB", model="cloudsort", nodes=330, objective="cost")
@@ -238,7 +238,7 @@ def test_energy_is_told_where_power_is_known(make_catalog: Make) -> None:
 
 
 def test_power_is_assumed_type_by_type(make_catalog: Make) -> None:
-    """Ten nodes alike but for their watts: the first pattern that fits counts, other types keep the catalog's."""
+    """Ten nodes that differ only in their watts: the first matching pattern counts, other types keep the catalog's."""
     disks = {"read": 1e9, "write": 1e9, "power_w": ""}
     catalog = make_catalog({"s.large": disks, "s.small": disks, "t": {**disks, "power_w": 500}, "u": disks})
     asked: dict[str, Any] = {"data": "1TB", "model": "indy", "catalogs": (catalog,), "nodes": 10}
@@ -309,7 +309,7 @@ def test_a_higher_price_is_never_cheaper(
 
 
 def test_reliefs_say_what_a_bottleneck_costs(make_catalog: Make) -> None:
-    """150 s a phase for the disks, 90 s for the network: only faster disks help, down to what the network takes."""
+    """150 s a phase for the disks, 90 s for the network: only faster disks help, down to the network's time."""
     answered = recommend(
         data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 2e9, "write": 1e9}}),), nodes=10
     )

@@ -68,7 +68,7 @@ def test_a_plan_with_start_up_and_durability_round_trips(make_catalog: Make) -> 
 
 
 def test_a_profile_supplies_the_constants(make_catalog: Make) -> None:
-    """Runs made up of the physics with known coefficients: the calibrated model gives their times again."""
+    """Runs generated from the physics with known coefficients: the calibrated model returns their times."""
     truth = np.array([*np.log([30, 1.0, 3.0, 1.0, 400, 2.0, 1.0, 1.0]), 0.0])
     nodes = np.array([2.0, 3, 4, 6, 8, 10, 12, 16] * 4)
     data_gb = np.repeat([20.0, 50, 100, 200], 8)

@@ -1,4 +1,4 @@
-"""Units are never mixed: in other units of bytes, seconds or money the same plan comes out, in those units."""
+"""Units are never mixed: in other units of bytes, seconds or money the plan is the same, in those units."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.schemas.plan import Candidate
 from tests.marks import quick_soak
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""The sums here use the equations alone."""
 
 Make = Callable[..., str]
 MODELS = ("indy", "daytona", "minutesort", "framework")
@@ -66,7 +66,7 @@ def test_the_unit_of_money_does_not_matter(make_catalog: Make, doublings: int, m
 @a_few
 @given(doublings=doublings, model=st.sampled_from(("indy", "daytona", "minutesort")))
 def test_the_unit_of_time_does_not_matter_to_the_equations(make_catalog: Make, doublings: int, model: str) -> None:
-    """The planner's own sort takes fixed seconds around the job, the papers' equations none."""
+    """The planner's own sort adds fixed seconds around the job, the papers' equations none."""
     plain = plan_in(make_catalog, model=model, nodes=300, paper=True)
     other = plan_in(make_catalog, per_second=2.0**doublings, model=model, nodes=300, paper=True)
     assert other.time_s.equation == pytest.approx(plain.time_s.equation * 2.0**doublings, rel=1e-9)

@@ -1,4 +1,4 @@
-"""A real plan, and a real browser to look at pages with."""
+"""A real plan, and a real browser to view pages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def spark_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run_report(plan: Plan) -> RunReport:
-    """A run of 60 s after 10 s of measuring, phases of 20 and 39 s; its output is as it should be."""
+    """A run of 60 s after 10 s of measuring, with phases of 20 and 39 s and valid output."""
     phases = (
         PhaseComparison(name="map and shuffle", predicted_s=22.0, measured_s=20.0, bottleneck="local_disks"),
         PhaseComparison(name="sort and reduce", predicted_s=30.0, measured_s=39.0, bottleneck="network"),
@@ -67,7 +67,7 @@ def run_report(plan: Plan) -> RunReport:
     )
 
 
-@pytest.fixture(scope="module")  # while it is open, an event loop runs in this thread, where others need their own
+@pytest.fixture(scope="module")  # it keeps an event loop running in this thread; other tests need their own
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
@@ -80,7 +80,7 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """A page opened in a browser that is offline, with all that its console said and all that it tried to load."""
+    """A page opened in an offline browser, with all its console output and every attempt to load something."""
 
     def __init__(self, browser: Any, path: Path, *, dark: bool, width: int) -> None:
         context = browser.new_context(

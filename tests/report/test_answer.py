@@ -1,4 +1,4 @@
-"""An answer in Python: what it shows, says, compares and changes; what is not feasible says why and raises nothing."""
+"""An answer in Python: display, text, comparison and changes; an infeasible one gives the reason without raising."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card in a notebook: what it holds, and that it is readable on light and dark without a script."""
+"""The card in a notebook: its contents, and its readability on light and dark backgrounds without a script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames hold what the plan holds, in its units."""
+"""Frames contain the plan's values, in its units."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from planner.api.recommend import Recommendation
 from planner.report import frames
+from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
 
@@ -19,6 +20,13 @@ def test_candidates_and_frontier_have_a_row_each(plan: Plan) -> None:
     ] == [(c.instance_type, c.nodes, c.time_s.expected, c.cost_usd.total) for c in plan.candidates]
     assert shown.chosen.tolist() == [True] + [False] * (len(shown) - 1)
     assert points.time_s.is_monotonic_increasing and points.cost_usd_total.is_monotonic_decreasing
+
+
+def test_resources_have_their_names_of_json(plan: Plan) -> None:
+    best = plan.candidates[0]
+    waiting = replace(best, phases=tuple(replace(phase, bottleneck="cpu") for phase in best.phases))
+    frame = frames.answer_frame(replace(plan, candidates=(waiting,)), wide=False)
+    assert frame.bottlenecks.tolist() == [", ".join(p["bottleneck"] for p in to_jsonable(waiting)["phases"])]
 
 
 def test_phases_follow_each_other_and_wait_for_their_slowest(plan: Plan) -> None:
@@ -33,7 +41,8 @@ def test_phases_follow_each_other_and_wait_for_their_slowest(plan: Plan) -> None
 
 def test_slower_resources_never_shorten_and_faster_ones_never_lengthen(answer: Recommendation) -> None:
     frame = answer.sensitivities()
-    assert set(frame.factor) == {0.5, 2.0} and {"network", "local disks"} <= set(frame.resource)
+    assert answer.best is not None
+    assert set(frame.factor) == {0.5, 2.0} and {"network", "local"} <= set(frame.resource) <= set(answer.best.reliefs_s)
     assert (frame[frame.factor == 0.5].time_change >= 0).all()
     assert (frame[frame.factor == 2.0].time_change <= 0).all()
     assert frame[frame.factor == 0.5].time_change.max() > 0.1

@@ -1,4 +1,4 @@
-"""The glossary has every word that the first screen uses in a sense of its own."""
+"""The glossary has every word that the first screen uses in a special sense."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def test_labels_choices_and_items_of_the_bill_are_terms(meanings: dict[str, str]
 
 
 def test_no_term_of_earlier_versions_is_left(meanings: dict[str, str]) -> None:
-    """On the first screen or in the help, words that readers had to guess."""
+    """Neither the first screen nor the help uses words that readers had to guess."""
     text = "\n".join(short_answer(planner.recommend("1TB", deadline="1h").plan, width=80))
     assert not re.search(r"Sureness|binds|min saved|\b95%:", text)

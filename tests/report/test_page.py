@@ -1,4 +1,4 @@
-"""The HTML reports, in a real browser: drawn, quiet, responsive, narrow, accessible, offline."""
+"""The HTML reports in a real browser: drawn, quiet, responsive, narrow, accessible, offline."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tests.marks import QUICK_SOAK
 LARGEST_BYTES = 1_500_000
 CUT = """[...document.querySelectorAll('.scroll, pre, table')].filter(
   (part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.textContent.slice(0, 40))"""
-"""What is wider than the place it has."""
+"""Elements wider than their box."""
 STICKS_OUT = """[...document.querySelectorAll('.chart svg, table:not(.folded *)')].filter(
   (part) => part.getBoundingClientRect().right > innerWidth).map((part) => part.outerHTML.slice(0, 60))"""
-"""What reaches over the right edge."""
+"""Elements that extend past the right edge."""
 NEXT_FRAME = "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 BLACK = """[...document.querySelectorAll('.chart svg path, .chart svg text')].filter((mark) => {
   const { fill, fillOpacity, display } = getComputedStyle(mark), { width, height } = mark.getBoundingClientRect();
   return fill === 'rgb(0, 0, 0)' && fillOpacity !== '0' && display !== 'none' && width * height > 0;
 }).map((mark) => mark.outerHTML.slice(0, 120))"""
-"""What is drawn in black."""
+"""Marks drawn in black."""
 
 
 @pytest.fixture

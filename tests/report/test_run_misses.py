@@ -1,4 +1,4 @@
-"""What explains a prediction's miss, on phases of round figures."""
+"""Explanations of a prediction's miss, on phases with round figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def misses(report: RunReport, *, measured_s: float, **shares: float) -> list[str
 
 
 def of_one_phase(report: RunReport, *, measured_s: float, **shares: float) -> RunReport:
-    """Of one phase that is predicted to take 100 s for 80 s of disks, 40 s of processors and 20 s of links."""
+    """Return a report of one phase predicted at 100 s: 80 s of disks, 40 s of processors and 20 s of links."""
     resources = {"local_disks": use(80.0), "cpu": use(40.0), "network": use(20.0)}
     estimate = PhaseEstimate(name=PHASE, time_s=100.0, bottleneck="local_disks", resources=resources, equation_s=80.0)
     phase = replace(

@@ -1,4 +1,4 @@
-"""The arguments of `recommend`: names of `plan`, texts and Python values, and what contradicts itself."""
+"""The arguments of `recommend`: names of `plan`, texts and Python values, and contradictions."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ def test_prices_and_capacities_add_up() -> None:
         ({"spot": True}, "Did you mean pricing='spot'?"),
         ({"objective": "tim"}, "Did you mean time"),
         ({"cloud": "aws", "catalog": "gcp"}, "--cloud and --catalog contradict"),
+        ({"data": "1TB", "min_memory": "64"}, "--min-memory: size '64' has no unit"),
+        ({"data": "1TB", "sort_deadline": "45"}, "--sort-deadline: duration '45' has no unit"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(asked: dict[str, Any], complaint: str) -> None:

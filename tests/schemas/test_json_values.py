@@ -1,4 +1,4 @@
-"""JSON of this version and the earlier ones is read; that of a later one is refused."""
+"""JSON of this and earlier versions is read; JSON of a later version is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of machines: each format by its fields, as its command prints them, and what it cannot tell."""
+"""Lists of machines: each format by its fields, as its command prints them, and the facts each format lacks."""
 
 from __future__ import annotations
 

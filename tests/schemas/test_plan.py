@@ -1,4 +1,4 @@
-"""A plan is one JSON value: whatever it holds, it comes back exactly, and what is no plan is named."""
+"""A plan is one JSON value: any plan round-trips exactly, and other input is refused by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCALARS: dict[Any, st.SearchStrategy[Any]] = {
 
 
 def anything_of(hint: Any) -> st.SearchStrategy[Any]:
-    """Return values of an annotation of `planner.schemas.plan`."""
+    """Return a strategy for values of an annotation of `planner.schemas.plan`."""
     origin, inner = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
         hints = get_type_hints(hint)
@@ -82,7 +82,7 @@ def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message
 
 
 def test_a_plan_from_before_there_were_engines_keeps_the_one_it_was_made_with() -> None:
-    """Disks and the network alone decided then; a request made today is for `ray`, and says so in its JSON."""
+    """Then only disks and the network decided; a new request is for `ray`, and its JSON states so."""
     today = Plan(
         request=Request(data_bytes=1),
         catalog=CatalogStamp(name="aws", prices_as_of="2026-01-01"),
@@ -102,7 +102,7 @@ def test_a_time_says_which_of_its_two_figures_is_which() -> None:
 
 
 def test_phases_of_earlier_files_have_the_equations_seconds(make_catalog: Callable[..., str]) -> None:
-    """Before `equation_s` was stored `time_s` was the equation's."""
+    """Before `equation_s` was stored, `time_s` was the equation's."""
     document = json.loads(
         recommend(
             "1TB", model="indy", catalogs=[make_catalog({"a": {"read": 2e9, "write": 1e9}})], nodes=10

@@ -1,4 +1,4 @@
-"""Times of runs on platforms: a published sample, each format by its fields, and what is refused."""
+"""Times of runs on platforms: a published sample, each format by its fields, and refused input."""
 
 from __future__ import annotations
 

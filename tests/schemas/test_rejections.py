@@ -1,4 +1,4 @@
-"""Types left out are stored by reason, the nearest first, and come back one by one."""
+"""Excluded types are stored by reason, the nearest first, and read back one by one."""
 
 from __future__ import annotations
 

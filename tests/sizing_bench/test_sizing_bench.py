@@ -1,4 +1,4 @@
-"""The protocols let nothing leak, and the score does the sums."""
+"""The protocols leak nothing, and the score's sums are correct."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_new_family_is_in_no_training_row(bench: dict[str, Any]) -> None:
 
 
 def test_the_score_by_hand(bench: dict[str, Any]) -> None:
-    """Two runs of 100 s: 110 errs by 10%, 80 by 20%; only 90-120 holds."""
+    """Two runs of 100 s: 110 errs by 10%, 80 by 20%; only the range 90-120 holds."""
     rows = [{"type": "a", "n": n, "data_gb": 1.0, "runtime_s": 100.0} for n in (1, 2)]
     score = bench["score"].Score()
     answers = [{"runtime_s": 110.0, "lo": 90.0, "hi": 120.0}, {"runtime_s": 80.0, "lo": 70.0, "hi": 95.0}]
@@ -50,8 +50,9 @@ def test_the_score_by_hand(bench: dict[str, Any]) -> None:
 
 
 def test_a_deadline_is_planned_with_the_upper_end(bench: dict[str, Any]) -> None:
-    """n nodes take 600 / n s at $1 an hour and node, so every cluster costs the same and nothing extra. The deadlines
-    are 120, 150 and 300 s. Who halves the times picks too few nodes: within 120 s it takes 200 s for 100 s.
+    """n nodes take 600 / n s at $1 an hour and node, so every cluster costs the same and none costs extra. The
+    deadlines are 120, 150 and 300 s. A predictor that halves the times picks too few nodes: for 120 s it takes a
+    cluster of 200 s for one of 100 s.
     """
     rows = [{"type": "a", "n": float(n), "data_gb": 1.0, "runtime_s": 600 / n} for n in (1, 2, 3, 4, 5, 6)]
     score = bench["score"].Score()
@@ -64,7 +65,7 @@ def test_a_deadline_is_planned_with_the_upper_end(bench: dict[str, Any]) -> None
 
 
 def test_regret_is_the_chosen_clusters_cost_over_the_cheapest(bench: dict[str, Any]) -> None:
-    """Six clusters at 100 to 600 node-seconds: who takes the third for the cheapest pays three times as much."""
+    """Six clusters at 100 to 600 node-seconds: picking the third as the cheapest costs three times as much."""
     rows = [{"type": "a", "n": 1.0 + k, "data_gb": 1.0, "runtime_s": 100.0} for k in range(6)]
     score = bench["score"].Score()
     score.add(rows, [1.0 if row["n"] == 3 else 100.0 for row in rows], {"a": {"price_usd_h": 1.0}})
@@ -97,7 +98,7 @@ def test_every_predictor_answers_every_row(bench: dict[str, Any], name: str) -> 
 
 
 def test_c3o_takes_nodes_and_inputs_to_act_independently(bench: dict[str, Any]) -> None:
-    """Runs of (1 + 8 / n) x 10 s per GB: 8 nodes and 3 GB were never run together, and take 2 x 30 s."""
+    """Runs of (1 + 8 / n) x 10 s per GB: 8 nodes never ran 3 GB, and take 2 x 30 s."""
     c3o = importlib.import_module("predictors.c3o")
     ran = [(2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (4, 3), (16, 2)]
     train = [{"type": "a", "n": n, "data_gb": gb, "runtime_s": (1 + 8 / n) * 10 * gb} for n, gb in ran]

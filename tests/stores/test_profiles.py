@@ -1,4 +1,4 @@
-"""Profiles on disk: whole or not at all, readable, refused when damaged."""
+"""Profiles on disk: whole or not at all, readable, and refused if damaged."""
 
 from __future__ import annotations
 

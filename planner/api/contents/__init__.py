@@ -1,1 +1,1 @@
-"""Content of the files that users name: kind, dialect, and notes for a newcomer."""
+"""Content of input files: kind, dialect, and notes for new users."""

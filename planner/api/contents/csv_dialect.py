@@ -1,4 +1,4 @@
-"""Dialect of CSV from its beginning: the separator, the quote, and whether the first row is a header."""
+"""CSV dialect from the beginning of a file: separator, quote, and whether the first row is a header."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 from planner.native import Progress
 
 _SEPARATORS: Final = (",", "\t", ";", "|")
-"""The first of those that fit equally well is taken."""
+"""Candidate separators; the first wins among those that fit equally well."""
 _ROWS: Final = 200
 _BEGINNING_BYTES: Final = 1 << 16
 _DOUBLE, _SINGLE, _NO_QUOTE = '"', "'", "none"
@@ -22,19 +22,19 @@ _SHOWN: Final = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 
 @dataclass(frozen=True, kw_only=True)
 class Dialect:
-    """What separates columns, what encloses values, and whether the first row is data."""
+    """Column separator, quote, and whether the first row is data."""
 
     separator: str = ","
     no_header: bool = False
     quote: str = _DOUBLE
     has_escapes: bool = False
-    """Whether quotes within values are behind a backslash, which the sort does not take."""
+    """True if quotes within values are escaped with a backslash, which the sort does not accept."""
 
 
-def found_dialect(
+def detect_dialect(
     sources: Sequence[Path], given: dict[str, Any], keys: Sequence[str], *, say: Callable[[str], None] | None
 ) -> dict[str, Any]:
-    """Return `separator`, `no_header` and `quote` as given, or else as the first file has them that says so."""
+    """Return `separator`, `no_header` and `quote` as given, or else from the first file that shows them."""
     found = {"separator": given["separator"], "no_header": bool(given["no_header"]), "quote": given["quote"]}
     if given["separator"] and given["no_header"] is not None and given["quote"]:
         return found
@@ -42,11 +42,22 @@ def found_dialect(
         rows = _beginning(source)
         if rows:
             dialect = dialect_of(rows, keys, separator=_byte(given["separator"]), quote=given["quote"])
-            return _said(source, dialect, given, say)
+            return _reported(source, dialect, given, say)
     return found
 
 
-def _said(source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[str], None] | None) -> dict[str, Any]:
+def column_counts(path: Path) -> tuple[int, int]:
+    """Return how many columns the first row of CSV has, and how many fields that blanks divide; zeros for no row."""
+    text = _beginning(path)
+    if not text.strip():
+        return 0, 0
+    dialect = dialect_of(text, ())
+    return len(_rows(text, dialect.separator, dialect.quote)[0]), len(text.lstrip().splitlines()[0].split())
+
+
+def _reported(
+    source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[str], None] | None
+) -> dict[str, Any]:
     notes = []
     if not given["separator"] and dialect.separator in _SHOWN:
         notes.append(f"{_SHOWN[dialect.separator]} separate its columns; --separator says otherwise")
@@ -66,10 +77,11 @@ def _said(source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[
 
 
 def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, quote: str | None = None) -> Dialect:
-    """Return the dialect of whole rows: what makes as many columns of each, the more the better, is the separator.
+    """Return the dialect of whole rows. The separator is the one that gives all rows the same, largest number of
+    columns.
 
-    A first row that has the names of keys is a header. So is one that has a text where all others have a number. Single
-    quotes enclose values where they do so in all rows of a column, or where that alone makes rows equal. Double quotes
+    The first row is a header if it has the names of keys, or text where all other rows have a number. Single quotes
+    enclose values where they do so in all rows of a column, or where only that makes rows equally long. Double quotes
     are text where they cannot enclose values.
     """
     hint, text = _without_hint(text)
@@ -89,7 +101,7 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
 
 
 def _without_hint(text: str) -> tuple[str | None, str]:
-    """Return the separator that a first line `sep=;` names, and the text behind that line."""
+    """Return the separator in a first line `sep=;`, and the text after that line."""
     from planner.sorting.text.csv_keys import hinted_separator
 
     first = text[: text.find("\n") + 1]
@@ -98,7 +110,7 @@ def _without_hint(text: str) -> tuple[str | None, str]:
 
 
 _Found = tuple[str, list[list[str]]]
-"""A separator, and the rows that it makes."""
+"""A separator and the rows it gives."""
 
 
 def _best_separator(text: str, names: Sequence[str], separator: str | None, quote: str) -> _Found:
@@ -117,7 +129,7 @@ def _is_regular(rows: list[list[str]]) -> bool:
 
 
 def _is_quote(text: str, quote: str, found: dict[str, _Found]) -> bool:
-    """Whether values are rather enclosed in this quote, or none, than in double quotes."""
+    """Return whether this quote, or none, fits the values better than double quotes."""
     fields = _fields(text, found[quote][0], quote)
     if not fields or not _is_regular(fields):
         return False
@@ -132,7 +144,7 @@ def _is_quote(text: str, quote: str, found: dict[str, _Found]) -> bool:
 
 
 def _fields(text: str, mark: str, quote: str) -> list[list[str]] | None:
-    """Return the fields of all rows as they are stored; None where a quote neither encloses one nor is doubled."""
+    """Return the raw fields of all rows; None where a quote neither encloses a field nor is doubled."""
     enclosing = re.escape("\0" if quote == _NO_QUOTE else quote)
     plain = f"[^{enclosing}{re.escape(mark)}\r\n]*"
     pattern = re.compile(
@@ -152,13 +164,13 @@ def _fields(text: str, mark: str, quote: str) -> list[list[str]] | None:
 
 
 def _begins_with_one(key: str, columns: Sequence[str]) -> bool:
-    """Whether a key names one of the columns, which may have colons in their names."""
+    """Return whether a key names one of the columns; column names may contain colons."""
     words = key.split(":")
     return any(":".join(words[:size]) in columns for size in range(1, len(words) + 1))
 
 
 def _is_number_as_name(key: str, columns: Sequence[str]) -> bool:
-    """Whether a key is a number that names a column, as 2026 does, and is not the place of one."""
+    """Return whether a key is a number used as a column name, such as 2026, and not a column's position."""
     number = key.partition(":")[0]
     return number.isdigit() and number in columns and int(number) > len(columns)
 
@@ -167,13 +179,13 @@ def _rows(text: str, separator: str, quote: str) -> list[list[str]]:
     how: dict[str, Any] = {"quoting": csv.QUOTE_NONE} if quote == _NO_QUOTE else {"quotechar": quote}
     try:
         rows = [row for row in csv.reader(StringIO(text, newline=""), delimiter=separator, **how) if row]
-    except (csv.Error, TypeError, ValueError):  # also for a quote that cannot be one, which the sort refuses
+    except (csv.Error, TypeError, ValueError):  # also for an invalid quote, which the sort refuses
         rows = []
     return rows[:_ROWS] or [[]]
 
 
 def _has_numbers_only_below(rows: list[list[str]]) -> bool:
-    """Whether the first row has a number wherever all others have one, and that is somewhere."""
+    """Return whether the first row has a number wherever all other rows have one, in at least one column."""
     first, *others = rows
     if not others or any(len(row) != len(first) for row in others):
         return False
@@ -195,7 +207,7 @@ def _byte(separator: str | None) -> str | None:
 
 
 def _beginning(path: Path) -> str:
-    """Return whole rows from the beginning of a file, decompressed; none of what can be read only once."""
+    """Return whole rows from the beginning of a file, decompressed; nothing for a file that can be read only once."""
     from planner.compression.text_codecs import open_source
     from planner.errors import PlannerError
 
@@ -206,7 +218,7 @@ def _beginning(path: Path) -> str:
         for head in open_source(str(path), Progress()).head():
             if len(head) >= _BEGINNING_BYTES:
                 break
-    except (PlannerError, PermissionError):  # which the sort says better
+    except (PlannerError, PermissionError):  # the sort reports it better
         return ""
     text = head[: _BEGINNING_BYTES * 4].decode("utf-8-sig", errors="surrogateescape")
     return text if len(head) < _BEGINNING_BYTES else _whole_rows(text)

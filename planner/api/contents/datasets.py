@@ -1,4 +1,4 @@
-"""Datasets of pyarrow and of Ray as Parquet files, and files of a result as such datasets."""
+"""Conversion between pyarrow or Ray datasets and Parquet files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _WRITE_IT: Final = "write it to Parquet files, and sort these"
 
 
 def is_of(value: object, package: str) -> bool:
-    """Whether a value's class, or one that it inherits from, is of a package, which need not be there."""
+    """Return whether a value's class, or a base class of it, is from a package, which need not be installed."""
     return any(kind.__module__.startswith(package) for kind in type(value).__mro__)
 
 
 def files_of_dataset(dataset: Any) -> dict[Path, Folders]:
     """Return the files of a `pyarrow.dataset.Dataset`, each with the columns that its folders add. Raises BadInputError
-    where these files have other rows or columns than the dataset.
+    if these files differ from the dataset in rows or columns.
     """
     if not hasattr(dataset, "files"):
         raise BadInputError(f"a pyarrow {type(dataset).__name__} is not of files: {_WRITE_IT}")
@@ -84,7 +84,7 @@ def ray_dataset(files: Sequence[str]) -> Any:
 
 
 def _reached(files: Sequence[str]) -> tuple[Any, list[str]]:
-    """Return a file system of pyarrow, and the paths in it."""
+    """Return a pyarrow file system and the paths in it."""
     if not files:
         raise BadInputError("the result is not of Parquet: sort with format='parquet'")
     if absent := next((file for file in files if "://" not in file and not Path(file).exists()), None):
@@ -104,8 +104,8 @@ def _in_file_system(place: str) -> tuple[Any, str]:
 
 @contextmanager
 def written(rows: Any, place: str) -> Iterator[str]:
-    """Write a Ray Dataset to a folder of its own in a place that all nodes reach, and yield the folder. It stays where
-    the sort may go on from it, and is deleted otherwise. Raises BadInputError for a place that nodes do not share.
+    """Write a Ray Dataset to a new folder in a place that all nodes reach, and yield the folder. It is kept where the
+    sort may be resumed from it, and deleted otherwise. Raises BadInputError for a place that the nodes do not share.
     """
     folder = f"{place.rstrip('/')}/planner-input-{token_hex(6)}"
     system, path = _in_file_system(folder)
@@ -127,8 +127,8 @@ def written(rows: Any, place: str) -> Iterator[str]:
 
 
 def _require_shared(folder: Path) -> None:
-    """Make a folder. Raises BadInputError unless all nodes of Ray see it as this machine does, as rows of a node that
-    writes to a disk of its own would be missed.
+    """Make a folder. Raises BadInputError unless all Ray nodes see it as this machine does: rows that a node wrote to
+    its own disk would be missing.
     """
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -1,5 +1,5 @@
-"""Kind of a file by its name and its first bytes: records, lines, CSV or Parquet, perhaps compressed; and which
-options this stands for where the caller does not say.
+"""Kind of a file by its name and first bytes: records, lines, CSV or Parquet, perhaps compressed; and the sort options
+it implies.
 """
 
 from __future__ import annotations
@@ -16,27 +16,38 @@ from planner.api.contents.text_advice import is_text
 from planner.api.files import mode_of
 from planner.api.input_format import Format
 from planner.errors import BadInputError, reading
+from planner.units import count_text
 
 _PARQUET: Final = b"PAR1"
 _MANIFEST: Final = b'"planner-manifest-'
 _RECORD_BYTES: Final = 100
 _BEGINNING_BYTES: Final = 1 << 16
 _END_OF_PRINTABLE: Final = b"\r\n"
-"""How records of the sort benchmark end that are printable; they are text, too."""
+"""Line ending of the sort benchmark's printable records, which are also text."""
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_TAR: Final = b"ustar"
-_TAR_AT: Final = 257
+_NO_ROWS: Final = {
+    "is an archive of tar: unpack it, and name its files": rb".{257}ustar",
+    "is a database of SQLite: write its table as CSV first": rb"SQLite format 3\0",
+    "is a database of DuckDB: write its table as Parquet first": rb".{8}DUCK",
+    "is an array of NumPy: write it without its header, or as Parquet, first": rb"\x93NUMPY",
+    "is an Arrow stream: write it as Parquet first": rb"\xff{4}.{3}\0\x10\0{3}",
+}
+"""Files whose lines or pieces of 100 bytes are no rows, by patterns of their beginning."""
+_JSON_LINE: Final = re.compile(rb"(\xef\xbb\xbf)?\s*[\[{][ \t]*\r?\n")
+"""First line of a JSON value that takes several lines."""
 _NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
 _OF_TEXT: Final = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl")
 _OF_TABLES: Final = (".parquet", ".arrow", ".feather", ".orc", ".avro", ".xlsx")
+_NOT_WRITTEN: Final = (".z", ".br", ".lz", ".lzma", ".lzo", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
+"""Names of compressions and archives that no sort writes."""
 _IN_WORDS: Final = {"records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet"}
 _SAID: Final = ("format", "lines", "zero_terminated")
-"""Options that say what files hold, or that are of text."""
+"""Options that specify the content of files, or apply only to text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileKind:
-    """The `format` of a file, its `compression` ('' for none), what separates its columns, and all of it in words."""
+    """The `format` of a file, its `compression` ('' for none), its column separator, and a description."""
 
     format: Format
     compression: str = ""
@@ -44,15 +55,15 @@ class FileKind:
 
     @property
     def text(self) -> str:
-        """What a person is told: `CSV`, `lines of text, compressed (gz)`."""
+        """Description for users: `CSV`, `lines of text, compressed (gz)`."""
         words = _NAMED[".tsv" if self.separator else ".csv"] if self.format == "csv" else _IN_WORDS[self.format]
         return f"{words}, compressed ({self.compression})" if self.compression else words
 
 
 def kind_of(path: Path) -> FileKind | None:
-    """Return what a file holds; None for one that is empty, or no regular file, as a pipe can be read only once.
+    """Return the kind of a file; None if it is empty or not a regular file, as a pipe can be read only once.
 
-    Raises BadInputError for what is not sorted, such as Arrow or a list of files.
+    Raises BadInputError for unsupported content, such as Arrow or a list of files.
     """
     from planner.compression.text_codecs import SUFFIXES, compression_of, require_text
 
@@ -70,7 +81,7 @@ def kind_of(path: Path) -> FileKind | None:
             ["give --ray ADDRESS, name the files of the partitions, or say --format lines to take it as text"],
         )
     require_text(start, name=str(path))
-    _require_no_archive(start, path)
+    _require_rows(start, path)
     if start.startswith(_UTF_16) and path.suffix.lower() in _OF_TEXT:
         raise BadInputError(f"{path} is UTF-16: make it UTF-8 first, as iconv does")
     compression = compression_of(start)
@@ -85,23 +96,22 @@ def kind_of(path: Path) -> FileKind | None:
 
 
 def _compressed_format(path: Path) -> Format:
-    """Return what a compressed file holds by its beginning: text has no NUL.
+    """Return the format of a compressed file from its beginning: text has no NUL.
 
-    Raises BadInputError for records in a file that is not called compressed, as these would be taken as they are, and
-    for what is not sorted.
+    Raises BadInputError for unsupported content, and for compressed records in a file whose name does not show the
+    compression, as these would be sorted as they are.
     """
-    from planner.compression.text_codecs import SUFFIXES, open_source, require_text
+    from planner.compression.text_codecs import SUFFIXES, NoTextError, open_source
     from planner.errors import PlannerError
     from planner.native import Progress
 
     try:
         start = next(iter(open_source(str(path), Progress()).head()), b"")
-    except (PlannerError, OSError):  # which the sort says better
+    except NoTextError:
+        raise
+    except (PlannerError, OSError):  # the sort reports it better
         return "lines"
-    if start.startswith(_PARQUET):
-        raise BadInputError(f"{path} is Parquet that was compressed once more: decompress it first")
-    require_text(start, name=f"{path}, decompressed,")
-    _require_no_archive(start, path)
+    _require_rows(start, path)
     if b"\0" not in start[:_BEGINNING_BYTES]:
         return "lines"
     if path.suffix not in SUFFIXES:
@@ -109,22 +119,27 @@ def _compressed_format(path: Path) -> Format:
     return "records"
 
 
-def _require_no_archive(start: bytes, path: Path) -> None:
-    if start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
-        raise BadInputError(f"{path} is an archive of tar: unpack it, and name its files")
+def _require_rows(start: bytes, path: Path) -> None:
+    for what, pattern in _NO_ROWS.items():
+        if re.match(pattern, start, re.DOTALL):
+            raise BadInputError(f"{path} {what}")
+    if ".json" in map(str.lower, path.suffixes) and _JSON_LINE.match(start):
+        raise BadInputError(f"{path} is one JSON value on several lines: write one a line, or say --format lines")
 
 
 def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
-    """Raise BadInputError for an output whose name promises another format: what is sorted keeps its own."""
+    """Raise BadInputError for an output whose name implies another format: the sort keeps the input's format."""
     from planner.compression.text_codecs import SUFFIXES
 
+    if output.suffix.lower() in _NOT_WRITTEN:
+        raise BadInputError(f"{output}: no sort writes {output.suffix}; text may be {', '.join(SUFFIXES)}")
     if output.suffix.lower() in ({*_OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
         holds = "Parquet" if is_parquet else "what its input does"
         raise BadInputError(f"{output} would hold {holds}: a sort does not convert; name it otherwise")
 
 
 def common_kind(paths: Sequence[Path]) -> FileKind | None:
-    """Return what files hold that belong together; None where none says. Raises BadInputError where they differ."""
+    """Return the common kind of files; None if no file shows one. Raises BadInputError if they differ."""
     kinds = {path: kind for path in paths if (kind := kind_of(path)) is not None}
     if len({(kind.format, kind.separator) for kind in kinds.values()}) > 1:
         lines = [f"{path}: {kind.text}" for path, kind in kinds.items()]
@@ -135,7 +150,7 @@ def common_kind(paths: Sequence[Path]) -> FileKind | None:
 def recognised(
     files: Sequence[Path], options: Mapping[str, Any], *, say: Callable[[str], None] | None
 ) -> dict[str, Any]:
-    """Return the options that the kind of some files stands for, beside those given; none where these say it.
+    """Return the options that the kind of some files implies, in addition to those given; none if these specify it.
 
     Raises BadInputError for files of several kinds, and for tables without a key.
     """
@@ -147,6 +162,7 @@ def recognised(
     if kind is None or (kind.format in ("records", "lines") and options.get("key")):
         return {}
     if kind.format == "csv" and not of_columns:
+        _require_columns(files[0], options["key"])
         if say is not None and not options.get("separator"):
             say(f"{files[0]}: --key {options['key'][0]} is a key of lines; for one of columns say --format csv")
         return {}
@@ -157,13 +173,26 @@ def recognised(
     return options_of(kind, separator=options.get("separator"))
 
 
+def _require_columns(path: Path, keys: Sequence[str]) -> None:
+    """Raise BadInputError for a plain number beyond the columns of CSV and, as a key of lines, beyond the fields: all
+    its keys would be empty.
+    """
+    from planner.api.contents.csv_dialect import column_counts
+
+    largest = max((int(key) for key in keys if re.fullmatch(r"\d{1,9}", key)), default=0)
+    columns, fields = column_counts(path)
+    if columns and largest > max(columns, fields):
+        row = f"the first row of {path} has {count_text(columns, 'column')}"
+        raise BadInputError(f"--key {largest}: there is no column {largest}", [row])
+
+
 def options_of(kind: FileKind, *, separator: str | None) -> dict[str, Any]:
-    """Return the options that say of what kind files are, with the `separator` that is given."""
+    """Return the options for a kind of file, with the given `separator`."""
     if kind.format == "lines":
         return {"lines": True}
     return {"format": kind.format, "separator": separator or kind.separator}
 
 
 def _are_of_columns(keys: Sequence[str]) -> bool:
-    """Whether keys are columns, `time:desc` or `3:num`; `2,2n` and `2` are of lines, and `0:10` is of records."""
+    """Return whether keys are columns, `time:desc` or `3:num`; `2,2n` and `2` are of lines, `0:10` is of records."""
     return all(re.match(r"\D|\d+:[a-z]", key) for key in keys)

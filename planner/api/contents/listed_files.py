@@ -1,4 +1,4 @@
-"""The files that an input names: itself, all in a directory, or all that a pattern fits; and what their folders say."""
+"""Files of an input: a file, all in a directory, or all that match a pattern; and the columns from their folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.api.files import mode_of
-from planner.config.given_files import files_below
+from planner.config.user_files import files_below
 from planner.errors import BadInputError
 from planner.sorting.tables.folder_columns import Folders, folder_values
 
@@ -19,13 +19,17 @@ _PATTERN: Final = frozenset("*?[")
 def listed_files(sources: Sequence[Path]) -> dict[Path, Folders]:
     """Return the files, each with the columns that its folders add below a directory or a pattern.
 
-    Raises BadInputError where there are none.
+    Raises BadInputError if there are no files.
     """
     found: dict[Path, Folders] = {}
     for source in sources:
         listed = dict(_listed(source))
         if not listed:
-            raise BadInputError(f"{source}: there are no files in it, or only empty ones; name another")
+            raise BadInputError(
+                f"{source}: there are no files in it, or only empty ones; name another"
+                if mode_of(source)
+                else f"{source}: no file fits this pattern; name another"
+            )
         found |= listed
     if len({tuple(folders) for folders in found.values()}) > 1:
         few = min(found, key=lambda path: len(found[path]))

@@ -1,4 +1,4 @@
-"""Text given to commands that sort: what a newcomer to them should know of it."""
+"""Notes for new users on sorting text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from planner.errors import BadInputError, reading
 
 _BEGINNING_BYTES = 1 << 16
 _CONTROL = frozenset(range(32)) - frozenset(b"\t\n\r\f\v\a\b\x1b")
-"""What no text has: tabs, ends of lines and pages, bells, and what colours a terminal are in some."""
+"""Control bytes that no text has, which excludes tabs, line and page ends, bells, and terminal colours."""
 
 
 @contextmanager
 def records_expected(files: Sequence[Path], *, advice: str) -> Iterator[None]:
-    """Add `advice` to the refusal of a file that is no whole number of records where it is text."""
+    """Add `advice` to the error for a file that is not a whole number of records, if it is text."""
     try:
         yield
     except BadInputError as error:
@@ -25,7 +25,7 @@ def records_expected(files: Sequence[Path], *, advice: str) -> Iterator[None]:
 
 
 def notes_on_columns(file: Path, separator: bytes) -> Iterator[str]:
-    """Say what a sort by columns does with headings and quotes, where the beginning of the file has them."""
+    """Yield notes on how a sort by columns treats headings and quotes, if the beginning of the file has them."""
     lines = _beginning(file).split(b"\n")
     if any(field.startswith(b'"') and not _closed(field) for line in lines[:-1] for field in line.split(separator)):
         yield f"{file} has a separator or a line's end within quotes; it separates there, too"
@@ -48,7 +48,7 @@ def _is_number(field: bytes) -> bool:
 
 
 def is_text(file: Path) -> bool:
-    """Whether the beginning of a file is text."""
+    """Return whether the beginning of a file is text."""
     beginning = _beginning(file)
     return bool(beginning) and not _CONTROL & set(beginning)
 

@@ -1,4 +1,4 @@
-"""`planner bench`: what this machine's disks and processors, and the network between machines, really do."""
+"""`planner bench`: actual rates of this machine's disks and processors, and of the network between machines."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typer import Option
 
 from planner.api.measure import DiskLayout, DiskMode, measure
 from planner.cli.shell.console import show, show_json, table, talk
+from planner.cli.shell.option_values import amount
 from planner.cli.shell.progress import shown_progress, shown_time
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError
-from planner.units import format_bytes, format_rate, parse_seconds, parse_size
+from planner.units import count_text, format_bytes, format_rate, parse_seconds, parse_size
 
 if TYPE_CHECKING:
     from planner.measurement.instruments.disk import DiskBench
@@ -52,8 +53,12 @@ def bench_disk(
 
     Example: planner bench disk --dir /mnt/disk0 --dir /mnt/disk1 --mode all
     """
-    shared: dict[str, Any] = {"mode": mode, "seconds": parse_seconds(seconds), "machine_type": machine_type}
-    shared |= {"file_bytes": None if size is None else parse_size(size)}
+    shared: dict[str, Any] = {
+        "mode": mode,
+        "seconds": amount("--seconds", parse_seconds, seconds),
+        "machine_type": machine_type,
+    }
+    shared |= {"file_bytes": None if size is None else amount("--size", parse_size, size)}
     shared |= {} if repeats is None else {"repeats": repeats}
     from planner.measurement.instruments.small_io import SmallIo
 
@@ -96,7 +101,8 @@ def bench_net(
     if agent:
         _be_agent(listen, token=token)
         return
-    length_s, warm_up_s = parse_seconds(seconds), parse_seconds(warm_up)
+    length_s = amount("--seconds", parse_seconds, seconds)
+    warm_up_s = amount("--warm-up", parse_seconds, warm_up)
     result = measure(
         "net",
         agents=node or (),
@@ -107,7 +113,7 @@ def bench_net(
         repeats=repeats,
         doubling=doubling,
         machine_type=machine_type,
-        on_run=lambda nodes: talk(f"{nodes} nodes, {warm_up_s + length_s:g} s ..."),
+        on_run=lambda nodes: talk(f"{count_text(nodes, 'node')}, {warm_up_s + length_s:g} s ..."),
     )
     if json:
         show_json(result.to_dict())
@@ -130,7 +136,7 @@ def bench_sort(
     with shown_progress() as on_progress:
         result = measure(
             "sort",
-            data_bytes=parse_size(size),
+            data_bytes=amount("--size", parse_size, size),
             threads=threads,
             repeats=repeats,
             machine_type=machine_type,
@@ -161,7 +167,7 @@ def _token(path: Path | None) -> str:
         if not token:
             raise BadInputError(f"no shared token: give --token-file, or set {TOKEN_VARIABLE}, the same on every node")
         return token
-    return read_given(path).strip()
+    return read_user_file(path).strip()
 
 
 def _be_agent(listen: str, *, token: str) -> None:
@@ -169,7 +175,7 @@ def _be_agent(listen: str, *, token: str) -> None:
     from planner.measurement.instruments.net_wire import split_address
 
     host, port = split_address(listen)
-    serve_until_interrupted(Agent(host=host, port=port, token=token), tell=talk)
+    serve_until_interrupted(Agent(host=host, port=port, token=token), on_message=talk)
 
 
 def _rate(bytes_per_s: float | None) -> str:
@@ -186,7 +192,7 @@ def _show_disk(result: DiskBench) -> None:
         scatter = "-" if rate.within_run_sigma is None else f"±{rate.within_run_sigma:.1%}"
         layout = {"jbod": "JBOD", "raid0": "RAID-0"}[rate.layout]
         rows.append((rate.mode, layout, *single, *extremes, str(rate.repeats), str(depth), scatter))
-    show(table(columns, rows, numbers=True), give_way=("depth", "runs"))
+    show(table(columns, rows, numbers=True), drop_first=("depth", "runs"))
     for system in result.file_systems:
         talk(
             f"{system.directory}: {system.kind or 'unknown file system'} on {system.device or 'an unknown device'}, "

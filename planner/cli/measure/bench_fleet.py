@@ -1,4 +1,4 @@
-"""`planner bench fleet`: the instruments on every node of a cluster, several times in random order; and who is slow."""
+"""`planner bench fleet`: benchmarks on every node of a cluster, repeated in random order, that find slow nodes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Final
 from planner.cli.measure.bench_fleet_options import FleetOptions
 from planner.cli.shell.console import show_json, talk
 from planner.cli.shell.interrupts import orderly_end
-from planner.units import parse_seconds, parse_size
+from planner.cli.shell.option_values import amount
+from planner.units import count_text, parse_seconds, parse_size
 
 _LOCAL_S: Final = "1s"
 _LOCAL_SIZE: Final = "200MB"
 
 
 def bench_fleet(*, options: FleetOptions) -> None:
-    """Measure disks, small transfers and network of every node in random order, and say which nodes to drop.
+    """Measure disks, small transfers and network of every node in random order, and name the nodes to drop.
 
     Nodes are judged by their rates. The files remain: `planner screen OUT/*.json` judges by latencies as well. With
     --cloud it rents the machines, adds what it measures to your measurements, and takes all down.
@@ -37,14 +38,14 @@ def bench_fleet(*, options: FleetOptions) -> None:
 
 
 def _show(files: list[Path], options: FleetOptions) -> None:
-    from planner.cli.measure.screen import plain, show_study, studied
+    from planner.cli.measure.screen import show_study, studied, study_json
 
     study = studied(files, [], rates_only=True)
     if options.json:
-        show_json({**plain(study, None), "files": [str(path) for path in files]})
+        show_json({**study_json(study, None), "files": [str(path) for path in files]})
         return
     show_study(study, chart=options.chart)
-    talk(f"{len(files)} files in {options.out}")
+    talk(f"{count_text(len(files), 'file')} in {options.out}")
 
 
 def _emulated(options: FleetOptions) -> list[Path]:
@@ -61,8 +62,8 @@ def _emulated(options: FleetOptions) -> list[Path]:
         return measure_rounds(
             cluster,
             repeats=options.repeats,
-            seconds=parse_seconds(options.seconds or _LOCAL_S),
-            file_bytes=parse_size(options.size or _LOCAL_SIZE),
+            seconds=amount("--seconds", parse_seconds, options.seconds or _LOCAL_S),
+            file_bytes=amount("--size", parse_size, options.size or _LOCAL_SIZE),
             results=options.out,
             seed=options.seed,
             say=talk,

@@ -23,7 +23,7 @@ PANELS: Final = {
         "Result": "out chart force json",
     }.items()
 }
-"""The options under the headings of the help, in its order."""
+"""Options under the headings of the help, in its order."""
 _RENTED_ONLY: Final = (
     "instance", "over", "volume", "max_cost", "max_cost_per_month", "tag", "max_hours", "region", "ssh_from", "image",
     "subnet", "no_public_address", "jump", "reservation", "wheelhouse", "dry_run",
@@ -32,7 +32,7 @@ _RENTED_ONLY: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class FleetOptions:
-    """What to measure, where, and what to do with the files; each field is an option."""
+    """Measurements, their place and the use of the files; each field is an option."""
 
     local: Annotated[bool, Option("--local", help="On nodes emulated on this machine.")] = False
     cloud: Annotated[str | None, Option(help="On rented machines: aws, gcp, azure.")] = None
@@ -73,7 +73,7 @@ class FleetOptions:
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False
 
     def require_a_place(self) -> None:
-        """Raise BadInputError where nobody says where, for options that are ignored there, or for files in --out."""
+        """Raise BadInputError where no place is given, for options that it ignores, or for existing files in --out."""
         if self.local == bool(self.cloud):
             raise BadInputError(
                 "say where: --local on emulated nodes, or --cloud aws --instance i4i.4xlarge on rented ones"

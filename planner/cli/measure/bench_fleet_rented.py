@@ -1,4 +1,4 @@
-"""`planner bench fleet --cloud`: what to rent, asking, measuring, and adding it to the user's measurements."""
+"""`planner bench fleet --cloud`: rent machines, measure them, and store the results as the user's measurements."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from planner.cli.measure.bench_fleet_options import FleetOptions
 from planner.cli.rent import renting
 from planner.cli.shell.console import talk
 from planner.cli.shell.interrupts import orderly_end
+from planner.cli.shell.option_values import amount
 from planner.errors import BadInputError, PlannerError, nearest
 from planner.units import parse_duration, parse_size
 
@@ -30,18 +31,18 @@ _RUN_S: Final = "5s"
 
 @dataclass(frozen=True)
 class RentedMachines:
-    """The machines to measure and how, in the words of the command's options, of which `cloud` is given."""
+    """The machines to measure and the method, as the command's options give them; `cloud` must be given."""
 
     options: FleetOptions
 
     def show_dry_run(self) -> None:
-        """Print what would be rented and what it would cost; no cloud is asked."""
+        """Print what would be rented and its cost, without asking a cloud."""
         rental, order = self._rental, self._order(is_dry_run=True)
         provider = clusters.session_on(rental.cloud, say=talk).provider
         renting.show_dry_run(order, rental, provider, verbose=self.options.verbose, json=self.options.json)
 
     def measured(self) -> list[Path]:
-        """Ask, rent, measure into `--out`, take down, remember, and return the instruments' files."""
+        """Ask, rent, measure into `--out`, take down, store the measurements, and return the instruments' files."""
         from planner.clusters.provisioning.cluster_lifecycle import begin
         from planner.clusters.runs.instrument_rounds import measure_fleet
 
@@ -76,7 +77,7 @@ class RentedMachines:
             effort=effort_of(options.seconds or _RUN_S, options.size),
             nodes=options.nodes,
             rounds=options.repeats,
-            over_s=parse_duration(options.over) if options.over else 0.0,
+            over_s=amount("--over", parse_duration, options.over) if options.over else 0.0,
             seed=options.seed,
         )
 
@@ -117,7 +118,7 @@ class RentedMachines:
             raise BadInputError(f"--instance {instance}: it has no local disks; say --volume gp3 to measure volumes")
 
     def _volumes(self, catalog: Catalog) -> tuple[VolumeOrder | None, float]:
-        """Return each machine's volumes, with what comes with their size, and their price per hour."""
+        """Return each machine's volumes, with the performance that comes with their size, and their price per hour."""
         from planner.clouds.order import VolumeOrder
         from planner.cost_model.volumes.volume_sizes import Unsuitable, sized
 
@@ -127,7 +128,9 @@ class RentedMachines:
         types = catalog.volume_types
         if volume not in types:
             raise BadInputError(f"--volume {volume}: not among {', '.join(types)}.{nearest(volume, list(types))}")
-        of_one = sized(types[volume], iops=0.0, bytes_per_s=0.0, data_bytes=float(parse_size(size)))
+        of_one = sized(
+            types[volume], iops=0.0, bytes_per_s=0.0, data_bytes=float(amount("--volume-size", parse_size, size))
+        )
         if isinstance(of_one, Unsuitable):
             raise BadInputError(f"--volume {volume} of {size}: {of_one.reason}")
         order = VolumeOrder(volume_type=volume, count=count, size_gib=of_one.size_gib, mibps_each=1)

@@ -1,4 +1,4 @@
-"""`planner doctor`: what this machine has, what is missing, and what to do."""
+"""`planner doctor`: what this machine has, what is missing, and the remedies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def doctor(
     directory: Annotated[Path, Option("--dir", help="The disk to look at.")] = Path(),
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Look for all that the planner can use and say what is missing, what for, and how to get it.
+    """Check what the planner can use: list what is missing, its purpose, and how to get it.
 
     Credentials are found by where they lie; they are neither read nor printed. Ends with 1 when something is missing
     that everyone needs.
@@ -36,15 +36,16 @@ def doctor(
     if not directory.is_dir():
         raise BadInputError(f"--dir {directory}: no such directory; name one on the disk to look at")
     findings = examine(directory, today=date.today())
-    missing = [finding.name for finding in findings if finding.state == "missing"]
+    missing = [finding for finding in findings if finding.state == "missing"]
     if json:
         show_json({"ready": not missing, "findings": [asdict(finding) for finding in findings]})
     else:
-        show(_table(findings), give_way=["needed for"])
+        show(_table(findings))
         if not missing:
             show_sentences(_ready(findings))
     if missing:
-        raise PlannerError(f"missing: {', '.join(missing)}; the last column says what to do")
+        names = ", ".join(finding.name for finding in missing)
+        raise PlannerError(f"missing: {names}", [f"{one.name}: {one.found}; {one.advice}" for one in missing])
 
 
 def _ready(findings: list[Finding]) -> str:

@@ -1,4 +1,4 @@
-"""`planner ingest`: everyone else's measurements become facts of a catalog."""
+"""`planner ingest`: import of other tools' measurements as facts of a catalog."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from planner.cli.shell.console import show, show_json, table, talk
 from planner.errors import BadInputError
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.measurement.ingest.measurement import Measurement
@@ -57,7 +58,7 @@ def ingest(
     ] = None,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Add measurements to your own, which override the shipped ones; what a file does not say is asked for by name.
+    """Add measurements to your own, which override the shipped ones; facts that a file lacks are asked for by name.
 
     Example: planner ingest fio.json --type i4i.4xlarge --where us-east-1a
 
@@ -71,7 +72,10 @@ def ingest(
         if files:
             raise BadInputError("--remove takes a type or a file's name, and no files to ingest")
         removed = forget(remove, catalog=catalog)
-        talk(f"{removed} measurements of {remove} removed; shipped figures of catalog {catalog} count in their place")
+        talk(
+            f"{count_text(removed, 'measurement')} of {remove} removed; "
+            f"shipped figures of catalog {catalog} count in their place"
+        )
         return
     if not files:
         raise BadInputError("ingest needs files; --remove takes back what was ingested")
@@ -97,13 +101,17 @@ def ingest(
     with _hint_own_machine(measurements, catalog):
         stored = store(measurements, catalog=catalog)
     _show(measurements, json=json)
-    again = f"{stored.replaced} rows of the same file, day and circumstances were replaced; " if stored.replaced else ""
+    again = (
+        f"{count_text(stored.replaced, 'row')} of the same file, day and circumstances replaced; "
+        if stored.replaced
+        else ""
+    )
     talk(f"{again}stored in {stored.path}; they override the shipped figures of catalog {catalog}")
 
 
 @contextmanager
 def _list_all_missing(user_values: Mapping[str, Any], *, of_table: bool) -> Iterator[None]:
-    """Say beside the first thing that is missing what no instrument's file says, so that it is not asked for next."""
+    """Add all other missing values to the error of a missing value, so that they are not asked for one by one."""
     try:
         yield
     except BadInputError as error:
@@ -116,7 +124,7 @@ def _list_all_missing(user_values: Mapping[str, Any], *, of_table: bool) -> Iter
 
 @contextmanager
 def _hint_own_machine(measurements: list[Measurement], catalog: str) -> Iterator[None]:
-    """Say how a machine that no catalog has is added, where a type is not in the catalog."""
+    """Explain how to add a machine that is in no catalog, where a type is missing."""
     from planner.catalog import load_catalog
 
     try:
@@ -168,11 +176,11 @@ def _row(measurement: Measurement, rate: str) -> tuple[str, ...]:
 
 
 def _setting(measurement: Measurement) -> str:
-    """Return what was driven and how, in words."""
+    """Return a description of the measurement's target and method."""
     volumes = f"{measurement.volumes} x {measurement.volume_type}" if measurement.volume_type else ""
     block = f"{measurement.block_bytes / 1024:g} KiB" if measurement.block_bytes else ""
     workers = f"{measurement.threads} x {measurement.depth}" if measurement.depth else ""
-    nodes = f"{measurement.nodes} nodes" if measurement.nodes else ""
+    nodes = count_text(measurement.nodes, "node") if measurement.nodes else ""
     words = (volumes, block, measurement.pattern, workers, nodes, measurement.layout)
     return ", ".join(word for word in words if word)
 

@@ -1,4 +1,4 @@
-"""`planner screen`: which nodes to drop, how nodes differ over time, and how many spares to launch next time."""
+"""`planner screen`: nodes to drop, variation of nodes over time, and spares to launch next time."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from typer import Argument, Option
 
 from planner.api.files import require_new
 from planner.cli.shell.console import show, show_json, show_sentences, table, talk
-from planner.cli.shell.files import Force, write_whole
+from planner.cli.shell.files import Force, write_atomically
+from planner.cli.shell.option_values import amount
 from planner.errors import BadInputError, nearest
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.measurement.ingest.node_results import NodeRuns
@@ -26,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What the runs of nodes say, by metric; `lower` has the metrics of which less is better."""
+    """Results of the nodes' runs, by metric; `lower` has the metrics where less is better."""
 
     runs: NodeRuns
     rates: Mapping[str, Mapping[str, float]]
     lower: frozenset[str]
     verdict: Screening
     varies: Mapping[str, Variation]
-    stays: Mapping[str, Persistence]
+    persistence_by_metric: Mapping[str, Persistence]
 
 
 def screen(
@@ -48,16 +50,16 @@ def screen(
     chart: Annotated[bool, Option("--chart", help="Show how nodes differ, and change from run to run.")] = False,
     html: Annotated[Path | None, Option(help="Write charts of it to this page; it opens without a network.")] = None,
     force: Force = False,
-    spares_for: Annotated[int | None, Option(min=1, help="Say how many spares a cluster of so many needs.")] = None,
+    spares_for: Annotated[int | None, Option(min=1, help="Print how many spares a cluster of this size needs.")] = None,
     work: Annotated[str, Option(help="How long its job takes at the median rate, such as 15m.")] = "15m",
     screening: Annotated[str | None, Option(help="How long boot and screening take; as planned otherwise.")] = None,
     objective: Annotated[Literal["cost", "time"], Option(help="What the spares are to make least.")] = "cost",
     metric: Annotated[str | None, Option(help="Which rate sets the pace, where there are several.")] = None,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Say which nodes are too slow to keep, by a rule shown with its numbers, and how many spares to launch.
+    """Find nodes that are too slow to keep, by a rule shown with its numbers, and how many spares to launch.
 
-    With several runs of each node it says how much of the variation stays with a node, and whether bad apples stay bad.
+    With several runs of each node it shows how much variation stays with a node, and whether slow nodes stay slow.
 
     Example: planner screen nodes.csv --spares-for 178 --work 15m
     """
@@ -68,9 +70,9 @@ def screen(
         paced = _paced_by(study, metric)
         spares = _spares(paced, spares_for, work=work, screening=screening, objective=objective)
     if html is not None:
-        write_whole(html, _page(study), option="--html")
+        write_atomically(html, _page(study), option="--html")
     if json:
-        show_json(plain(study, spares))
+        show_json(study_json(study, spares))
         return
     show_study(study, chart=chart)
     if spares is not None and spares_for is not None:
@@ -78,9 +80,9 @@ def screen(
 
 
 def studied(paths: list[Path], better: list[str], *, rates_only: bool = False) -> Study:
-    """Return what files of results say; `better` tells of metrics whose name does not say which way they are better.
+    """Return the study of files of results; `better` gives the direction of metrics whose name does not.
 
-    `rates_only` is for short runs: it leaves out latencies, of which the slowest are a matter of chance, and operations
+    `rates_only` is for short runs: it leaves out latencies, whose slowest values are a matter of chance, and operations
     that most runs were too short for.
     """
     from planner.measurement.ingest.metric_names import parse_better
@@ -96,19 +98,21 @@ def studied(paths: list[Path], better: list[str], *, rates_only: bool = False) -
         runs = {n: by_node for n, by_node in runs.items() if ways[n] == "higher" and median(medians[n]) > 0}
     lower = frozenset(name for name in runs if ways[name] == "lower")
     rates = median_rates(runs)
-    stays = {name: persistence(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()}
+    persistence_by_metric = {
+        name: persistence(name, by_node, lower_is_better=name in lower) for name, by_node in runs.items()
+    }
     return Study(
         runs=runs,
         rates=rates,
         lower=lower,
         verdict=judge(rates, lower_is_better=lower),
         varies={name: spread for name in runs if (spread := variation(runs[name]))},
-        stays={name: answer for name, answer in stays.items() if answer is not None},
+        persistence_by_metric={name: answer for name, answer in persistence_by_metric.items() if answer is not None},
     )
 
 
 def show_study(study: Study, *, chart: bool) -> None:
-    """Show which nodes to keep, by which rule, and how the nodes vary."""
+    """Show the nodes to keep, the rule, and the variation of nodes."""
     from planner.report.terminal.node_ranges import render_ranges
 
     _show(study.verdict)
@@ -120,8 +124,8 @@ def show_study(study: Study, *, chart: bool) -> None:
 
 
 def _lines(study: Study, name: str) -> list[str]:
-    """Return what several runs of a metric say: how much stays with a node, and whether bad apples stay bad."""
-    spread, answer = study.varies.get(name), study.stays.get(name)
+    """Return the lines on a metric's repeated runs: variation that stays with a node, and if bad apples stay bad."""
+    spread, answer = study.varies.get(name), study.persistence_by_metric.get(name)
     lines = [] if spread is None else [f"{name} {spread.text}"]
     return lines if answer is None else [*lines, answer.text]
 
@@ -137,7 +141,7 @@ def _page(study: Study) -> str:
 
 
 def _paced_by(study: Study, metric: str | None) -> list[float]:
-    """Return the rates of the metric that sets the pace; of times their inverses, which are as good."""
+    """Return the rates of the metric that sets the pace; for times their inverses, which serve equally well."""
     rates = study.rates
     if metric is None and len(rates) > 1:
         raise BadInputError(f"several rates; say with --metric which sets the pace: {', '.join(rates)}")
@@ -158,11 +162,17 @@ def _spares(
     from planner.units import parse_duration
 
     usual = shipped()
-    before_s = usual.boot_s + usual.install_s + usual.screen_s if screening is None else parse_duration(screening)
-    return best_spares(rates, nodes=nodes, work_s=parse_duration(work), screen_s=before_s, objective=objective)
+    before_s = (
+        usual.boot_s + usual.install_s + usual.screen_s
+        if screening is None
+        else amount("--screening", parse_duration, screening)
+    )
+    return best_spares(
+        rates, nodes=nodes, work_s=amount("--work", parse_duration, work), screen_s=before_s, objective=objective
+    )
 
 
-def plain(study: Study, spares: Spares | None) -> dict[str, Any]:
+def study_json(study: Study, spares: Spares | None) -> dict[str, Any]:
     """Return a study as JSON-able values."""
     from dataclasses import asdict
 
@@ -171,7 +181,7 @@ def plain(study: Study, spares: Spares | None) -> dict[str, Any]:
         {**asdict(drop), "rate_per_s": _known(drop.rate_per_s), "limit_per_s": _known(drop.limit_per_s)}
         for drop in verdict.dropped
     ]
-    plain: dict[str, Any] = {
+    study_json: dict[str, Any] = {
         "kept": list(verdict.kept),
         "dropped": dropped,
         "limits": [
@@ -182,15 +192,18 @@ def plain(study: Study, spares: Spares | None) -> dict[str, Any]:
             for name, nodes in study.runs.items()
         },
         "variation": {name: {**asdict(v), "lasting_share": v.lasting_share} for name, v in study.varies.items()},
-        "bad_apples": {name: {**asdict(answer), "stays": answer.is_persistent} for name, answer in study.stays.items()},
+        "bad_apples": {
+            name: {**asdict(answer), "stays": answer.is_persistent}
+            for name, answer in study.persistence_by_metric.items()
+        },
     }
     if spares is not None:
-        plain["spares"] = {
+        study_json["spares"] = {
             "count": spares.count,
             "expected_s": spares.expected_s.tolist(),
             "expected_node_hours": spares.expected_node_hours.tolist(),
         }
-    return plain
+    return study_json
 
 
 def _known(rate: float) -> float | None:
@@ -199,7 +212,7 @@ def _known(rate: float) -> float | None:
 
 def _show(verdict: Screening) -> None:
     total = len(verdict.kept) + len(verdict.dropped)
-    show_sentences(f"keep {len(verdict.kept)} of {total} nodes")
+    show_sentences(f"keep {len(verdict.kept)} of {count_text(total, 'node')}")
     if verdict.dropped:
         rows = [
             (drop.node, drop.metric, f"{drop.rate_per_s:.4g}", f"{drop.limit_per_s:.4g}", drop.reason)
@@ -215,4 +228,5 @@ def _spares_text(spares: Spares, nodes: int) -> str:
 
     best, hours = spares.count, spares.expected_node_hours
     bare, chosen = (f"{format_duration(spares.expected_s[k])}, {hours[k]:.4g} node-hours" for k in (0, best))
-    return f"for {nodes} nodes launch {best} spares and keep the fastest: {chosen}; without spares {bare}"
+    launched = f"for {count_text(nodes, 'node')} launch {count_text(best, 'spare')}"
+    return f"{launched} and keep the fastest: {chosen}; without spares {bare}"

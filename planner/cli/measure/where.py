@@ -1,4 +1,4 @@
-"""`planner where`: what is kept on this machine, and how to get rid of it."""
+"""`planner where`: files that the planner keeps on this machine, and their removal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typer import Option
 
 from planner.cli.shell.completion import clearable
 from planner.cli.shell.console import show, show_json, show_sentences, show_text, shown_width, table
+from planner.units import count_text
 
 if TYPE_CHECKING:
-    from planner.api.stored import Kept
+    from planner.api.stored import StoredFiles
 
 _WITH_WHAT: Final = 100
-"""A screen at least so wide also says what each kind is."""
+"""Narrowest screen that also shows a description of each kind."""
 
 
 def where(
@@ -41,9 +42,9 @@ def where(
     if clear is not None:
         _clear(clear, yes=yes, json=json)
         return
-    kept = stored.kept()
+    kept = stored.stored_files()
     if json:
-        show_json({"kept": [_plain(each) for each in kept]})
+        show_json({"kept": [_stored_files_json(each) for each in kept]})
         return
     columns, rows = ("kind", "files", "size", "since", "where", "what"), [_row(each) for each in kept]
     shown = len(columns) if shown_width() >= _WITH_WHAT else -1
@@ -60,31 +61,33 @@ def _clear(kinds: str, *, yes: bool, json: bool) -> None:
 
     named = stored.clearable(kinds)
     for kind in named:
-        (now,) = stored.kept(kind)
+        (now,) = stored.stored_files(kind)
         if not stored.can_clear(kind):
             stored.clear(kind)
         if now.files:
             staying = f"; {now.keeps}, and stays" if now.keeps else ""
-            confirm(f"{kind}: {now.files} files, {format_bytes(now.bytes)} in {now.place}{staying}", yes=yes)
+            confirm(
+                f"{kind}: {count_text(now.files, 'file')}, {format_bytes(now.bytes)} in {now.place}{staying}", yes=yes
+            )
     cleared = []
     for kind in named:
         before, after = stored.clear(kind)
         removed = {"files": before.files - after.files, "bytes": before.bytes - after.bytes}
         if json:
-            cleared.append({"removed": removed, "kept": _plain(after)})
+            cleared.append({"removed": removed, "kept": _stored_files_json(after)})
         else:
             of = f"{kind}: " if len(named) > 1 else ""
-            show_text(f"{of}{removed['files']} files removed, {format_bytes(removed['bytes'])}")
+            show_text(f"{of}{count_text(removed['files'], 'file')} removed, {format_bytes(removed['bytes'])}")
     if json:
         show_json(cleared[0] if len(cleared) == 1 else {"cleared": cleared})
 
 
-def _plain(kept: Kept) -> dict[str, Any]:
+def _stored_files_json(kept: StoredFiles) -> dict[str, Any]:
     since = None if kept.since is None else kept.since.isoformat(timespec="seconds")
     return {**asdict(kept), "place": str(kept.place), "since": since}
 
 
-def _row(kept: Kept) -> tuple[str, ...]:
+def _row(kept: StoredFiles) -> tuple[str, ...]:
     from pathlib import Path
 
     from planner.units import format_bytes

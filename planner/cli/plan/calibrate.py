@@ -60,7 +60,13 @@ def calibrate(
         talk(f"note: {note}")
     if json:
         show_json(
-            {"profile": profile.name, "path": str(stored), **learned, "notes": notes, "next_run": _plain(further)}
+            {
+                "profile": profile.name,
+                "path": str(stored),
+                **learned,
+                "notes": notes,
+                "next_run": _next_run_json(further),
+            }
         )
         return
     if not next_run:
@@ -111,7 +117,7 @@ def predict(
 
 
 def _settling(stored: Profile, jobs: Sequence[JobRow], specs: Any) -> list[str]:
-    """Return for each type that never ran, and whose range is wide, the run that would settle its largest job."""
+    """Return, for each type that never ran and has a wide range, the run that would settle its largest job."""
     from planner.calibration.experiment import settling_run
     from planner.calibration.machines import read_specs
 
@@ -122,7 +128,7 @@ def _settling(stored: Profile, jobs: Sequence[JobRow], specs: Any) -> list[str]:
 
 
 def _from_catalog(catalog: str, types: set[str]) -> dict[str, dict[str, Any]]:
-    """Return the catalog's specifications of the types a profile lacks; the catalog is not read when it lacks none."""
+    """Return the catalog's specifications of the types that a profile lacks; if it lacks none, no catalog is read."""
     from planner.stores import profiles
 
     return {name: spec for name, spec in profiles.specs_of(catalog).items() if name in types} if types else {}
@@ -163,7 +169,7 @@ def _advice(further: NextRun) -> str:
     return f"no further run pays for itself; the next run to make for narrower ranges: {where} ({cost}); {gain}"
 
 
-def _plain(further: NextRun) -> dict[str, Any]:
+def _next_run_json(further: NextRun) -> dict[str, Any]:
     from dataclasses import asdict
     from math import isfinite
 

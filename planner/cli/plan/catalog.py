@@ -84,7 +84,7 @@ def catalog_check(
 
 
 def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Finding]:
-    """Return what would make the top of a ranking safer; nothing for catalogs of years gone by, not for rent."""
+    """Return measurements that would make the top of a ranking safer; none for past years' or non-rented catalogs."""
     import numpy as np
 
     from planner.api.recommend import recommend
@@ -119,7 +119,7 @@ def _list(catalogs: list[Catalog], *, json: bool) -> None:
         show_json({"catalogs": rows})
         return
     columns = ["name", "cloud", "types", "prices as of", "refreshed", "regions", "title"]
-    show(table(columns, [_row(row) for row in rows]), give_way=["title"])
+    show(table(columns, [_row(row) for row in rows]), drop_first=["title"])
 
 
 def _row(values: dict[str, Any]) -> list[str]:
@@ -158,11 +158,11 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
         return
     from planner.report.terminal.evidence import render_facts
 
-    show(*render_facts(instance_type, rows), give_way=("truth", "file"))
+    show(*render_facts(instance_type, rows), drop_first=("truth", "file"))
 
 
 def _score(fact: Fact) -> int | None:
-    """Return how many criteria of Cloud Truth a measured rate meets; other facts are not measured, and have none."""
+    """Return how many criteria of Cloud Truth a measured rate meets; facts that were not measured have no score."""
     from planner.catalog.measurement_quality import score_of
 
     measured = fact.kind in _MEASUREMENTS and fact.unit == "bytes/s"

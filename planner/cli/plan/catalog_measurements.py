@@ -1,4 +1,4 @@
-"""`planner catalog measurements`: what the user ingested, and taking it back."""
+"""`planner catalog measurements`: list and removal of the user's ingested measurements."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from planner.cli.shell.console import show, show_json, show_text, table, talk
+from planner.units import count_text
 
 
 def catalog_measurements(
@@ -30,7 +31,10 @@ def catalog_measurements(
     path = measurements_file(catalog)
     if forget is not None:
         removed = forget_rows(forget, catalog=catalog)
-        talk(f"{removed} measurements of {forget} removed from {path}; shipped figures count in their place")
+        talk(
+            f"{count_text(removed, 'measurement')} of {forget} removed from {path}; "
+            "shipped figures count in their place"
+        )
     rows = user_rows(catalog)
     if json:
         show_json({"measurements": rows})

@@ -1,4 +1,4 @@
-"""`planner catalog rank` and `planner catalog usable`: what a dollar buys, and what can be planned with."""
+"""`planner catalog rank` and `planner catalog usable`: value for money of types, and types that can be planned with."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def catalog_rank(
         return
     if rows:
         whole = _operations_table(shown) if operation == "all" else _rank_table(shown, by=by)
-        show(whole, give_way=("evidence", "operations per $", "MB per $", "GFLOP per $"))
+        show(whole, drop_first=("evidence", "operations per $", "MB per $", "GFLOP per $"))
     elif operation:
         what = "small operations" if operation == "all" else operation
         talk(f"nobody measured {what} of these types: planner bench disk --suite small-io --json, then planner ingest")
@@ -67,16 +67,16 @@ def catalog_rank(
 
 def first_shown(rows: list[Worth], *, top: int) -> list[Worth]:
     """Return the rows of the first `top` types and storages; a type has a row for each operation."""
-    keys = list(dict.fromkeys(_place(row) for row in rows))[:top]
-    return [row for row in rows if _place(row) in keys]
+    keys = list(dict.fromkeys(_type_and_storage(row) for row in rows))[:top]
+    return [row for row in rows if _type_and_storage(row) in keys]
 
 
-def _place(row: Worth) -> tuple[str, str, str]:
+def _type_and_storage(row: Worth) -> tuple[str, str, str]:
     return row.catalog, row.instance_type, row.storage
 
 
 def _offer(catalog: Catalog, region: str, pricing: str) -> Offer:
-    """Return the prices of a catalog, with the user's own in place of the list's."""
+    """Return a catalog's prices, with the user's own instead of list prices."""
     from planner.config.settings import load_settings
     from planner.planning.request.region import offer_of
 
@@ -100,12 +100,12 @@ def _rank_table(rows: list[Worth], *, by: str) -> Any:
 
 
 def _operations_table(rows: list[Worth]) -> Any:
-    """Return Scalyr's chart: operations for a dollar, a line for each type and storage, a column for each operation."""
+    """Return Scalyr's chart: operations per dollar, a row for each type and storage, a column for each operation."""
     from planner.planning.catalog_questions.price_performance import OPERATIONS
 
     lines: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in rows:
-        line = lines.setdefault(_place(row), {})
+        line = lines.setdefault(_type_and_storage(row), {})
         line[row.operation] = f"{1 / row.value:,.0f}" if row.value else "no limit"
     cells = [(*key, *(line.get(name, "") for name in OPERATIONS)) for key, line in lines.items()]
     return table(["catalog", "instance type", "storage", *(f"{name} per $" for name in OPERATIONS)], cells)
@@ -118,7 +118,7 @@ def catalog_usable(
     *,
     json: _JSON = False,
 ) -> None:
-    """Count the types that can be planned with under each model, and say what the others lack.
+    """Count the types that can be planned with under each model, and list what the others lack.
 
     Example: planner catalog usable aws gcp
     """

@@ -1,4 +1,4 @@
-"""`planner catalog refresh`: types and prices as the cloud states them today, in place of the shipped ones."""
+"""`planner catalog refresh`: the cloud's current types and prices instead of the shipped ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def catalog_refresh(
     forget: Annotated[bool, Option("--forget", help="Go back to the shipped catalogs; no cloud is asked.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Read instance types and prices anew from the cloud's own API and price list, with your credentials for it.
+    """Refresh instance types and prices from the cloud's own API and price list, with your credentials for it.
 
     Example: planner catalog refresh --cloud aws --region us-east-1,eu-west-1
 
@@ -48,7 +48,7 @@ def catalog_refresh(
     if forget:
         _forget(clouds, json=json)
         return
-    read = [read_anew(name, regions, dry_run=dry_run, public=public) for name in clouds]
+    read = [read_prices(name, regions, dry_run=dry_run, public=public) for name in clouds]
     if json:
         show_json({"refreshed": [_as_json(refreshed) for refreshed in read]})
         return
@@ -56,8 +56,8 @@ def catalog_refresh(
         _show(refreshed, dry_run=dry_run)
 
 
-def read_anew(cloud: str, regions: list[str], *, dry_run: bool, public: bool) -> Refreshed:
-    """Read a cloud's prices, with the user's settings, and show on stderr how much has been read."""
+def read_prices(cloud: str, regions: list[str], *, dry_run: bool, public: bool) -> Refreshed:
+    """Read a cloud's prices, with the user's settings, and show progress on stderr."""
     from planner.clouds.price_lists import Access, refresh
     from planner.config.settings import load_settings
 
@@ -70,7 +70,7 @@ def read_anew(cloud: str, regions: list[str], *, dry_run: bool, public: bool) ->
 
 @contextmanager
 def _progress(cloud: str) -> Iterator[Watch]:
-    """Yield what shows how much has been read: a line that changes on a terminal, one line for each list elsewhere."""
+    """Yield a display of progress: a changing line on a terminal, else one line for each list."""
     if sys.stderr.isatty():
         from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""`planner compare`: two plans side by side."""
+"""`planner compare`: comparison of two plans."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer import Argument, Option
 
 from planner.cli.shell.console import columns, show, show_json, show_text
 from planner.cli.shell.files import read_plan
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import InfeasibleError
 from planner.schemas.machine_lists import MachineList, lists_machines, read_machine_list
 
@@ -25,13 +25,13 @@ def compare(
     *,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Set two plans side by side: what was asked differently, and what that changes in time and cost.
+    """Compare two plans: the differences in the request, and in time and cost.
 
-    A file that lists your machines, as of `plan --own`, is set beside a plan: yours against the best.
+    A file that lists your machines, as of `plan --own`, is compared with a plan: yours against the best.
 
     Example: planner compare small.json large.json
     """
-    text = read_given(first)
+    text = read_user_file(first)
     if lists_machines(text):
         _compare_own(read_machine_list(text, where=str(first)), read_plan(second), as_json=json)
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from planner.cli.shell.console import show as show_rich
 from planner.cli.shell.console import show_json, show_sentences, show_text, table
-from planner.cli.shell.files import write_whole
+from planner.cli.shell.files import write_atomically
 from planner.cli.shell.progress import bar
 from planner.errors import BadInputError
 
@@ -47,7 +47,7 @@ def explain_fleet(
     if html:
         from planner.cli.shell.pages import fleet_html
 
-        write_whole(html, fleet_html(shown), option="--html")
+        write_atomically(html, fleet_html(shown), option="--html")
     if json:
         show_json(fleet_answer.fleet_json(shown))
     elif show == "csv":
@@ -81,7 +81,7 @@ def _show_tables(tables: dict[str, Table]) -> None:
 
 @contextmanager
 def _shown() -> Iterator[OnLog | None]:
-    """Yield what shows how many logs are read; None where stderr is no terminal."""
+    """Yield a display of how many logs have been read; None where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""`planner explain-log`: what a Spark application did, and what bound it; of Ray and Dask, when tasks ran."""
+"""`planner explain-log`: what a Spark application did and what bound it; for Ray and Dask, when tasks ran."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer import Argument, Option
 from planner.api.files import require_new
 from planner.cli.shell.console import columns, show_json, show_text, table
 from planner.cli.shell.console import show as show_rich
-from planner.cli.shell.files import write_whole
+from planner.cli.shell.files import write_atomically
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ def explain_log(
         bool, Option("--show-names", help="Of many logs: name jobs and files, which may tell of users and paths.")
     ] = False,
     ran_on: Annotated[
-        list[str] | None, Option(help="Of many logs: the machines, such as 'm5.4xlarge x 4', where no log tells.")
+        list[str] | None, Option(help="Of many logs: the machines, such as 'm5.4xlarge x 4', where the logs lack them.")
     ] = None,
     processes: Annotated[int | None, Option(min=1, help="Of many logs: how many to read at once.")] = None,
 ) -> None:
-    """Say where a Spark application's time went: what bound each stage, and what more of each resource could change.
+    """Show where a Spark application's time went: the bottleneck of each stage, and what more resources would change.
 
     Example: planner explain-log app-20261101-0001.zstd
 
@@ -75,7 +75,7 @@ def _explain_one(place: str, app: str | None, *, show: str, json: bool, html: Pa
     if html:
         from planner.cli.shell.pages import spark_html
 
-        write_whole(html, spark_html(application, explained), option="--html")
+        write_atomically(html, spark_html(application, explained), option="--html")
     if json:
         show_json(explanation_json(logs, application, explained))
     elif show == "answer":
@@ -134,7 +134,7 @@ def _cell(value: Any) -> str:
 
 
 def explanation_json(logs: EventLogs, application: Application, explained: Explanation) -> dict[str, Any]:
-    """Return what `--json` prints."""
+    """Return the output of `--json`."""
     from dataclasses import asdict
 
     from planner.report.terminal.spark_explanation import completeness_json, stage_rows

@@ -1,4 +1,4 @@
-"""`plan --why-not TYPE` and `plan --own 'N x TYPE'`: questions about types of machines beside what is recommended."""
+"""`plan --why-not TYPE` and `plan --own 'N x TYPE'`: questions about machine types other than the recommended one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FurtherQuestions:
-    """The types that are asked about."""
+    """The types in question."""
 
     why_not: Annotated[
         list[str] | None,
@@ -36,31 +36,31 @@ class FurtherQuestions:
 
     @property
     def given(self) -> dict[str, object]:
-        """The options by their names, with what was said."""
+        """The given options and their values, by name."""
         return {"--why-not": self.why_not, "--own": self.own}
 
     def __bool__(self) -> bool:
         return bool(self.why_not or self.own)
 
 
-def answers_json(answered: Recommendation, asked: FurtherQuestions) -> dict[str, Any]:
-    """Return the answers as a plan's JSON has them beside the plan's own fields: `why_not`, a list, and `own`."""
+def answers_json(answered: Recommendation, questions: FurtherQuestions) -> dict[str, Any]:
+    """Return the answers as fields of a plan's JSON, next to the plan's own: `why_not`, a list, and `own`."""
     from planner.schemas.json_values import to_jsonable
 
     document: dict[str, Any] = {}
-    if asked.why_not:
-        document["why_not"] = [to_jsonable(answered.why_not(name)) for name in asked.why_not]
-    if asked.own:
-        document["own"] = to_jsonable(answered.own(asked.own))
+    if questions.why_not:
+        document["why_not"] = [to_jsonable(answered.why_not(name)) for name in questions.why_not]
+    if questions.own:
+        document["own"] = to_jsonable(answered.own(questions.own))
     return document
 
 
-def show_answers(answered: Recommendation, asked: FurtherQuestions) -> None:
-    """Show the answers, an empty line between two."""
+def show_answers(answered: Recommendation, questions: FurtherQuestions) -> None:
+    """Show the answers, separated by an empty line."""
     from planner.report.terminal.own_answer import own_text
     from planner.report.terminal.why_not_answer import why_not_text
 
     width = min(columns(), 100)
-    texts = [why_not_text(answered.why_not(name), width=width) for name in asked.why_not or []]
-    texts += [own_text(answered.own(asked.own), answered.plan, width=width)] if asked.own else []
+    texts = [why_not_text(answered.why_not(name), width=width) for name in questions.why_not or []]
+    texts += [own_text(answered.own(questions.own), answered.plan, width=width)] if questions.own else []
     show_text("\n\n".join(texts))

@@ -1,4 +1,4 @@
-"""`plan --refresh`: read the public prices of a region that has none, before planning there."""
+"""`plan --refresh`: read the public prices of an unpriced region before planning there."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def read_missing_prices(request: Request, *, agreed: bool) -> None:
-    """Read the public list of each region asked for that has no prices: if `agreed`, or after a yes at a terminal.
+    """Read the public list of each requested region without prices, if `agreed` or after a yes at a terminal.
 
     Otherwise planning refuses the region, and names the command. A price of the user's own needs no list.
     """
-    from planner.cli.plan.catalog_refresh import read_anew
+    from planner.cli.plan.catalog_refresh import read_prices
 
     for cloud, region in _unpriced(request):
         if agreed or (not request.own_prices and _is_wanted(cloud, region)):
-            done = read_anew(cloud, [region], dry_run=False, public=True)
+            done = read_prices(cloud, [region], dry_run=False, public=True)
             talk(f"{cloud}: {done.prices:,} prices of {region}, kept for later plans")
 
 
 def _unpriced(request: Request) -> Iterator[tuple[str, str]]:
-    """Yield the catalogs and regions asked for that have no prices and a public list."""
+    """Yield the requested catalogs and regions that have a public list but no prices."""
     from planner.catalog import load_catalog
     from planner.catalog.cloud_regions import regions_of
     from planner.catalog.refreshed import PUBLIC

@@ -1,4 +1,4 @@
-"""`planner models`: the cost models there are."""
+"""`planner models`: list of the cost models."""
 
 from __future__ import annotations
 

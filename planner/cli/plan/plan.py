@@ -1,10 +1,9 @@
-"""`plan`: which cluster to rent, how long, how much, and why."""
+"""`plan`: the cluster to rent, for how long, at what cost, and why."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
@@ -20,7 +19,7 @@ from planner.cli.platforms.export import platform_names, show_export
 from planner.cli.shell.console import columns as width_of_screen
 from planner.cli.shell.console import show as show_rich
 from planner.cli.shell.console import show_sentences, show_text
-from planner.cli.shell.files import Force, write_whole
+from planner.cli.shell.files import Force, write_atomically
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 def plan(
     *,
-    asked: RequestOptions,
+    request_options: RequestOptions,
     further: FurtherQuestions,
     simulated: SimulationOptions,
     from_log: Annotated[
@@ -44,14 +43,14 @@ def plan(
         ),
     ] = None,
     app: Annotated[str | None, Option(help="Of several applications, this id, or the runs of this name.")] = None,
-    explain: Annotated[bool, Option("--explain", help="Say why, and print the sum with its numbers.")] = False,
+    explain: Annotated[bool, Option("--explain", help="Print the reasons, and the sum with its numbers.")] = False,
     rejected: Annotated[
-        bool, Option("--rejected", help="Say why types are left out, how many and which; --wide: all.")
+        bool, Option("--rejected", help="Print why types are left out, how many and which; --wide: all.")
     ] = False,
     show: Annotated[
         list[str] | None,
         Option(
-            help="answer, table, wide, json, csv or markdown; beside it network (cost under three networks) or volumes"
+            help="answer, table, wide, json, csv or markdown; also network (cost under three networks) or volumes"
             " (rate against their number)."
         ),
     ] = None,
@@ -96,7 +95,7 @@ def plan(
         refuse_forms(further.given)
         plan_from_log(
             from_log,
-            asked=asked,
+            request_options=request_options,
             ran_on=ran_on,
             app=app,
             as_json=json,
@@ -110,20 +109,20 @@ def plan(
         raise BadInputError("--export prints a file and nothing else: leave out --json, --show and further questions")
     form, views = forms_and_views([*(show or []), *(["wide"] if wide else []), *(["json"] if json else [])])
     require_form(out, form, html=html, of_tables=(sort, columns))
-    sizes = sizes_of(asked["data"])
+    sizes = sizes_of(request_options["data"])
     if len(sizes) > 1:
         of_one_size = {
             "--explain": explain, "--rejected": rejected, "--html": html, "--simulate": simulated.simulate,
-            "--sort": sort, "--columns": columns, "--most-data": asked["most_data"], "--export": export,
+            "--sort": sort, "--columns": columns, "--most-data": request_options["most_data"], "--export": export,
             **further.given, **{f"--show {view}": True for view in views},
         }  # fmt: skip
-        answer_to = partial(_answered, refresh=refresh)
+        answer_to = partial(_recommendation, refresh=refresh)
         draw = partial(_write_chart, chart=chart, dark=dark)
-        plan_sizes(sizes, asked, answer=answer_to, form=form, out=out, chart=draw, of_one_size=of_one_size)
+        plan_sizes(sizes, request_options, answer=answer_to, form=form, out=out, chart=draw, of_one_size=of_one_size)
         return
-    answered = _answered(completed(asked), refresh=refresh)
+    answered = _recommendation(completed(request_options), refresh=refresh)
     if out:
-        write_whole(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
+        write_atomically(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html:
         _write_page(answered, html)
     if answered.best:
@@ -133,7 +132,7 @@ def plan(
         show_export(answered.export(export))
         return
     if form == "json":
-        show_text(plan_json(answered, simulated, beside=answers_json(answered, further)))
+        show_text(plan_json(answered, simulated, extra=answers_json(answered, further)))
     elif further:
         show_answers(answered, further)
     require_best(answered.plan)
@@ -146,7 +145,7 @@ def plan(
 def _write_page(answered: Recommendation, html: Path) -> None:
     from planner.cli.shell.pages import plan_html
 
-    write_whole(html, plan_html(answered), option="--html")
+    write_atomically(html, plan_html(answered), option="--html")
 
 
 def _write_chart(answered: Recommendation | DataSizes, chart: Path | None, *, dark: bool) -> None:
@@ -154,21 +153,21 @@ def _write_chart(answered: Recommendation | DataSizes, chart: Path | None, *, da
         return
     from planner.report.plots import picture
 
-    write_whole(chart, picture(answered.chart(dark=dark), suffix=chart.suffix), option="--chart")
+    write_atomically(chart, picture(answered.chart(dark=dark), suffix=chart.suffix), option="--chart")
 
 
-def _answered(asked: RequestOptions, *, refresh: bool) -> Recommendation:
+def _recommendation(request_options: RequestOptions, *, refresh: bool) -> Recommendation:
     from datetime import date
 
     from planner.api.recommend import answer, answer_with_profile
     from planner.cli.plan.missing_prices import read_missing_prices
     from planner.schemas.arguments import columns, require_no_columns
 
-    request = asked.request()
+    request = request_options.request()
     read_missing_prices(request, agreed=refresh)
-    if asked["profile"]:
-        return answer_with_profile(request, asked["profile"], columns(asked["option"]))
-    require_no_columns(asked["option"])
+    if request_options["profile"]:
+        return answer_with_profile(request, request_options["profile"], columns(request_options["option"]))
+    require_no_columns(request_options["option"])
     return answer(request, today=date.today())
 
 
@@ -181,7 +180,7 @@ def _show_more(
     rejected: bool,
     simulated: SimulationOptions,
 ) -> None:
-    """Show what was asked for beside the answer."""
+    """Show the requested views after the answer."""
     if explained:
         _explain(answered)
     if "network" in views:
@@ -204,12 +203,11 @@ def _explain(answered: Recommendation) -> None:
     from planner.planning.recommendation import require_best
     from planner.report.terminal.explain import explain
     from planner.report.terminal.reasons import reasons
+    from planner.report.words import wrapped
 
     plan = answered.plan
     name = require_best(plan).model if plan.request.has_several_models else plan.request.model
-    why = (
-        fill(f"* {reason}", min(width_of_screen(), 100), subsequent_indent="  ")
-        for reason in reasons(plan, answered.contrast())
-    )
-    show_text("\n".join(["\nWhy this cluster", *why]))
+    show_text("\nWhy this cluster")
+    for reason in reasons(plan, answered.contrast()):
+        show_text("\n".join(wrapped(f"* {reason}", min(width_of_screen(), 100))))
     show_sentences("\nThe sum\n" + explain(plan, load_model(name)))

@@ -1,4 +1,4 @@
-"""`plan --from-log`: the cheapest cluster for a Spark application that was logged."""
+"""`plan --from-log`: the cheapest cluster for a logged Spark application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.platforms.export import show_export
 from planner.cli.shell.console import columns, show_json, show_text, talk
-from planner.cli.shell.files import write_whole
+from planner.cli.shell.files import write_atomically
 from planner.errors import BadInputError, InfeasibleError, some_of
 from planner.schemas.arguments import option_of
 
@@ -24,13 +24,13 @@ _COUNTING: Final = {
     "cloud", "catalog", "region", "instance", "exclude", "arch", "previous_generations", "max_vcpus", "nodes",
     "max_nodes", "deadline", "sort_deadline", "confidence", "pricing", "discount", "own_price",
 }  # fmt: skip
-"""The options of `plan` that say something about a logged application, too."""
+"""Options of `plan` that also apply to a logged application."""
 
 
 def plan_from_log(
     path: Path,
     *,
-    asked: RequestOptions,
+    request_options: RequestOptions,
     ran_on: list[str] | None,
     app: str | None,
     as_json: bool,
@@ -52,23 +52,23 @@ def plan_from_log(
             f"{path} has times of tasks, and no bytes, processors or memory to plan from",
             ["`planner explain-log` shows its tasks; `plan --from-log` needs a Spark event log"],
         )
-    _refuse_others(asked)
+    _refuse_others(request_options)
     ran_on = [_in_words(given) for given in ran_on or ()]
-    request = RequestOptions(asked, data="1B").request()
+    request = RequestOptions(request_options, data="1B").request()
     if len(request.pricings) > 1:
         raise BadInputError(f"--pricing {request.pricing}: --from-log plans for one way to pay; give one of them")
     application, *earlier = latest_first(spark_log.read(path).runs(app))
-    if not ran_on and not (asked["cloud"] or asked["catalog"]) and application.cluster.cloud:
+    if not ran_on and not (request_options["cloud"] or request_options["catalog"]) and application.cluster.cloud:
         request = replace(request, catalogs=(application.cluster.cloud,))
     plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
     explained = explain(application)
     document: dict[str, Any] = answer_json(application, plan, explained)
     if out:
-        write_whole(out, json.dumps(document, indent=2, allow_nan=False) + "\n", option="--out")
+        write_atomically(out, json.dumps(document, indent=2, allow_nan=False) + "\n", option="--out")
     if html:
         from planner.cli.shell.pages import spark_html
 
-        write_whole(html, spark_html(application, explained, plan), option="--html")
+        write_atomically(html, spark_html(application, explained, plan), option="--html")
     if export is not None:
         _export(plan, export, request, application)
     elif as_json:
@@ -82,8 +82,8 @@ def plan_from_log(
 
 
 def _in_words(given: str) -> str:
-    """Return machines that `--ran-on` gives, with those that a file lists in words; what was read is said."""
-    from planner.config.given_machines import listed_machines
+    """Return the machines of `--ran-on`, with those from a file in words; the file read is reported."""
+    from planner.config.user_machines import listed_machines
 
     app, equals, machines = given.rpartition("=")
     listed = listed_machines(machines, option="--ran-on")
@@ -105,18 +105,18 @@ def _export(plan: SparkPlan, to: str, request: Request, application: Application
 
 
 def refuse_forms(given: Mapping[str, object]) -> None:
-    """Raise BadInputError for forms of an answer, by their options, that a logged application's does not have."""
+    """Raise BadInputError for forms of an answer, by their options, that a logged application's plan does not have."""
     if named := [option for option, value in given.items() if value]:
         raise BadInputError(
             f"{', '.join(named)}: not with --from-log, whose answer is text, --json or --html; leave it out"
         )
 
 
-def _refuse_others(asked: RequestOptions) -> None:
+def _refuse_others(request_options: RequestOptions) -> None:
     others = [
         option_of(name)
         for name, option in RequestOptions.__signature__.parameters.items()
-        if name not in _COUNTING and asked[name] != option.default
+        if name not in _COUNTING and request_options[name] != option.default
     ]
     if others:
         raise BadInputError(f"{', '.join(others)}: of a sort; --from-log plans a Spark application, give one of both")

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from planner.schemas.plan import Candidate
 
 FORMS: Final = ("answer", "table", "wide", "json", "csv", "markdown")
-"""Ways to show the whole answer, of which one counts; the views beside it are `VIEWS`."""
+"""Ways to show the whole answer, only one at a time; additional views are in `VIEWS`."""
 
 VIEWS: Final = ("network", "volumes")
 
 _FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
-"""The forms in which files of these names are written."""
+"""Forms of files, by the end of their names."""
 
 CHARTS: Final = (".png", ".svg")
-"""Formats of `--chart`, as its file's name says them."""
+"""Formats of `--chart`, by the end of the file's name."""
 
 WIDE_COLUMNS: Final = 120
-"""A terminal at least so wide has the table of candidates below the answer."""
+"""Narrowest terminal that shows the table of candidates below the answer."""
 
 
 def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
-    """Return the form and the views that `--show` names. Raises BadInputError for what there is not."""
+    """Return the form and the views that `--show` names. Raises BadInputError for unknown ones."""
     wanted = names(words)
     for word in wanted:
         if word not in (*FORMS, *VIEWS):
@@ -47,8 +47,8 @@ def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
 
 
 def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: Sequence[object] = ()) -> None:
-    """Raise BadInputError for a file whose name says another form than that in which it will be written, and for
-    options `of_tables` where none is shown; PlannerError for a page where charts are not installed.
+    """Raise BadInputError for a file whose name means another form than the one written, and for options `of_tables`
+    where no table is shown; PlannerError for a page where charts are not installed.
     """
     if any(of_tables) and form not in ("csv", "markdown"):
         raise BadInputError("--sort and --columns are for --show csv and --show markdown: give one of these, too")
@@ -62,7 +62,7 @@ def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: S
 
 
 def require_chart(chart: Path | None, *, dark: bool) -> None:
-    """Raise BadInputError for a chart in a format that is not drawn, PlannerError where charts are not installed."""
+    """Raise BadInputError for an unsupported format of chart, PlannerError where charts are not installed."""
     if dark and not chart:
         raise BadInputError("--dark is for --chart: name its file, such as --chart plan.png")
     if chart and chart.suffix not in CHARTS:
@@ -72,7 +72,7 @@ def require_chart(chart: Path | None, *, dark: bool) -> None:
 
 
 def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:
-    """Return what goes into a file: the table that is shown if the name is that of one, else the plan as JSON."""
+    """Return the content of a file: the table shown if its name is that of a table, else the plan as JSON."""
     if out.suffix in _FORM_OF and answered.best:
         return _plain_text(answered, form, order=order, only=only)
     return answered.plan.to_json()
@@ -81,20 +81,20 @@ def out_text(answered: Recommendation, out: Path, form: str, *, order: str | Non
 def show_answer(
     answered: Recommendation, form: str, *, order: str | None = None, only: list[str] | None = None
 ) -> None:
-    """Show an answer that has a best cluster in one of the forms; `order` and `only` are of the columns of tables for
+    """Show an answer that has a best cluster in one of the forms; `order` and `only` apply to the columns of tables for
     other programs.
     """
     plan = answered.plan
     if form in ("csv", "markdown"):
         show_text(_plain_text(answered, form, order=order, only=only))
-        if plan.not_shown:
+        if plan.not_shown and (form == "csv" or order or only):  # the document states how many it shows
             talk(
                 f"{len(plan.candidates)} of {plan.feasible} types are shown, best first; --top {plan.feasible} has all"
             )
     elif form == "wide":
         from planner.report.terminal.plan_table import render_plan
 
-        show(render_plan(plan), give_way=("disks data:interm.", "equation", "storage", "sort $"))
+        show(render_plan(plan), drop_first=("disks data:interm.", "equation", "storage", "sort $"))
     elif form == "table":
         _show_candidates(answered)
     else:
@@ -105,7 +105,7 @@ def show_answer(
 
 
 def _show_candidates(answered: Recommendation) -> None:
-    """Show as many columns of the candidates as there is room for."""
+    """Show as many columns of the candidates as fit."""
     from planner.report.terminal.plan_table import brief_candidates_table, candidates_table
 
     plan = answered.plan
@@ -131,7 +131,7 @@ def _show_short(answered: Recommendation) -> None:
 
 
 def _before(answered: Recommendation) -> Candidate | None:
-    """Return the best cluster without the what-ifs; None where a kept plan's catalog is no longer there."""
+    """Return the best cluster without the what-ifs; None where a kept plan's catalog no longer exists."""
     try:
         return answered.without_what_ifs().best
     except PlannerError:
@@ -139,7 +139,7 @@ def _before(answered: Recommendation) -> Candidate | None:
 
 
 def _stored(answered: Recommendation) -> Candidate | None:
-    """Return the best cluster with its data in an object store; None where that is not known."""
+    """Return the best cluster with its data in an object store; None where unknown."""
     try:
         return answered.in_object_store()
     except PlannerError:
@@ -147,7 +147,7 @@ def _stored(answered: Recommendation) -> Candidate | None:
 
 
 def _plain_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:
-    """Return the answer as a document in Markdown, unless an order or columns ask for its table, or as CSV."""
+    """Return the answer as a Markdown document (a table if an order or columns are given), or as CSV."""
     if form == "markdown" and not (order or only):
         from planner.report.document import plan_document
 
@@ -156,9 +156,9 @@ def _plain_text(answered: Recommendation, form: str, *, order: str | None, only:
 
 
 def frame_text(answered: Recommendation, form: str, *, order: str | None, only: list[str] | None) -> str:
-    """Return the candidates as CSV or Markdown: in plain columns, in those asked for, or in all.
+    """Return the candidates as CSV or Markdown: in plain columns, in the requested ones, or in all.
 
-    Raises BadInputError for columns that there are not.
+    Raises BadInputError for unknown columns.
     """
     from planner.report.frames import MAIN_COLUMNS, answer_frame, main_columns
 
@@ -171,12 +171,12 @@ def frame_text(answered: Recommendation, form: str, *, order: str | None, only: 
             near = near or f" There are {', '.join(MAIN_COLUMNS)}, and more:"
             raise BadInputError(f"no column {name}.{near} --columns all shows all {len(frame.columns)}")
     frame = frame.sort_values(order, kind="stable") if order else frame
-    frame = (frame if "all" in wanted else frame[wanted]).map(_plain)
+    frame = (frame if "all" in wanted else frame[wanted]).map(_cell_value)
     return str(frame.to_csv(index=False, float_format="%.7g").rstrip("\n")) if form == "csv" else _markdown(frame)
 
 
-def _plain(cell: Any) -> Any:
-    """Return a cell as other programs read it: what is nested as JSON."""
+def _cell_value(cell: Any) -> Any:
+    """Return a cell for other programs, nested values as JSON."""
     return json.dumps(cell) if isinstance(cell, list | tuple | dict) else cell
 
 

@@ -1,4 +1,4 @@
-"""`plan` alone, at a terminal: it asks in words for what it needs to know, and says what to type the next time."""
+"""`plan` without options at a terminal: it asks for the options it needs, and prints the command for the next time."""
 
 from __future__ import annotations
 
@@ -13,48 +13,49 @@ from planner.cli.plan.request_options import RequestOptions
 from planner.cli.shell.console import show_sentences, show_text
 from planner.errors import BadInputError, PlannerError, nearest
 from planner.schemas.request import options
-from planner.schemas.request_forms import size_text
-from planner.units import format_bytes, parse_duration, parse_number, parse_size
+from planner.units import format_bytes, format_exact_size, parse_duration, parse_number, parse_size
 
 _SAFETY: Final = ("indy", "daytona", "object-store")
 _FORMATS: Final = ("records", "lines", "csv", "parquet")
 _MISSING: Final = "--data is missing: how much is to be sorted?"
-_USAGE: Final = ("Usage: plan --data SIZE [OPTIONS], of which plan --help tells", "For example: plan --data 100TB")
+_USAGE: Final = ("Usage: plan --data SIZE [OPTIONS]; plan --help lists the options", "For example: plan --data 100TB")
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Question:
-    """What is asked of an option that was not given, and what to understand by the answer."""
+    """A question for a missing option, and the check of its answer."""
 
     option: str
     text: str
     check: Callable[[str], object] = str
 
 
-def completed(asked: RequestOptions) -> RequestOptions:
-    """Return the options with what is missing: asked for at a terminal.
+def completed(request_options: RequestOptions) -> RequestOptions:
+    """Return the options completed with answers asked for at a terminal.
 
     Elsewhere raises BadInputError with the usage.
     """
-    if asked["data"] is not None or asked["most_data"] or asked["input"]:
-        return asked
+    if request_options["data"] is not None or request_options["most_data"] or request_options["input"]:
+        return request_options
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInputError(_MISSING, _USAGE)
-    show_text("Nothing after a question takes what it says in brackets; Ctrl-C ends.")
+    show_text("Press Enter to take the answer in brackets; Ctrl-C ends.")
     try:
-        answers = _data(asked)
+        answers = _data(request_options)
         for question in _questions():
-            if _is_open(question.option, asked, answers) and (answer := _answer(question.text, question.check)):
+            if _is_open(question.option, request_options, answers) and (
+                answer := _answer(question.text, question.check)
+            ):
                 answers[question.option] = answer
     except EOFError:
         raise BadInputError("the answers ended before the questions did; nothing was planned", _USAGE) from None
     answers = {name: answer for name, answer in answers.items() if answer}
     show_text(f"\nNext time: {_command(answers)}\n")
-    return RequestOptions(asked, **answers)
+    return RequestOptions(request_options, **answers)
 
 
 def _questions() -> Sequence[_Question]:
-    """Return what is asked after the data; what a model buys is said when its turn comes."""
+    """Return the questions after the one for the data; that for the model explains what each buys."""
     return (
         _Question(option="input", text="Where is it? s3://, gs:// or abfss://... [made on the nodes]", check=_address),
         _Question(
@@ -76,27 +77,27 @@ def _safety_text() -> str:
     return f"How safe must the result be?\n{buys}\nWhich of them? [daytona]"
 
 
-def _is_open(option: str, asked: RequestOptions, answers: dict[str, str]) -> bool:
-    """Whether an option exists and was not given, or was given as by default."""
+def _is_open(option: str, request_options: RequestOptions, answers: dict[str, str]) -> bool:
+    """Return whether an option exists and has no value or its default."""
     if option not in options() or option in answers:
         return False
-    if option == "format" and not (asked.get("input") or answers.get("input")):  # nodes make records
+    if option == "format" and not (request_options.get("input") or answers.get("input")):  # nodes generate records
         return False
-    return asked.get(option) in (None, RequestOptions.__signature__.parameters[option].default)
+    return request_options.get(option) in (None, RequestOptions.__signature__.parameters[option].default)
 
 
-def _data(asked: RequestOptions) -> dict[str, str]:
+def _data(request_options: RequestOptions) -> dict[str, str]:
     """Ask for the data until its size is known: as a size, or as a place that can be listed. Nodes cannot read from a
-    folder of this machine, so that the place is not asked for again.
+    folder of this machine, so the place is not asked for again.
     """
-    text = asked.get("input") or _answer(
+    text = request_options.get("input") or _answer(
         "How much data is to be sorted? 3TB, a file or folder of it, or its address: s3://bucket/path",
         _size_or_place,
         needed=True,
     )
     if not _is_place(text):
         return {"data": text}
-    known = {} if asked.get("input") else {"input": text if "://" in text else ""}
+    known = {} if request_options.get("input") else {"input": text if "://" in text else ""}
     try:
         return {"data": _size_of(text), **known}
     except PlannerError as error:
@@ -110,11 +111,11 @@ def _size_of(place: str) -> str:
     files = files_at(place)
     plural, size = "file" if len(files) == 1 else "files", sum(files.values())
     show_text(f"{len(files):,} {plural}, {format_bytes(size)}")
-    return size_text(size)
+    return format_exact_size(size)
 
 
 def _answer(question: str, check: Callable[[str], object], *, needed: bool = False) -> str:
-    """Ask until the answer can be understood; '' where nothing is answered and nothing is `needed`."""
+    """Ask until the answer is valid; '' where it is empty and not `needed`."""
     *before, last = question.split("\n")
     if before:
         show_text("\n".join(before))
@@ -164,7 +165,7 @@ def _usd(text: str) -> None:
 
 
 def _command(answers: dict[str, str]) -> str:
-    """Return the command that says what was typed and answered."""
+    """Return the command equivalent to the options and answers."""
     typed = sys.argv[2:] if sys.argv[1:2] == ["plan"] else sys.argv[1:]
     said = [word for name, answer in answers.items() for word in (f"--{name}", answer)]
     return shlex.join(["plan", *typed, *said])

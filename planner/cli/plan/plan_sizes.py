@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.shell.console import columns, show_text
-from planner.cli.shell.files import write_whole
+from planner.cli.shell.files import write_atomically
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -20,19 +20,19 @@ _FORMS = ("answer", "table", "json", "csv", "markdown")
 
 
 def sizes_of(data: str | None) -> list[str]:
-    """Return the sizes that --data names: `3TB,6TB` are two, `10,000GB` is one, as only a unit ends a size.
+    """Return the sizes in --data: `3TB,6TB` are two, `10,000GB` is one, as only a unit ends a size.
 
-    Raises BadInputError where one of several is left out.
+    Raises BadInputError where one of several is empty.
     """
     sizes = [size.strip() for size in re.split(r"(?<=[A-Za-z,])\s*,", data or "")]
     if len(sizes) > 1 and not all(sizes):
-        raise BadInputError(f"--data {data}: a size is missing beside a comma; write it as 3TB,6TB,12TB")
+        raise BadInputError(f"--data {data}: a size is missing next to a comma; write it as 3TB,6TB,12TB")
     return sizes
 
 
 def plan_sizes(
     sizes: list[str],
-    asked: RequestOptions,
+    request_options: RequestOptions,
     *,
     answer: Callable[[RequestOptions], Recommendation],
     form: str,
@@ -40,17 +40,17 @@ def plan_sizes(
     chart: Callable[[DataSizes], None],
     of_one_size: Mapping[str, object],
 ) -> None:
-    """Show the recommended cluster for each size; `chart` draws them where asked for.
+    """Show the recommended cluster for each size; `chart` draws them if given.
 
-    Raises InfeasibleError where none has one, and BadInputError for options that are given and are `of_one_size`.
+    Raises InfeasibleError where no size has one, and BadInputError for given options that are `of_one_size`.
     """
     from planner.api.recommend_each import sizes_of as answers_for
     from planner.planning.recommendation import require_best
 
     _refuse(of_one_size, form)
-    answers = answers_for([answer(RequestOptions(asked, data=size)) for size in sizes])
+    answers = answers_for([answer(RequestOptions(request_options, data=size)) for size in sizes])
     if out:
-        write_whole(out, _text(answers, out.suffix.removeprefix("."), out=out) + "\n", option="--out")
+        write_atomically(out, _text(answers, out.suffix.removeprefix("."), out=out) + "\n", option="--out")
     chart(answers)
     show_text(_text(answers, form))
     if not any(plan.best for plan in answers.plans):

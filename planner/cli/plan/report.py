@@ -1,4 +1,4 @@
-"""`planner report`: a run or a plan that was kept as JSON, for people to read."""
+"""`planner report`: a run or a plan stored as JSON, shown for people."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typer import Argument, Option
 
 from planner.api.files import require_new
 from planner.cli.shell.console import show, show_json, show_text
-from planner.cli.shell.files import Force, parse_kept, read_plan, write_whole
-from planner.config.given_files import read_given
+from planner.cli.shell.files import Force, parse_plan_or_report, read_plan, write_atomically
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def report(
         raise BadInputError("--runs writes the run of --from-platform FILE: give it, too")
     stored, simulation = _read(file)
     if html:
-        write_whole(html, _page(stored), option="--html")
+        write_atomically(html, _page(stored), option="--html")
     if json:
         show_text(_json(stored, simulation))
     elif not html:
@@ -57,8 +57,8 @@ def report(
 def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
     from planner.schemas.plan import Plan
 
-    text = read_given(path)
-    stored = parse_kept(path, text)
+    text = read_user_file(path)
+    stored = parse_plan_or_report(path, text)
     try:
         return stored, _simulation(text) if isinstance(stored, Plan) else None
     except BadInputError as error:
@@ -66,21 +66,21 @@ def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
 
 
 def _show_platform_run(file: Path, described: Sequence[Path], *, runs: Path | None, as_json: bool) -> None:
-    """Show a plan beside its run, and write the run for `planner calibrate`."""
+    """Show a plan next to its run, and write the run for `planner calibrate`."""
     from planner.planning.recommendation import require_best
     from planner.report.terminal.platform_run import calibration_csv, run_json, run_text
     from planner.schemas.platform_runs import read_platform_run
 
     plan = read_plan(file)
     best = require_best(plan)
-    run = read_platform_run({str(path): read_given(path) for path in described})
+    run = read_platform_run({str(path): read_user_file(path) for path in described})
     row = calibration_csv(run, plan) if runs else ""
     if as_json:
         show_json(run_json(run, plan, best))
     else:
         show_text(run_text(run, plan, best))
     if runs:
-        write_whole(runs, row, option="--runs")
+        write_atomically(runs, row, option="--runs")
 
 
 def _json(stored: RunReport | Plan, simulation: Simulation | None) -> str:
@@ -95,7 +95,7 @@ def _simulation(text: str) -> Simulation | None:
         return None
     from planner.simulation.result import Simulation
 
-    return Simulation.beside_plan(text)
+    return Simulation.from_plan_json(text)
 
 
 def _page(stored: RunReport | Plan) -> str:

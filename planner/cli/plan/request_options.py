@@ -1,4 +1,4 @@
-"""The options of `plan` that make up a `Request`, as `planner.schemas.request` declares them; others share some."""
+"""Options of `plan` that make up a `Request`, as `planner.schemas.request` declares them; other commands share some."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def _words_of(complete: str | tuple[str, ...]) -> Any:
 
 
 def request_option(name: str, *, help_text: str = "", shown: bool | str | None = None) -> Any:
-    """Return an option of a request as typer takes it, with a `help_text` or a `shown` default of its own where that is
-    given.
-    """
+    """Return an option of a request in typer's form, with its own `help_text` or `shown` default if given."""
     _, option = options()[name]
     return Option(
         option_of(name),
@@ -42,7 +40,7 @@ def _parameter(name: str) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-Data = Annotated[str | None, request_option("data")]
+OneSize = Annotated[str | None, request_option("data", help_text="How much to sort: 100TB.")]
 Model = Annotated[str, request_option("model", shown=True)]
 OneModel = Annotated[
     str,
@@ -64,7 +62,7 @@ _OF_PROFILE: Final = {"profile": _Profile, "option": _Columns}
 
 
 class RequestOptions(dict[str, Any]):
-    """What is said under the options of `plan`, by their names; beside a request's the profile to answer with."""
+    """The given options of `plan`, by name; in addition to a request's, the profile to answer with."""
 
     __signature__: ClassVar = Signature(
         [
@@ -74,18 +72,18 @@ class RequestOptions(dict[str, Any]):
     )
 
     def request(self) -> Request:
-        """Return what is asked for, with the user's settings and the capacity seen in the last week.
+        """Return the request, with the user's settings and the capacity seen in the last week.
 
-        Raises BadInputError for what cannot be understood, and for options that contradict each other.
+        Raises BadInputError for invalid values, and for options that contradict each other.
         """
         from datetime import date
 
-        from planner.api.request_inputs import asked_in_full, clouds_of_data, in_regions_of_data
+        from planner.api.request_inputs import clouds_of_data, in_regions_of_data, with_derived_arguments
         from planner.clusters.provisioning.observed_capacity import observed_limits
         from planner.config.settings import load_settings
 
         given = {name: value for name, value in self.items() if value is not None and name not in _OF_PROFILE}
-        fields = request_fields(asked_in_full({"data": None, **given}))
+        fields = request_fields(with_derived_arguments({"data": None, **given}))
         settings = load_settings(today=date.today())
         fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or clouds_of_data(fields)
         fields["own_prices"] = (*fields.get("own_prices", ()), *settings.own_prices)
@@ -107,8 +105,8 @@ _HEADINGS: Final = {
     "Cluster size": "*",
     "Money": "*",
     "Evidence and what-if": "*",
-    "Simulation": "simulate draws seed lose timeline",
-    "Output": "show wide json out chart dark force rejected * sort columns",
+    "Simulation": "simulate draws seed lose slow timeline",
+    "Output": "show wide json out chart dark export force rejected * sort columns",
     "Spark": "from_log ran_on app",
 }
 
@@ -116,4 +114,4 @@ PANELS: Final = {
     heading: tuple(name for word in words.split() for name in (_of_request(heading) if word == "*" else [word]))
     for heading, words in _HEADINGS.items()
 }
-"""The options under the headings of the help, in its order: `*` stands for those of a request."""
+"""Options under the headings of the help, in its order: `*` stands for those of a request."""

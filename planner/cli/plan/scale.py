@@ -1,4 +1,4 @@
-"""`planner scale`: few large nodes or many small ones?"""
+"""`planner scale`: comparison of few large nodes with many small ones."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from planner.cli.plan.request_options import Catalogs, Clouds, Data, MaxNodes, Model, Regions, RequestOptions
+from planner.cli.plan.request_options import Catalogs, Clouds, MaxNodes, Model, OneSize, Regions, RequestOptions
 from planner.cli.shell.console import show, show_json, show_sentences, table
 from planner.cli.shell.progress import stepped
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, InfeasibleError, nearest, some_of
+from planner.report.words import phase_word
 from planner.schemas.plan import Request
 from planner.schemas.request_forms import names
-from planner.units import format_duration, format_usd
+from planner.units import format_duration, format_exact_size, format_usd
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 def scale(
     family: Annotated[str, Argument(help="Family of instance types, such as i4i, or a list of types and patterns.")],
     *,
-    data: Data = None,
+    data: OneSize = None,
     model: Model = Request.model,
     cloud: Clouds = None,
     catalog: Catalogs = None,
@@ -36,7 +37,8 @@ def scale(
 ) -> None:
     """Compare few large and many small nodes of one family, with as many processors in all, and a single node.
 
-    A list compares any shapes: i4i.4xlarge,m7gd.*,i7ie.
+    A list compares any shapes: i4i.4xlarge,m7gd.*,i7ie. Sizes that cannot do the job are shown with the reason; where
+    none can, the command ends with 3.
 
     Example: planner scale i4i --data 20TB --model indy
     """
@@ -57,15 +59,17 @@ def scale(
         scaling = compare(request, vcpus=vcpus, plan_of=plan_of)
     if json:
         show_json(_as_json(scaling))
-        return
-    show(_table(scaling), give_way=("one node", "vCPUs"))
-    show_sentences(scaling.verdict)
+    _require_any(scaling, family=family, request=request)
+    if not json:
+        show(_table(scaling), drop_first=("one node", "vCPUs"))
+        show_sentences(scaling.verdict)
 
 
 def sizes_of(catalogs: Sequence[Catalog], shapes: str) -> dict[str, float]:
     """Return the virtual CPUs of the types of a family, or of a list of families, types and patterns.
 
-    Of a family, types with disks added are configurations, not sizes. Raises BadInputError for what names no type.
+    Types of a family with added disks are configurations, not sizes. Raises BadInputError for a name that matches no
+    type.
     """
     rows = [
         row
@@ -88,6 +92,19 @@ def sizes_of(catalogs: Sequence[Catalog], shapes: str) -> dict[str, float]:
     return vcpus
 
 
+def _require_any(scaling: Scaling, *, family: str, request: Request) -> None:
+    """Raise InfeasibleError, with the reasons, if no size can do the job in any number of nodes."""
+    if any(size.equal or size.best or size.single for size in scaling.sizes):
+        return
+    types: dict[str, list[str]] = {}
+    for size in scaling.sizes:
+        types.setdefault(size.reasons["best"], []).append(size.instance_type)
+    size_text = format_exact_size(request.data_bytes)
+    advice = f"`planner plan --data {size_text} --model {request.model}` names types that can"
+    reasons = [f"{some_of(names_of, most=3)}: {reason}" for reason, names_of in types.items()]
+    raise InfeasibleError(f"no size of {family} can do the job; {advice}", reasons)
+
+
 def _table(scaling: Scaling) -> Any:
     title = f"Clusters of {scaling.vcpus:,.0f} vCPUs, each type's own best, and a single node"
     columns = ("instance type", "vCPUs", "nodes", "time", "total", "bottlenecks", "own best", "one node")
@@ -101,7 +118,7 @@ def _table(scaling: Scaling) -> Any:
 def _equal(size: Size) -> list[str]:
     if size.equal is None:
         return ["-", "-", "-", size.reasons["equal"]]
-    slow = " then ".join(phase.bottleneck.replace("_", " ") for phase in size.equal.phases)
+    slow = " then ".join(phase_word(phase.bottleneck) for phase in size.equal.phases)
     return [
         str(size.equal.nodes),
         format_duration(size.equal.time_s.expected),

@@ -1,4 +1,4 @@
-"""`planner schema`: the form of the JSON that is stored, as JSON Schema."""
+"""`planner schema`: JSON Schema of the stored JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's report as it is printed, and the error that a run ends with which did not sort."""
+"""Printed report of a run, and the error that ends a run whose output is not sorted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def show_report(report: RunReport, *, json: bool) -> None:
 
 
 def show_checked_report(report: RunReport, *, run: str, json: bool) -> None:
-    """Print the report of a rented run. Raises ValidationFailedError when it does not pass."""
+    """Print the report of a rented run. Raises ValidationFailedError when the run does not pass."""
     show_report(report, json=json)
     if not report.passed:
         raise ValidationFailedError(f"run {run}: not sorted, or not the data that went in; see the report")

@@ -1,4 +1,4 @@
-"""`plan --simulate`: the recommended cluster's sort, simulated several times beside what the equations say."""
+"""`plan --simulate`: repeated simulations of the recommended cluster's sort, next to the equations' result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from planner.cli.shell.console import show
-from planner.cli.shell.files import write_whole
+from planner.cli.shell.files import write_atomically
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationOptions:
-    """Whether to simulate the recommended cluster, and how often."""
+    """Options for simulating the recommended cluster, such as the number of runs."""
 
     simulate: Annotated[
         bool, Option("--simulate", help="Simulate the recommended cluster's sort: range and waiting of each phase.")
@@ -41,10 +41,10 @@ class SimulationOptions:
     ] = None
 
     def check(self, *, of_log: bool = False) -> None:
-        """Raise BadInputError, before anything is planned, for runs, losses or pictures that cannot be, and for a Spark
-        log's plan, which has stages, not this sort's tasks.
+        """Raise BadInputError, before planning, for impossible runs, losses or pictures, and for a Spark log's plan,
+        which has stages, not this sort's tasks.
         """
-        if self == SimulationOptions():  # as most often: nothing is loaded
+        if self == SimulationOptions():  # the usual case: nothing is loaded
             return
         from planner.simulation.losses import Loss
         from planner.simulation.machines import Slow
@@ -61,13 +61,13 @@ class SimulationOptions:
             raise BadInputError(f"--timeline {self.timeline}: the picture is an SVG file; call it .svg")
 
     def of(self, answered: Recommendation) -> Simulation:
-        """Return the simulation that is asked for."""
+        """Return the requested simulation."""
         return answered.simulate(draws=self.draws, seed=self.seed, lose=self.lose, slow=self.slow)
 
 
-def plan_json(answered: Recommendation, options: SimulationOptions, *, beside: Mapping[str, Any] | None = None) -> str:
-    """Return a plan as JSON, with its simulation where that was asked for, and what else stands `beside` it."""
-    further = dict(beside or {})
+def plan_json(answered: Recommendation, options: SimulationOptions, *, extra: Mapping[str, Any] | None = None) -> str:
+    """Return a plan as JSON, with its simulation if requested, and the additional fields `extra`."""
+    further = dict(extra or {})
     if options.simulate and answered.best is not None:
         simulation = options.of(answered)
         _draw(simulation, options.timeline)
@@ -83,7 +83,7 @@ def both_json(plan: Plan, simulation: Simulation) -> str:
 
 
 def show_simulation(answered: Recommendation, options: SimulationOptions) -> None:
-    """Show a plan's simulation where that was asked for."""
+    """Show a plan's simulation if requested."""
     if options.simulate:
         from planner.report.terminal.simulation_table import render_simulation
 
@@ -96,4 +96,4 @@ def _draw(simulation: Simulation, file: Path | None) -> None:
     if file is not None:
         from planner.report.terminal.simulation_table import timeline_svg
 
-        write_whole(file, timeline_svg(simulation) + "\n", option="--timeline")
+        write_atomically(file, timeline_svg(simulation) + "\n", option="--timeline")

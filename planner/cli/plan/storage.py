@@ -1,4 +1,4 @@
-"""`planner storage`: the cheapest storage for so many operations, bytes a second and data."""
+"""`planner storage`: the cheapest storage for given operations, bytes a second and data."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from planner.cli.shell.console import show, show_json, show_sentences, table
+from planner.cli.shell.option_values import amount
 from planner.errors import BadInputError, InfeasibleError, nearest
 from planner.schemas.request_forms import clouds, names
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -31,7 +33,7 @@ def storage(
     top: Annotated[int, Option(help="How many to show of each catalog.", min=1)] = 4,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Say which storage of a node is cheapest for so many IOPS, bytes a second and data, and which limit sets the size.
+    """Find the cheapest storage of a node for given IOPS, bytes a second and data, and the limit that sets its size.
 
     Block volumes, one or several striped, and local disks; the price of the cheapest type that carries it is included.
 
@@ -46,7 +48,7 @@ def storage(
     if not answer.options:
         lines = [f"{row.catalog} {row.storage}: {row.reason}" for row in answer.excluded]
         raise InfeasibleError("no storage is known to do that", lines)
-    show(_table(answer, top=top), give_way=("evidence", "size set by", "$/month"))
+    show(_table(answer, top=top), drop_first=("evidence", "size set by", "$/month"))
     for row in answer.excluded:
         show_sentences(f"left out: {row.catalog} {row.storage}: {row.reason}")
     for what in dict.fromkeys(f"{o.instance_type}: {text} is unknown" for o in answer.options for text in o.unknown):
@@ -63,16 +65,16 @@ def _answered(
     data: str | None,
 ) -> StorageAnswer:
     from planner.config.settings import load_settings
-    from planner.planning.catalog_questions.storage_options import Need, is_asked, storage_options
+    from planner.planning.catalog_questions.storage_options import Need, has_requirements, storage_options
     from planner.planning.request.region import offer_of
     from planner.units import parse_rate, parse_size
 
     need = Need(
         iops=_operations(iops) if iops else 0.0,
-        bytes_per_s=parse_rate(throughput) if throughput else 0.0,
-        data_bytes=float(parse_size(data)) if data else 0.0,
+        bytes_per_s=amount("--throughput", parse_rate, throughput) if throughput else 0.0,
+        data_bytes=float(amount("--data", parse_size, data)) if data else 0.0,
     )
-    if not is_asked(need):
+    if not has_requirements(need):
         raise BadInputError("say what the storage must do: --iops, --throughput, --data, or several of them")
     own = load_settings(today=date.today()).own_prices
     loaded = _holding(catalogs, instance)
@@ -81,7 +83,7 @@ def _answered(
 
 
 def _operations(text: str) -> float:
-    """Return operations a second: `16000`, `16,000`, `16k` or `1M`. Raises BadInputError for none."""
+    """Return operations a second: `16000`, `16,000`, `16k` or `1M`. Raises BadInputError for invalid text."""
     from planner.units import parse_count
 
     plain = text.strip().lower()
@@ -93,7 +95,7 @@ def _operations(text: str) -> float:
 
 
 def _holding(catalogs: list[str], instance: str | None) -> list[Catalog]:
-    """Return the catalogs asked for; of all clouds of today otherwise, those that have the type."""
+    """Return the requested catalogs, by default those of today's clouds that have the type."""
     from planner.catalog import load_catalog
 
     loaded = [load_catalog(name) for name in catalogs or ("aws", "azure", "gcp", "oci")]
@@ -132,7 +134,7 @@ def _cells(option: StorageOption) -> tuple[str, ...]:
 
 def _of_one(option: StorageOption) -> str:
     if option.size_gib_each is None:
-        return f"{option.count} disks"
+        return count_text(option.count, "disk")
     bought = [
         f"{option.bought_iops_each:,.0f} IOPS" if option.bought_iops_each else "",
         f"{option.bought_mibps_each:,.0f} MiB/s" if option.bought_mibps_each else "",

@@ -1,1 +1,1 @@
-"""Commands that give plans to other platforms and to pipelines."""
+"""Commands that pass plans to other platforms and to pipelines."""

@@ -1,4 +1,4 @@
-"""`planner check`: whether a plan keeps to what a team may spend, for pipelines."""
+"""`planner check`: check of plans against a team's limits, for pipelines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from planner.cli.shell.console import show_json, show_text
 from planner.cli.shell.files import read_plan
+from planner.cli.shell.option_values import amount
 from planner.errors import BadInputError, InfeasibleError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def check(
     plans: Annotated[list[Path], Argument(help="Plans that `plan --out` wrote, or run reports with one.")],
     *,
-    max_cost: Annotated[float | None, Option(help="The whole run may cost so many US dollars.", min=0)] = None,
+    max_cost: Annotated[float | None, Option(help="Most US dollars that the whole run may cost.", min=0)] = None,
     deadline: Annotated[str | None, Option(help="The whole run may take so long: 1h, 90m.")] = None,
     p95: Annotated[bool, Option("--p95", help="Both as 95 of 100 runs keep them, not as expected.")] = False,
     policy: Annotated[
@@ -29,7 +30,7 @@ def check(
     markdown: Annotated[bool, Option("--markdown", help="Print a comment for a pull request.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Say whether plans keep to limits; end with exit code 3 where one does not.
+    """Check whether plans keep to limits; end with exit code 3 if one does not.
 
     Example: planner check small.json --max-cost 100 --deadline 2h
     """
@@ -42,9 +43,8 @@ def check(
 
     if json and markdown:
         raise BadInputError("--json and --markdown are two forms of one answer: give one of them")
-    limits = with_limits(
-        _read_policy(policy), max_cost_usd=max_cost, deadline_s=parse_duration(deadline) if deadline else None, p95=p95
-    )
+    deadline_s = amount("--deadline", parse_duration, deadline) if deadline else None
+    limits = with_limits(_read_policy(policy), max_cost_usd=max_cost, deadline_s=deadline_s, p95=p95)
     if limits == type(limits)():
         raise BadInputError("nothing is to be checked: give --max-cost, --deadline or --policy FILE")
     before, today = read_plan(baseline) if baseline else None, datetime.now(UTC).date()
@@ -72,13 +72,13 @@ def check(
 def _read_policy(path: Path | None) -> Policy:
     import tomllib
 
-    from planner.config.given_files import read_given
+    from planner.config.user_files import read_user_file
     from planner.planning.policy import Policy, policy_of
 
     if path is None:
         return Policy()
     try:
-        table = tomllib.loads(read_given(path))
+        table = tomllib.loads(read_user_file(path))
     except tomllib.TOMLDecodeError as error:
         raise BadInputError(f"{path} is no TOML: {error}") from error
     return policy_of(table, source=str(path))

@@ -1,4 +1,4 @@
-"""`planner export`: a plan as the file that another platform takes."""
+"""`planner export`: a plan as another platform's file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typer import Argument, Option
 
 from planner.api.files import require_new
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.cli.shell.files import Force, read_plan, write_whole
+from planner.cli.shell.files import Force, read_plan, write_atomically
 
 if TYPE_CHECKING:
     from planner.exports.platform import Export
 
 
 def platform_names() -> list[str]:
-    """Return what `--to` and `--export` may be."""
+    """Return the allowed values of `--to` and `--export`."""
     from planner.exports.registry import PLATFORMS
 
     return list(PLATFORMS)
@@ -43,7 +43,7 @@ def export(
     out: Annotated[Path | None, Option(help="Write the file here instead of printing it.")] = None,
     force: Force = False,
 ) -> None:
-    """Write a plan's cluster as the file that a platform takes, and say what the platform cannot express.
+    """Write a plan's cluster as a platform's file, and list what the platform cannot express.
 
     Example: planner export small.json --to emr
     """
@@ -54,9 +54,9 @@ def export(
 
 
 def show_export(exported: Export, *, as_json: bool = False, out: Path | None = None) -> None:
-    """Print a platform's file, or write it to `out`; say on stderr what is lost and what to fill in."""
+    """Print a platform's file, or write it to `out`; print on stderr what is lost and what to fill in."""
     if out is not None:
-        write_whole(out, exported.text, option="--out")
+        write_atomically(out, exported.text, option="--out")
     elif not as_json:
         show_text(exported.text.rstrip("\n"))
     if as_json:

@@ -1,4 +1,4 @@
-"""`planner cluster up|status|down|sweep|wheelhouse`: machines rented for a plan, and never one left behind."""
+"""`planner cluster up|status|down|sweep|wheelhouse`: machines rented for a plan, all taken down afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typer import Argument, Option
 from planner.api import clusters
 from planner.api.rental_options import RentalOptions, named_regions
 from planner.api.run import Work
-from planner.cli.plan.request_options import Data, Instances, Model, Nodes
+from planner.cli.plan.request_options import Instances, Model, Nodes, OneSize
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep
 from planner.cli.shell.completion import rented_clouds, runs
@@ -22,7 +22,7 @@ from planner.cli.shell.interrupts import orderly_end
 from planner.errors import BadInputError, LeftBehindError, ProviderRefusedError
 from planner.schemas.plan import Request
 from planner.schemas.request_forms import names
-from planner.units import format_usd
+from planner.units import count_text, format_usd
 
 if TYPE_CHECKING:
     from planner.clusters.provisioning.cluster_lifecycle import FoundRun
@@ -34,7 +34,7 @@ _JSON = Annotated[bool, Option("--json", help="Print as one JSON object.")]
 def cluster_up(
     plan: Annotated[Path | None, Argument(help="A plan that `plan --json` wrote; else --data.")] = None,
     *,
-    data: Data = None,
+    data: OneSize = None,
     model: Model = Request.model,
     cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.", autocompletion=rented_clouds)] = "aws",
     region: renting.Regions = None,
@@ -100,7 +100,7 @@ def cluster_status(
     *,
     json: _JSON = False,
 ) -> None:
-    """Say what runs, what it has cost so far, and when it ends by itself.
+    """Show running clusters, their cost so far, and when they end.
 
     Example: planner cluster status
     """
@@ -115,7 +115,7 @@ def cluster_status(
                 raise
             why = "; ".join([error.message, *error.details])
             talk(f"run {name} left out: {why}")  # the others may cost money
-    month = _month() if statuses and len(statuses) == len(known_runs()) else {}  # a run left out costs unknown money
+    month = _month() if statuses and len(statuses) == len(known_runs()) else {}  # the cost of a run left out is unknown
     if json:
         show_json({"runs": statuses} | ({"month": month} if month else {}))
         return
@@ -135,7 +135,7 @@ def cluster_status(
 
 
 def _month() -> dict[str, Any]:
-    """Return what the runs of this month cost, with what they may still spend, and the limit in the settings."""
+    """Return the cost of this month's runs, what they may still spend, and the limit in the settings."""
     from planner.clusters.provisioning.spending import committed_this_month_usd
     from planner.config.settings import load_settings
 
@@ -144,7 +144,7 @@ def _month() -> dict[str, Any]:
 
 
 def _machine_lines(status: dict[str, Any]) -> Iterator[str]:
-    """Yield what the machines of a run cost, by whose price, and which are paid for without working."""
+    """Yield the cost of a run's machines, the source of its price, and the machines that are billed but stopped."""
     running = [machine for machine in status["machine_costs"] if machine["is_running"]]
     priced = Counter((machine["usd_per_hour"], machine["price_source"]) for machine in running)
     for (usd_per_hour, source), count in priced.items():
@@ -159,7 +159,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     from planner.clusters.provisioning.cost_to_date import bill_of
 
     order = directory.order()
-    resources = _asked(directory, order.cloud) if asking else ()
+    resources = _listed_resources(directory, order.cloud) if asking else ()
     events = directory.events()
     bill = bill_of(events, now=datetime.now(UTC))
     state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
@@ -180,7 +180,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
 
 
 def _stopped(events: Sequence[Event]) -> set[str]:
-    """Return the machines that had stopped when somebody looked last, and were not ended since."""
+    """Return the machines that were stopped at the last look and have not been ended since."""
     stopped: set[str] = set()
     for event in events:
         if event.what in ("seen", "ended"):
@@ -190,8 +190,8 @@ def _stopped(events: Sequence[Event]) -> set[str]:
     return stopped
 
 
-def _asked(directory: Any, cloud: str) -> tuple[Any, ...]:
-    """Return what a run has now; which machines live and which have ended is noted for the bill."""
+def _listed_resources(directory: Any, cloud: str) -> tuple[Any, ...]:
+    """Return a run's present state; machines running and ended are recorded for the bill."""
     from planner.clusters.provisioning.reconciliation import Reconciliation
 
     session = clusters.session_with_access(cloud, say=talk)
@@ -262,7 +262,7 @@ def cluster_sweep(
         show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen})
     else:
         others = " and ".join(f"--cloud {name}" for name in CLOUDS if name != cloud)
-        taken = f"{len(removed)} runs taken down, {sum(removed.values())} resources"
+        taken = f"{count_text(len(removed), 'run')} taken down, {count_text(sum(removed.values()), 'resource')}"
         show_text(f"{taken}, on {cloud} alone: {others} look elsewhere")
     if left:
         raise LeftBehindError("the sweep could not remove everything", left)
@@ -272,7 +272,7 @@ def cluster_sweep(
 
 
 def _reasons_to_spare(found_runs: Sequence[FoundRun], identity: str, *, all_runs: bool, anyone: bool) -> dict[str, str]:
-    """Return why each run that a sweep found stays, '' for one that goes."""
+    """Return why each run found by a sweep stays, '' for one that goes."""
     from planner.clusters.provisioning.cluster_lifecycle import has_expired
     from planner.clusters.provisioning.order_from_plan import owner
     from planner.clusters.provisioning.run_directory import known_runs, origin
@@ -299,7 +299,7 @@ def cluster_wheelhouse(
 ) -> None:
     """Collect what bare machines need to run the planner; `planner run --wheelhouse` takes it.
 
-    `planner run --cloud` does this by itself. Where this installation has no wheel for such machines, its source is
+    `planner run --cloud` does this automatically. If this installation has no wheel for such machines, its source is
     collected, and the head of a cluster compiles the sort core.
 
     Example: planner cluster wheelhouse wheels --arch arm64
@@ -310,19 +310,19 @@ def cluster_wheelhouse(
     architecture = arch or cloud_name_here()
     if architecture not in ("x86_64", "arm64"):
         raise BadInputError(f"--arch {architecture}: use x86_64 or arm64")
-    way = make_wheels(directory, python=python, architecture=architecture)
+    form = make_wheels(directory, python=python, architecture=architecture)
     wheels = sorted(path.name for path in directory.glob("*.whl"))
     if json:
         show_json(
-            {"directory": str(directory), "python": python, "arch": architecture, "planner": way, "wheels": wheels}
+            {"directory": str(directory), "python": python, "arch": architecture, "planner": form, "wheels": wheels}
         )
     else:
-        compiled = "; the planner as source, to be compiled on the head" if way == "source" else ""
+        compiled = "; the planner as source, to be compiled on the head" if form == "source" else ""
         show_text(f"{directory}: {len(wheels)} wheels for Python {python} on Linux {architecture}{compiled}")
 
 
 def _uninterrupted(work: Any) -> Any:
-    """Do what must not be given up halfway; an interrupt says what is still to be done."""
+    """Run work that must not stop halfway; after an interrupt an error names what remains to be done."""
     try:
         return work()
     except KeyboardInterrupt as interrupt:

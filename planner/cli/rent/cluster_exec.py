@@ -1,4 +1,4 @@
-"""`planner cluster exec`: a command of the user's own on rented machines."""
+"""`planner cluster exec`: the user's own command on rented machines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typer import Argument, Exit, Option
 from planner.cli.rent import renting
 from planner.cli.shell.completion import runs
 from planner.cli.shell.console import show_json, show_text, talk
+from planner.cli.shell.option_values import amount
 from planner.errors import IoFailureError, PlannerError
 from planner.units import parse_duration
 
@@ -38,13 +39,13 @@ def cluster_exec(
     from planner.clusters.provisioning.run_directory import RunDirectory
     from planner.clusters.runs.remote_command import run_everywhere
 
-    within_s = parse_duration(within)
+    within_s = amount("--within", parse_duration, within)
     directory = RunDirectory.open(run)
     session = renting.session_on(directory.order().cloud)
     answers = _Answers(is_named=not head, is_silent=json)
     run_everywhere(directory, session, command, only_head=head, within_s=within_s, hear=answers.hear)
     if json:
-        show_json({"run": run, "command": command, "machines": answers.plain()})
+        show_json({"run": run, "command": command, "machines": answers.to_json()})
     if answers.failures:
         raise IoFailureError("it did not run to its end on every machine", answers.failures)
     if code := max(outcome.code for _, outcome in answers.outcomes):
@@ -52,7 +53,7 @@ def cluster_exec(
 
 
 class _Answers:
-    """What machines answered; lines of each appear together, as soon as it has ended."""
+    """Answers of machines; the lines of each appear together when it ends."""
 
     def __init__(self, *, is_named: bool, is_silent: bool) -> None:
         self.outcomes: list[tuple[Node, Outcome]] = []
@@ -61,7 +62,7 @@ class _Answers:
         self._lock = threading.Lock()
 
     def hear(self, node: Node, answer: Outcome | PlannerError) -> None:
-        """Note and show one machine's answer; called by several threads."""
+        """Record and show one machine's answer; called from several threads."""
         with self._lock:
             if isinstance(answer, PlannerError):
                 self.errors.append((node, answer))
@@ -79,11 +80,11 @@ class _Answers:
 
     @property
     def failures(self) -> list[str]:
-        """Why it did not run to its end, by machine."""
+        """Reasons why the command did not finish, by machine."""
         return [error.message for _, error in self.errors]
 
-    def plain(self) -> list[dict[str, Any]]:
-        """Return all answers as JSON has them, the head's first; what is unknown is null."""
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return all answers for JSON, the head's first; unknown values are null."""
         ended = [
             {"machine": node.id, "head": node.head, "exit_code": answer.code, "output": answer.output}
             | {"complaint": answer.complaint, "error": None}

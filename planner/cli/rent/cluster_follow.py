@@ -1,4 +1,4 @@
-"""`planner cluster attach|open|fetch|wait|logs`: a run that goes on by itself, found again."""
+"""`planner cluster attach|open|fetch|wait|logs`: access to a run that continues on its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def cluster_attach(
     session = renting.session_on(directory.order().cloud)
     with ExitStack() as stack:
         stack.enter_context(directory.lock())
-        report = attach(directory, session, run=_again(directory, wheelhouse, stack), listening=shown_events)
+        report = attach(directory, session, run=_preparation(directory, wheelhouse, stack), listening=shown_events)
     remember_run(directory, say=talk)
     show_checked_report(report, run=run, json=json)
 
@@ -118,8 +118,8 @@ def cluster_logs(run: _Run) -> None:
         show_text(job.log().rstrip())
 
 
-def _again(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -> Callable[[], CloudRun]:
-    """Return what makes a run whose sort has not begun once more; its software is there until the stack ends."""
+def _preparation(directory: RunDirectory, wheelhouse: Path | None, stack: ExitStack) -> Callable[[], CloudRun]:
+    """Return a function that prepares a run whose sort has not begun; its software exists until the stack ends."""
 
     def made() -> CloudRun:
         from planner.clusters.runs.cloud_task import CloudRun, load_task

@@ -1,4 +1,4 @@
-"""`planner cluster run`: another job on rented machines that are there."""
+"""`planner cluster run`: another job on machines already rented."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
 from planner.cli.shell.completion import runs
 from planner.cli.shell.console import talk
+from planner.cli.shell.option_values import amount
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError
 from planner.units import parse_size
@@ -56,7 +57,7 @@ def cluster_run(
     work = Work(
         data=data,
         model=model,
-        memory_bytes=parse_size(memory) if memory else None,
+        memory_bytes=amount("--memory", parse_size, memory) if memory else None,
         keep=not take_down,
         wheelhouse=wheelhouse,
         input=input,

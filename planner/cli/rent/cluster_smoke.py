@@ -1,4 +1,4 @@
-"""`planner cluster smoke`: does this cloud answer as renting expects, for less than a dollar?"""
+"""`planner cluster smoke`: test of every kind of request to a cloud, for less than a dollar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.api.run import run as run_work
 from planner.cli.rent import renting
 from planner.cli.shell.completion import rented_clouds
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.cli.shell.files import Force, write_whole
+from planner.cli.shell.files import Force, write_atomically
 from planner.cli.shell.interrupts import orderly_end
 from planner.config.cloud_defaults import default_region
 from planner.errors import ProviderRefusedError, ValidationFailedError
@@ -63,7 +63,7 @@ def cluster_smoke(
     check_site(subnet, ssh_from=ssh_from, is_private=no_public_address)
     if region is None and (default := default_region(cloud)):
         region = default.value
-        renting.say_region(region, default.source)
+        renting.print_region(region, default.source)
     now = datetime.now(UTC)
     limits = within_month(Limits(cost_usd=MOST_USD, hours=MINUTES / 60), None, now=now)
     choice = small_choice(cloud, region=region, instance=instance)
@@ -88,7 +88,7 @@ def cluster_smoke(
         finally:
             if exchanges:  # none without credentials
                 private = {user_name(): "person", order.owner: "person"} | ({subnet: "subnet"} if subnet else {})
-                write_whole(out, "".join(transcript_lines(exchanges, private)), option="--out")
+                write_atomically(out, "".join(transcript_lines(exchanges, private)), option="--out")
                 talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
     if sort:
         rental = RentalOptions(

@@ -1,4 +1,4 @@
-"""`planner emulate`: clusters of network namespaces on this machine, their links capped like a cloud's."""
+"""`planner emulate`: clusters of network namespaces on this machine, with links capped like a cloud's."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from planner.api.files import require_directories
 from planner.cli.rent import emulation
 from planner.cli.shell.console import show, show_json, show_text, talk
 from planner.cli.shell.interrupts import orderly_end
+from planner.cli.shell.option_values import amount
 from planner.units import parse_size
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ def emulate_up(
 
     require_directories("--dir", [directory])
     shaping = emulation.shaping_of(locals())
-    with orderly_end(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as made:
+    with orderly_end(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as emulated_cluster:
         if json:
-            show_json(_described(made))
+            show_json(_described(emulated_cluster))
         else:
-            show_text(_shown(made))
+            show_text(_shown(emulated_cluster))
         talk("up; Ctrl-C removes it")
         with suppress(KeyboardInterrupt):
             signal.pause()
@@ -62,7 +63,7 @@ def emulate_study(
     directory: Annotated[Path, Option("--dir", help="The disk for the nodes' files, removed at the end.")] = Path(),
     json: Annotated[bool, Option("--json", help="Print the study as one JSON object.")] = False,
 ) -> None:
-    """Sort under a homogeneous network and under clouds A-H of Uta and Obaseki's study; set slowdowns beside its own.
+    """Sort under a homogeneous network and under clouds A-H of Uta and Obaseki's study; compare the slowdowns.
 
     Example: planner emulate study --nodes 4 --data 400MB --rate-factor 0.2
     """
@@ -71,8 +72,9 @@ def emulate_study(
     from planner.report.terminal.run_table import render_study
 
     require_directories("--dir", [directory])
+    data_bytes = amount("--data", parse_size, data)
     study = Study(
-        data_bytes=parse_size(data), nodes=nodes, rate_factor=rate_factor, repeats=repeats, directory=directory,
+        data_bytes=data_bytes, nodes=nodes, rate_factor=rate_factor, repeats=repeats, directory=directory,
         clouds=tuple(clouds.upper()), seed=seed,
     )  # fmt: skip
     with orderly_end(), shown_events() as on_event:
@@ -97,13 +99,13 @@ def emulate_sweep(*, json: Annotated[bool, Option("--json", help="Print the ids 
         show_text("\n".join(f"removed {cluster_id}" for cluster_id in removed) or "nothing was left behind")
 
 
-def _described(made: EmulatedRay) -> dict[str, object]:
-    nodes = made.nodes
+def _described(emulated_cluster: EmulatedRay) -> dict[str, object]:
+    nodes = emulated_cluster.nodes
     return {
         "id": nodes.entry.cluster_id,
         "shaped": nodes.is_shaped,
-        "ray_address": made.ray.address,
-        "environment": made.ray.environment(),
+        "ray_address": emulated_cluster.ray.address,
+        "environment": emulated_cluster.ray.environment(),
         "nodes": [
             {
                 "name": nodes.name(node),
@@ -117,13 +119,15 @@ def _described(made: EmulatedRay) -> dict[str, object]:
     }
 
 
-def _shown(made: EmulatedRay) -> str:
-    nodes = made.nodes
+def _shown(emulated_cluster: EmulatedRay) -> str:
+    nodes = emulated_cluster.nodes
     lines = [
         f"{nodes.name(node)}: {nodes.address(node)}, {nodes.caps[node - 1] or 'no cap'}, {nodes.directory(node)}"
         for node in range(1, nodes.workers + 1)
     ]
     enter = f"on the head: {' '.join(nodes.command(0))}" if nodes.is_shaped else "on this machine"
-    exports = [f"export {name}={json_format.dumps(value)}" for name, value in made.ray.environment().items()]
-    reach = f"Ray at {made.ray.address}; to run a command {enter}"
+    exports = [
+        f"export {name}={json_format.dumps(value)}" for name, value in emulated_cluster.ray.environment().items()
+    ]
+    reach = f"Ray at {emulated_cluster.ray.address}; to run a command {enter}"
     return "\n".join([*lines, reach, *exports])

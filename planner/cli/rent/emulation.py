@@ -1,4 +1,4 @@
-"""Options that describe an emulated cluster, the same for every command that makes one."""
+"""Options that describe an emulated cluster, shared by every command that makes one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from planner.cli.shell.option_values import amount
 from planner.units import parse_duration
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ Seed = Annotated[int | None, Option(help="Seed of the draws; without it they dif
 
 
 def shaping_of(given: Mapping[str, Any]) -> Shaping:
-    """Return the shaping that a command's arguments ask for, by the names above. Raises BadInputError."""
+    """Return the shaping given by a command's arguments, named as above. Raises BadInputError."""
     from planner.clusters.emulated.shaping import parse_shaping
 
     return parse_shaping(
@@ -36,6 +37,6 @@ def shaping_of(given: Mapping[str, Any]) -> Shaping:
         rate_factor=given["rate_factor"],
         bucket=given["bucket"],
         burst_rate=given["burst_rate"],
-        redraw_s=None if given["redraw"] is None else parse_duration(given["redraw"]),
+        redraw_s=None if given["redraw"] is None else amount("--redraw", parse_duration, given["redraw"]),
         seed=given["seed"],
     )

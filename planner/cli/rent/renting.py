@@ -1,9 +1,8 @@
-"""Common parts of the commands that rent machines: options, the look beforehand, the question."""
+"""Common parts of the commands that rent machines: options, checks beforehand, confirmation."""
 
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from planner.cli.shell.files import read_plan
 from planner.cli.shell.interrupts import orderly_end
 from planner.cli.shell.progress import watched
 from planner.errors import BadInputError, InterruptedRunError
+from planner.report.words import wrapped
 
 if TYPE_CHECKING:
     from planner.api.clusters import Confirm
@@ -39,11 +39,11 @@ Regions = Annotated[
         autocompletion=completion.regions,
     ),
 ]
-MaxCost = Annotated[float | None, Option(help="The whole run may cost so many US dollars.", min=0.01)]
+MaxCost = Annotated[float | None, Option(help="Most US dollars that the whole run may cost.", min=0.01)]
 MaxCostPerMonth = Annotated[
     float | None,
     Option(
-        help="All runs that this machine knows may cost so many US dollars in a calendar month.",
+        help="Most US dollars in a calendar month for all runs that this machine knows.",
         min=0.01,
         show_default="[limits] in the settings file",
     ),
@@ -80,31 +80,31 @@ Reservation = Annotated[
 ]
 OrNext = Annotated[int, Option(help="How many of the plan's next types to try where there is no room.", min=0)]
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
-DryRun = Annotated[bool, Option("--dry-run", help="Say what would be rented, created and paid; ask no cloud.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 
 def rental_of(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
-    """Return what the options of a command say, and print the region that nobody named."""
+    """Return the rental that a command's options describe, and print the region if no option names it."""
     rental = rental_options(options, staging=staging)
     if rental.region_source:
-        say_region(rental.regions[0], rental.region_source)
+        print_region(rental.regions[0], rental.region_source)
     return rental
 
 
-def say_region(region: str, source: str) -> None:
-    """Print the region that nobody named, and where it comes from."""
+def print_region(region: str, source: str) -> None:
+    """Print a region that was not given, and its source."""
     talk(f"region {region}, as set by {source}; --region names another")
 
 
 def session_on(cloud: str) -> ProviderSession:
-    """Return what works on a cloud and says so on stderr."""
+    """Return a session on a cloud that reports its work on stderr."""
     return clusters.session_on(cloud, say=talk)
 
 
 def plan_of(path: Path | None, rental: RentalOptions, work: Work) -> Plan:
-    """Return the plan in a file, or made now for some work. Raises BadInputError when neither is given."""
+    """Return the plan in a file, or a new one for some work. Raises BadInputError when neither is given."""
     if path:
         plan = read_plan(path)
         planned = plan.best.pricing if plan.best else plan.request.pricing
@@ -117,7 +117,7 @@ def plan_of(path: Path | None, rental: RentalOptions, work: Work) -> Plan:
 
 
 def listeners() -> Listeners:
-    """Return what shows a run on this terminal, and ends it in order on a signal."""
+    """Return listeners that show a run on this terminal, and end it in order on a signal."""
     return Listeners(say=talk, watch=_watch, events=shown_events, guard=orderly_end)
 
 
@@ -126,19 +126,17 @@ def _watch(name: str) -> Any:
 
 
 def asking(*, yes: bool) -> Confirm:
-    """Return what confirms an order that was shown: `yes`, or the person's answer."""
+    """Return a callback that confirms an order shown before: `yes`, or the person's answer."""
     return yes or (lambda order: _is_confirmed())
 
 
 def asking_of_text(*, yes: bool) -> Callable[[str], bool] | bool:
-    """Return what confirms what was said: `yes`, or the person's answer."""
+    """Return a callback that confirms a text: `yes`, or the person's answer."""
     return yes or (lambda text: _is_confirmed())
 
 
 def confirm(text: str, *, yes: bool) -> None:
-    """Show what is about to be done and ask. Raises BadInputError where nobody can answer, InterruptedRunError for a
-    no.
-    """
+    """Show the planned action and ask. Raises BadInputError where nobody can answer, InterruptedRunError for a no."""
     talk(text)
     if not (yes or _is_confirmed()):
         raise InterruptedRunError("nothing was done")
@@ -160,8 +158,8 @@ def show_dry_run(
     verbose: bool,
     json: bool,
 ) -> None:
-    """Print what would be rented, and how the software gets there where that is known, and with `verbose` or as JSON
-    every request of launching and taking down.
+    """Print what would be rented and, where known, how the software gets there; with `verbose` or as JSON every request
+    of launching and taking down.
     """
     from dataclasses import asdict
 
@@ -181,19 +179,19 @@ def show_dry_run(
                 "expected_s": place.expected_s,
                 "vcpus": vcpus,
                 **({} if delivery is None else {"software": asdict(delivery) | {"added_s": delivery.added_s}}),
-                "requests": [asdict(request) | {"parameters": _plain(request.parameters)} for request in requests],
+                "requests": [asdict(request) | {"parameters": _json_value(request.parameters)} for request in requests],
             }
         )
         return
     decision = decision_text(order, rehearsal, now=datetime.now(UTC), own_address=bool(rental.ssh_from), vcpus=vcpus)
     for line in [*([delivery.text] if delivery else []), *decision.splitlines()]:
-        show_text(textwrap.fill(line, min(columns(), 100), subsequent_indent="  "))
+        show_text("\n".join(wrapped(line, min(columns(), 100))))
     for line in request_lines(requests) if verbose else ():
         show_text(line)
 
 
 def _vcpus(cloud: str, choice: ClusterOffer) -> float | None:
-    """Return how many virtual CPUs of the account's quota the machines take; None where the catalog lacks the type."""
+    """Return how much of the account's vCPU quota the machines take; None where the catalog lacks the type."""
     from planner.catalog import load_catalog
 
     types = load_catalog(cloud).instances
@@ -201,10 +199,10 @@ def _vcpus(cloud: str, choice: ClusterOffer) -> float | None:
     return None if row is None else float(types.vcpu[row]) * choice.machines
 
 
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON has it: bytes, as in keys, as text."""
+def _json_value(value: Any) -> Any:
+    """Return a parameter for JSON: bytes, as in keys, as text."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: _json_value(item) for name, item in value.items()}
+    return [_json_value(item) for item in value] if isinstance(value, list | tuple) else value

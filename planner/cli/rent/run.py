@@ -1,4 +1,4 @@
-"""`planner run`: plan, provision, sort, validate and tear down; without a cloud, all of it on this machine."""
+"""`planner run`: plan, provision, sort, validate and tear down; without a cloud, everything on this machine."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import emulation, renting
 from planner.cli.rent.run_options import RunOptions
 from planner.cli.shell.console import talk
-from planner.cli.shell.files import write_whole
+from planner.cli.shell.files import write_atomically
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
 from planner.schemas.request_forms import names
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.schemas.run_report import RunReport
 
 
 def run(*, options: RunOptions, form: InputFormatOptions) -> None:
-    """Measure this machine's disk, plan for it, generate data, sort, validate, and set the plan beside what happened.
+    """Measure this machine's disk, plan for it, generate data, sort, validate, and compare the plan with the run.
 
     Ends with exit code 5 when the sorted data is not the data that went in.
 
@@ -58,7 +59,7 @@ def run(*, options: RunOptions, form: InputFormatOptions) -> None:
 
 def _run(options: RunOptions, form: InputFormat) -> RunReport | None:
     if options.on is not None:
-        return _run_again(options.on, options, form)
+        return _run_on_existing(options.on, options, form)
     work, listeners = _work(options, form), renting.listeners()
     if options.cloud in (None, EMULATED):
         shaping = emulation.shaping_of(vars(options)) if options.cloud else None
@@ -69,18 +70,18 @@ def _run(options: RunOptions, form: InputFormat) -> RunReport | None:
 
 
 def _require_data(options: RunOptions, form: InputFormat) -> None:
-    """Raise BadInputError when nobody says how much to sort, or something is said that is not to be."""
+    """Raise BadInputError where the amount to sort is missing, or options are given that do not apply."""
     options.require_its_place()
     form.require(input=options.input)
     if options.data is None and options.input is None:
         raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
     require_directories("--dir", [options.directory])
     require_directories("--wheelhouse", [options.wheelhouse] if options.wheelhouse else [])
-    request_fields({"data": options.data or "1B", "nodes": options.nodes})  # what `plan` refuses is refused
+    request_fields({"data": options.data or "1B", "nodes": options.nodes})  # refuses what `plan` refuses
     require_new([options.out], force=options.force)
 
 
-def _run_again(run: str, options: RunOptions, form: InputFormat) -> RunReport | None:
+def _run_on_existing(run: str, options: RunOptions, form: InputFormat) -> RunReport | None:
     from planner.clusters.provisioning.run_directory import RunDirectory
 
     effort = effort_of(options.screen_seconds, options.screen_size)
@@ -123,18 +124,18 @@ def _rental_options(options: RunOptions) -> RentalOptions:
 
 def _show(report: RunReport, options: RunOptions) -> None:
     if options.out:
-        write_whole(options.out, report.to_json() + "\n", option="--out")
+        write_atomically(options.out, report.to_json() + "\n", option="--out")
     show_report(report, json=options.json)
 
 
 def _feed(profile: str, report: RunReport) -> None:
-    """Add the run, which has passed, to a profile. Its machine is described by what was measured of it."""
+    """Add the run, which has passed, to a profile. Its own measurements describe its machine."""
     from planner.api.past_runs import report_row, report_spec
     from planner.stores.profiles import add_run
 
     row = report_row(report)
     learned = add_run(profile, row, instances={row["instance_type"]: report_spec(report)}, model="own")
-    talk(f"profile {profile} now knows {len(learned.runs)} runs")
+    talk(f"profile {profile} now knows {count_text(len(learned.runs), 'run')}")
 
 
 def _require_valid(report: RunReport) -> None:

@@ -9,17 +9,18 @@ from typing import Annotated, Final
 from typer import Option
 
 from planner.api.rental_options import RentalOptions
-from planner.cli.plan.request_options import Architecture, Data, Instances, Nodes, OneModel
+from planner.cli.plan.request_options import Architecture, Instances, Nodes, OneModel, OneSize
 from planner.cli.rent import emulation, renting
 from planner.cli.shell.completion import profiles, rented_clouds
 from planner.cli.shell.files import Force
+from planner.cli.shell.option_values import amount
 from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.units import parse_size
 
 EMULATED: Final = "emulated"
-"""The `cloud` of emulated nodes."""
+"""Value of `cloud` for emulated nodes."""
 _EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
 _RENTED_ONLY: Final = (
     "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_cost_per_month", "tag", "max_hours",
@@ -28,7 +29,7 @@ _RENTED_ONLY: Final = (
 )  # fmt: skip
 _OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")
-"""Of those that say something about rented machines, or a cluster: what goes with machines that are there."""
+"""Options on rented machines or a cluster that also apply to existing machines."""
 
 
 PANELS: Final = {
@@ -37,20 +38,20 @@ PANELS: Final = {
         "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
         "Where": "cloud on region or_next instance arch nodes pricing directory memory threads",
         "Limits, and before it rents": "max_cost max_cost_per_month max_hours dry_run verbose yes",
-        "Rented machines": "keep detach ssh_from subnet no_public_address jump reservation tag node_identity"
+        "Rented machines": "keep take_down detach ssh_from subnet no_public_address jump reservation tag node_identity"
         " lend_credentials image wheelhouse screen_seconds screen_size",
         "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
         "Report": "out json force profile",
     }.items()
 }
-"""The options under the headings of the help, in its order."""
+"""Options under the headings of the help, in its order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What to run, where, and what to do with the report; each field is an option."""
+    """The run, its place, and the use of its report; each field is an option."""
 
-    data: Data = None
+    data: OneSize = None
     model: OneModel = Request.model
     directory: Annotated[Path, Option("--dir", help="The disk to work on; everything written there is removed.")] = (
         Path()
@@ -132,7 +133,7 @@ class RunOptions:
     force: Force = False
 
     def require_its_place(self) -> None:
-        """Raise BadInputError for options that say nothing about where this run is: they would be ignored."""
+        """Raise BadInputError for options that do not apply to this run's place: they would be ignored."""
         if self.on is not None:
             self._require_others_machines()
             return
@@ -161,5 +162,5 @@ class RunOptions:
 
     @property
     def memory_bytes(self) -> int | None:
-        """The memory for the sort. Raises BadInputError for what is no size."""
-        return None if self.memory is None else parse_size(self.memory)
+        """The memory for the sort. Raises BadInputError for an invalid size."""
+        return None if self.memory is None else amount("--memory", parse_size, self.memory)

@@ -1,6 +1,6 @@
-"""The five questions of `planner serve`, each a JSON object in and the JSON of its command out.
+"""The five questions of `planner serve`, each with a JSON object as input and its command's JSON as output.
 
-A caller is not the user of the machine: nothing is read that the caller names, except logs in the folder that the
+A caller is not the user of the machine: no file that the caller names is read, except logs in the folder that the
 server was started with, and nothing is written, rented or asked of a cloud.
 """
 
@@ -17,86 +17,86 @@ from planner.errors import BadInputError, PlannerError, nearest
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
 
-Asked = Mapping[str, Any]
+Arguments = Mapping[str, Any]
 
 
-def answer(question: str, asked: Asked, folder: str | None) -> tuple[int, dict[str, Any]]:
-    """Return the HTTP status and the JSON of an answer. What the caller can put right is 400, of a request that nothing
-    meets 422; `exit_code` is the command's.
+def answer(question: str, arguments: Arguments, folder: str | None) -> tuple[int, dict[str, Any]]:
+    """Return the HTTP status and the JSON of an answer: 400 for errors that the caller can fix, 422 for a request that
+    nothing meets; `exit_code` is the command's.
     """
     from planner.schemas.json_values import VERSION
 
     try:
-        return 200, {"version": VERSION, **QUESTIONS[question](asked, folder)}
+        return 200, {"version": VERSION, **QUESTIONS[question](arguments, folder)}
     except PlannerError as error:
         status = {2: 400, 3: 422}.get(error.exit_code, 500)
         return status, {"error": error.message, "details": list(error.details), "exit_code": error.exit_code}
-    except Exception as error:  # what a caller sends must not end the server, and the server's user sees what it was
-        logging.getLogger(__name__).exception("%s: %.2000s", question, asked)
+    except Exception as error:  # a caller's input must not end the server; the server's user sees the error
+        logging.getLogger(__name__).exception("%s: %.2000s", question, arguments)
         return 500, {"error": f"{type(error).__name__} in the server; its log has more", "details": [], "exit_code": 1}
 
 
-def _plan(asked: Asked, _: str | None) -> dict[str, Any]:
+def _plan(arguments: Arguments, _: str | None) -> dict[str, Any]:
     from planner.schemas.json_values import versioned
 
-    _only(asked, "asked")
-    return versioned(_recommended(asked).plan)
+    _only(arguments, "asked")
+    return versioned(_recommended(arguments).plan)
 
 
-def _why_not(asked: Asked, _: str | None) -> dict[str, Any]:
+def _why_not(arguments: Arguments, _: str | None) -> dict[str, Any]:
     from planner.schemas.json_values import to_jsonable
 
-    _only(asked, "asked", "instance_type")
-    return {"why_not": to_jsonable(_recommended(asked).why_not(_text(asked, "instance_type")))}
+    _only(arguments, "asked", "instance_type")
+    return {"why_not": to_jsonable(_recommended(arguments).why_not(_text(arguments, "instance_type")))}
 
 
-def _what_if(asked: Asked, _: str | None) -> dict[str, Any]:
+def _what_if(arguments: Arguments, _: str | None) -> dict[str, Any]:
     from planner.schemas.json_values import versioned
 
-    _only(asked, "asked", "changes")
-    changes = _object(asked, "changes")
-    changed = _recommended(asked).what_if(**_safe(changes))
+    _only(arguments, "asked", "changes")
+    changes = _object(arguments, "changes")
+    changed = _recommended(arguments).what_if(**_safe(changes))
     return versioned(changed.plan)
 
 
-def _export(asked: Asked, _: str | None) -> dict[str, Any]:
-    _only(asked, "asked", "to")
-    return asdict(_recommended(asked).export(_text(asked, "to")))
+def _export(arguments: Arguments, _: str | None) -> dict[str, Any]:
+    _only(arguments, "asked", "to")
+    return asdict(_recommended(arguments).export(_text(arguments, "to")))
 
 
-def _explain_log(asked: Asked, folder: str | None) -> dict[str, Any]:
+def _explain_log(arguments: Arguments, folder: str | None) -> dict[str, Any]:
     from planner.cli.plan.explain_log import explanation_json
     from planner.spark import log as spark_log
     from planner.spark.model.bounds import explain
 
-    _only(asked, "file", "app")
-    logs = spark_log.read(_inside(folder, _text(asked, "file")))
-    application = logs.only(_text(asked, "app") if "app" in asked else None)
+    _only(arguments, "file", "app")
+    logs = spark_log.read(_inside(folder, _text(arguments, "file")))
+    application = logs.only(_text(arguments, "app") if "app" in arguments else None)
     return explanation_json(logs, application, explain(application))
 
 
-QUESTIONS: Final[Mapping[str, Callable[[Asked, str | None], dict[str, Any]]]] = {
+QUESTIONS: Final[Mapping[str, Callable[[Arguments, str | None], dict[str, Any]]]] = {
     "plan": _plan,
     "why-not": _why_not,
     "what-if": _what_if,
     "explain-log": _explain_log,
     "export": _export,
 }
-"""Each question by its name, which is its path, too."""
+"""Functions by the name of their question, which is also its path."""
 
 
-def _recommended(asked: Asked) -> Recommendation:
+def _recommended(arguments: Arguments) -> Recommendation:
     from planner.api.recommend import recommend
 
-    return recommend(**_safe(_object(asked, "asked")))
+    return recommend(**_safe(_object(arguments, "asked")))
 
 
 _LOCAL: Final = ("input", "output", "profile", "option", "today")
-"""Arguments of `recommend` that read files or object stores of the server, or are no part of a question."""
+"""Arguments of `recommend` that read files or object stores of the server, or do not belong to a question."""
 
 
-def _safe(given: Asked) -> dict[str, Any]:
-    """Return arguments of `recommend`. Raises BadInputError for one that reads what the caller names."""
+def _safe(given: Arguments) -> dict[str, Any]:
+    """Return arguments of `recommend`. Raises BadInputError for one that would read something the caller names."""
     from planner.catalog.loading import catalog_names
     from planner.config.paths import model_names
 
@@ -111,7 +111,7 @@ def _safe(given: Asked) -> dict[str, Any]:
 
 
 def _names(value: Any) -> list[str]:
-    """Return the names in a text with commas, or in a list."""
+    """Return the names in a comma-separated text, or in a list."""
     if value is None:
         return []
     parts = value.split(",") if isinstance(value, str) else value
@@ -121,8 +121,8 @@ def _names(value: Any) -> list[str]:
 
 
 def _inside(folder: str | None, name: str) -> Path:
-    """Return a file of the folder that the server was started with. Raises BadInputError for any other, links that
-    lead out of it included.
+    """Return a file of the folder that the server was started with. Raises BadInputError for any other, including links
+    that lead out of it.
     """
     if folder is None:
         raise BadInputError("the server was started without --logs FOLDER, so it reads no logs")
@@ -133,21 +133,21 @@ def _inside(folder: str | None, name: str) -> Path:
     return path
 
 
-def _only(asked: Asked, *names: str) -> None:
-    for name in asked:
+def _only(arguments: Arguments, *names: str) -> None:
+    for name in arguments:
         if name not in names:
             raise BadInputError(f"{name}: no such field; it takes {', '.join(names)}.{nearest(name, names)}")
 
 
-def _object(asked: Asked, name: str) -> dict[str, Any]:
-    value = asked.get(name)
+def _object(arguments: Arguments, name: str) -> dict[str, Any]:
+    value = arguments.get(name)
     if not isinstance(value, dict):
         raise BadInputError(f'{name}: an object is expected, such as {{"data": "1TB"}}')
     return value
 
 
-def _text(asked: Asked, name: str) -> str:
-    value = asked.get(name)
+def _text(arguments: Arguments, name: str) -> str:
+    value = arguments.get(name)
     if not isinstance(value, str) or not value:
         raise BadInputError(f"{name}: a text is expected")
     return value

@@ -1,4 +1,6 @@
-"""The server: a path for each question, the same as tools of the Model Context Protocol at /mcp, behind one token."""
+"""The server: a path for each question, and the same questions as tools of the Model Context Protocol at /mcp, behind
+one token.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _INSTRUCTIONS = (
 
 
 def application(workers: Workers, limits: Limits, *, token: str, host: str) -> ASGIApp:
-    """Return the server's application; every request must bear the token."""
+    """Return the server's application; every request must carry the token."""
     server = MCPServer("sortplanner", instructions=_INSTRUCTIONS, log_level="WARNING")
     _add_tools(server, workers.ask)
     for question in QUESTIONS:
@@ -40,7 +42,7 @@ def application(workers: Workers, limits: Limits, *, token: str, host: str) -> A
 
 
 class BearerToken:
-    """Lets those requests through that bear the token."""
+    """Filter that passes only requests with the token."""
 
     def __init__(self, app: ASGIApp, *, token: str) -> None:
         self._app = app
@@ -80,7 +82,7 @@ def _handler(question: str, ask: Ask, limits: Limits) -> Callable[[Request], Awa
 
 
 async def _body(request: Request, most_bytes: int) -> bytes | None:
-    """Return the body, None for one that is too long; no more than that is kept."""
+    """Return the body, None if it is too long; at most `most_bytes` are kept."""
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -105,7 +107,7 @@ def _add_tools(server: MCPServer, ask: Ask) -> None:
         return await answered("plan", {"asked": asked})
 
     async def why_not(asked: dict[str, Any], instance_type: str) -> dict[str, Any]:
-        """Say why a plan does not recommend a type of machine, and what would make it come first."""
+        """Explain why a plan does not recommend a type of machine, and what would make it come first."""
         return await answered("why-not", {"asked": asked, "instance_type": instance_type})
 
     async def what_if(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def _add_tools(server: MCPServer, ask: Ask) -> None:
         return await answered("what-if", {"asked": asked, "changes": changes})
 
     async def explain_log(file: str) -> dict[str, Any]:
-        """Say where the time of a Spark application went; `file` is a log in the server's folder of logs."""
+        """Show where the time of a Spark application went; `file` is a log in the server's folder of logs."""
         return await answered("explain-log", {"file": file})
 
     async def export(asked: dict[str, Any], to: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Processes that answer, so that planning uses all cores; how many questions may wait, and for how long."""
+"""Worker processes, so that planning uses all cores, with limits on waiting questions and their time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from typing import Any, Final
 from planner.cli.service.answers import answer
 
 _ANSWERS_PER_PROCESS: Final = 200
-"""A process ends after so many answers, and with it what it has kept: this bounds its memory."""
+"""Answers after which a process ends, and its caches with it: this bounds its memory."""
 
 _OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
-"""As in `planner.cli.entry`: plans are many objects, of which hardly any are garbage in a cycle."""
+"""As in `planner.cli.entry`: plans are many objects, and hardly any are garbage in a cycle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a caller may use: bytes of a question, seconds until its answer, answers at once, and how many may wait."""
+    """Limits of a caller: bytes of a question, seconds until its answer, simultaneous answers, and waiting ones."""
 
     body_bytes: int = 1 << 20
     seconds: float = 60.0
@@ -48,15 +48,15 @@ class Workers:
             max_tasks_per_child=_ANSWERS_PER_PROCESS,
         )
 
-    async def ask(self, question: str, asked: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Return the HTTP status and the JSON of an answer; 503 where too many wait, 504 where it takes too long. An
-        answer that is late keeps its place until its process is done with it.
+    async def ask(self, question: str, arguments: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return the HTTP status and the JSON of an answer; 503 where too many wait, 504 where it takes too long. A
+        late answer keeps its place until its process is done with it.
         """
         if self._in_hand >= self._limits.processes + self._limits.waiting:
             return 503, _error("too many questions at once; ask again in a few seconds")
         loop = asyncio.get_running_loop()
         try:
-            future = self._pool.submit(answer, question, asked, self._folder)
+            future = self._pool.submit(answer, question, arguments, self._folder)
             self._in_hand += 1
             future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
@@ -70,7 +70,7 @@ class Workers:
         self._in_hand -= 1
 
     def close(self) -> None:
-        """End the processes when they have answered; what still waits is dropped."""
+        """End the processes when they have answered; waiting questions are dropped."""
         self._pool.shutdown(cancel_futures=True)
 
 

@@ -1,4 +1,4 @@
-"""Progress of a sort that another process drives, from the events that it sends: bytes, rate per node, time left."""
+"""Progress of a sort that another process drives, from its events: bytes, rate per node, time left."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from planner.cli.shell.console import talk
 from planner.cli.shell.progress import bar
-from planner.units import format_bytes, format_rate
+from planner.units import count_text, format_bytes, format_rate
 
 OnEvent = Callable[[dict[str, Any]], None]
 
 
 @contextmanager
 def shown_events() -> Iterator[OnEvent]:
-    """Yield what shows events: losses, slow nodes and steps as lines, progress as a bar on a terminal."""
+    """Yield a display of events: losses, slow nodes and steps as lines, progress as a bar on a terminal."""
     if not sys.stderr.isatty():
         yield _say
         return
@@ -25,7 +25,7 @@ def shown_events() -> Iterator[OnEvent]:
 
         def show(event: dict[str, Any]) -> None:
             if event["event"] == "progress":
-                name = f"{event['phase']} on {event['nodes']} nodes"
+                name = f"{event['phase']} on {count_text(event['nodes'], 'node')}"
                 display.update(task, description=name, completed=event["bytes_done"], total=event["bytes_total"])
             elif event["event"] == "step":
                 display.reset(task, description=event["name"])
@@ -35,7 +35,7 @@ def shown_events() -> Iterator[OnEvent]:
         yield show
 
 
-def _foreseen(event: dict[str, Any]) -> str:
+def _prediction_text(event: dict[str, Any]) -> str:
     from planner.cost_model.model_reader import load_engine
 
     job = {name: value for name, value in event.items() if name != "event"}
@@ -49,11 +49,11 @@ def _say(event: dict[str, Any]) -> None:
         talk(f"lost {', '.join(event['nodes'])}; {len(event['left'])} nodes go on")
     elif event["event"] == "probed":
         free = format_bytes(event["free_bytes"])
-        talk(f"{event['nodes']} nodes with {event['cpus']:g} free CPUs, and {free} free on their disks")
+        talk(f"{count_text(event['nodes'], 'node')} with {event['cpus']:g} free CPUs, and {free} free on their disks")
     elif event["event"] == "shipped":
         talk(f"nodes lack {', '.join(event['packages'])}, which are sent to them for this sort")
     elif event["event"] == "planned":
-        talk(_foreseen(event))
+        talk(_prediction_text(event))
     elif event["event"] == "again":
         talk(f"lost {', '.join(event['lost'])}, so this is done again: {event['reason']}")
     elif event["event"] == "anew":

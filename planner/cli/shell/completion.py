@@ -1,6 +1,4 @@
-"""Shell completion: models, catalogs, regions, instance types, profiles, runs, and words of which
-one is chosen.
-"""
+"""Shell completion: models, catalogs, regions, instance types, profiles, runs, and words of a choice."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from typer import Context
 
 
 def models(incomplete: str) -> list[str]:
-    """Return the cost models that begin with what was typed."""
+    """Return the cost models that begin with the typed text."""
     from planner.config.paths import model_names
     from planner.schemas.plan import ALL_MODELS
 
@@ -21,22 +19,22 @@ def models(incomplete: str) -> list[str]:
 
 
 def engines(incomplete: str) -> list[str]:
-    """Return the engines that begin with what was typed."""
+    """Return the engines that begin with the typed text."""
     from planner.cost_model.model_reader import engine_choices
 
     return [name for name in engine_choices() if name.startswith(incomplete)]
 
 
 def catalogs(incomplete: str) -> list[str]:
-    """Return the catalogs, the last of which was begun: `aws,gc` gives `aws,gcp`."""
+    """Return completions of the last catalog in a list: `aws,gc` gives `aws,gcp`."""
     from planner.catalog import catalog_names
 
     return _last_of_several(incomplete, catalog_names())
 
 
 def instances(ctx: Context, incomplete: str) -> list[str]:
-    """Return the types of the clouds named before that begin with what was typed; without any those of AWS, or where it
-    has none, of today's other clouds.
+    """Return the types that begin with the typed text: of the clouds named before, by default AWS's, or if it has none,
+    those of today's other clouds.
     """
     named, known = _clouds(ctx)
     for group in [known] if named else [known[:1], known[1:]]:
@@ -46,12 +44,12 @@ def instances(ctx: Context, incomplete: str) -> list[str]:
 
 
 def every_type(ctx: Context, incomplete: str) -> list[str]:
-    """Return the types that begin with what was typed: of the clouds named before, without any of all of them."""
+    """Return the types that begin with the typed text: of the clouds named before, by default of all."""
     return [name for name in _types(_clouds(ctx)[1]) if name.startswith(incomplete)]
 
 
 def own_machines(ctx: Context, incomplete: str) -> list[str]:
-    """Return the types that may follow a number, as in `20xm5d.`, else the files and folders that begin so."""
+    """Return the types that may follow a number, as in `20xm5d.`, else files and folders that begin with the text."""
     number = re.match(r"[\d,]+\s*[x*×]\s*", incomplete)
     if number:
         return [number[0] + name for name in every_type(ctx, incomplete[number.end() :])]
@@ -59,35 +57,35 @@ def own_machines(ctx: Context, incomplete: str) -> list[str]:
 
 
 def rented_clouds(incomplete: str) -> list[str]:
-    """Return where machines can be had that begins with what was typed."""
+    """Return the places to get machines that begin with the typed text."""
     from planner.clouds.registry import CLOUDS
 
     return [name for name in (*CLOUDS, "emulated") if name.startswith(incomplete)]
 
 
 def profiles(incomplete: str) -> list[str]:
-    """Return the stored profiles that begin with what was typed."""
+    """Return the stored profiles that begin with the typed text."""
     from planner.stores.profiles import profile_names
 
     return [name for name in profile_names() if name.startswith(incomplete)]
 
 
 def runs(incomplete: str) -> list[str]:
-    """Return the runs that this machine knows and that begin with what was typed, the latest first."""
+    """Return the runs known to this machine that begin with the typed text, the latest first."""
     from planner.clusters.provisioning.run_directory import known_runs
 
     return [name for name in reversed(known_runs()) if name.startswith(incomplete)]
 
 
 def clearable(incomplete: str) -> list[str]:
-    """Return the kinds of what `planner where --clear` removes that begin with what was typed."""
+    """Return the kinds that `planner where --clear` removes and that begin with the typed text."""
     from planner.api.stored import can_clear, kinds
 
     return [kind for kind in kinds() if can_clear(kind) and kind.startswith(incomplete)]
 
 
 def regions(incomplete: str) -> list[str]:
-    """Return the priced regions of today's clouds that begin with what was typed."""
+    """Return the priced regions of today's clouds that begin with the typed text."""
     from planner.catalog import load_catalog
     from planner.schemas.request_forms import CLOUDS
 
@@ -95,7 +93,7 @@ def regions(incomplete: str) -> list[str]:
 
 
 def among(words: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return what offers some words."""
+    """Return a completion function for a list of words."""
 
     def offered(incomplete: str) -> list[str]:
         return [word for word in words if word.startswith(incomplete)]
@@ -104,7 +102,7 @@ def among(words: Sequence[str]) -> Callable[[str], list[str]]:
 
 
 def _clouds(ctx: Context) -> tuple[bool, list[str]]:
-    """Return whether clouds were named before, and those of them that have a catalog, else all of today's."""
+    """Return whether clouds were named before, and those of them with a catalog, else all of today's."""
     from planner.catalog import catalog_names
     from planner.schemas.request_forms import CLOUDS, clouds, name_list
 

@@ -1,4 +1,4 @@
-"""Conventions of all commands: stdout for results, stderr for talk, and one way for errors to become exit codes."""
+"""Conventions of all commands: stdout for results, stderr for messages, and one mapping of errors to exit codes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,28 +13,29 @@ from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
 from planner.cli.shell.failures import ending_of, headed
-from planner.cli.shell.given_values import TakesAsGiven
 from planner.cli.shell.help_text import PlainHelp
 from planner.cli.shell.option_rules import require_applicable
-from planner.cli.shell.output import forget, reader_may_leave
+from planner.cli.shell.option_values import UnconvertedValues
+from planner.cli.shell.output import ends_without_reader, forget
 from planner.cli.shell.usage import UsageError, with_example
 from planner.errors import BadInputError, InterruptedRunError
+from planner.report.words import wrapped
 
 _EXAMPLE = "Example: "
 _NAME = 18
-"""Cells of at most so many characters are names, dates or numbers, which are not broken over lines."""
+"""Longest cell that counts as a name, date or number, which are not broken over lines."""
 _LEAST = 14
-"""A column of sentences can be as narrow as this."""
+"""Narrowest column of sentences."""
 _WORD = 40
-"""Longer words, such as addresses, are broken; on a screen below `_BROAD` those longer than `_NARROW_WORD`."""
+"""Longest unbroken word, such as an address; on a screen below `_BROAD` it is `_NARROW_WORD`."""
 _BROAD = 100
 _NARROW_WORD = 24
 _GAP = 2
 """Spaces between two columns."""
 
 
-class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
-    """A command whose help starts with its examples, and that tells an interrupt from a failure.
+class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
+    """A command whose help starts with its examples, and that distinguishes an interrupt from a failure.
 
     Examples are the paragraphs of the docstring that begin with `Example: `. A PlannerError passes through to
     `exit_code_of`.
@@ -53,7 +53,7 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
                 parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take `plan 100TB` for `plan --data 100TB`. What cannot be taken is refused with an example."""
+        """Accept `plan 100TB` for `plan --data 100TB`. Usage errors are shown with an example."""
         if self.name == "plan" and args and not args[0].startswith("-"):
             args = ["--data", *args]
         if self.name == "plan" and args == ["--version"]:
@@ -80,17 +80,17 @@ class PlannerCommand(PlainHelp, TakesAsGiven, TyperCommand):
 
 
 def exit_code_of(run: Callable[[], None]) -> int:
-    """Run a command and return its exit code. Every error is said in a sentence on stderr; see `failures`."""
+    """Run a command and return its exit code. Every error is printed as a sentence on stderr; see `failures`."""
     try:
-        with reader_may_leave():
+        with ends_without_reader():
             run()
     except Exception as error:
-        return said(error)
+        return print_error(error)
     return 0
 
 
-def said(error: Exception, *, before: str = "error: ") -> int:
-    """Say an error on stderr, and return the exit code that goes with it."""
+def print_error(error: Exception, *, before: str = "error: ") -> int:
+    """Print an error on stderr, and return its exit code."""
     text, code = ending_of(error)
     talk(f"{before}{headed(text) if before == 'error: ' else text}")
     try:
@@ -101,11 +101,11 @@ def said(error: Exception, *, before: str = "error: ") -> int:
 
 
 _CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"}
-"""Characters that names and data may have, and that terminals obey."""
+"""Control characters, which names and data may have and terminals obey."""
 
 
 def talk(text: str) -> None:
-    """Say something to the person, on stderr. Where nobody can hear it, the command goes on."""
+    """Print a message for the person on stderr. Without a reader the command goes on."""
     try:
         print(text.translate(_CONTROL), file=sys.stderr)
     except OSError:
@@ -114,26 +114,26 @@ def talk(text: str) -> None:
 
 def show_text(text: str) -> None:
     """Print a result."""
-    with reader_may_leave():
+    with ends_without_reader():
         print(text)
 
 
 def show_version() -> None:
-    """Print which version this is."""
+    """Print this version."""
     from importlib.metadata import version
 
     show_text(f"planner {version('sortplanner')}")
 
 
 def show_json(value: Mapping[str, Any]) -> None:
-    """Print a result as one JSON object, the version of these first."""
+    """Print a result as one JSON object that starts with its version."""
     from planner.schemas.json_values import VERSION
 
     show_text(json.dumps({"version": VERSION, **value}, indent=2, allow_nan=False))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, **settings: Any) -> Any:
-    """Return a rich table without lines that folds long cells; `numbers` aligns all columns but the first right."""
+    """Return a rich table without lines that folds long cells; `numbers` right-aligns all columns but the first."""
     from rich.table import Column, Table
 
     headers = [
@@ -146,19 +146,19 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: boo
 
 
 def columns() -> int:
-    """Return how many columns an answer may take: what COLUMNS says, else the terminal's, else 80."""
+    """Return how many columns an answer may take: COLUMNS, else the terminal's, else 80."""
     return max(shutil.get_terminal_size().columns, 40)
 
 
 def shown_width() -> int:
-    """Return how wide tables are: as the terminal or COLUMNS says, 160 in a pipe."""
+    """Return the width of tables: the terminal's or COLUMNS, 160 in a pipe."""
     return columns() if "COLUMNS" in os.environ or sys.stdout.isatty() else 160
 
 
-def show(*renderables: Any, give_way: Sequence[str] = ()) -> None:
-    """Print rich renderables as a result, `shown_width` wide; colours only where a terminal shows them. A table for
-    which that is too narrow loses columns of `give_way`, the first first, and says so; where that is not enough it
-    becomes a block per row, a line per cell.
+def show(*renderables: Any, drop_first: Sequence[str] = ()) -> None:
+    """Print rich renderables as a result, `shown_width` wide; colours only where a terminal shows them. A table that
+    does not fit loses columns of `drop_first` in order, with a note; if that is not enough it becomes a block per row,
+    a line per cell.
     """
     from rich.console import Console
 
@@ -166,26 +166,26 @@ def show(*renderables: Any, give_way: Sequence[str] = ()) -> None:
     with console.capture() as captured:
         for renderable in renderables:
             for part in getattr(renderable, "renderables", [renderable]):
-                for line in _fitted(part, width=console.width, give_way=give_way):
+                for line in _fitted(part, width=console.width, drop_first=drop_first):
                     console.print(line)
-    with reader_may_leave():
+    with ends_without_reader():
         print(captured.get(), end="")
 
 
 def fits(table: Any, width: int) -> bool:
-    """Whether a table of short cells can be shown in so many columns without breaking any."""
+    """Return whether a table of short cells fits the width without breaking any."""
     sizes = [max([_longest_word(str(column.header)), *map(len, map(str, column.cells))]) for column in table.columns]
     return sum(sizes) + _GAP * (len(sizes) - 1) <= width
 
 
-def _fitted(renderable: Any, *, width: int, give_way: Sequence[str]) -> Iterator[Any]:
-    """Let a table's names, dates and numbers keep their width, where sentences can give way; else drop or fold."""
+def _fitted(renderable: Any, *, width: int, drop_first: Sequence[str]) -> Iterator[Any]:
+    """Yield a table that fits: names, dates and numbers keep their width, sentences are narrowed; else drop or fold."""
     from rich.table import Table
 
     if not isinstance(renderable, Table):
         yield renderable
         return
-    present = [name for name in give_way if any(column.header == name for column in renderable.columns)]
+    present = [name for name in drop_first if any(column.header == name for column in renderable.columns)]
     for count in range(len(present) + 1):
         table = _without(renderable, present[:count]) if count else renderable
         texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
@@ -193,7 +193,7 @@ def _fitted(renderable: Any, *, width: int, give_way: Sequence[str]) -> Iterator
         spare = width - sum(needs) - _GAP * (len(needs) - 1)
         if spare >= 0:
             for column, size in zip(table.columns, _shared_out(spare, needs, texts), strict=True):
-                column.width = size
+                column.width, column.overflow = size, "fold"
             yield table
             if count:
                 yield f"Not shown, as the screen is narrow: {', '.join(present[:count])}. COLUMNS=160 shows all."
@@ -202,9 +202,7 @@ def _fitted(renderable: Any, *, width: int, give_way: Sequence[str]) -> Iterator
 
 
 def _shared_out(spare: int, needs: Sequence[int], texts: Sequence[Sequence[str]]) -> list[int]:
-    """Return how wide columns are that share the columns of the screen that nobody needs; rich would give them to
-    some and crop others.
-    """
+    """Return column widths that share the screen's spare columns; rich would give them to some and crop others."""
     widths, wants = list(needs), [max(map(_longest_line, cells)) for cells in texts]
     order = sorted(range(len(needs)), key=lambda number: wants[number] - needs[number])
     for position, number in enumerate(order):
@@ -232,7 +230,7 @@ def _without(table: Any, names: Sequence[str]) -> Any:
 
 
 def _need(header: str, cells: Sequence[str], *, width: int) -> int:
-    """Return how narrow a column can be: a name is whole, a sentence and a header are broken between words."""
+    """Return a column's narrowest width: names stay whole, sentences and headers break between words."""
     size, word = max([_longest_word(header), *map(len, cells)]), _WORD if width >= _BROAD else _NARROW_WORD
     return size if size <= _NAME else min(max([_LEAST, _longest_word(header), *map(_longest_word, cells)]), word)
 
@@ -242,7 +240,7 @@ def _longest_word(text: str) -> int:
 
 
 def _folded(table: Any) -> Any:
-    """Return a table as a block per row, a line per cell with the name of its column."""
+    """Return a table as a block per row, with a line per cell and the name of its column."""
     from rich.table import Table
 
     folded = Table(box=None, pad_edge=False, show_header=False, title=table.title, title_justify="left")
@@ -258,8 +256,8 @@ def _folded(table: Any) -> Any:
 
 
 def show_sentences(text: str) -> None:
-    """Print a result in sentences, broken where the terminal, or COLUMNS, is narrower."""
+    """Print a result in sentences, wrapped to the terminal or COLUMNS if narrower."""
     width = shown_width()
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
-        show_text(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False) if line else "")
+        show_text("\n".join(wrapped(line, width, indent=indent)))

@@ -1,4 +1,4 @@
-"""Signals to end do what Ctrl-C does, so that nothing half done stays behind."""
+"""Handling of signals to end like Ctrl-C, so that nothing unfinished stays behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def end_as_ctrl_c() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into a KeyboardInterrupt, unless somebody handles or ignores them, as nohup does."""
+    """Turn SIGTERM and SIGHUP into a KeyboardInterrupt, unless they are handled or ignored, as by nohup."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""The sentence and the exit code with which a command ends after an error; bugs leave their details in a file."""
+"""The message and exit code of a command after an error; details of bugs go to a file."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Final
 from planner.errors import BadInputError, IoFailureError, PlannerError
 
 BUG_EXIT_CODE: Final = 70
-"""What sysexits.h calls EX_SOFTWARE."""
+"""EX_SOFTWARE of sysexits.h."""
 
 _NAMED_WRONGLY: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _HIDDEN: Final = "***"
 _SECRET_WORDS: Final = ("token", "secret", "password", "credential", "identity", "jump", "ssh", "subnet", "reservation")
-"""Options whose names have one of these may hold what strangers should not see."""
+"""Words in the names of options whose values strangers may not see."""
 _LEAST_SECRET: Final = 3
-"""Shorter values would blacken half of a traceback, and are no secrets."""
+"""Shortest value treated as a secret; shorter ones are no secrets, and would black out half of a traceback."""
 
 _HEADLINE: Final = 93
-"""Characters of an error's first line behind `error: `."""
+"""Most characters of an error's first line after `error: `."""
 _BREAKS: Final = ("; ", ". ", ": ", ", ", " ")
-"""Where a sentence that is longer goes on in the second line, the best first."""
+"""Where a longer sentence is split for the second line, the best first."""
 _LEAST_HEADLINE: Final = 12
 
 
 def headed(text: str) -> str:
-    """Return an error with a first line of at most `_HEADLINE` characters; what it leaves out begins the second."""
+    """Return an error with a first line of at most `_HEADLINE` characters; the rest begins the second line."""
     first, *more = text.split("\n")
     if len(first) <= _HEADLINE:
         return text
@@ -39,7 +39,7 @@ def headed(text: str) -> str:
 
 
 def ending_of(error: Exception) -> tuple[str, int]:
-    """Return what to say of an error that ended a command, and the exit code. The details of a bug go to a file."""
+    """Return the message for an error that ended a command, and the exit code. The details of a bug go to a file."""
     if isinstance(error, PlannerError):
         return str(error), error.exit_code
     if isinstance(error, OSError):
@@ -79,7 +79,7 @@ def _of_a_bug(error: Exception) -> str:
 
 
 def write_details(error: Exception, arguments: Sequence[str]) -> Path | None:
-    """Write the traceback, the version and the command, without what may be secret, to a file that only the user can
+    """Write the traceback, the version and the command, without possible secrets, to a file that only the user can
     read: in their state folder, else in that for temporary files. Return its path; None where neither can be written.
     """
     from datetime import datetime
@@ -100,7 +100,7 @@ def write_details(error: Exception, arguments: Sequence[str]) -> Path | None:
 
 
 def details_of(error: Exception, arguments: Sequence[str]) -> str:
-    """Return what a report of a bug needs: version, system, command and traceback, without what may be secret."""
+    """Return the contents of a bug report: version, system, command and traceback, without possible secrets."""
     import platform
     import traceback
     from importlib.metadata import PackageNotFoundError, version
@@ -118,7 +118,7 @@ def details_of(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the words of a command without the values of options that may hold secrets, and those values."""
+    """Return a command's words without the values of options that may hold secrets, and those values."""
     words, secrets, is_secret = [], [], False
     for word in arguments:
         option, equals, value = word.partition("=")
@@ -136,7 +136,7 @@ def _without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_logins(text: str) -> str:
-    """Return a text in whose addresses names, passwords and signatures are left out."""
+    """Return a text without the names, passwords and signatures in its addresses."""
     import re
 
     text = re.sub(r"(\w://)[^/\s@'\"]+@", rf"\1{_HIDDEN}@", text)
@@ -148,7 +148,7 @@ def _folders() -> Iterator[Path]:
 
     from planner.config.paths import state_directory
 
-    with suppress(PlannerError):  # nobody says where the user's files are
+    with suppress(PlannerError):  # the location of the user's files is not known
         yield state_directory("bugs")
-    with suppress(OSError):  # no folder for temporary files can be written
+    with suppress(OSError):  # no writable folder for temporary files
         yield Path(gettempdir())

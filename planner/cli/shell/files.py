@@ -1,4 +1,4 @@
-"""Plans that are read, results that are written whole, and the option that replaces files."""
+"""Reading of plans, atomic writing of results, and the option that replaces files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typer import Option
 
 from planner.cli.shell.console import talk
 from planner.config.atomic_file import replace_file
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError, IoFailureError
 
 if TYPE_CHECKING:
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 _OTHERS: Final = (
     ('{"Event"', "an event log of Spark; read it with `planner explain-log`"),
     ("[", "a JSON list, such as a timeline of Ray; read that with `planner explain-log`"),
-    ("<", "a page; name the JSON that was written beside it"),
+    ("<", "a page; name what `plan --out` or `planner run --out` wrote"),
 )
-"""How other files begin that are taken for plans, and what to do with them."""
+"""First characters of other files that are mistaken for plans, and advice on them."""
 
 Force = Annotated[bool, Option("--force", help="Replace files that exist.")]
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan in a file, or that of the run in it, which is said. Raises BadInputError where there is none."""
+    """Return the plan in a file, or that of the run in it, with a message. Raises BadInputError where there is none."""
     from planner.schemas.run_report import RunReport
 
-    stored = parse_kept(path, read_given(path))
+    stored = parse_plan_or_report(path, read_user_file(path))
     if isinstance(stored, RunReport):
         talk(f"{path}: taken for a run report; what counts is the plan in it")
         return stored.plan
     return stored
 
 
-def parse_kept(path: Path, text: str) -> Plan | RunReport:
-    """Return the plan or the run report in the text of a file. Raises BadInputError where there is none, with what the
-    file is instead, or what writes one.
+def parse_plan_or_report(path: Path, text: str) -> Plan | RunReport:
+    """Return the plan or the run report in the text of a file. Raises BadInputError for other files, with their kind,
+    or with the commands that write a plan.
     """
     from planner.schemas.plan import Plan
     from planner.schemas.run_report import RunReport
@@ -53,7 +53,7 @@ def parse_kept(path: Path, text: str) -> Plan | RunReport:
         raise BadInputError(f"{path} is no plan and no run report", [str(error), wrote]) from error
 
 
-def write_whole(path: Path, text: str | bytes, *, option: str) -> None:
+def write_atomically(path: Path, text: str | bytes, *, option: str) -> None:
     """Write `text`, or bytes, to `path`, replacing it at once. Raises IoFailureError, naming the option, with nothing
     written.
     """

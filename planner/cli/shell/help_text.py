@@ -1,4 +1,4 @@
-"""Help as plain text under headings. Typer would draw it with rich, which takes longer to load than all the rest."""
+"""Help as plain text under headings. Typer would use rich, which takes longer to load than everything else."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from typer import echo
 from typer.core import TyperGroup
 
-from planner.cli.shell.given_values import TakesAsGiven
-from planner.cli.shell.output import reader_may_leave
-from planner.cli.shell.usage import UsageError, meant
+from planner.cli.shell.option_values import UnconvertedValues
+from planner.cli.shell.output import ends_without_reader
+from planner.cli.shell.usage import UsageError, intended_command
 
 _OTHERS = {"argument": "Arguments", "option": "Options"}
-"""Where a parameter without a heading of its own is listed."""
+"""Headings of parameters without their own."""
 
 
 class PlainHelp:
-    """What a command or a group of commands inherits to show its help as plain text."""
+    """Base class of commands and groups that shows their help as plain text."""
 
     def make_context(self: Any, *arguments: Any, **settings: Any) -> Any:
-        """Take the words of the command line; help is shown meanwhile, and its reader may leave."""
-        with reader_may_leave():
+        """Parse the command line; meanwhile help may be shown, and its reader may leave."""
+        with ends_without_reader():
             return super().make_context(*arguments, **settings)  # type: ignore[misc]
 
     def format_help(self: Any, ctx: Any, formatter: Any) -> None:
@@ -33,19 +33,19 @@ class PlainHelp:
                 formatter.write_dl(rows)
 
 
-class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
+class PlannerGroup(PlainHelp, UnconvertedValues, TyperGroup):
     """Commands under one name; the name alone shows the help and ends with 2."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take the words after the group's name."""
+        """Parse the words after the group's name."""
         if not args and not ctx.resilient_parsing:
             echo(ctx.get_help())
             ctx.exit(2)
         return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is named; what other programs call it is answered with its name."""
-        if name := meant(args[0], self.list_commands(ctx)) if args else "":
+        """Return the named command; a name from other programs is answered with the command's own."""
+        if name := intended_command(args[0], self.list_commands(ctx)) if args else "":
             is_command = name.split()[0] in self.list_commands(ctx)
             advice = f"Did you mean: {ctx.command_path} {name}" if is_command else f"Note: {name}"
             raise UsageError(f"No such command {args[0]!r}. {advice}", ctx=ctx)
@@ -53,7 +53,7 @@ class PlannerGroup(PlainHelp, TakesAsGiven, TyperGroup):
 
 
 def under_headings(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield the headings with what is under each; arguments come first, options without a heading last."""
+    """Yield the headings with their parameters; arguments come first, options without a heading last."""
     under: dict[str, list[tuple[str, str]]] = {_OTHERS["argument"]: []}
     for parameter in parameters:
         heading = getattr(parameter, "rich_help_panel", None) or _OTHERS[parameter.param_type_name]

@@ -1,4 +1,4 @@
-"""Every signal to end stops the program the same way: it cleans up once, and later signals do not hurry it."""
+"""Common handling of all signals to end: the program cleans up once, and later signals do not hurry it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def orderly_end() -> Iterator[None]:
-    """Turn the first signal to end into a KeyboardInterrupt, and later ones into a word of patience."""
+    """Turn the first signal to end into a KeyboardInterrupt, and later ones into a message to wait."""
     asked = False
 
     def ask(number: int, frame: FrameType | None) -> None:

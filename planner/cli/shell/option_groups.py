@@ -1,4 +1,4 @@
-"""Commands whose options come in groups: a class among the parameters stands for an option per argument of its own."""
+"""Commands with grouped options: a class among the parameters stands for one option per argument of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 def ungrouped(
     command: Callable[..., None], *, panels: Mapping[str, Sequence[str]] | None = None
 ) -> Callable[..., None]:
-    """Return a command as typer takes it: every parameter whose type is a dataclass, or has a signature of its own, is
-    replaced by what that takes, annotated like options. `panels` has the options under the headings of the help.
+    """Return a command in typer's form: every parameter whose type is a dataclass, or has its own signature, is
+    replaced by that type's arguments, annotated as options. `panels` has the options under the headings of the help.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {name: _options(hint) for name, hint in hints.items() if is_dataclass(hint) or _has_signature(hint)}
@@ -40,8 +40,8 @@ def ungrouped(
 def _under_headings(
     parameters: Sequence[inspect.Parameter], panels: Mapping[str, Sequence[str]]
 ) -> list[inspect.Parameter]:
-    """Return parameters whose options are under their headings, in the order of `panels`, after those without one.
-    Options are copied: other commands share them.
+    """Return parameters with their options under headings, in the order of `panels`, after those without one. Options
+    are copied, because other commands share them.
     """
     headings = {name: heading for heading, names in panels.items() for name in names}
     order = {name: number for number, name in enumerate(headings)}

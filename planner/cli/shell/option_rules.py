@@ -1,6 +1,6 @@
-"""Options that apply only beside others, in one table: what would say nothing is refused, with where it applies.
+"""One table of options that apply only together with others; elsewhere they are refused, with where they apply.
 
-What a rule cannot know, such as the kind of a file, is refused where it is found out.
+Conditions that a rule cannot know, such as the kind of a file, are checked where they become known.
 """
 
 from __future__ import annotations
@@ -76,21 +76,21 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "emulate up": {"--rate-factor --seed": "with --distribution"},
 }
-"""By command: options, and beside which others they apply (`with`, of which one is enough) or do not (`without`)."""
+"""Rules by command: options, and those with which (`with`, one is enough) or without which (`without`) they apply."""
 
 
 def require_applicable(ctx: Any) -> None:
-    """Raise BadInputError for an option that was given where it would say nothing. `ctx` is that of a command."""
+    """Raise BadInputError for an option given where it has no effect. `ctx` is that of a command."""
     given = {name: ctx.params[parameter.name] for parameter in ctx.command.params if _was_given(parameter, ctx)
              for name in _names(parameter)}  # fmt: skip
-    for options, condition in RULES.get(_place(ctx), {}).items():
+    for options, condition in RULES.get(_command_name(ctx), {}).items():
         for option in options.split():
             if option in given and not holds(condition, given):
                 raise BadInputError(refusal(option, condition))
 
 
 def refusal(option: str, condition: str) -> str:
-    """Return the sentence for an option that was given where its condition does not hold."""
+    """Return the message for an option given where its condition does not hold."""
     word, others = condition.split(" ", 1)
     if word == "with":
         return f"{option} applies only with {others}: add that, or leave out {option}"
@@ -98,7 +98,7 @@ def refusal(option: str, condition: str) -> str:
 
 
 def holds(condition: str, given: Mapping[str, Any]) -> bool:
-    """Whether one of the options of a condition is given, or none for `without`."""
+    """Return whether one of the options of a condition is given, or for `without` that none is."""
     word, others = condition.split(" ", 1)
     if word == "with":
         return any(_is_given(other, given, most=None) for other in others.split(" or "))
@@ -106,7 +106,7 @@ def holds(condition: str, given: Mapping[str, Any]) -> bool:
 
 
 def _is_given(option: str, given: Mapping[str, Any], *, most: int | None) -> bool:
-    """Whether `--simulate` is given, or `--pricing spot` with this value, among `most` values."""
+    """Return whether `--simulate` is given, or `--pricing spot` with this value, among `most` values."""
     name, _, wanted = option.partition(" ")
     value = given.get(name)
     if value in (None, False, (), []):
@@ -120,8 +120,8 @@ def _texts(value: Any) -> Iterator[str]:
         yield from str(item).split(",")
 
 
-def _place(ctx: Any) -> str:
-    """Return a command's name behind that of its group: `cluster up`."""
+def _command_name(ctx: Any) -> str:
+    """Return a command's name after that of its group: `cluster up`."""
     group = ctx.parent.command.name if ctx.parent is not None and ctx.parent.parent is not None else ""
     return f"{group} {ctx.command.name}".strip()
 
@@ -132,7 +132,7 @@ def _was_given(parameter: Any, ctx: Any) -> bool:
 
 
 def _names(parameter: Any) -> tuple[str, ...]:
-    """Return what a parameter is called in rules: options by their names, arguments by their place-holders."""
+    """Return a parameter's names in rules: an option's names, an argument's placeholder."""
     if parameter.param_type_name == "option":
         return tuple(parameter.opts)
     return (parameter.metavar or parameter.name.upper(),)

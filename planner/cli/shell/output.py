@@ -1,4 +1,4 @@
-"""Results whose reader may leave before the end, as after `| head`, or that no disk has room for."""
+"""Output of results whose reader may leave early, as with `| head`, or that fill the disk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TextIO
 
 
 @contextmanager
-def reader_may_leave() -> Iterator[None]:
-    """End the command with 0, and quietly, when nobody reads its results any more."""
+def ends_without_reader() -> Iterator[None]:
+    """End the command quietly with 0 when nobody reads its results any more."""
     try:
         yield
         sys.stdout.flush()
@@ -23,5 +23,5 @@ def reader_may_leave() -> Iterator[None]:
 
 
 def forget(stream: TextIO) -> None:
-    """Let what nobody can take any more go nowhere; else Python complains when it ends."""
+    """Discard output that can no longer be written; else Python complains at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

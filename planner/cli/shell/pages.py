@@ -1,4 +1,4 @@
-"""Pages for `--html`, with what is being done shown meanwhile: a page takes some seconds."""
+"""Pages for `--html`, with a progress message, since a page takes some seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plan_html(recommendation: Recommendation) -> str:
-    """Return the page of a plan, made today."""
+    """Return the page of a plan, dated today."""
     from planner.report.page import PLAN_PAGE_STEPS
 
     with stepped(1 + PLAN_PAGE_STEPS) as on_step:
@@ -25,7 +25,7 @@ def plan_html(recommendation: Recommendation) -> str:
 
 
 def spark_html(application: Application, explained: Explanation, plan: SparkPlan | None = None) -> str:
-    """Return the page of a logged Spark application, made today."""
+    """Return the page of a logged Spark application, dated today."""
     from planner.report.page import spark_page
 
     with stepped(1) as on_step:
@@ -34,7 +34,7 @@ def spark_html(application: Application, explained: Explanation, plan: SparkPlan
 
 
 def fleet_html(fleet: Fleet) -> str:
-    """Return the page of a fleet of Spark applications, made today."""
+    """Return the page of a fleet of Spark applications, dated today."""
     from planner.report.page import fleet_page
 
     with stepped(1) as on_step:
@@ -43,7 +43,7 @@ def fleet_html(fleet: Fleet) -> str:
 
 
 def run_html(report: RunReport) -> str:
-    """Return the page of a run, made today."""
+    """Return the page of a run, dated today."""
     from planner.report.page import run_page
 
     with stepped(1) as on_step:

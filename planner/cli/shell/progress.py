@@ -1,4 +1,4 @@
-"""Progress of what takes long: what is done and the time left, on stderr and only on a terminal."""
+"""Progress of long work: the part done and the time left, on stderr and only on a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVERY_S = 0.2
 
 @contextmanager
 def watched(phases: Sequence[str]) -> Iterator[Progress]:
-    """Yield a Progress to hand to a native call and show it while the body runs; `phases` names its phases by index."""
+    """Yield a Progress for a native call and show it while the body runs; `phases` names its phases by index."""
     from planner.native import Progress
 
     progress = Progress()
@@ -27,7 +27,7 @@ def watched(phases: Sequence[str]) -> Iterator[Progress]:
 
 @contextmanager
 def shown_progress() -> Iterator[OnProgress | None]:
-    """Yield what shows the progress that a function of the library reports; None where stderr is no terminal."""
+    """Yield a callback that shows the progress of a library function; None where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -46,7 +46,7 @@ def shown_progress() -> Iterator[OnProgress | None]:
 
 @contextmanager
 def shown_time() -> Iterator[OnTime | None]:
-    """Yield what shows the time measured and left; None where stderr is no terminal."""
+    """Yield a callback that shows the time measured and left; None where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -61,7 +61,7 @@ def shown_time() -> Iterator[OnTime | None]:
 
 @contextmanager
 def displayed(display: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run `display` beside the body where stderr is a terminal; it returns when the event that it is given is set."""
+    """Run `display` alongside the body where stderr is a terminal; it returns when its event is set."""
     if not sys.stderr.isatty():
         yield
         return
@@ -77,7 +77,7 @@ def displayed(display: Callable[[threading.Event], None]) -> Iterator[None]:
 
 @contextmanager
 def stepped(steps: int) -> Iterator[Callable[[str], None]]:
-    """Yield what is to be told of each of so many steps as it begins; shown are the step and the time left.
+    """Yield a callback for the start of each step; it shows the step and the time left.
 
     The time left is known from the second step on.
     """
@@ -101,7 +101,7 @@ def _display(progress: Progress, phases: Sequence[str], over: threading.Event) -
 
 
 def bar(*columns: str) -> Any:
-    """Return a bar that shows these columns of rich and the time left, on stderr, and vanishes at the end."""
+    """Return a bar with these columns of rich and the time left, on stderr, that vanishes at the end."""
     from rich import progress
     from rich.console import Console
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 import typer
 
 UsageError: Final[Any] = typer.BadParameter.__base__
-"""What typer raises for words that a command does not take; it has no public name."""
+"""Typer's error for words that a command does not take; it has no public name."""
 
 _UNCLEAR: Final = ("MissingParameter", "UsageError")
-"""Errors that do not say what to type instead: a missing argument, and one too many."""
+"""Errors without a suggestion of their own: a missing argument, and one too many."""
 
 _MEANT: Final = {
     "status": ("list", "ls", "ps", "show"),
@@ -20,7 +20,7 @@ _MEANT: Final = {
     "sweep": ("clean", "cleanup", "gc", "leftovers", "orphans", "prune"),
     "attach": ("continue", "reattach", "resume"),
     "show": ("instances", "list", "ls", "prices", "regions", "types"),
-    "plan": ("advise", "advice", "cost", "costs", "estimate", "price", "recommend"),
+    "plan": ("advise", "advice", "cost", "costs", "estimate", "price", "recommend", "shuffle"),
     "validate": ("check", "valsort", "verify"),
     "generate": ("gen", "gensort"),
     "compare": ("diff", "versus"),
@@ -37,7 +37,7 @@ _MEANT: Final = {
     "catalog show": ("instances", "prices", "regions", "show", "types"),
     "catalog refresh": ("refresh", "update"),
 }
-"""By command: what other programs call it, or what is looked for outside its group."""
+"""Names of each command in other programs, or that users look for outside its group."""
 
 _OPTIONS_MEANT: Final = (
     ("--pricing", "--pricing spot", ("spot", "preemptible", "spot-instances", "use-spot")),
@@ -106,7 +106,7 @@ _OPTIONS_MEANT: Final = (
     ("--size", "--size", ("bytes", "data")),
     ("--data", "--data", ("bytes", "input-size", "size", "volume")),
 )  # fmt: skip
-"""An option that a command has, what to say for it, and what newcomers typed for it."""
+"""An existing option, the value to use, and words that newcomers typed for it."""
 
 
 _NO_COMMANDS: Final = {
@@ -121,12 +121,12 @@ _NO_COMMANDS: Final = {
     **dict.fromkeys(("about", "version"), "planner --version"),
     **dict.fromkeys(("help", "man", "usage"), "planner --help"),
 }
-"""What is looked for as a command and is none, and where it is."""
+"""Words that users try as commands and that are not commands, with where to find each."""
 
 
 def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
-    """Return the error with what a missing argument is, and an example. Of several files the last is the one that is
-    missing where any is `given`.
+    """Return the error with a description of the missing argument, and an example. Of several files the last is the
+    missing one if any is `given`.
     """
     if type(error).__name__ == "NoSuchOption":
         return _with_option_meant(error)
@@ -145,7 +145,7 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
 
 
 def _with_option_meant(error: Any) -> Any:
-    """Let a newcomer's word for an option that the command has be answered with it, not with words spelled alike."""
+    """Suggest the command's own option for a newcomer's word, instead of options with similar spelling."""
     word = error.option_name.lstrip("-").partition("=")[0].lower()
     options = {option for parameter in error.ctx.command.params for option in parameter.opts} if error.ctx else set()
     texts = (text for option, text, words in _OPTIONS_MEANT if option in options and word in words)
@@ -159,8 +159,8 @@ def _with_option_meant(error: Any) -> Any:
     return error
 
 
-def meant(word: str, commands: Collection[str]) -> str:
-    """Return the command of a group that other programs call `word`, or what serves instead; '' for none."""
+def intended_command(word: str, commands: Collection[str]) -> str:
+    """Return the command of a group that other programs call `word`, or a replacement; '' for none."""
     if "plan" in commands and word in _NO_COMMANDS:
         return _NO_COMMANDS[word]
     called = (name for name, others in _MEANT.items() if word in others and word not in commands)

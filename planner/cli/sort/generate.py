@@ -1,4 +1,4 @@
-"""`planner generate`: the sort benchmark's test records."""
+"""`planner generate`: test records of the sort benchmark."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typer import Argument, Option
 from planner.api.files import require_new
 from planner.cli.shell.console import show_json, talk
 from planner.cli.shell.files import Force
+from planner.cli.shell.option_values import amount
 from planner.cli.shell.progress import shown_progress
 from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
-from planner.units import format_bytes, format_rate, parse_count, parse_size
+from planner.units import count_text, format_bytes, format_exact_size, format_rate, parse_count, parse_size
 
 
 def generate(
@@ -43,12 +44,11 @@ def generate(
     if records is None and size is None:
         _refuse_size_as_file(file)
     require_new([file], force=force)
-    _require_whole(size, lines=lines or records is not None)
     with shown_progress() as on_progress:
         report = generate_data(
             file,
             records=None if records is None else parse_count(records),
-            size_bytes=None if size is None else parse_size(size),
+            size_bytes=_size_bytes(size, lines=lines or records is not None),
             start=_start_number(start),
             ascii=ascii,
             skew=skew,
@@ -61,12 +61,12 @@ def generate(
         show_json(asdict(report))
         return
     rate = format_rate(report.bytes_written / report.time_s) if report.time_s else "-"
-    count = f"{getattr(report, 'lines' if lines else 'records')} {'lines' if lines else 'records'}"
+    count = count_text(getattr(report, "lines" if lines else "records"), "line" if lines else "record")
     talk(f"{count}, {format_bytes(report.bytes_written)}, at {rate} to {report.path}")
 
 
 def _refuse_size_as_file(file: Path) -> None:
-    """Raise BadInputError where the file's name is an amount, so that the file is missing and not the amount."""
+    """Raise BadInputError where the file's name is an amount, since then the file is missing, not the amount."""
     try:
         parse_size(file.name)
     except BadInputError:
@@ -74,10 +74,13 @@ def _refuse_size_as_file(file: Path) -> None:
     raise BadInputError(f"{file} is taken for the file's name; write: planner generate --size {file} input.dat")
 
 
-def _require_whole(size: str | None, *, lines: bool) -> None:
-    """Raise BadInputError, in the words of the user, for a size that is no whole number of records."""
-    if size is not None and not lines and parse_size(size) % 100:
-        raise BadInputError(f"--size {size}: not a whole number of 100-byte records")
+def _size_bytes(size: str | None, *, lines: bool) -> int | None:
+    """Return the bytes to write. Raises BadInputError, as the user wrote it, unless these are whole records."""
+    size_bytes = None if size is None else amount("--size", parse_size, size)
+    if size_bytes and not lines and size_bytes % 100:
+        more = format_exact_size(-(-size_bytes // 100) * 100)
+        raise BadInputError(f"--size {size}: not a whole number of 100-byte records; write {more}")
+    return size_bytes
 
 
 def _start_number(text: str) -> int:

@@ -1,7 +1,7 @@
 """`planner gnusort`: GNU sort's options, output and exit codes, on the planner's sort core, as under LC_ALL=C.
 
-Its messages begin with `sort: `, as scripts that stand before GNU sort expect them. It loads as little as it can:
-many files are small.
+Its messages begin with `sort: `, as scripts written for GNU sort expect. It loads as little as possible: many files are
+small.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DISORDER = 1
 _TROUBLE = 2
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Its names: a file that it goes to is neither replaced nor emptied."""
+"""Names of standard output; a file it goes to is neither replaced nor emptied."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -79,7 +79,7 @@ def _sort(options: Options, order: TextOrder, output: str) -> None:
 
 
 def _debug(options: Options, order: TextOrder) -> int:
-    """Say what is doubtful, and write the sorted lines with marks below their keys."""
+    """Print warnings of doubtful options, and write the sorted lines with marks below their keys."""
     import tempfile
 
     from planner.cli.sort.gnusort_debug import debug_lines, warnings
@@ -140,15 +140,15 @@ def _require_readable(path: str) -> None:
     try:
         if os.access(path, os.R_OK):
             return
-        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # says why not
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))  # raises the reason
     except OSError as error:
         raise GnuSortError(f"cannot read: {quote_name(path)}: {error.strerror}") from error
 
 
 def _end_as_programs_do() -> None:
-    """Let signals end the process at once: scratch files have no name, and neither has an output before its end.
+    """Let signals end the process at once: neither scratch files nor unfinished outputs have names.
 
-    Where files need a name, the core removes them before the process ends. A signal that is ignored stays so.
+    Where files need a name, the core removes them before the process ends. An ignored signal stays ignored.
     """
     from planner.native import core
 

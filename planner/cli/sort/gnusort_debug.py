@@ -1,4 +1,4 @@
-"""Output of `planner gnusort --debug`: marks below each line where its keys are, and warnings of doubtful options."""
+"""Output of `planner gnusort --debug`: marks of the keys below each line, and warnings of doubtful options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IN_ORDER = "bdfghiMnRrV"
 
 
 def debug_lines(lines: Iterable[bytes], options: Options) -> Iterator[bytes]:
-    """Yield each line, tabs as `>`, with the marks of its keys and, where that decides last, of the whole line."""
+    """Yield each line, tabs as `>`, with marks of its keys and, where that decides last, of the whole line."""
     keys = with_defaults(options.keys, options.ordering)
     is_last = not (options.stable or options.unique)
     for line in lines:
@@ -40,12 +40,12 @@ def _mark(line: bytes, begin: int, end: int) -> bytes:
 
 
 def _width(text: bytes) -> int:
-    """Return the columns that a text takes: control characters have none, but for the tab."""
+    """Return the width of a text in columns; control characters have none, except the tab."""
     return sum(byte == 9 or not (byte < 32 or byte == 127) for byte in text)
 
 
 def _extent(line: bytes, key: Key, separator: bytes | None) -> tuple[int, int]:
-    """Return where a key begins and ends; of numbers and months only what is read of them."""
+    """Return where a key begins and ends; for numbers and months only the part that is read."""
     begin = 0 if key.first_field == UNLIMITED else _begin(line, key, separator)
     end = len(line) if key.last_field == UNLIMITED else _end(line, key, separator)
     letters = set(key.options)
@@ -101,7 +101,7 @@ def _end(line: bytes, key: Key, separator: bytes | None) -> int:
 
 
 def warnings(options: Options) -> Iterator[str]:
-    """Yield what GNU sort says of the options: keys that match nothing, blanks that count, options without effect."""
+    """Yield GNU sort's warnings: keys that match nothing, blanks that count, options without effect."""
     keys = with_defaults(options.keys, options.ordering)
     yield "text ordering performed using simple byte comparison"
     for number, key in enumerate(keys, 1):
@@ -142,7 +142,7 @@ def _of_key(number: int, key: Key, options: Options) -> Iterator[str]:
 
 
 def _of_ignored(keys: list[Key], options: Options) -> Iterator[str]:
-    """Say which of the global options no key has."""
+    """Yield the warning of global options that no key uses."""
     used = {letter for key in keys for letter in key.options}
     has_fallback = not (options.stable or options.unique)
     ignored = {letter for letter in options.ordering if letter not in used} - {"r"}

@@ -1,4 +1,4 @@
-"""`planner gnusort` among the commands that help lists; `planner.cli.entry` runs it before any of this is loaded."""
+"""Help entry of `planner gnusort`; `planner.cli.entry` runs the command before any of this is loaded."""
 
 from __future__ import annotations
 

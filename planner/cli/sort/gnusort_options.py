@@ -40,7 +40,7 @@ _LONG = {
     "buffer-size": "S:", "field-separator": "t:", "temporary-directory": "T:", "unique": "u",
     "zero-terminated": "z", "parallel": "parallel:", "help": "help", "version": "version",
 }  # fmt: skip
-"""In GNU sort's order, in which ambiguous ones are listed; `:` takes an argument, `?` may."""
+"""Long options in GNU sort's order, in which ambiguous ones are listed; `:` takes an argument, `?` may."""
 _SORTS = {
     "general-numeric": "g", "human-numeric": "h", "month": "M", "numeric": "n", "random": "R", "version": "V",
 }  # fmt: skip
@@ -61,7 +61,7 @@ All have GNU sort's meanings and long names. Temporary data is not compressed, e
 
 
 class Options:
-    """What a command line asks for. No dataclass: to load that takes longer than to sort a small file."""
+    """Options of a command line. Not a dataclass, which takes longer to load than sorting a small file."""
 
     def __init__(self) -> None:
         self.operands: list[str] = []
@@ -106,7 +106,7 @@ class Options:
         )
 
     def inputs(self) -> list[str]:
-        """Return the files to sort; raise GnuSortError for a list of names that cannot be."""
+        """Return the files to sort; raise GnuSortError for an invalid list of names."""
         if self.files_from is None:
             return self.operands or ["-"]
         if self.operands:
@@ -116,7 +116,7 @@ class Options:
         if names[-1] == b"":
             names.pop()
         for number, name in enumerate(names, 1):
-            if name == b"-":  # GNU refuses it in files of names, too, in these words
+            if name == b"-":  # GNU refuses it in files of names as well, with this message
                 raise GnuSortError("when reading file names from stdin, no file name of '-' allowed")
             if not name:
                 raise GnuSortError(f"{self.files_from}:{number}: invalid zero-length file name")
@@ -134,7 +134,7 @@ class Options:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Return what the arguments mean; raise GnuSortError, worded as GNU sort words it."""
+    """Parse the arguments; raise GnuSortError with GNU sort's message."""
     options = Options()
     rest = list(arguments)
     strict = "POSIXLY_CORRECT" in os.environ
@@ -156,7 +156,7 @@ def parse(arguments: Sequence[str]) -> Options:
 
 
 def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
-    """Take `+POS1 [-POS2]`; what is no such key is a file."""
+    """Parse `+POS1 [-POS2]`; a word that is not such a key is a file."""
     version = os.environ.get("_POSIX2_VERSION", "200809")
     has_end = bool(rest) and rest[0][:1] == "-" and rest[0][1:2].isdigit()
     if version.isdigit() and 200112 <= int(version) < 200809 and not (has_end and "POSIXLY_CORRECT" not in os.environ):
@@ -175,7 +175,7 @@ def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
 
 
 def _advice_on(key: Key) -> str:
-    """Return what GNU sort says of an obsolete key with --debug."""
+    """Return GNU sort's --debug message on an obsolete key."""
     first = 0 if key.first_field == UNLIMITED else key.first_field
     old, new = f"+{first}", f"-k {first + 1}"
     if key.last_field != UNLIMITED:
@@ -279,7 +279,7 @@ def _set_random_source(options: Options, argument: str, name: str) -> None:
 
 
 def _set_compress_program(options: Options, argument: str, name: str) -> None:
-    """Take a program that is never run, as GNU sort's is not when all fits in memory."""
+    """Accept a program that is never run, as GNU sort runs none when everything fits in memory."""
     del name
     if options.compress_program not in (None, argument):
         raise GnuSortError("multiple compress programs specified")
@@ -292,7 +292,7 @@ def _add_directory(options: Options, argument: str, name: str) -> None:
 
 
 def _ignore(options: Options, argument: str, name: str) -> None:
-    """`-y` is of old systems."""
+    """Ignore `-y`, an option of old systems."""
 
 
 _SETTERS = {

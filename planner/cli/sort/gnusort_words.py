@@ -1,4 +1,4 @@
-"""Command lines as GNU programs read them: short options joined, long ones abbreviated, numbers with units."""
+"""Parsing of command lines like GNU programs: joined short options, abbreviated long ones, numbers with units."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG"
 _SPACE = " \t\n\v\f\r"
 _PLAIN = frozenset("%+,-./:=@]_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _SPECIAL = frozenset(" !\"$&'()*;<=>?[\\^`|")
-_MOST_DIGITS = 30  # Python refuses to read thousands of them; so many are above all limits already
+_MOST_DIGITS = 30  # Python refuses to read thousands of them; this many exceed all limits already
 
 
 class GnuSortError(Exception):
-    """What ends the command; its message follows `sort: `."""
+    """An error that ends the command; its message follows `sort: `."""
 
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
@@ -25,7 +25,7 @@ class GnuSortError(Exception):
 
 
 def quote_name(name: str) -> str:
-    """Return the name of a file as GNU programs print it: in quotes that a shell understands, where it needs them."""
+    """Return a file's name as GNU programs print it, in a shell's quotes where needed."""
     prints = all(" " <= letter <= "~" for letter in name)
     if prints and name and not _SPECIAL & set(name) and name[0] not in "#~":
         return name
@@ -42,7 +42,7 @@ def quote_name(name: str) -> str:
 
 
 def short_options(letters: str, rest: list[str], taken: str) -> Iterator[tuple[str, str, str]]:
-    """Yield letter, argument and name of the options that a word joins; `taken` is getopt's list of them."""
+    """Yield letter, argument and name of the options joined in a word; `taken` is getopt's list of them."""
     while letters:
         letter, letters = letters[0], letters[1:]
         at = taken.find(letter)
@@ -53,14 +53,14 @@ def short_options(letters: str, rest: list[str], taken: str) -> Iterator[tuple[s
             continue
         if not letters and not rest:
             raise GnuSortError(f"option requires an argument -- '{letter}'{TRY_HELP}")
-        if letter == "y" and not letters and not rest[0].isdigit():  # what follows is no number for it
+        if letter == "y" and not letters and not rest[0].isdigit():  # it takes only a number
             return
         yield letter, letters or rest.pop(0), f"-{letter}"
         return
 
 
 def long_option(word: str, rest: list[str], taken: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return meaning, argument and name of the option that a word without its dashes names, perhaps abbreviated."""
+    """Return meaning, argument and name of the option that a word without its dashes names, possibly abbreviated."""
     name, equals, argument = word.partition("=")
     matches = [name] if name in taken else [long for long in taken if long.startswith(name)]
     if not matches:
@@ -81,7 +81,7 @@ def long_option(word: str, rest: list[str], taken: Mapping[str, str]) -> tuple[s
 
 
 def match_word(word: str, words: Mapping[str, str], name: str) -> str:
-    """Return the word that is meant, which may be abbreviated."""
+    """Return the matching word, which may be abbreviated."""
     matches = [word] if word in words else [candidate for candidate in words if candidate.startswith(word)]
     if len({words[match] for match in matches}) != 1:
         problem = "ambiguous" if matches else "invalid"
@@ -95,7 +95,7 @@ def match_word(word: str, words: Mapping[str, str], name: str) -> str:
 
 
 def whole_number(text: str, name: str) -> int:
-    """Return the number that an option was given."""
+    """Return the number given to an option."""
     digits = text.lstrip(_SPACE).removeprefix("+")
     if not (digits.isascii() and digits.isdigit()):
         problem = "invalid suffix in" if digits[:1].isdigit() else "invalid"
@@ -108,7 +108,7 @@ def _number(digits: str) -> int:
 
 
 def memory_size(argument: str, name: str) -> int:
-    """Return the bytes of `10%`, `2G`, `7b`, or of kibibytes without a unit."""
+    """Return the bytes of `10%`, `2G` or `7b`; a number without a unit is in kibibytes."""
     digits = argument.lstrip(_SPACE).removeprefix("+")
     unit = digits.lstrip("0123456789")
     number = digits[: len(digits) - len(unit)]

@@ -1,4 +1,4 @@
-"""The options that describe records, lines, rows and their keys, the same for every command that takes data."""
+"""Options for records, lines, rows and their keys, shared by every command that takes data."""
 
 from __future__ import annotations
 
@@ -24,13 +24,25 @@ Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
 Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
 Format = Annotated[input_format.Format | None, Option(help="What the files hold; records otherwise.")]
 NoHeader = Annotated[bool, Option("--no-header", help="The first row of CSV is data.")]
+FoundFormat = Annotated[input_format.Format | None, Option(help="What the files hold; found out otherwise.")]
+FoundSeparator = Annotated[
+    str | None, Option(help="The byte between fields; blanks of lines, and of CSV found out, otherwise.")
+]
+FoundHeader = Annotated[
+    bool | None,
+    Option(
+        "--no-header/--header",
+        help="The first row of CSV is data, or a heading; found out otherwise.",
+        show_default=False,
+    ),
+]
 _Unique = Annotated[bool, Option("--unique", help="Keep the first of lines with equal keys.")]
 _ZeroTerminated = Annotated[bool, Option("-z", help="Lines end with NUL, not with a newline.")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormatOptions(InputFormat):
-    """What `--input` holds, as options of commands that run on a cluster."""
+    """Contents of `--input`, as options of commands that run on a cluster."""
 
     format: Format = None
     key: Keys = None
@@ -42,25 +54,22 @@ class InputFormatOptions(InputFormat):
 
 @dataclass(frozen=True, kw_only=True)
 class KeyOptions:
-    """How `planner sort` sorts by keys. Without any of these it sorts records by their first bytes."""
+    """Keys of `planner sort`. Without any of these it sorts records by their first bytes."""
 
     key: Keys = None
-    separator: Separator = None
+    separator: FoundSeparator = None
     quote: Annotated[str | None, Option(help="What encloses values of CSV, or none; found out otherwise.")] = None
-    format: Format = None
-    no_header: Annotated[
-        bool | None,
-        Option("--no-header/--header", help="The first row of CSV is data, or is none.", show_default=False),
-    ] = None
+    format: FoundFormat = None
+    no_header: FoundHeader = None
     unique: _Unique = False
     union_by_name: Annotated[
         bool, Option("--union-by-name", help="Columns that not all Parquet files have are null where they are missing.")
     ] = False
     merge: Annotated[bool, Option("--merge", help="The inputs are sorted already: merge them.")] = False
     check: Annotated[
-        bool, Option("--check", is_eager=True, help="Say whether INPUT is sorted; 1 and the first line that is not.")
+        bool, Option("--check", is_eager=True, help="Only check whether INPUT is sorted; ends with 1 if not.")
     ] = False
-    limit: Annotated[int | None, Option(min=1, help="Write so many lines, the first in order.")] = None
+    limit: Annotated[int | None, Option(min=1, help="Number of lines to write, the first in order.")] = None
     zero_terminated: _ZeroTerminated = False
     compress: Annotated[
         Literal["gz", "zst", "none"] | None, Option(help="How text is written; as OUTPUT's name ends otherwise.")
@@ -69,7 +78,7 @@ class KeyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RayOptions:
-    """Where the cluster is, and what it shall do with the output."""
+    """Location of the cluster, and the handling of the output."""
 
     ray: Annotated[
         str | None,

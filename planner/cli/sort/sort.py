@@ -13,12 +13,13 @@ from planner.api.files import STANDARD_OUTPUT
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
-from planner.cli.shell.output import reader_may_leave
+from planner.cli.shell.option_values import amount
+from planner.cli.shell.output import ends_without_reader
 from planner.cli.shell.progress import shown_progress
 from planner.cli.shell.usage import UsageError
 from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RayOptions, RecordSize, Threads
 from planner.errors import BadInputError
-from planner.units import format_bytes, format_duration, format_rate, parse_size
+from planner.units import count_of, count_text, format_bytes, format_duration, format_rate, parse_size
 
 if TYPE_CHECKING:
     from planner.api.sort_job import SortResult
@@ -30,7 +31,7 @@ _DISORDER = 1
 _MoreOutput = Annotated[
     list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
 ]
-_TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; beside the output otherwise.")]
+_TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; otherwise the disk of the output.")]
 
 _Spill = Annotated[
     Literal["auto", "lz4", "plain"],
@@ -39,7 +40,9 @@ _Spill = Annotated[
 
 
 def _require_source(ctx: Context, parameter: CallbackParam, value: list[Path]) -> list[Path]:
-    """With --check the only file is an input, and stands where the output does; with --resume it may be the output."""
+    """Require a source unless --check or --resume is given: with --check the only file is an input in the output's
+    place; with --resume it may be the output.
+    """
     if not value and not (ctx.params.get("check") or ctx.params.get("resume")):
         raise sys.modules[UsageError.__module__].MissingParameter(ctx=ctx, param=parameter)
     return value
@@ -78,7 +81,9 @@ def sort(
     keys: KeyOptions,
     cluster: RayOptions,
     force: Force = False,
-    explain: Annotated[bool, Option("--explain", help="Say what was chosen and why, and where the time went.")] = False,
+    explain: Annotated[
+        bool, Option("--explain", help="Print what was chosen and why, and where the time went.")
+    ] = False,
     json: Annotated[bool, Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Sort fixed-size records by their key, text by its lines or CSV by its columns, in as much memory as it is given.
@@ -115,14 +120,14 @@ def sort(
         return
     of_cluster = dict(vars(cluster))
     if (file_size := of_cluster.pop("file_size")) is not None:
-        of_cluster["file_bytes"] = parse_size(file_size)
+        of_cluster["file_bytes"] = amount("--file-size", parse_size, file_size)
     if keys.check:
         raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
     result = _sort(
         sources or [],
         output,
         more_outputs=more_output or (),
-        memory_bytes=None if memory is None else parse_size(memory),
+        memory_bytes=None if memory is None else amount("--memory", parse_size, memory),
         threads=threads,
         temp_dirs=temp_dir or (),
         spill=spill,
@@ -136,19 +141,19 @@ def sort(
 
 
 def _sort(sources: list[Path], output: Path, *, ray: str | None, **options: Any) -> SortResult:
-    """Sort with progress shown; a refusal of records that look like text says how text is sorted."""
+    """Sort with progress shown; the error for records that look like text explains how to sort text."""
     from planner.api.sort import sort as sort_data
 
     if ray is not None:
         with shown_events() as on_event:
             return sort_data(sources, output, ray=ray, say=talk, on_event=on_event, **options)
     advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
-    with reader_may_leave(), records_expected(sources, advice=advice), shown_progress() as on_progress:
+    with ends_without_reader(), records_expected(sources, advice=advice), shown_progress() as on_progress:
         return sort_data(sources, output, say=talk, on_progress=on_progress, **options)
 
 
 def _check(files: list[Path], options: dict[str, Any], *, more_output: list[Path] | None, json: bool) -> None:
-    """Print the first line that is out of order, and end with 1 if there is one, as `gnusort -c` does."""
+    """Print the first out-of-order line, and end with 1 if there is one, as `gnusort -c` does."""
     from planner.api.sort import find_disorder
 
     if len(files) > 1 or more_output:
@@ -173,8 +178,8 @@ def _show(result: SortResult, *, to_stdout: bool, explain: bool, json: bool) -> 
     if isinstance(report, dict):
         seconds = max(stretch["end_s"] for stretch in report["timeline"])
         phases = ", ".join(f"{name} {format_duration(phase_s)}" for name, phase_s in report["phases_s"].items())
-        where = f"on {len(report['nodes'])} nodes in {format_duration(seconds)} ({phases})"
-        talk(f"{result.count} {result.counted} {where}, checksum {report['checksum']}")
+        where = f"on {count_text(len(report['nodes']), 'node')} in {format_duration(seconds)} ({phases})"
+        talk(f"{count_of(result.count, result.counted)} {where}, checksum {report['checksum']}")
         return
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport
@@ -183,13 +188,13 @@ def _show(result: SortResult, *, to_stdout: bool, explain: bool, json: bool) -> 
         rate = format_rate(report.input_bytes / report.seconds) if report.seconds else "-"
         how, explanation = f" ({rate}), {report.mode}", _explained(report)
     elif isinstance(report, TextReport):
-        how = f", {report.runs} runs merged" if report.runs else ", in memory"
+        how = f", {count_text(report.runs, 'run')} merged" if report.runs else ", in memory"
         explanation = _spill_explained(report)
     else:
         spilled = format_bytes(report.spilled_bytes)
-        how = f", {report.runs} runs merged, {spilled} spilled" if report.runs else ", in memory"
+        how = f", {count_text(report.runs, 'run')} merged, {spilled} spilled" if report.runs else ", in memory"
         explanation = ""
-    talk(f"{result.count} {result.counted} in {format_duration(result.seconds or 0)}{how}")
+    talk(f"{count_of(result.count, result.counted)} in {format_duration(result.seconds or 0)}{how}")
     if explain and explanation and not to_stdout:
         show_text(explanation)
 
@@ -215,7 +220,7 @@ def _explained(report: SortReport) -> str:
         slowest = f", the bottleneck: {phase.bottleneck}" if phase.bottleneck else ""
         phases.append(f"{phase.name}: {phase.seconds:.3f} s{slowest}")
         phases += [
-            f"  {stage.name}: {stage.threads} threads, {stage.working_s:.3f} s at work, "
+            f"  {stage.name}: {count_text(stage.threads, 'thread')}, {stage.working_s:.3f} s at work, "
             f"{stage.waiting_s:.3f} s waiting, {format_bytes(stage.bytes)}{_rate(stage)}"
             for stage in phase.stages
         ]
@@ -226,10 +231,10 @@ def _explained(report: SortReport) -> str:
 def _met(meetings: ThreadStats, *, gigabytes: float) -> str:
     counts = {
         "hand-overs": meetings.hand_overs, "waits for the lock": meetings.lock_waits, "sleeps": meetings.sleeps,
-        "wakes in vain": meetings.idle_wakes,
+        "needless wakes": meetings.idle_wakes,
     }  # fmt: skip
     rates = ", ".join(f"{count / gigabytes:.0f} {what}" for what, count in counts.items()) if gigabytes else "nothing"
-    return f"per GB: {rates}; {meetings.threads_started} threads started"
+    return f"per GB: {rates}; {count_text(meetings.threads_started, 'thread')} started"
 
 
 def _rate(stage: StageReport) -> str:

@@ -1,4 +1,4 @@
-"""`planner validate`: is the data sorted, and is it the data that went in?"""
+"""`planner validate`: check that data is sorted and is the data that went in."""
 
 from __future__ import annotations
 
@@ -13,18 +13,27 @@ from planner.api.files import require_new, require_readable
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
-from planner.cli.sort.key_options import Format, KeyOffset, KeySize, NoHeader, RecordSize, Separator, Threads
+from planner.cli.sort.key_options import (
+    FoundFormat,
+    FoundHeader,
+    FoundSeparator,
+    KeyOffset,
+    KeySize,
+    RecordSize,
+    Threads,
+)
 from planner.errors import BadInputError
+from planner.units import count_of, count_text
 
 if TYPE_CHECKING:
     from planner.api.validate import RowsValidation
     from planner.sorting.records.validate import ValidationReport
 
 
-_NOTHING_ELSE: Final = (False, False, None, None, None, 0, None, None, None, None, None, False)
-"""What the options are that say what the files hold, where a manifest does."""
+_NOTHING_ELSE: Final = (False, False, None, None, None, 0, None, None, None, None, None, None)
+"""Unset values of the options that describe the files' contents, where a manifest describes them."""
 _COMPARED: Final = {True: " (that of the input)", False: " (that of --checksum)"}
-"""By whether --input was given: what stands after a checksum that agrees."""
+"""Text after a matching checksum, by whether --input was given."""
 
 
 _Columns = Annotated[
@@ -45,10 +54,10 @@ def validate(
     key_offset: KeyOffset = 0,
     key_size: KeySize = None,
     lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
-    format: Format = None,
+    format: FoundFormat = None,
     key: _Columns = None,
-    separator: Separator = None,
-    no_header: NoHeader = False,
+    separator: FoundSeparator = None,
+    no_header: FoundHeader = None,
     ray: Annotated[str | None, Option(help="Read the copies of a manifest on the Ray cluster at this address.")] = None,
     threads: Threads = None,
     force: Force = False,
@@ -88,7 +97,7 @@ def validate(
         _require_plain_rows(files, lines=lines, of_records=(summary, threads, *layout.values()))
         _validate_rows(files[0], of_rows, checksum=checksum, input=input or [], json=json)
         return
-    if key or separator or no_header:
+    if key or separator or no_header is not None:
         raise BadInputError(_no_keys_of_lines(files[0], key))
     shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
     with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
@@ -99,7 +108,7 @@ def validate(
         show_json(validation.report.to_dict())
     else:
         compared = "" if validation.expected is None or not validation.same_checksum else _COMPARED[bool(input)]
-        _show(validation.report, unit="Lines" if lines else "Records", compared=compared)
+        _show(validation.report, unit="Line" if lines else "Record", compared=compared)
     validation.require()
     if validation.expected is None and summary is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
@@ -118,7 +127,7 @@ def _validate_rows(file: Path, of_rows: dict[str, Any], *, checksum: str | None,
     if not of_rows["key"]:
         raise BadInputError(f"{file} has rows: say by which columns they are to be in order, --key NAME")
     with shown_progress() as on_progress:
-        validation = validate_rows(file, checksum=checksum, input=input, on_progress=on_progress, **of_rows)
+        validation = validate_rows(file, checksum=checksum, input=input, on_progress=on_progress, say=talk, **of_rows)
     if json:
         show_json(validation.to_dict())
     else:
@@ -140,7 +149,8 @@ def _validate_on_ray(manifests: list[Path], *, address: str, checksum: str | Non
     else:
         for number, copy in enumerate(validation.copies, start=1):
             order = "in order" if copy["sorted"] else "not in order"
-            held = f"{copy['records']} {validation.counted}, {order}, {copy['duplicates']} duplicate keys"
+            count = count_of(copy["records"], validation.counted)
+            held = f"{count}, {order}, {count_text(copy['duplicates'], 'duplicate key')}"
             show_text(f"Copy {number}: {held}, checksum {copy['checksum']}")
     validation.require()
 
@@ -159,14 +169,14 @@ def _no_keys_of_lines(file: Path, key: list[str] | None) -> str:
 
 
 def _show(report: ValidationReport, *, unit: str, compared: str) -> None:
-    of = unit.lower().removesuffix("s")
-    first = "" if report.first_number is None else f" (the first is {of} {report.first_number}, counted from 1)"
-    show_text(f"{unit}: {report.records}\nUnordered: {report.unordered}{first}")
+    number = report.first_number
+    first = "" if number is None else f" (the first is {unit.lower()} {number}, counted from 1)"
+    show_text(f"{unit}s: {report.records}\nUnordered: {report.unordered}{first}")
     show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}{compared}")
 
 
 def _show_rows(validation: RowsValidation, *, compared: str) -> None:
-    """Print what rows hold; of CSV rows out of order, and equal keys, are not counted."""
+    """Print the report of rows; for CSV, out-of-order rows and equal keys are not counted."""
     first = "" if validation.disorder is None else f"the first is row {validation.disorder.number}, counted from 1"
     unordered = "" if validation.unordered is None else f"{validation.unordered}"
     found = f"{unordered} ({first})" if unordered and first else unordered or first

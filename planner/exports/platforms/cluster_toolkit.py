@@ -65,6 +65,9 @@ PLATFORM: Final = Platform(
     file_name="blueprint.yaml",
     apply="gcluster deploy {file}",
     runs="",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.PLACEMENT_GROUP, Feature.END}),
+    features=frozenset(
+        {Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.PLACEMENT_GROUP, Feature.END}
+    ),
     write=_write,
+    extra_machines="the controller and the login node, which are paid for until the deployment is destroyed",
 )

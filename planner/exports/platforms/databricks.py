@@ -70,7 +70,8 @@ PLATFORM: Final = Platform(
     apply="databricks bundle deploy && databricks bundle run sort",
     runs="spark",
     fee="Databricks",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.VOLUMES, Feature.END}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.VOLUMES, Feature.END}),
     write=_write,
-    ask="databricks clusters list-node-types",
+    extra_machines="the node of the driver, {one_more}",
+    list_types_command="databricks clusters list-node-types",
 )

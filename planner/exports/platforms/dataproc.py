@@ -13,9 +13,9 @@ _BOOT_DISK_GB: Final = 100
 _IDLE_S: Final = 900
 _LEAST_LIFE_S: Final = 600
 _LIVES: Final = 2
-"""The cluster is deleted after twice the time that 95 of 100 runs keep, whatever runs on it then."""
+"""The cluster is deleted after this many times the time of 95 of 100 runs, even if it is in use."""
 _LEAST_PRIMARY_WORKERS: Final = 2
-"""Dataproc wants two workers that are not taken back."""
+"""Dataproc requires two workers that are not taken back."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _write(order: Order) -> dict[str, Any]:
 
 
 def _selections(order: Order) -> list[dict[str, Any]]:
-    """Dataproc counts machines, so only types that are as fast can stand in for the chosen one."""
+    """Return the types to choose from. Dataproc counts machines, so only equally fast types qualify."""
     return [{"machineTypes": [choice.machine_type], "rank": rank} for rank, choice in enumerate(order.alike)]
 
 
@@ -64,7 +64,7 @@ PLATFORM: Final = Platform(
     apply="gcloud dataproc clusters import {name} --region {region} --source {file}",
     runs="spark",
     fee="Dataproc",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
-    has_primary=True,
+    extra_machines="the primary node, {one_more}",
 )

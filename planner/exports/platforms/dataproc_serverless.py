@@ -1,4 +1,4 @@
-"""Serverless for Apache Spark on Google Cloud: a Batch, whose executors have sizes in place of machine types."""
+"""Serverless for Apache Spark on Google Cloud: a Batch, whose executors have sizes instead of machine types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXECUTORS: Final = (2, 2000)
 _DISK_GB: Final = (250, 6000)
 _MIB: Final = 1 << 20
 _HEAP: Final = 1 / 1.1
-"""Of an executor's memory; the rest is its overhead."""
+"""Heap's share of an executor's memory; the rest is overhead."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -53,6 +53,7 @@ PLATFORM: Final = Platform(
     file_name="dataproc-batch.yaml",
     apply="gcloud dataproc batches submit --region {region} --batch {name} --source {file}",
     runs="spark",
-    has=frozenset({Feature.END}),
+    features=frozenset({Feature.END}),
     write=_write,
+    extra_machines="the driver, as large as the platform makes it",
 )

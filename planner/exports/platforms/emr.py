@@ -79,10 +79,10 @@ PLATFORM: Final = Platform(
     apply="aws emr create-cluster --region {region} --cli-input-yaml file://{file}",
     runs="spark",
     fee="EMR",
-    has=frozenset(
+    features=frozenset(
         {Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.VOLUMES, Feature.END}
     ),
     write=_write,
-    has_primary=True,
-    ask=f"aws emr list-supported-instance-types --region {{region}} --release-label {_RELEASE}",
+    extra_machines="the primary node, {one_more}",
+    list_types_command=f"aws emr list-supported-instance-types --region {{region}} --release-label {_RELEASE}",
 )

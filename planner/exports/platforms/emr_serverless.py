@@ -1,4 +1,4 @@
-"""EMR Serverless: the input of CreateApplication. It has workers of fixed sizes in place of machines."""
+"""EMR Serverless: the input of CreateApplication. It has workers of fixed sizes instead of machines."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from planner.exports.platform import Feature, Platform
 _RELEASE: Final = "emr-7.5.0"
 _WORKER_VCPUS: Final = 16
 _WORKER_MEMORY_GB: Final = (32, 120)
-"""Of a worker of 16 vCPUs: from 32 to 120 GB, in steps of 8."""
+"""Memory of a worker of 16 vCPUs: from 32 to 120 GB, in steps of 8."""
 _STEP_GB: Final = 8
 _DISK_GB: Final = (20, 2000)
-"""Of a shuffle-optimized disk."""
+"""Size limits of a shuffle-optimized disk."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def _write(order: Order) -> dict[str, Any]:
 
 
 def _properties(order: Order) -> dict[str, str]:
-    """Executors are workers here, so only what does not speak of executors stays."""
+    """Return Spark's properties without those of executors, which are workers here."""
     return {name: value for name, value in order.spark.items() if not name.startswith("spark.executor.")}
 
 
@@ -60,6 +60,7 @@ PLATFORM: Final = Platform(
     apply="aws emr-serverless create-application --region {region} --cli-input-yaml file://{file}",
     runs="spark",
     fee="EMR Serverless",
-    has=frozenset({Feature.END}),
+    features=frozenset({Feature.END}),
     write=_write,
+    extra_machines="the driver, 4 vCPUs and 16 GB",
 )

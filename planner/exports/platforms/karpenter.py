@@ -64,6 +64,6 @@ PLATFORM: Final = Platform(
     file_name="karpenter.yaml",
     apply="kubectl apply -f {file}",
     runs="",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.NEXT_CHOICES, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
 )

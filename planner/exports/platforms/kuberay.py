@@ -15,7 +15,7 @@ _INSIDE: Final = "/data"
 _FOR_PODS: Final = 0.9
 """Share of a node's memory that a pod may ask for; the rest is the kubelet's and the daemons'."""
 _RAY_VERSION: Final = "2.60.0"
-"""From 2.52 on Ray checks tokens. The operator makes one and hands it to all pods from KubeRay 1.5.1 on."""
+"""From 2.52 on Ray checks tokens. From KubeRay 1.5.1 on the operator creates one and passes it to all pods."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -74,6 +74,7 @@ PLATFORM: Final = Platform(
     file_name="ray-job.yaml",
     apply="kubectl apply -f {file}",
     runs="ray",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.END}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
+    extra_machines="the pod of the head, 4 CPUs and 16 GiB of another node",
 )

@@ -50,7 +50,7 @@ PLATFORM: Final = Platform(
     file_name="pcluster.yaml",
     apply="pcluster create-cluster --cluster-name {name} --region {region} --cluster-configuration {file}",
     runs="",
-    has=frozenset(
+    features=frozenset(
         {
             Feature.MACHINE_TYPE,
             Feature.COUNT,
@@ -61,4 +61,5 @@ PLATFORM: Final = Platform(
         }
     ),
     write=_write,
+    extra_machines="the head node, which is paid for until the cluster is deleted",
 )

@@ -11,7 +11,7 @@ from planner.exports.ray_sort import INSTALL, PORT, sort_command, start_ray, wai
 _DIRECTORY: Final = "~/sort"
 _IDLE_MINUTES: Final = 15
 _LAUNCH: Final = "RAY_AUTH_TOKEN=$(openssl rand -hex 32) sky launch --secret RAY_AUTH_TOKEN"
-"""A secret without a value is one that a launch must name: only this launch's nodes may use their Ray cluster."""
+"""A secret without a value must be given at launch, so that only this launch's nodes may use their Ray cluster."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -59,7 +59,7 @@ PLATFORM: Final = Platform(
     file_name="sky.yaml",
     apply=f"{_LAUNCH} {{file}}",
     runs="ray",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.END}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.NEXT_CHOICES, Feature.END}),
     write=_write,
-    ask="sky launch --dryrun --secret RAY_AUTH_TOKEN=none sky.yaml",
+    list_types_command="sky launch --dryrun --secret RAY_AUTH_TOKEN=none sky.yaml",
 )

@@ -50,6 +50,6 @@ PLATFORM: Final = Platform(
     file_name="sort.sbatch",
     apply="sbatch {file}",
     runs="ray",
-    has=frozenset({Feature.COUNT, Feature.LOCAL_DISKS, Feature.END}),
+    features=frozenset({Feature.COUNT, Feature.LOCAL_DISKS, Feature.END}),
     write=_write,
 )

@@ -11,7 +11,7 @@ _TYPE_LABEL: Final = "node.kubernetes.io/instance-type"
 _DISKS: Final = "/mnt/k8s-disks/0"
 """Where Karpenter and eksctl mount the RAID 0 of a node's local disks."""
 _SYSTEM_CPUS: Final = 1
-"""The kubelet and daemons take a part of a core of each node, so an executor asks for a little less than its cores."""
+"""The kubelet and daemons use part of a core on each node, so an executor asks for slightly less than its cores."""
 
 
 def _write(order: Order) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _write(order: Order) -> dict[str, Any]:
         "executor": executor,
     }
     if order.local_disks:
-        volume = "spark-local-dir-1"  # Spark takes volumes of such names for its local directories
+        volume = "spark-local-dir-1"  # Spark uses volumes with such names as local directories
         spec["volumes"] = [{"name": volume, "hostPath": {"path": _DISKS, "type": "Directory"}}]
         executor["volumeMounts"] = [{"name": volume, "mountPath": "/tmp/spark-local"}]  # within a pod
     return {
@@ -58,6 +58,7 @@ PLATFORM: Final = Platform(
     file_name="spark-application.yaml",
     apply="kubectl apply -f {file}",
     runs="spark",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.LOCAL_DISKS}),
     write=_write,
+    extra_machines="the pod of the driver, 4 cores and 8 GB of another node",
 )

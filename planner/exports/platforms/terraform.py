@@ -10,7 +10,7 @@ from planner.exports.platforms.terraform_google import google
 
 _IMAGES: Final = "/aws/service/canonical/ubuntu/server/24.04/stable/current/{arch}/hvm/ebs-gp3/ami-id"
 _AWS_PROVIDER: Final = ">= 6.29"
-"""The first whose launch templates have a bandwidth weighting; its instances have none."""
+"""First version whose launch templates have a bandwidth weighting; its instances have none."""
 _SSH: Final = 22
 _VARIABLES: Final = {
     "vpc_id": "The VPC of the subnet.",
@@ -82,6 +82,6 @@ PLATFORM: Final = Platform(
     file_name="cluster.tf.json",
     apply="terraform init && terraform apply",
     runs="",
-    has=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.PLACEMENT_GROUP, Feature.BANDWIDTH, Feature.END}),
+    features=frozenset({Feature.MACHINE_TYPE, Feature.COUNT, Feature.PLACEMENT_GROUP, Feature.BANDWIDTH, Feature.END}),
     write=_write,
 )

@@ -1,4 +1,4 @@
-"""The report as one HTML file: opens without a network, follows light and dark, fits a phone."""
+"""The report as one HTML file: it opens without a network, follows light and dark mode, and fits a phone."""
 
 from planner.report.page.fleet_page import fleet_page
 from planner.report.page.plan_page import PAGE_STEPS as PLAN_PAGE_STEPS

@@ -1,4 +1,4 @@
-"""The page of a fleet of logged Spark applications: by waste, by saving, and jobs over weeks."""
+"""The page of a fleet of logged Spark applications: by waste, by saving, and trends of jobs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from planner.report.fleet_answer import (
 )
 from planner.report.page.rendering import Figure, render
 from planner.spark.fleet.reading import Fleet
+from planner.units import count_text
 
 _DRAWN: Final = 20
 _MOST_ROWS: Final = 500
-"""A page of thousands of rows no longer opens on a phone; CSV and JSON have all."""
+"""Most rows: a page with thousands no longer opens on a phone; CSV and JSON have all."""
 
 
 def fleet_page(fleet: Fleet, *, made_on: date | None = None) -> str:
@@ -65,6 +66,6 @@ def _waste_figure(fleet: Fleet) -> Figure:
     return Figure(
         name="waste",
         title="Core hours by application",
-        text=f"The {len(drawn)} applications that wasted most. The table has the same in figures.",
+        text=f"The {count_text(len(drawn), 'application')} that wasted most. The table has the same in figures.",
         chart=plots.core_hours(pd.DataFrame(rows, columns=["application", "part", "core_h"])),
     )

@@ -1,4 +1,4 @@
-"""The page of a plan: the answer and why first, then alternatives, phases, ranges and what the numbers rest on."""
+"""The page of a plan: the answer and reasons first, then alternatives, phases, ranges and evidence."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from planner.report.terminal.decision import (
     confidence_text,
     deadline_text,
     durability_text,
-    in_words,
     machine_text,
+    plain_warning,
     unmeasured_text,
 )
 from planner.report.terminal.evidence import bases
 from planner.report.terminal.reasons import reasons
-from planner.report.words import words
+from planner.report.words import phase_word, region_text
 from planner.schemas.plan import Candidate, Plan
 from planner.schemas.rejections import LeftOut, by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
@@ -44,11 +44,11 @@ def plan_page(
     made_on: date | None = None,
     on_step: Callable[[str], None] | None = None,
 ) -> str:
-    """Return the page as HTML; without a contrast it lacks what a comparison would say. `stored` is the best cluster
-    with its data in an object store, if the request does not say where they are. `on_step` is told what begins,
-    PAGE_STEPS times.
+    """Return the page as HTML; without a contrast it has no comparisons. `stored` is the best cluster with its data in
+    an object store, if the request does not give the data's place. `on_step` is called as each step starts, PAGE_STEPS
+    times.
 
-    Raises InfeasibleError when there is nothing to recommend, PlannerError without the extra `plots`.
+    Raises InfeasibleError if there is nothing to recommend, PlannerError without the extra `plots`.
     """
     told = on_step or (lambda step: None)
     best = require_best(plan)
@@ -68,7 +68,7 @@ def plan_page(
         facts=list(_facts(plan, best, stored)),
         bill=_bill(best),
         reasons=reasons(plan, contrast or Contrast()),
-        warnings=[*filter(None, [unmeasured_text(plan)]), *map(in_words, (*plan.warnings, *best.warnings))],
+        warnings=[*filter(None, [unmeasured_text(plan)]), *map(plain_warning, (*plan.warnings, *best.warnings))],
         command=plan_command(plan.request),
         rent=rent_commands(plan),
         plan=plan_parts(plan, figures=figures, total=_sum(plan, best)),
@@ -79,7 +79,7 @@ def plan_page(
 
 
 def refusal_page(plan: Plan, *, why: Sequence[str], made_on: date | None = None) -> str:
-    """Return the page of a plan without a cluster: why, and which types were left out. Raises PlannerError as above."""
+    """Return the page of a plan without a cluster: the reasons, and types left out. Raises PlannerError as above."""
     size = format_bytes(plan.request.bytes_to_sort)
     return render(
         "refusal.html",
@@ -96,7 +96,7 @@ def refusal_page(plan: Plan, *, why: Sequence[str], made_on: date | None = None)
 
 
 def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
-    """Return the charts of a plan; that of the sensitivities is missing where there is nothing to compare with."""
+    """Return the charts of a plan, without the sensitivities if there is nothing to compare with."""
     candidates, points = frames.candidates_frame(plan), frames.frontier_frame(plan)
     best = require_best(plan)
     figures = [
@@ -112,7 +112,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
             name="phases",
             title="Phases",
             text=f"What each resource of {candidates.cluster.iloc[0]} does in each phase: "
-            + "; ".join(f"{p.name} waits for {words(p.bottleneck)}" for p in best.phases)
+            + "; ".join(f"{p.name} waits for {phase_word(p.bottleneck)}" for p in best.phases)
             + ". The menu shows another candidate.",
             chart=plots.phases(frames.phases_frame(plan.candidates)),
         ),
@@ -129,7 +129,7 @@ def plan_figures(plan: Plan, contrast: Contrast | None) -> list[Figure]:
 
 
 def plan_parts(plan: Plan, *, figures: list[Figure], total: str) -> dict[str, Any]:
-    """Return what the details of a plan show: tables, and the charts by name."""
+    """Return the contents of a plan's details: tables, and the charts by name."""
     best = require_best(plan)
     evidence = [[b.what, b.value, b.evidence, b.source, b.as_of] for b in bases(plan)]
     return {
@@ -211,7 +211,7 @@ def _key_figures(best: Candidate) -> Iterator[dict[str, Any]]:
 
 
 def _facts(plan: Plan, best: Candidate, stored: Candidate | None) -> Iterator[tuple[str, str]]:
-    """Yield what a reader asks next of the cluster, each with its heading."""
+    """Yield further facts about the cluster, each with its heading."""
     yield "Each node", f"{machine_text(best)}."
     yield "If something is lost", durability_text(best)
     if deadline := deadline_text(plan):
@@ -239,7 +239,7 @@ def _usd(shown: str) -> str:
 
 def _place(best: Candidate) -> str:
     group = ", one placement group" if best.placement_group else ""
-    return f"{best.cloud} {best.region}, {best.pricing}{group}"
+    return f"{region_text(best)}, {best.pricing}{group}"
 
 
 def _candidates(plan: Plan) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def _candidates(plan: Plan) -> dict[str, Any]:
         [
             cluster_name(candidate),
             candidate.model,
-            f"{candidate.cloud} {candidate.region}",
+            region_text(candidate),
             f"{candidate.price_usd_per_hour:.4g}",
             candidate.storage,
             format_duration(candidate.time_s.expected),
@@ -277,7 +277,7 @@ def _phases(best: Candidate) -> dict[str, Any]:
     rows = [
         [
             phase.name,
-            words(name),
+            phase_word(name),
             format_bytes(use.bytes_per_node) if use.bytes_per_s else "-",
             format_rate(use.bytes_per_s) if use.bytes_per_s else "-",
             format_duration(use.time_s),
@@ -294,7 +294,7 @@ def _phases(best: Candidate) -> dict[str, Any]:
 
 
 def _rejected(plan: Plan) -> dict[str, Any]:
-    """List the types left out by reason, the nearest first."""
+    """Return the types left out, by reason, the nearest first."""
     rows = [[group.reason, str(group.types), ", ".join(_types(group))] for group in by_reason(plan.rejected)]
     return {"columns": ["reason", "types", "which"], "rows": rows, "numbers": (1,), "count": len(plan.rejected)}
 

@@ -1,4 +1,4 @@
-"""From parts to one self-contained page: a template, its style and script, and the charting library, all inline."""
+"""Renders one self-contained page: a template, its style and script, and the charting library, all inline."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from importlib import resources
 from typing import Any
 
 from planner.extras import optional
-from planner.report.plots import look
+from planner.report.plots import theme
 
 _FOLDER = "planner.report.page"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A chart with the words that say the same to whoever cannot see it."""
+    """A chart with equivalent text for readers who cannot see it."""
 
     name: str
     title: str
@@ -26,7 +26,7 @@ class Figure:
 
     @property
     def specification(self) -> dict[str, Any]:
-        """The chart's Vega-Lite, as wide as the page lets it be; colours and title are the page's."""
+        """The chart's Vega-Lite, as wide as the page allows; the page sets colours and title."""
         specification: dict[str, Any] = self.chart.to_dict(validate=False)
         specification.pop("config", None)
         specification.pop("title", None)
@@ -34,12 +34,12 @@ class Figure:
 
 
 def script_json(values: Any) -> str:
-    """Return values as JSON in which nothing ends the script that it stands in."""
+    """Return values as JSON that cannot end the script element it is in."""
     return json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def render(template: str, *, figures: list[Figure], **values: Any) -> str:
-    """Return the page that `template` gives. Raises PlannerError when the charting packages are not installed."""
+    """Return the page made from `template`. Raises PlannerError if the charting packages are not installed."""
     jinja2 = optional("jinja2", extra="plots", purpose="the HTML report")
     loader = jinja2.PackageLoader(_FOLDER, "")
     environment = jinja2.Environment(
@@ -47,7 +47,7 @@ def render(template: str, *, figures: list[Figure], **values: Any) -> str:
     )
     embedded = {
         "figures": {figure.name: figure.specification for figure in figures},
-        "config": {"light": look.config() | {"background": "transparent"}, "dark": look.config(dark=True)},
+        "config": {"light": theme.config() | {"background": "transparent"}, "dark": theme.config(dark=True)},
     }
     text: str = environment.get_template(template).render(
         figures={figure.name: figure for figure in figures},
@@ -68,7 +68,7 @@ def _library() -> str:
 
 
 def _vega_lite_version() -> str:
-    version: str = look.altair().SCHEMA_VERSION
+    version: str = theme.altair().SCHEMA_VERSION
     return ".".join(version.removeprefix("v").split(".")[:2])
 
 
@@ -78,5 +78,5 @@ def inline(name: str) -> str:
 
 
 def _script_safe(script: str) -> str:
-    """Return a script in which nothing ends the element it stands in, or hides the end of it."""
+    """Return a script that cannot end the element it is in, or hide the element's end."""
     return re.sub(r"<(?=/script|script|!--)", r"\\x3C", script, flags=re.IGNORECASE)

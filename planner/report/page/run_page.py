@@ -1,4 +1,4 @@
-"""The page of a run: was it right, how long did it take, and how well was that foreseen?"""
+"""The page of a run: whether it was correct, its time, and the accuracy of the prediction."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
 from planner.report.run_misses import run_misses
 from planner.report.terminal.run_table import RESOURCE_COLUMNS, busy_text, command_text, resource_cells
-from planner.report.words import words
+from planner.report.words import phase_word, words
 from planner.schemas.run_report import RunReport
-from planner.units import format_bytes, format_duration, format_rate
+from planner.units import count_of, count_text, format_bytes, format_duration, format_rate
 
 
 def run_page(report: RunReport, *, made_on: date | None = None) -> str:
@@ -67,7 +67,7 @@ def _key_figures(report: RunReport) -> Iterator[dict[str, Any]]:
     note = "in order, with the checksum of the input" if report.passed else "see the table of files"
     yield {
         "name": "Validated",
-        "value": f"{good} of {len(report.checks)} files",
+        "value": f"{good} of {count_text(len(report.checks), 'file')}",
         "note": note,
         "failed": not report.passed,
     }
@@ -80,7 +80,7 @@ def _compared(report: RunReport) -> dict[str, Any]:
             format_duration(phase.predicted_s),
             format_duration(phase.measured_s),
             f"{phase.error:+.0%}",
-            words(phase.bottleneck),
+            phase_word(phase.bottleneck),
             busy_text(phase) or "-",
         ]
         for phase in report.phases
@@ -99,7 +99,7 @@ def _checks(report: RunReport) -> dict[str, Any]:
         [
             check.path,
             "ok" if check.passed else "WRONG",
-            f"{check.records} {check.unit}",
+            count_of(check.records, check.unit),
             "sorted" if check.sorted else "not sorted",
             str(check.duplicates),
             check.checksum,

@@ -1,4 +1,4 @@
-"""The page of a screening: which nodes to drop, how nodes differ and how they change, and whether bad ones stay bad."""
+"""The page of a screening: the nodes to drop, how nodes differ and change, and whether bad ones stay bad."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 from planner.report.page.rendering import Figure, render
 from planner.report.plots.node_charts import across_nodes, over_time
 from planner.statistics.slow_node_screening import Screening
+from planner.units import count_text
 
 
 def screen_page(
@@ -31,8 +32,8 @@ def screen_page(
         title="Screening of nodes",
         version=version("sortplanner"),
         made_on=made_on,
-        asked=f"{total} nodes, {len(runs)} metrics",
-        headline=f"Keep {len(verdict.kept)} of {total} nodes",
+        asked=f"{count_text(total, 'node')}, {count_text(len(runs), 'metric')}",
+        headline=f"Keep {len(verdict.kept)} of {count_text(total, 'node')}",
         dropped=_dropped(verdict),
         limits=[limit.text for limit in verdict.limits],
         metrics=[

@@ -1,4 +1,4 @@
-"""The page of a logged Spark application: where its time went, and where it would cost less."""
+"""The page of a logged Spark application: the account of its time, and cheaper clusters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.report import plots
 from planner.report.page.rendering import Figure, render
 from planner.report.terminal.spark_answer import advice, choice_rows, notes
-from planner.report.terminal.spark_explanation import brief_stage_table, cluster_text
+from planner.report.terminal.spark_explanation import brief_stage_table, cluster_text, stream_notes
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import Explanation, StageBound
-from planner.spark.model.choices import SparkPlan
+from planner.spark.model.choices import SparkCluster, SparkPlan
 from planner.spark.model.task_time import RESOURCES
 from planner.units import format_duration
 
@@ -27,7 +27,7 @@ _CLUSTERS_SHOWN: Final = 20
 def spark_page(
     application: Application, explained: Explanation, plan: SparkPlan | None = None, *, made_on: date | None = None
 ) -> str:
-    """Return the page as HTML, with other clusters where there is a plan.
+    """Return the page as HTML, with other clusters if there is a plan.
 
     Raises PlannerError without the extra `plots`.
     """
@@ -49,9 +49,14 @@ def spark_page(
         clusters=_cluster_table(plan) if plan else None,
         notes=[
             explained.completeness.sentence,
-            *(notes(application, plan, explained) if plan else (f"Lost: {loss}" for loss in application.losses)),
+            *(notes(application, plan, explained) if plan else _notes(application)),
         ],
     )
+
+
+def _notes(application: Application) -> Iterator[str]:
+    yield from stream_notes(application)
+    yield from (f"Lost: {loss}" for loss in application.losses)
 
 
 def _figures(application: Application, explained: Explanation) -> Iterator[Figure]:
@@ -119,11 +124,15 @@ def _changes(explained: Explanation) -> dict[str, Any]:
 def _clusters(plan: SparkPlan) -> Figure:
     import pandas as pd
 
-    chosen = plan.best.nodes if plan.best else None
+    def which(choice: SparkCluster) -> str:
+        if choice is plan.logged:
+            return "as it was"
+        return "recommended" if plan.best and choice.nodes.same_as(plan.best.nodes) else "other"
+
     rows = [
         {
             "cluster": choice.name,
-            "which": "as it was" if choice is plan.logged else "recommended" if choice.nodes == chosen else "other",
+            "which": which(choice),
             "time_s": choice.prediction.duration_s,
             "low_s": choice.prediction.low_s,
             "high_s": choice.prediction.high_s,

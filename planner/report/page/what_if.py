@@ -1,4 +1,4 @@
-"""The what-ifs of a plan's page: plans made beforehand, as texts to choose from."""
+"""The what-ifs of a plan's page: plans made in advance, as texts to choose from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from planner.planning.what_if.what_if import Contrast, Variant
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.bill_items import bill_of
-from planner.report.words import words
+from planner.report.words import phase_word
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -27,7 +27,7 @@ _LEVERS: Final = {
     "startup": "Boot, start-up and teardown, same cluster",
     "barriers": "Waiting for the slowest node, same cluster",
 }
-"""What a reader can change, in the order of the menu."""
+"""Quantities a reader can change, in the order of the menu."""
 
 _ROWS: Final = {
     "cluster": "cluster",
@@ -81,7 +81,7 @@ def _label(variant: Variant, best: Candidate) -> str:
 
 
 def _answer_of(plan: Plan, *, several: bool) -> dict[str, Any] | None:
-    """Return what is shown of a plan; None where nothing is feasible."""
+    """Return the displayed parts of a plan; None if nothing is feasible."""
     if plan.best is None:
         return None
     frontier = [_point(point, several=several) for point in plan.frontier]
@@ -100,7 +100,7 @@ def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
         "total_usd": cost.total,
         "total": format_usd(cost.total),
         "total_p95": format_usd(cost.total_p95),
-        "waits": ", ".join(f"{phase.name}: {words(phase.bottleneck)}" for phase in best.phases),
+        "waits": ", ".join(f"{phase.name}: {phase_word(phase.bottleneck)}" for phase in best.phases),
         "bill": [*items, ["in all", format_duration(bill.time_s), _usd(bill.shown(bill.total_usd))]],
         "frontier": [],
     }

@@ -1,12 +1,12 @@
 """Charts over Altair: pandas frames in, charts out, the same look everywhere. Needs the extra `plots`."""
 
-from planner.report.plots.look import in_words
 from planner.report.plots.network_charts import distributions, networks, scaling, volumes
 from planner.report.plots.node_charts import across_nodes, over_time
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
 from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
 from planner.report.plots.slide import over_data, picture, slide
 from planner.report.plots.spark_charts import clusters, core_hours, stage_timeline, task_time
+from planner.report.plots.theme import reason_chart
 
 __all__ = [
     "across_nodes",
@@ -16,7 +16,6 @@ __all__ = [
     "core_hours",
     "distributions",
     "frontier",
-    "in_words",
     "networks",
     "over_data",
     "over_time",
@@ -24,6 +23,7 @@ __all__ = [
     "picture",
     "predicted_and_measured",
     "ranges",
+    "reason_chart",
     "scaling",
     "sensitivities",
     "slide",

@@ -1,4 +1,4 @@
-"""Charts of what networks do: how a node's share falls with the cluster, and how it differs from node to node."""
+"""Charts of networks: how a node's share falls with the cluster's size, and how it differs between nodes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from planner.report.plots.look import BLUE, GREEN, GREY, VERMILLION, altair, dressed
+from planner.report.plots.theme import BLUE, GREEN, GREY, VERMILLION, altair, dressed
 
 
 def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
-    """Chart a node's bandwidth against the cluster's size, with the band it lies in and the measured points.
+    """Chart a node's bandwidth against the cluster's size, with its band and the measured points.
 
     `curve` has `nodes`, `bytes_per_s`, `low_bytes_per_s`, `high_bytes_per_s`, `extrapolated`; `points` has `nodes`,
     `bytes_per_s`. Beyond the points the band is dashed: an extrapolation.
@@ -41,7 +41,7 @@ def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
 def networks(frame: pd.DataFrame) -> Any:
     """Chart the cost of types under three networks as bars side by side, the winner of each network marked.
 
-    `frame` is a `networks_frame`. Where a type is there for several models or regions, its bars are told apart by them.
+    `frame` is a `networks_frame`. If a type occurs for several models or regions, its bars are labelled by them.
     """
     alt = altair()
     words = {"unlimited": "no limit", "ideal": "as stated", "expected": "expected at scale"}
@@ -64,8 +64,8 @@ def networks(frame: pd.DataFrame) -> Any:
 
 
 def volumes(frame: pd.DataFrame) -> Any:
-    """Chart what growing numbers of block volumes read together on the first instance type of a `volumes_frame`, with
-    the link that limits them (dashed).
+    """Chart the joint read rate of growing numbers of block volumes on the first instance type of a `volumes_frame`,
+    with the link that limits them (dashed).
     """
     alt = altair()
     name = frame.instance_type.iloc[0]

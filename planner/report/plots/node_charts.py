@@ -1,4 +1,4 @@
-"""Charts of measured nodes: how they differ, and how they change from run to run."""
+"""Charts of measured nodes: how they differ, and how they change between runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from planner.report.plots.look import BLUE, VERMILLION, altair, dressed
+from planner.report.plots.theme import BLUE, VERMILLION, altair, dressed
 
 _KEPT, _DROPPED = "kept", "dropped"
 
 
 def across_nodes(frame: pd.DataFrame, *, metric: str, limit: float) -> Any:
-    """Chart every run of every node of one metric, the nodes by their median; the line is the limit.
+    """Chart every run of every node for one metric, the nodes ordered by their median; the line is the limit.
 
     `frame` has the columns `node`, `run`, `value` and `dropped`.
     """

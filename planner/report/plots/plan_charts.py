@@ -1,4 +1,4 @@
-"""Charts of a plan: what else there was, how sure the times are, and what decides them."""
+"""Charts of a plan: the alternatives, the ranges of the times, and the deciding resources."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from planner.report.plots.look import BLUE, GREEN, GREY, ORANGE, VERMILLION, altair, dressed, in_time_units
+from planner.report.plots.theme import BLUE, GREEN, GREY, ORANGE, VERMILLION, altair, dressed, in_time_units
+from planner.report.words import RESOURCE_WORDS
 
 PICKED = "picked"
-"""The parameter that holds the cluster clicked in `frontier`."""
+"""Parameter that holds the cluster clicked in `frontier`."""
 CLUSTER = "cluster"
-"""The parameter that says which cluster's phases `phases` shows."""
+"""Parameter that selects the cluster of `phases`."""
 
 _WHAT = ("recommended", "other candidates")
 _TIMES = {"time_s_equation": "equation", "time_s_p50": "median", "time_s": "mean", "time_s_p95": "95 of 100 runs"}
@@ -60,7 +61,7 @@ def frontier(points: pd.DataFrame, candidates: pd.DataFrame) -> Any:
 
 
 def ranges(candidates: pd.DataFrame) -> Any:
-    """Chart the time of each row of a `candidates_frame`: median, mean, and what 95 of 100 runs stay within."""
+    """Chart the time of each row of a `candidates_frame`: median, mean, and the limit that 95 of 100 runs keep."""
     alt = altair()
     shown, unit = in_time_units(candidates, "time_s_p95", "time_s_p50", "time_s", "time_s_equation")
     y = alt.Y("cluster:N", title=None, sort=None)
@@ -80,7 +81,7 @@ def ranges(candidates: pd.DataFrame) -> Any:
 def phases(frame: pd.DataFrame, *, first: str | None = None) -> Any:
     """Chart the phases of one cluster at a time: each resource's busy time, the bottleneck of each phase in colour.
 
-    `frame` is a `phases_frame`; of several clusters a menu chooses one, `first` (or the frame's first) to begin with.
+    `frame` is a `phases_frame`; a menu selects one of several clusters, starting with `first` (or the frame's first).
     """
     alt = altair()
     shown, unit = in_time_units(frame, "phase_end_s", "start_s", "end_s", "time_s")
@@ -115,12 +116,13 @@ def phases(frame: pd.DataFrame, *, first: str | None = None) -> Any:
 
 
 def sensitivities(frame: pd.DataFrame) -> Any:
-    """Chart a `sensitivities_frame`: how far time and total cost move when a resource is slower or faster."""
+    """Chart a `sensitivities_frame`: the change of time and total cost when a resource is slower or faster."""
     alt = altair()
     long = frame.rename(columns={"time_change": "time", "cost_change": "total cost"}).melt(
         id_vars=["resource", "factor"], value_vars=["time", "total cost"], var_name="quantity", value_name="change"
     )
-    long = long.assign(speed=[f"{factor:g} times as fast" for factor in long.factor])
+    resources = [RESOURCE_WORDS.get(name, name) for name in long.resource]
+    long = long.assign(resource=resources, speed=[f"{factor:g} times as fast" for factor in long.factor])
     domain = [f"{factor:g} times as fast" for factor in sorted(set(long.factor))]
     chart = (
         alt.Chart(long)
@@ -141,7 +143,8 @@ def sensitivities(frame: pd.DataFrame) -> Any:
 
 
 def by_nodes(frame: pd.DataFrame) -> Any:
-    """Chart time against node count: mean, a band from the median to the 95%, and the equation without variation.
+    """Chart time against node count: mean, a band from the median to the 95% quantile, and the equation without
+    variation.
 
     `frame` is a `sizes_frame`.
     """

@@ -1,4 +1,4 @@
-"""Charts of runs: what was predicted beside what was measured, and who was busy when."""
+"""Charts of runs: predicted and measured figures, and each node's activity over time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from planner.report.plots.look import BLUE, GREY, VERMILLION, altair, dressed, in_time_units
+from planner.report.plots.theme import BLUE, GREY, VERMILLION, altair, dressed, in_time_units
 
 
 def predicted_and_measured(frame: pd.DataFrame, *, label: str = "phase") -> Any:
@@ -35,9 +35,9 @@ def predicted_and_measured(frame: pd.DataFrame, *, label: str = "phase") -> Any:
 
 
 def agreement(frame: pd.DataFrame, *, label: str, group: str) -> Any:
-    """Chart measured against predicted seconds of many runs on logarithmic axes; on the grey line they agree.
+    """Chart measured against predicted seconds of many runs on logarithmic axes; both agree on the grey line.
 
-    `frame` has `predicted_s`, `measured_s`, a column `label` that names a run and one, `group`, that colours it.
+    `frame` has `predicted_s`, `measured_s`, a column `label` that names a run and a column `group` that colours it.
     """
     alt = altair()
     shown, unit = in_time_units(frame, "measured_s", "predicted_s")
@@ -60,7 +60,7 @@ def agreement(frame: pd.DataFrame, *, label: str, group: str) -> Any:
 
 
 def timeline(frame: pd.DataFrame) -> Any:
-    """Chart who did what when: a `timeline_frame`, one row per node, time running to the right."""
+    """Chart the steps of each node over time: a `timeline_frame`, one row per node."""
     alt = altair()
     shown, unit = in_time_units(frame, "end_s", "start_s")
     steps = list(dict.fromkeys(shown.step))

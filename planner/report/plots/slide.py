@@ -1,4 +1,4 @@
-"""A plan as one picture for a slide: its finding, cost against time, and the phases; on a light or a dark ground."""
+"""A plan as one picture for a slide: its result, cost against time, and the phases; on a light or dark background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from planner.extras import optional
 from planner.report import frames
 from planner.report.cluster_names import cluster_name
-from planner.report.plots.look import BLUE, GREY, VERMILLION, altair, config, in_time_units
+from planner.report.plots.theme import BLUE, GREY, VERMILLION, altair, config, in_time_units
 from planner.report.terminal.decision import bottleneck_text, machine_text, total_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration
@@ -19,11 +19,11 @@ _PANEL: Final = (520, 380)
 """Pixels of one panel's plotting area; two and their axes fill a slide of 1280 x 720."""
 _DARK: Final = "#14171C"
 _SCALE: Final = 2.0
-"""Pixels of the picture for each of a slide."""
+"""Pixels of the picture per pixel of a slide."""
 
 
 def slide(plan: Plan, best: Candidate, *, dark: bool = False) -> Any:
-    """Chart what the plan found: cost against time of the clusters to choose from, and the best one's phases."""
+    """Chart the plan's result: cost against time of the clusters to choose from, and the best one's phases."""
     alt = altair()
     size = format_bytes(plan.request.bytes_to_sort)
     finding = f"{cluster_name(best)} sorts {size} in {format_duration(best.time_s.expected)} for {total_text(best)}"
@@ -37,7 +37,7 @@ def slide(plan: Plan, best: Candidate, *, dark: bool = False) -> Any:
 
 
 def cost_against_time(plan: Plan, best: Candidate, *, dark: bool) -> Any:
-    """Chart the clusters that nothing beats in both, the ends of the line and the best named."""
+    """Chart the clusters that nothing beats in both, with names at the ends of the line and the best."""
     alt = altair()
     points = frames.frontier_frame(plan)[["cluster", "time_s", "cost_usd_total"]]
     mine = {"cluster": cluster_name(best), "time_s": best.time_s.expected, "cost_usd_total": best.cost_usd.total}
@@ -67,13 +67,13 @@ def cost_against_time(plan: Plan, best: Candidate, *, dark: bool) -> Any:
 
 
 def _ends(points: pd.DataFrame, shown: pd.DataFrame, best: Candidate) -> pd.DataFrame:
-    """Return the fastest cluster of the line, named, unless it is hardly another than the best one."""
+    """Return the fastest cluster of the line, with its name, unless it hardly differs from the best one."""
     first = shown.iloc[:1] if len(points) and points.time_s.iloc[0] < best.time_s.expected * 0.95 else shown.iloc[:0]
     return first.assign(text=[f"fastest: {name}" for name in first.cluster])
 
 
 def phases(best: Candidate) -> Any:
-    """Chart how long each resource of a node is busy in each phase; the bottleneck of each is in another colour."""
+    """Chart the busy time of each resource of a node in each phase; each bottleneck is in another colour."""
     alt = altair()
     frame = frames.phases_frame([best])
     shown, unit = in_time_units(frame, "start_s", "end_s")
@@ -93,7 +93,7 @@ def phases(best: Candidate) -> Any:
 
 
 def over_data(sizes: Sequence[tuple[float, Candidate]], *, dark: bool = False) -> Any:
-    """Chart the best cluster's time and bill against how much is sorted: a pair of bytes and cluster for each size."""
+    """Chart the best cluster's time and bill against the sorted size, from pairs of bytes and cluster."""
     alt = altair()
     rows = [
         {
@@ -143,7 +143,7 @@ def _panel(chart: Any, *, title: str) -> Any:
 
 
 def _dressed(chart: Any, *, title: str, below: list[str], dark: bool) -> Any:
-    """Return the panels under their finding, on a ground of their own, in sizes that a room can read."""
+    """Return the panels below the plan's result, on their own background, in sizes that a room can read."""
     look = config(dark=dark)
     ground = _DARK if dark else "white"
     for part in ("axis", "legend"):

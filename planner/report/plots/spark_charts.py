@@ -1,4 +1,4 @@
-"""Charts of a logged Spark application: its stages over time, where their tasks' time went, and other clusters."""
+"""Charts of a logged Spark application: its stages over time, its tasks' time, and other clusters."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import pandas as pd
 
-from planner.report.plots.look import GREY, VERMILLION, altair, dressed, in_time_units
+from planner.report.plots.theme import GREY, VERMILLION, altair, dressed, in_time_units
 
 
 def stage_timeline(frame: pd.DataFrame) -> Any:
-    """Chart when each stage ran, and by colour what bound it; `frame` has `stage`, `bound`, `start_s` and `end_s`."""
+    """Chart each stage over time, coloured by its bound; `frame` has `stage`, `bound`, `start_s` and `end_s`."""
     alt = altair()
     shown, unit = in_time_units(frame.assign(length=frame.end_s - frame.start_s), "end_s", "start_s", "length")
     chart = (
@@ -28,7 +28,7 @@ def stage_timeline(frame: pd.DataFrame) -> Any:
 
 
 def task_time(frame: pd.DataFrame) -> Any:
-    """Chart what the tasks of each stage spent their time on; `frame` has `stage`, `resource` and `task_time_s`."""
+    """Chart the tasks' time of each stage by resource; `frame` has `stage`, `resource` and `task_time_s`."""
     alt = altair()
     shown, unit = in_time_units(frame, "task_time_s")
     resources = list(dict.fromkeys(frame.resource))
@@ -66,7 +66,7 @@ def clusters(frame: pd.DataFrame) -> Any:
 
 
 def core_hours(frame: pd.DataFrame) -> Any:
-    """Chart what applications did with their cores; `frame` has `application`, `part` and `core_h`."""
+    """Chart the core hours of applications by use; `frame` has `application`, `part` and `core_h`."""
     alt = altair()
     parts = list(dict.fromkeys(frame.part))
     chart = (

@@ -1,4 +1,4 @@
-"""The whole bill in a few items that add up to the cent: what the terminal, notebooks and pages show of it."""
+"""The whole bill in a few items that add up to the cent, as the terminal, notebooks and pages show it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ BILL_GROUPS: Final = {
         "traffic between zones",
     ),
 }
-"""Which lines of the bill stand together; any other, and what has no known price, has a line of its own."""
+"""Groups of the bill's lines; any other line, and any without a known price, is an item of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BillItem:
-    """One item: how long all nodes are paid for it (None: it has no time), and US dollars in whole cents, or hundredths
-    of them where the bill has less than ten; None where the price is unknown.
+    """One item: the time for which all nodes are paid (None: it has no time), and US dollars in whole cents, or in
+    hundredths of a cent if the bill is below ten cents; None if the price is unknown.
     """
 
     name: str
@@ -40,14 +40,14 @@ class BillItem:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bill:
-    """Items whose known amounts add up to `total_usd` as it is shown, in cents or hundredths of them."""
+    """Items whose known amounts add up to the displayed `total_usd`, in cents or hundredths of them."""
 
     items: tuple[BillItem, ...]
     total_usd: float
 
     @property
     def time_s(self) -> float:
-        """How long the whole run takes."""
+        """Seconds of the whole run."""
         return sum(item.time_s or 0.0 for item in self.items)
 
     def shown(self, usd: float | None) -> str:
@@ -67,7 +67,7 @@ class Bill:
 
 
 def bill_of(best: Candidate) -> Bill:
-    """Return the bill of a cluster; the largest item takes what rounding leaves over."""
+    """Return the bill of a cluster; rounding differences go to the largest item."""
     groups = _group_lines(best.bill)
     total = best.cost_usd.total
     per_usd = 10 ** usd_decimals(total)
@@ -97,7 +97,7 @@ def _group_lines(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
 
 
 def _group_name(name: str, lines: Sequence[BillLine]) -> str:
-    """Name the group by the lines that it has; of several charges they would be too long."""
+    """Return the group's name from its lines; a list of several charges would be too long."""
     if name == "requests and traffic" and len(lines) > 1:
         return name
     present = [step_word(line.name) for line in lines]
@@ -105,13 +105,13 @@ def _group_name(name: str, lines: Sequence[BillLine]) -> str:
 
 
 def step_word(name: str) -> str:
-    """Return what a step of a run, or a line of its bill, is called."""
+    """Return the displayed name of a step of a run, or of a line of its bill."""
     named = {"teardown": "tear down", "job": "sort", "spares": "spare nodes"}
     return named.get(name, name.replace("_", " "))
 
 
 def _parts(amounts: Sequence[float], total: float, *, per_usd: int) -> list[int]:
-    """Round amounts so that they add up to the rounded total, in parts of a dollar: the largest takes what is left."""
+    """Round amounts in parts of a dollar so that they add up to the rounded total; the largest takes the difference."""
     parts = [round(amount * per_usd) for amount in amounts]
     if parts:
         parts[amounts.index(max(amounts))] += round(total * per_usd) - sum(parts)

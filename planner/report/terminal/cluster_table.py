@@ -1,4 +1,4 @@
-"""Clusters on a screen: what is about to be rented, what runs, and what it costs."""
+"""Clusters on a screen: offers, running clusters, and their cost."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from planner.clusters.provisioning.cluster_lifecycle import FoundRun
 from planner.clusters.provisioning.dry_run import Rehearsal
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.order_from_plan import enough_text
-from planner.units import format_duration, format_usd
+from planner.units import count_text, format_duration, format_usd
 
 _MARKS = {True: "ok", False: "NO", None: "?"}
 
 
 def findings_text(outcome: Preflight) -> str:
-    """Return what preflight found, a line each."""
+    """Return the findings of preflight, a line each."""
     return "\n".join(f"  {_MARKS[finding.ok]:<3} {finding.subject}: {finding.text}" for finding in outcome.findings)
 
 
 def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
-    """Return what will be rented, in full, at today's prices; further places are tried when the first has no room."""
+    """Return the machines to be rented, in full, at today's prices; further places are tried if the first is full."""
     first, hours = places[0].choice, (order.expires_at - now).total_seconds() / 3600
     lines = [
-        f"{places[0].text}: {_count(first.nodes, 'node')}, {_count(first.spares, 'spare')}"
+        f"{places[0].text}: {count_text(first.nodes, 'node')}, {count_text(first.spares, 'spare')}"
         + (", in one placement group" if first.placement_group else ""),
         *([_volumes_text(places[0])] if first.volumes else []),
         f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
@@ -41,41 +41,39 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
 
 
 def _cap_text(choice: ClusterOffer, hours: float) -> str:
-    """Return the most that a choice may cost: spot machines at the on-demand price, to which theirs may rise."""
+    """Return the most that a choice may cost; spot machines count at the on-demand price, to which theirs may rise."""
     ceiling = choice.ceiling_usd_per_hour
     return "unknown, without an on-demand price" if ceiling is None else format_usd(ceiling * hours)
 
 
 def decision_text(
-    order: Order, made: Rehearsal, *, now: datetime, own_address: bool, vcpus: float | None = None
+    order: Order, rehearsal: Rehearsal, *, now: datetime, own_address: bool, vcpus: float | None = None
 ) -> str:
-    """Return what a dry run decided: what would be rented and created, and what it may cost and take of the quota.
+    """Return the result of a dry run: what would be rented and created, its maximum cost and its share of the quota.
 
-    Without `own_address` the network that reaches the head is a placeholder.
+    Without `own_address`, the network with access to the head is a placeholder.
     """
-    counts = [_count(count, name.replace("-", " ")) for name, count in made.made.items()]
-    others = [replace(made.place, choice=choice) for choice in order.choices if choice != made.place.choice]
-    offered = offer_text(order, [made.place, *others], now=now)
+    counts = [count_text(count, name.replace("-", " ")) for name, count in rehearsal.made.items()]
+    others = [replace(rehearsal.place, choice=choice) for choice in order.choices if choice != rehearsal.place.choice]
+    offered = offer_text(order, [rehearsal.place, *others], now=now)
     if not own_address:
         offered = offered.replace(order.ssh_from, f"{order.ssh_from} (a placeholder for your address)")
     return "\n".join(
         [
             offered,
-            *([] if vcpus is None else [_quota(made, vcpus)]),
+            *([] if vcpus is None else [_quota(rehearsal, vcpus)]),
             f"to be created, and removed in the end: {', '.join(counts)}",
             f"dry run: {order.cloud} was asked nothing, so the price is the plan's; --verbose prints the "
-            f"{len(made.requests)} requests",
+            f"{len(rehearsal.requests)} requests",
         ]
     )
 
 
-def _quota(made: Rehearsal, vcpus: float) -> str:
-    choice = made.place.choice
-    return f"quota: {vcpus:g} {choice.pricing} vCPUs of the family of {choice.instance_type} in {made.place.region}"
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}" if number == 1 else f"{number} {name}s"
+def _quota(rehearsal: Rehearsal, vcpus: float) -> str:
+    choice = rehearsal.place.choice
+    return (
+        f"quota: {vcpus:g} {choice.pricing} vCPUs of the family of {choice.instance_type} in {rehearsal.place.region}"
+    )
 
 
 def _short_life(choice: ClusterOffer, hours: float) -> list[str]:
@@ -91,14 +89,14 @@ def _volumes_text(place: Place) -> str:
 
 
 def swept_text(found: FoundRun, *, now: datetime) -> str:
-    """Return what a sweep found of a run: how much, whose it is, its age, cost, and end."""
+    """Return what a sweep found of a run: its machines, owner, age, cost, and end."""
     owners = found.owners or ("nobody named",)
     ends = [resource.expires_at for resource in found.resources if resource.expires_at]
     began = found.launched_at
     return ", ".join(
         [
-            f"run {found.run} of {', '.join(owners)}: {_count(len(found.resources), 'resource')}",
-            _count(len(found.nodes), "machine")
+            f"run {found.run} of {', '.join(owners)}: {count_text(len(found.resources), 'resource')}",
+            count_text(len(found.nodes), "machine")
             + (f" for {format_duration((now - began).total_seconds())}" if began else ""),
             *(
                 [f"about {format_usd(found.usd)} at on-demand prices" if found.usd is not None else "cost unknown"]
@@ -114,9 +112,10 @@ def cluster_text(cluster: Cluster, *, order: Order, key: str) -> str:
     """Return how to reach a cluster and how to stop paying for it."""
     usd_per_hour = format_usd(cluster.place.choice.launched_usd_per_hour)
     through = f" -o ProxyCommand=\"ssh -W '[%h]:%p' {order.jump}\"" if order.jump else ""
+    place = cluster.place.zone or cluster.place.region
     return "\n".join(
         [
-            f"run {order.run}: {len(cluster.nodes)} machines in {cluster.place.zone or cluster.place.region}",
+            f"run {order.run}: {count_text(len(cluster.nodes), 'machine')} in {place}",
             f"ssh -i {key}{through} ubuntu@{cluster.head.public_address or cluster.head.private_address}",
             f"{usd_per_hour} per hour until: planner cluster down {order.run}",
         ]

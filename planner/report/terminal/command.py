@@ -1,4 +1,4 @@
-"""The command line that asks what a Request asks."""
+"""The command line equivalent to a Request."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _PRICE_OPTIONS: Final = ("--discount", "--own-price")
 _CAPACITY_OPTION: Final = "--capacity"
 
 _ALWAYS: Final = ("data_bytes", "model", "catalogs")
-"""What is said even when it is as by default: the catalogs could be others by the settings."""
+"""Fields written even at their defaults, as settings could change the catalogs."""
 
 
 def plan_command(request: Request) -> str:
-    """Return the `plan` command that gives this request, quoted for a shell; what is as by default is left out.
+    """Return the `plan` command equivalent to this request, quoted for a shell; defaults are left out.
 
-    Prices that come from the settings file have no option; a comment says so.
+    Prices from the settings file have no option; a comment mentions them.
     """
-    command = shlex.join(["plan", *_asked(request)])
+    command = shlex.join(["plan", *_options_as_given(request)])
     settled = any(price.note not in _PRICE_OPTIONS for price in request.own_prices)
     return command + ("  # with the prices of your settings file" if settled else "")
 
 
 def rent_commands(plan: Plan) -> str | None:
-    """Return the commands that keep a plan in a file and rent its best cluster; None where none can be rented.
+    """Return the commands that save a plan to a file and rent its best cluster; None if it cannot be rented.
 
-    Rented are on-demand machines of the clouds of today; a catalog of the past bears another name than its cloud.
+    Only on-demand machines of today's clouds can be rented; a catalog of the past has another name than its cloud.
     """
     best, request = plan.best, plan.request
     if (
@@ -41,11 +41,11 @@ def rent_commands(plan: Plan) -> str | None:
         or best.cloud not in {*CLOUDS} & {*request.catalogs}
     ):
         return None
-    keep = shlex.join(["plan", "--out", "plan.json", *_asked(request)])
+    keep = shlex.join(["plan", "--out", "plan.json", *_options_as_given(request)])
     return f"{keep}\n{shlex.join(['planner', 'cluster', 'up', 'plan.json', '--cloud', best.cloud])}"
 
 
-def _asked(request: Request) -> list[str]:
+def _options_as_given(request: Request) -> list[str]:
     return [*_words(request), *_own_prices(request), *_capacity(request)]
 
 
@@ -68,7 +68,7 @@ def _own_prices(request: Request) -> Iterator[str]:
 
 
 def _capacity(request: Request) -> Iterator[str]:
-    """Only what was asked; what earlier runs saw is found again."""
+    """Yield only requested limits; those from earlier runs are found again."""
     for limit in request.node_limits:
         if limit.note == _CAPACITY_OPTION:
             yield from (limit.note, f"{limit.instance}={limit.nodes}")

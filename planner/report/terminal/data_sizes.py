@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from planner.planning.what_if.data_curve import DataPoint
 from planner.report.cluster_names import cluster_name
-from planner.report.words import bottleneck_word
+from planner.report.words import bottleneck_word, wrapped
 from planner.units import format_bytes, format_duration, format_usd
 
 _HEADINGS: Final = ("data", "cluster", "whole run", "bill", "$ per TB", "bottleneck")
@@ -16,7 +15,7 @@ _NUMBERS: Final = ("whole run", "bill", "$ per TB")
 
 
 def data_sizes_text(points: Sequence[DataPoint], *, width: int = 80) -> str:
-    """Return a table of the recommended cluster for each size of data, and under it why some sizes have none."""
+    """Return a table of the recommended cluster for each size of data, and below it why some sizes have none."""
     rows = [_HEADINGS, *(_row(point) for point in points)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEADINGS))]
     lines = [_line(row, widths) for row in rows]
@@ -56,4 +55,4 @@ def _reasons(points: Sequence[DataPoint], width: int) -> Iterator[str]:
     for point in points:
         if point.why_not:
             reason = f"{format_bytes(point.data_bytes)}: {point.why_not}"
-            yield from textwrap.wrap(reason, width, subsequent_indent="  ", break_on_hyphens=False)
+            yield from wrapped(reason, width)

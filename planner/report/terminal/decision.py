@@ -1,5 +1,5 @@
-"""The decision in sentences, the same on screen, on a page, on a card and in a document: what a machine is, what the
-model protects, what the plan assumes, its bottleneck, and how far its figures can be trusted.
+"""The decision in sentences, the same on screen, page, card and document: the machine, the model's durability, the
+assumptions, the bottleneck, and the confidence in its figures.
 """
 
 from __future__ import annotations
@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from planner.cost_model.caveats import COMPUTED_DISKS
+from planner.cost_model.caveats import COMPUTED_DISKS, DEAR_SPOT
 from planner.planning.request.region import OWN_PRICE
 from planner.planning.request.stored_data import size_text
-from planner.report.words import RESOURCE_WORDS, phase_word
+from planner.report.words import RESOURCE_WORDS, phase_word, region_text
 from planner.schemas.plan import NEVER_RAN, TIMES_OF_PROFILE, Candidate, Machine, Plan
-from planner.units import format_bytes, format_duration, format_link, format_memory, format_usd
+from planner.units import count_text, format_bytes, format_duration, format_link, format_memory, format_usd
 
 DECIDING: Final = {
     "measured": "measured",
@@ -22,7 +22,7 @@ DECIDING: Final = {
     "recalled": "recalled, without a source at hand",
     "assumed": "assumed",
 }
-"""What the deciding figures are at worst, by their evidence."""
+"""Descriptions of the weakest evidence among the deciding figures."""
 
 _SPEEDS: Final = {
     "network": "network speed",
@@ -34,19 +34,19 @@ _SPEEDS: Final = {
 _KIND: Final = {"nvme": " NVMe", "ssd": " SSD", "hdd": " hard disk"}
 _STORES: Final = {"aws": "S3", "gcp": "Cloud Storage", "azure": "Blob Storage", "oci": "Object Storage"}
 _ALL: Final = 0.995
-"""A share that is shown as 100%."""
+"""Least share that is shown as 100%."""
 _SURE: Final = 0.99
-"""More is claimed for no deadline."""
+"""Most confidence claimed for a deadline."""
 
 
 def place_text(best: Candidate) -> str:
     """Return where the cluster is."""
-    return f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
+    return region_text(best) + (", one placement group" if best.placement_group else "")
 
 
 def machine_text(best: Candidate) -> str:
-    """Return what one node is, and its price: '32 vCPUs, 256 GiB, 2 x 3.75 TB NVMe, 25 Gbit/s network, $2.75 an hour'.
-    Without what a plan of an earlier version lacks.
+    """Return the description of one node, and its price: '32 vCPUs, 256 GiB, 2 x 3.75 TB NVMe, 25 Gbit/s network, $2.75
+    an hour'. Fields that a plan of an earlier version lacks are left out.
     """
     facts = [] if best.machine is None else machine_facts(best.machine)
     return ", ".join([*facts, price_text(best)])
@@ -54,7 +54,7 @@ def machine_text(best: Candidate) -> str:
 
 def machine_facts(machine: Machine) -> list[str]:
     """Return a machine's processors, memory, disks and network, each with its unit or as unknown."""
-    vcpus = "vCPUs unknown" if machine.vcpus is None else f"{machine.vcpus:g} vCPU{'s' * (machine.vcpus != 1)}"
+    vcpus = "vCPUs unknown" if machine.vcpus is None else count_text(machine.vcpus, "vCPU")
     memory = "memory unknown" if machine.memory_bytes is None else format_memory(machine.memory_bytes)
     return [vcpus, memory, _disks(machine), _network(machine)]
 
@@ -77,16 +77,20 @@ def _network(machine: Machine) -> str:
 
 
 def price_text(best: Candidate) -> str:
-    """Return what a node costs by the hour, with its volumes where these cost more than nothing."""
+    """Return the hourly price of a node, with its volumes if these cost anything, and the on-demand price if spot is
+    not below it.
+    """
     whole = best.usd_per_hour / best.nodes
     volumes = f" ({format_usd(whole)} with its volumes)" if whole > 1.005 * best.price_usd_per_hour else ""
     spot = "" if best.pricing == "on-demand" else f" {best.pricing}"
-    return f"{format_usd(best.price_usd_per_hour)}{spot} an hour{volumes}"
+    full = next((warning for warning in best.warnings if warning.startswith(DEAR_SPOT)), "")
+    dear = f" (on demand {full.removeprefix(DEAR_SPOT).split()[0]})" if full else ""
+    return f"{format_usd(best.price_usd_per_hour)}{spot}{dear} an hour{volumes}"
 
 
 def price_origin(best: Candidate) -> str:
-    """Return where the price of a node comes from, in parentheses: the list and its day, the user, or an
-    assumption; '' if unknown.
+    """Return the origin of a node's price, in parentheses: the list and its day, the user, an assumption; '' if
+    unknown.
     """
     own = next((warning for warning in best.warnings if warning.startswith(OWN_PRICE)), "")
     if own:
@@ -95,12 +99,12 @@ def price_origin(best: Candidate) -> str:
 
 
 def total_text(best: Candidate) -> str:
-    """Return the whole bill in words: a lower bound where part of it is unknown."""
+    """Return the whole bill in words: a lower bound if part of it is unknown."""
     return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
 
 
 def range_text(plan: Plan, best: Candidate) -> str:
-    """Say how long the sort takes, and within what 95 of 100 runs stay."""
+    """Return the time of the sort, and the time that 95 of 100 runs stay within."""
     most = ", the most within what is asked," if plan.beyond else ""
     limit = plan.request.sort_deadline_s
     time = format_duration(best.time_s.expected) + (f" (deadline: {format_duration(limit)})" if limit else "")
@@ -109,12 +113,12 @@ def range_text(plan: Plan, best: Candidate) -> str:
 
 
 def durability_text(best: Candidate) -> str:
-    """Say what the model keeps of a result when something is lost."""
+    """Return what the model keeps of a result when something is lost."""
     return f"{best.model}: {best.durability}." if best.durability else f"Model: {best.model}."
 
 
 def deadline_text(plan: Plan) -> str:
-    """Say how likely the deadline, named before, is kept, and what keeps it more likely; '' without a deadline."""
+    """Return the probability of meeting the deadline, named before, and what raises it; '' without a deadline."""
     likely, other = plan.best.deadline_kept if plan.best else None, plan.higher_confidence
     if likely is None or plan.request.paper:
         return ""
@@ -125,9 +129,9 @@ def deadline_text(plan: Plan) -> str:
 
 
 def assumed_text(plan: Plan, stored: Candidate | None) -> str:
-    """Say that the plan assumes data made on the nodes and a result left there, and what the same cluster takes with
-    both in an object store, where that is known; '' where the request says where either is. A model whose data is in a
-    store assumes that the nodes write it there first, which takes longer.
+    """Return the assumption that data is made on the nodes and the result left there, and what the same cluster takes
+    with both in an object store, if known; '' if the request gives either place. A model whose data is in a store
+    assumes that the nodes write it there first, which takes longer.
     """
     request, best = plan.request, plan.best
     if best is None or request.input or request.output or request.paper:
@@ -148,7 +152,7 @@ def bottleneck_text(best: Candidate) -> str:
     by_phase = [f"{phase_word(phase.bottleneck)} ({phase.name})" for phase in best.phases if phase.resources]
     phases = ", then ".join(by_phase if len(waits) > 1 else waits)
     whole_s = best.whole_run_s
-    if not best.bottleneck or not whole_s:  # as in plans of earlier versions
+    if not best.bottleneck or not whole_s:  # plans of earlier versions have none
         return f"Bottleneck: {phases}."
     limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]
     more = "" if phases == limit else f" Phases wait for {phases}."
@@ -156,7 +160,7 @@ def bottleneck_text(best: Candidate) -> str:
 
 
 def confidence_text(best: Candidate) -> str:
-    """Say what the figures that decide, rates as well as prices and shapes, rest on."""
+    """Return the evidence behind the deciding figures: rates, prices and shapes."""
     some = "the" if best.evidence == "measured" else "some"
     text = f"Confidence: {some} deciding figures are {DECIDING.get(best.evidence, best.evidence)}."
     computed = any(warning.startswith(COMPUTED_DISKS) for warning in best.warnings)
@@ -164,7 +168,9 @@ def confidence_text(best: Candidate) -> str:
 
 
 def profile_text(best: Candidate) -> str:
-    """Say that the times are a profile's, and which run would settle those of a type it has no run on; '' without."""
+    """Return a note that the times come from a profile, and which run would confirm those of a type without runs; ''
+    without one.
+    """
     if not any(warning.startswith(TIMES_OF_PROFILE) for warning in best.warnings):
         return ""
     new = next((f" {warning}." for warning in best.warnings if NEVER_RAN in warning), "")
@@ -172,8 +178,8 @@ def profile_text(best: Candidate) -> str:
 
 
 def break_even_text(best: Candidate) -> str:
-    """Return how far a doubtful rate may fall before another type is the better choice, and what measuring it costs;
-    '' where nothing is known to overturn the recommendation.
+    """Return how far a doubtful rate may fall before another type is better, and the cost of measuring it; '' if no
+    known rate would overturn the recommendation.
     """
     turn = best.overturned_by
     if turn is None:
@@ -182,13 +188,13 @@ def break_even_text(best: Candidate) -> str:
 
 
 def holds_text(best: Candidate) -> str:
-    """Return how far a doubtful rate may fall before another type is the better choice; '' where no rate is known to
-    overturn the recommendation.
+    """Return how far a doubtful rate may fall before another type is better; '' if no known rate would overturn the
+    recommendation.
     """
     turn = best.overturned_by
     if turn is None:
         return ""
-    nodes = f"{best.nodes} node{'s' * (best.nodes > 1)}"
+    nodes = count_text(best.nodes, "node")
     many = turn.rate in ("local", "volumes")
     holds = f"{best.instance_type} stays the best choice while its {RESOURCE_WORDS[turn.rate]} at {nodes}"
     keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
@@ -198,7 +204,7 @@ def holds_text(best: Candidate) -> str:
 
 
 def doubt_text(best: Candidate) -> str:
-    """Return at which rate another type is better, in fewer words; '' where no rate is known to overturn the choice."""
+    """Return the rate at which another type is better, in brief; '' if no known rate would overturn the choice."""
     turn = best.overturned_by
     if turn is None:
         return ""
@@ -208,7 +214,7 @@ def doubt_text(best: Candidate) -> str:
 
 
 def unmeasured_text(plan: Plan) -> str:
-    """Say how many types are left out for want of a disk rate, and what measures one; '' where there are none."""
+    """Return how many types are left out without a disk rate, and the command that measures one; '' if none are."""
     if not plan.unmeasured:
         return ""
     count = sum(of_cloud.types for of_cloud in plan.unmeasured)
@@ -217,7 +223,7 @@ def unmeasured_text(plan: Plan) -> str:
     return f"Left out: {subject} of unknown disk rate; planner bench {'fleet' if rented else 'disk'} measures it."
 
 
-def in_words(warning: str) -> str:
-    """Return a warning without the words of the field that a first reader cannot know: 'driver', 'cloud truth'."""
+def plain_warning(warning: str) -> str:
+    """Return a warning without field terms that new readers cannot know: 'driver', 'cpu', 'cloud truth'."""
     warning = re.sub(r"^cloud truth (\d of \d):", r"\1 demands on a measurement are met:", warning)
-    return re.sub(r"^driver:", f"{phase_word('driver')}:", warning)
+    return re.sub(r"^(driver|cpu):", lambda resource: f"{phase_word(resource[1])}:", warning)

@@ -1,4 +1,4 @@
-"""Facts with evidence, source and date: those behind a recommended cluster, and all that catalogs know of one type."""
+"""Facts with evidence, source and date: those behind a recommended cluster, and all of a catalog on one type."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.units import format_bytes, format_duration, format_rate
 
 @dataclass(frozen=True, kw_only=True)
 class Basis:
-    """One number: what it is, its value as text, and what it rests on."""
+    """One number: its name, its value as text, and its evidence."""
 
     what: str
     value: str
@@ -28,9 +28,10 @@ class Basis:
 
 
 def bases(plan: Plan) -> list[Basis]:
-    """Return what the best candidate's numbers rest on: assumptions first, then the catalog, then what surrounds a job.
+    """Return the evidence for the best candidate's numbers: assumptions first, then the catalog, then the job's
+    overheads.
 
-    Facts about other regions and prices are left out. A catalog that is no longer there is said so, in a row.
+    Facts about other regions and prices are left out. A missing catalog is reported in a row.
     """
     best = plan.best
     if best is None:
@@ -101,7 +102,7 @@ _UNITS = {"bytes": format_bytes, "bytes/s": format_rate}
 
 
 def render_facts(instance_type: str, facts: Sequence[dict[str, Any]]) -> Iterator[Any]:
-    """Yield what to print of facts as `planner catalog show TYPE --json` has them, those of a catalog together."""
+    """Yield the output for facts in the form of `planner catalog show TYPE --json`, grouped by catalog."""
     sources = list(dict.fromkeys(fact["source"] for fact in facts))
     for catalog, its in groupby(facts, key=lambda fact: fact["catalog"]):
         yield _facts_table(f"{instance_type} in {catalog}", list(its), sources)
@@ -126,7 +127,7 @@ def _facts_table(title: str, facts: Sequence[dict[str, Any]], sources: list[str]
 
 
 def _name(fact: dict[str, Any]) -> str:
-    """Return the field in words, without the unit that the value has."""
+    """Return the field in words, without the value's unit."""
     field: str = fact["field"]
     name, space, where = field.partition(" ")
     for ending in ("_bytes_per_s", "_bytes", "_usd_per_hour"):

@@ -1,4 +1,4 @@
-"""The equations with the numbers in them, so that a reader can redo the sum by hand.
+"""The equations with their numbers, so that a reader can redo the calculation by hand.
 
 Sources: SoCC 2015, section 3.3 (equations 1 to 11) for the phases and equation 7 for the cost; the rest is ours.
 """
@@ -12,11 +12,11 @@ from planner.planning.request.stored_data import stored_data
 from planner.report.terminal.bill_items import step_word
 from planner.report.words import phase_word
 from planner.schemas.plan import Candidate, PhaseEstimate, Plan
-from planner.units import format_bytes, format_rate, format_usd
+from planner.units import count_text, format_bytes, format_rate, format_usd
 
 
 def explain(plan: Plan, model: CostModel) -> str:
-    """Return the sum behind the best candidate as plain text, one line per step."""
+    """Return the calculation behind the best candidate as plain text, one line per step."""
     best = plan.best
     if best is None:
         return "nothing feasible"
@@ -51,7 +51,7 @@ def _phases(model: CostModel, best: Candidate) -> Iterator[str]:
 
 def _resources(phase: PhaseEstimate) -> Iterator[str]:
     for name, use in phase.resources.items():
-        if not use.bytes_per_s:  # it has no rate in bytes, as the driver, which orders tasks
+        if not use.bytes_per_s:  # such as the driver, which orders tasks
             yield f"{phase_word(name)}: {use.equation_s:.1f} s"
             continue
         quotient = f"{use.bytes_per_node:.6g} B / {use.bytes_per_s:.6g} B/s"
@@ -83,7 +83,7 @@ def _blur(best: Candidate) -> Iterator[str]:
     if best.time_s.expected == best.time_s.equation:
         return
     yield (
-        f"Expected, with the slowest of {best.nodes} nodes and rates in doubt: {_expected(best)} s; "
+        f"Expected, with the slowest of {count_text(best.nodes, 'node')} and rates in doubt: {_expected(best)} s; "
         f"half of the runs take up to {best.time_s.p50:.1f} s, 95 of 100 up to {best.time_s.p95:.1f} s"
     )
 

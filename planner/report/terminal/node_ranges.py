@@ -15,12 +15,12 @@ from planner.statistics.slow_node_screening import Screening
 
 _WIDTH: Final = 40
 _MOST_LINES: Final = 24
-"""More nodes than this are shown by the worst and the best of them."""
+"""Most nodes shown as lines; of more, only the worst and the best are shown."""
 
 
 def render_ranges(metric: str, runs: Mapping[str, Sequence[float]], verdict: Screening) -> RenderableType:
-    """Return a metric's nodes, the worst first, each from the least to the most of its runs with the median marked;
-    and below them its runs in order, where there are several.
+    """Return a metric's nodes, the worst first, each from its least to its largest run with the median marked; and
+    below them its runs in order, if there are several.
     """
     figures = {node: sorted(rate for rate in rates if not math.isnan(rate)) for node, rates in runs.items()}
     figures = {node: rates for node, rates in figures.items() if rates and rates[-1] > 0}
@@ -75,13 +75,13 @@ def _bar(rates: Sequence[float], *, least: float, most: float) -> str:
     """Return a line from the least to the most of the rates, on the scale of all; `o` marks the median."""
     if not rates:
         return ""
-    low, middle, high = (_place(r, least=least, most=most) for r in (rates[0], statistics.median(rates), rates[-1]))
+    low, middle, high = (_column_of(r, least=least, most=most) for r in (rates[0], statistics.median(rates), rates[-1]))
     cells = ["-" if low <= cell <= high else " " for cell in range(_WIDTH)]
     cells[middle] = "o"
     return "".join(cells)
 
 
-def _place(rate: float, *, least: float, most: float) -> int:
+def _column_of(rate: float, *, least: float, most: float) -> int:
     span = math.log(most / least)
     return round(math.log(max(rate, least) / least) / span * (_WIDTH - 1)) if span > 0 else _WIDTH // 2
 

@@ -1,8 +1,7 @@
-"""The answer to `plan --own '20 x m5d.12xlarge'`: time, bill and bottleneck, and whether more machines would help."""
+"""The answer to `plan --own '20 x m5d.12xlarge'`: time, bill and bottleneck, and the gain from more machines."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -10,22 +9,23 @@ from planner.errors import some_of
 from planner.planning.what_if.own_cluster import OwnCluster
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.decision import price_origin
-from planner.report.words import bottleneck_word
+from planner.report.words import bottleneck_word, region_text, wrapped
 from planner.schemas.plan import Candidate, Plan, Request
-from planner.units import format_bytes, format_duration, format_usd
+from planner.units import count_text, format_bytes, format_duration, format_usd
 
 _CENT: Final = 0.01
 _SHOWN: Final = 4
-"""So many of the larger clusters are shown, and the last that helps."""
+"""Number of larger clusters shown, besides the last that helps."""
 
 
 def own_text(answer: OwnCluster, plan: Plan, *, width: int = 80) -> str:
-    """Return the answer in lines of at most `width` columns; `plan` is what it is compared with."""
+    """Return the answer in lines of at most `width` columns; `plan` is the plan to compare with."""
     size = format_bytes(plan.request.bytes_to_sort)
-    first = [*_fits(answer, size)] if answer.cluster is None else [*_does(answer.cluster, plan.request, size)]
-    last = [*_more(answer), *_against(answer), *_read_from(answer)]
+    first = _fits(answer, size) if answer.cluster is None else _does(answer.cluster, plan.request, size)
     table = ["", *_sizes(answer), ""] if answer.sizes else []
-    return "\n".join([*_wrapped(first, width), *table, *_wrapped(last, width)])
+    last = (*_more(answer), *_against(answer), *_read_from(answer))
+    lines = [line for text in first for line in wrapped(text, width)]
+    return "\n".join([*lines, *table, *(line for text in last for line in wrapped(text, width))])
 
 
 def _does(cluster: Candidate, request: Request, size: str) -> Iterator[str]:
@@ -34,7 +34,8 @@ def _does(cluster: Candidate, request: Request, size: str) -> Iterator[str]:
         whole += f", {format_duration(cluster.whole_run_s - boot_s)} if they run already,"
     sort = f"{format_duration(cluster.time_s.expected)}, at its 95% {format_duration(cluster.time_s.p95)}"
     yield f"Your {cluster_name(cluster)} take {whole} for {size} (the sort: {sort})."
-    yield f"Bottleneck: {bottleneck_word(cluster)}. The disks hold the data: {cluster.nodes_min} nodes would do."
+    least = count_text(cluster.nodes_min, "node")
+    yield f"Bottleneck: {bottleneck_word(cluster)}. The disks hold the data: {least} would do."
     yield _costs(cluster)
     for name, limit_s, time_s in (
         ("deadline", request.deadline_s, cluster.whole_run_s),
@@ -86,13 +87,13 @@ def _more(answer: OwnCluster) -> Iterator[str]:
 
 
 def _against(answer: OwnCluster) -> Iterator[str]:
-    """Compare with what the plan recommends, in minutes and dollars."""
+    """Yield the comparison with the recommended cluster, in minutes and dollars."""
     best, mine = answer.recommended, answer.cluster
     if best is None:
         yield "Nothing to rent does what is asked."
         return
     figures = f"{format_duration(best.whole_run_s)}, {_usd(best)}"
-    rent = f"The plan would rent {cluster_name(best)} ({best.cloud} {best.region}): {figures}"
+    rent = f"The plan would rent {cluster_name(best)} ({region_text(best)}): {figures}"
     if mine is None:
         yield f"{rent}."
         return
@@ -107,8 +108,3 @@ def _read_from(answer: OwnCluster) -> Iterator[str]:
     if answer.listed is not None:
         unused = f"; not counted: {some_of(answer.listed.unused)}" if answer.listed.unused else ""
         yield f"Read as the output of `{answer.listed.source}`{unused}."
-
-
-def _wrapped(texts: Sequence[str], width: int) -> Iterator[str]:
-    for text in texts:
-        yield from textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)

@@ -1,4 +1,4 @@
-"""One's own cluster beside the best one, in minutes and dollars, with the fee of the platform that it is on."""
+"""The user's own cluster compared with the best one, in minutes and dollars, with the fee of its platform."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from planner.spark.model.platform_fees import PlatformFee, shipped_fees
 from planner.units import format_duration, format_usd
 
 _PLATFORMS: Final = {"aws emr": "EMR", "gcloud dataproc": "Dataproc", "databricks": "Databricks"}
-"""The platform whose fee counts, by how the command begins that printed the machines."""
+"""Platform whose fee counts, by the start of the command that printed the machines."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedCluster:
-    """The whole run on a cluster. `fee_usd` is the platform's, None where there is one of an unknown rate; it is then
-    not in `total_usd`, which is `at_least` what is paid.
+    """The whole run on a cluster. `fee_usd` is the platform's, None if it charges one at an unknown rate; `total_usd`
+    then excludes it and is `at_least` what is paid.
     """
 
     cluster: str
@@ -36,13 +36,13 @@ class ComparedCluster:
 
 
 def platform_of(listed: MachineList | None) -> str:
-    """Return the platform that a list of machines comes from; '' for one without a fee."""
+    """Return the platform of a list of machines; '' for one without a fee."""
     source = listed.source if listed else ""
     return next((name for start, name in _PLATFORMS.items() if source.startswith(start)), "")
 
 
 def both(answer: OwnCluster) -> tuple[ComparedCluster | None, ComparedCluster | None]:
-    """Return one's own cluster and the best one; both pay the fee of the platform, as the best would be on it too."""
+    """Return the user's own cluster and the best one, both with the platform's fee, as the best would run on it too."""
     fee = shipped_fees().get(platform_of(answer.listed))
     mine, best = answer.cluster, answer.recommended
     return (None if mine is None else _compared(mine, fee)), (None if best is None else _compared(best, fee))
@@ -65,7 +65,7 @@ def _compared(cluster: Candidate, fee: PlatformFee | None) -> ComparedCluster:
 
 
 def _fee_usd(cluster: Candidate, fee: PlatformFee) -> float:
-    """Return a platform's fee for the whole run, NaN where a rate or a fact of the machine is unknown."""
+    """Return a platform's fee for the whole run, NaN if a rate or a fact of the machine is unknown."""
     machine = cluster.machine
     if machine is None or machine.vcpus is None or machine.memory_bytes is None:
         return math.nan
@@ -78,7 +78,7 @@ def _fee_usd(cluster: Candidate, fee: PlatformFee) -> float:
 
 
 def comparison_json(answer: OwnCluster) -> dict[str, Any]:
-    """Return both clusters, the platform whose fee counts, and what the list of machines has besides."""
+    """Return both clusters, the platform whose fee counts, and the other contents of the list of machines."""
     mine, best = both(answer)
     fee = shipped_fees().get(platform_of(answer.listed))
     return {

@@ -1,20 +1,13 @@
-"""A plan that was checked against limits, as lines and as a comment for a pull request."""
+"""A plan checked against limits, as lines and as a comment for a pull request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from planner.planning.policy import Breach
-from planner.report.terminal.plan_comparison import changes
+from planner.report.terminal.plan_comparison import FIGURES, changes, shown_figure
+from planner.report.words import region_text
 from planner.schemas.plan import Plan
-from planner.units import format_duration, format_usd
-
-_FIGURES = {
-    "cost_usd.total": "cost",
-    "cost_usd.total_p95": "cost at 95%",
-    "time_s.expected": "job",
-    "time_s.p95": "job at 95%",
-}
 
 
 def check_text(plan: Plan, broken: Sequence[Breach], before: Plan | None) -> str:
@@ -39,13 +32,12 @@ def check_markdown(plan: Plan, broken: Sequence[Breach], before: Plan | None) ->
 def cluster(plan: Plan) -> str:
     """Return the chosen cluster in words."""
     best = plan.best
-    return "nothing feasible" if best is None else f"{best.nodes} x {best.instance_type} ({best.cloud} {best.region})"
+    return "nothing feasible" if best is None else f"{best.nodes} x {best.instance_type} ({region_text(best)})"
 
 
 def _figures(plan: Plan, before: Plan | None) -> Iterator[tuple[str, str, str]]:
-    """Yield each figure's name, its value, and how it changed where there is a plan before."""
+    """Yield each figure's name, its value, and its change if there is a plan before."""
     for name, (earlier, now) in changes(before or plan, plan).items():
-        if name in _FIGURES and now is not None:
-            show = format_duration if name.startswith("time") else format_usd
-            changed = before is not None and earlier
-            yield _FIGURES[name], show(now), f" ({now / earlier - 1:+.1%})" if changed and earlier else ""
+        if now is not None:
+            change = f" ({now / earlier - 1:+.1%})" if before and earlier else ""
+            yield FIGURES[name], shown_figure(name, now), change

@@ -1,16 +1,28 @@
-"""Two plans side by side: what was asked differently, and what that changes."""
+"""Two plans side by side: the differences in the requests, and their effects."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from functools import reduce
+from typing import Any, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from planner.report.words import phase_word
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.units import format_duration, format_usd
+
+FIGURES: Final = {
+    "whole_run_s": "whole run",
+    "time_s.expected": "job",
+    "time_s.p95": "job in 95 of 100 runs",
+    "cost_usd.expected": "cost of the job",
+    "cost_usd.total": "cost",
+    "cost_usd.total_p95": "cost in 95 of 100 runs",
+}
+"""The compared figures of a cluster, and their names for people."""
 
 
 def differences(first: Plan, second: Plan) -> dict[str, tuple[Any, Any]]:
@@ -25,10 +37,12 @@ def differences(first: Plan, second: Plan) -> dict[str, tuple[Any, Any]]:
 
 def changes(first: Plan, second: Plan) -> dict[str, tuple[float | None, float | None]]:
     """Return times in seconds and costs in US dollars of the two best clusters; None where a plan has none."""
-    return {
-        name: (_figure(first.best, name), _figure(second.best, name))
-        for name in ("time_s.expected", "time_s.p95", "cost_usd.expected", "cost_usd.total", "cost_usd.total_p95")
-    }
+    return {name: (_figure(first.best, name), _figure(second.best, name)) for name in FIGURES}
+
+
+def shown_figure(name: str, figure: float) -> str:
+    """Return one of `FIGURES` for people."""
+    return format_usd(figure) if name.startswith("cost") else format_duration(figure)
 
 
 def render_comparison(first: Plan, second: Plan) -> RenderableType:
@@ -42,7 +56,7 @@ def render_comparison(first: Plan, second: Plan) -> RenderableType:
 
 
 def _cell_text(value: Any) -> str:
-    """Return a field of a request as an option would say it."""
+    """Return a field of a request in the form of its option."""
     if isinstance(value, dict):
         return ", ".join(f"{name}={amount:g}" for name, amount in value.items()) or "-"
     if isinstance(value, tuple):
@@ -52,17 +66,14 @@ def _cell_text(value: Any) -> str:
 
 def _figures(first: Plan, second: Plan) -> Iterator[tuple[str, str, str]]:
     for name, (a, b) in changes(first, second).items():
-        show = format_duration if name.startswith("time") else format_usd
         change = f" ({b / a - 1:+.1%})" if a and b is not None else ""
-        yield name, "-" if a is None else show(a), ("-" if b is None else show(b)) + change
+        before, after = ("-" if figure is None else shown_figure(name, figure) for figure in (a, b))
+        yield FIGURES[name], before, after + change
     yield "waits for", _bottlenecks(first.best), _bottlenecks(second.best)
 
 
 def _figure(best: Candidate | None, name: str) -> float | None:
-    if best is None:
-        return None
-    group, _, field = name.partition(".")
-    return float(getattr(getattr(best, group), field))
+    return None if best is None else float(reduce(getattr, name.split("."), best))  # type: ignore[arg-type]
 
 
 def _cluster(best: Candidate | None) -> str:
@@ -70,7 +81,7 @@ def _cluster(best: Candidate | None) -> str:
 
 
 def _bottlenecks(best: Candidate | None) -> str:
-    return "-" if best is None else ", ".join(phase.bottleneck.replace("_", " ") for phase in best.phases)
+    return "-" if best is None else ", ".join(phase_word(phase.bottleneck) for phase in best.phases)
 
 
 def _two_columns(title: str, rows: list[tuple[str, str, str]]) -> Table:

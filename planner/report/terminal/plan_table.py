@@ -12,14 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.cluster_names import cluster_name
-from planner.report.terminal.decision import break_even_text, durability_text, in_words, machine_text
+from planner.report.terminal.decision import break_even_text, durability_text, machine_text, place_text, plain_warning
+from planner.report.words import phase_word, region_text, region_word
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection, Request
 from planner.schemas.rejections import EXAMPLES, LeftOut, by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 _FRONTIER_ROWS = 7
 _P95: Final = "95 of 100"
-"""The heading of what 95 of 100 runs stay within."""
+"""Heading of the time that 95 of 100 runs stay within."""
 
 
 def render_plan(plan: Plan) -> RenderableType:
@@ -39,14 +40,14 @@ def render_plan(plan: Plan) -> RenderableType:
 
 
 def answer(plan: Plan, best: Candidate) -> Text:
-    """Say in two sentences what to rent, how long it takes and what it costs."""
+    """Return in two sentences what to rent, its time and its cost."""
     cluster = cluster_name(best)
-    place = f"{best.cloud} {best.region}" + (", one placement group" if best.placement_group else "")
     whole = best.time_s.expected + sum(best.overheads_s.values())
     text = Text()
     text.append(f"Rent {cluster}", style="bold green")
     most = ", the most within what is asked," if plan.beyond else ""
-    text.append(f" ({place}) to sort {format_bytes(plan.request.bytes_to_sort)}{most} under the {best.model} model.\n")
+    size = format_bytes(plan.request.bytes_to_sort)
+    text.append(f" ({place_text(best)}) to sort {size}{most} under the {best.model} model.\n")
     request = plan.request
     limit = f"; its deadline: {format_duration(request.sort_deadline_s)}" if request.sort_deadline_s else ""
     within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""
@@ -58,7 +59,7 @@ def answer(plan: Plan, best: Candidate) -> Text:
 
 
 def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
-    """What fits 80 columns of the best count of each type, the chosen row marked; 60 without the `evidence`."""
+    """Return the main figures of each type's best size in 80 columns, the chosen row marked; 60 without `evidence`."""
     table = Table(box=None, pad_edge=False)
     for name in ("", "cluster", "expected", _P95, "total $", *(["evidence"] if evidence else [])):
         table.add_column(name, justify="right" if name in ("expected", _P95, "total $") else "left")
@@ -67,7 +68,7 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
     for candidate in plan.candidates:
         chosen, times = candidate == plan.best, (candidate.time_s.expected, candidate.time_s.p95)
         name = cluster_name(candidate, several_models=several, several_pricings=len(plan.request.pricings) > 1)
-        name += f", {candidate.region}" if places else ""
+        name += f", {region_word(candidate.region)}" if places else ""
         grade = [candidate.evidence] if evidence else []
         cells = (*map(format_duration, times), format_usd(candidate.cost_usd.total), *grade)
         table.add_row("*" if chosen else "", name, *cells, style="bold" if chosen else "")
@@ -75,7 +76,7 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
 
 
 def candidates_table(plan: Plan) -> Table:
-    """The best count of each type, the chosen row marked."""
+    """Return the best size of each type, the chosen row marked."""
     table = Table(title="Candidates", title_justify="left", title_style="bold", box=None, pad_edge=False)
     several = len({candidate.model for candidate in plan.candidates}) > 1
     places = _has_several_places(plan)
@@ -96,18 +97,18 @@ def candidates_table(plan: Plan) -> Table:
     for candidate in plan.candidates:
         chosen = candidate == plan.best
         model = [candidate.model] if several else []
-        model += [f"{candidate.cloud} {candidate.region}"] if places else []
+        model += [region_text(candidate)] if places else []
         table.add_row("*" if chosen else "", *model, *_cells(candidate, plan.request), style="bold" if chosen else "")
     return table
 
 
 def _has_several_places(plan: Plan) -> bool:
-    """Whether clusters differ in where they are: else the answer says it."""
+    """Return whether clusters differ in place; if not, the answer names the place."""
     return len({(candidate.cloud, candidate.region) for candidate in plan.candidates}) > 1
 
 
 def models_tables(plan: Plan) -> Iterator[Table]:
-    """Of several models, say what the best cluster of each costs and what durability it buys."""
+    """Yield, for several models, a table of the cost of each one's best cluster and the durability it buys."""
     firsts: dict[str, Candidate] = {}
     for candidate in plan.candidates:
         firsts.setdefault(candidate.model, candidate)
@@ -123,7 +124,7 @@ def models_tables(plan: Plan) -> Iterator[Table]:
 
 
 def phases_table(best: Candidate) -> Table:
-    """What each resource does in each phase, the bottleneck marked."""
+    """Return the work of each resource in each phase, the bottleneck marked."""
     table = Table(title="Phases (equation)", title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in ("phase", "resource", "bytes per node", "rate", "time", ""):
         table.add_column(name, justify="right" if name in ("bytes per node", "rate", "time") else "left")
@@ -132,12 +133,12 @@ def phases_table(best: Candidate) -> Table:
             first, mark = ("" if number else phase.name), ("bottleneck" if name == phase.bottleneck else "")
             moved = (format_bytes(use.bytes_per_node), format_rate(use.bytes_per_s)) if use.bytes_per_s else ("-", "-")
             cells = (*moved, format_duration(use.time_s))
-            table.add_row(first, name.replace("_", " "), *cells, mark, style="bold" if mark else "")
+            table.add_row(first, phase_word(name), *cells, mark, style="bold" if mark else "")
     return table
 
 
 def capacity_lines(best: Candidate) -> Iterator[Text]:
-    """How full each disk group of a node gets."""
+    """Yield how full each disk group of a node gets."""
     if best.shared:
         needed, capacity = sum(best.needed_bytes.values()), _size_text(best, "data")
         yield Text(f"Capacity per node: shared disks {format_bytes(needed)} of {capacity}", style="dim")
@@ -152,7 +153,7 @@ def _size_text(best: Candidate, group: str) -> str:
 
 
 def frontier_table(plan: Plan, best: Candidate) -> Table:
-    """The clusters around the chosen one that nothing beats in both time and total cost."""
+    """Return the clusters around the chosen one that nothing beats in both time and total cost."""
     table = Table(
         title="Frontier of time and total cost", title_justify="left", title_style="bold", box=None, pad_edge=False
     )
@@ -166,7 +167,7 @@ def frontier_table(plan: Plan, best: Candidate) -> Table:
 
 
 def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
-    """Where the numbers come from and what to distrust."""
+    """Yield the sources of the numbers and the doubts about them."""
     yours = f"; types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them" * bool(
         plan.catalog.refreshed
     )
@@ -184,7 +185,7 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
     if plan.beyond:
         yield Text(f"Most data: {plan.beyond}.", style="dim")
     for warning in (*plan.warnings, *best.warnings, *filter(None, [break_even_text(best)])):
-        yield Text(f"Note: {in_words(warning)}", style="yellow")
+        yield Text(f"Note: {plain_warning(warning)}", style="yellow")
     for unmeasured in plan.unmeasured:
         text = f"{unmeasured.types} types of {unmeasured.cloud} are left out, as their disks' rates are unknown"
         yield Text(f"Note: {text}; to measure one: {unmeasured.measure}", style="yellow")
@@ -193,7 +194,7 @@ def notes(plan: Plan, best: Candidate) -> Iterator[Text]:
 
 
 def quoted_text(quoted: Quoted) -> str:
-    """Return a sort in the units that the field quotes."""
+    """Return a sort in the field's usual units."""
     energy = "" if quoted.records_per_j is None else f", {_figures(quoted.records_per_j)} records/J"
     dollars = f"${_figures(quoted.usd_per_tb, 3)}/TB for the sort, ${_figures(quoted.usd_per_tb_total, 3)}/TB in all"
     return (
@@ -202,7 +203,7 @@ def quoted_text(quoted: Quoted) -> str:
 
 
 def _figures(amount: float, count: int = 4) -> str:
-    """Return an amount to so many figures, never with an exponent: 1.079e-05 -> '0.00001079'."""
+    """Return an amount to `count` figures, never with an exponent: 1.079e-05 -> '0.00001079'."""
     if not math.isfinite(amount) or amount == 0:
         return f"{amount:g}"
     decimals = count - 1 - math.floor(math.log10(abs(amount)))
@@ -211,7 +212,7 @@ def _figures(amount: float, count: int = 4) -> str:
 
 
 def render_rejected(rejected: Sequence[Rejection], *, everything: bool = False) -> RenderableType:
-    """Return the types left out by reason: how many, the detail they share, and the nearest or `everything`."""
+    """Return the types left out by reason: how many, their common detail, and the nearest or `everything`."""
     table = Table(title="Left out", title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("reason")
     table.add_column("types", justify="right")
@@ -225,7 +226,7 @@ def render_rejected(rejected: Sequence[Rejection], *, everything: bool = False) 
 
 
 def _which(group: LeftOut, *, everything: bool) -> str:
-    """Name types of a group: a detail that has no nearness is advice for all who share it, and stands before them."""
+    """Return the types of a group: a detail without a distance is advice for all that share it, and comes first."""
     parts, room = [], group.types if everything else EXAMPLES
     for alike in group.which:
         names = alike.instance_types[:room]

@@ -1,4 +1,4 @@
-"""A plan beside its run on a platform: predicted and measured in columns of their own."""
+"""A plan compared with its run on a platform: predicted and measured in separate columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.units import format_duration
 
 
 def run_json(run: PlatformRun, plan: Plan, best: Candidate) -> dict[str, Any]:
-    """Return both sides of the times in seconds, None where a side is unknown, and of the machines."""
+    """Return the predicted and measured times in seconds, None if unknown, and machines."""
     machines = run.machines
     return {
         "platform": run.platform,
@@ -35,7 +35,7 @@ def _times(run: PlatformRun, best: Candidate) -> Iterator[tuple[str, float | Non
 
 
 def run_text(run: PlatformRun, plan: Plan, best: Candidate) -> str:
-    """Return the table, and below it what the two sides do not share."""
+    """Return the table, and below it the differences between the two sides."""
     lines = [
         f"{run.job or 'the job'} on {run.platform}, planned for the engine {plan.request.engine}:",
         f"  {'':<20} {'predicted':>14} {'measured':>14} {'of measured':>12}",
@@ -61,7 +61,7 @@ def _notes(run: PlatformRun, plan: Plan, best: Candidate) -> Iterator[str]:
 
 
 def calibration_csv(run: PlatformRun, plan: Plan) -> str:
-    """Return the run as `planner calibrate` takes it: a heading and a row. Raises BadInputError where no file names the
+    """Return the run as `planner calibrate` reads it: a heading and a row. Raises BadInputError if no file names the
     machines.
     """
     if run.machines is None or run.job_s is None:

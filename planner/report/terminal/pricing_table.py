@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
+from typing import Final
 
 from planner.report.cluster_names import cluster_name
+from planner.report.words import wrapped
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
+_LEAST_SHOWN: Final = 0.01
+"""Least expected number of nodes shown as such: powers of ten are hard to read."""
+
 
 def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:
-    """Yield the lines: of each way to pay the best cluster, its times and bills, and the nodes that may be taken back;
-    where no cluster does the job under one, why.
+    """Yield the lines: the best cluster for each way to pay, its times and bills, and the nodes that may be taken back;
+    or why no cluster does the job.
     """
     firsts: dict[str, Candidate | None] = dict.fromkeys(plan.request.pricings)
     firsts |= {candidate.pricing: candidate for candidate in plan.by_pricing}
@@ -32,9 +36,7 @@ def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:
         if best is None:
             unpriced = [warning for warning in plan.warnings if f"no {pricing} prices" in warning]
             why = "; ".join(unpriced) or "no cluster meets what is asked; --rejected says why"
-            yield from textwrap.wrap(
-                f"{pricing}: {why}", width_of_screen, subsequent_indent="  ", break_on_hyphens=False
-            )
+            yield from wrapped(f"{pricing}: {why}", width_of_screen)
 
 
 def _range(of: Candidate) -> str:
@@ -42,10 +44,12 @@ def _range(of: Candidate) -> str:
 
 
 def _interruptions(of: Candidate) -> str:
-    """Say how many nodes are expected to be taken back during the job; it is unknown where nothing says how often."""
+    """Return how many nodes are expected to be taken back during the job, or that it is unknown."""
     if of.pricing != "spot":
         return "never"
     if of.interruptions is None:
         return "unknown how often"
     delay = f", {format_duration(of.interruptions.delay_s)} longer" if of.interruptions.delay_s >= 1 else ""
-    return f"{of.interruptions.expected:.2g} of {of.nodes} nodes{delay}"
+    expected = of.interruptions.expected
+    shown = f"{expected:.2g}" if expected >= _LEAST_SHOWN else f"fewer than {_LEAST_SHOWN:g}"
+    return f"{shown} of {of.nodes} nodes{delay}"

@@ -1,5 +1,5 @@
-"""Why this cluster, in sentences: what it waits for, what relieving that would buy, who came next, and why what looks
-obvious lost.
+"""Reasons for a cluster, in sentences: what it waits for, the gain from relieving that, the runner-up, and why the
+obvious choice lost.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from planner.planning.ranking.refusal import refusal_of
 from planner.planning.what_if.what_if import Contrast
 from planner.report.cluster_names import cluster_name
 from planner.report.terminal.decision import break_even_text
-from planner.report.words import RESOURCE_WORDS, words
+from planner.report.words import RESOURCE_WORDS, phase_word
 from planner.schemas.plan import Candidate, Plan
-from planner.units import format_duration, format_usd
+from planner.units import count_text, format_duration, format_usd
 
 _NOTHING = 0.005
-"""A change below half a percent is called none."""
+"""Changes below half a percent are called none."""
 
 
 def reasons(plan: Plan, contrast: Contrast) -> list[str]:
@@ -37,7 +37,7 @@ def reasons(plan: Plan, contrast: Contrast) -> list[str]:
 
 
 def refusal(plan: Plan) -> list[str]:
-    """Return why nothing is feasible, in lines: what clashes first, then the nearest types."""
+    """Return why nothing is feasible, in lines: first what clashes, then the nearest types."""
     return str(refusal_of(plan)).splitlines()
 
 
@@ -61,10 +61,10 @@ def _objective(plan: Plan) -> Iterator[str]:
 def _bottlenecks(best: Candidate) -> Iterator[str]:
     whole = sum(phase.time_s for phase in best.phases)
     for phase in best.phases:
-        share = f"{phase.time_s / whole:.0%} of the time" if whole else ""
+        share = f"{phase.time_s / whole:.0%} of the sort" if whole else ""
         others = sorted((use.time_s, name) for name, use in phase.resources.items() if name != phase.bottleneck)
-        then = f"; {words(others[-1][1])} would take {format_duration(others[-1][0])}" if others else ""
-        waits = f"waits {format_duration(phase.time_s)} for {words(phase.bottleneck)}"
+        then = f"; {phase_word(others[-1][1])} would take {format_duration(others[-1][0])}" if others else ""
+        waits = f"waits {format_duration(phase.time_s)} for {phase_word(phase.bottleneck)}"
         yield f"Phase “{phase.name}” ({share}) {waits}{then}."
 
 
@@ -88,12 +88,12 @@ def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:
 def _effects_of_doubling(best: Candidate, doubled: Mapping[str, Candidate | None]) -> Iterator[str]:
     says = {"data": "Twice the data", "price": "Prices twice as high"}
     for name, made in doubled.items():
-        effect = f": {_changes(made, best)}." if made else f" is too much for {best.nodes} nodes."
+        effect = f": {_changes(made, best)}." if made else f" is too much for {count_text(best.nodes, 'node')}."
         yield f"{says[name]}{effect}"
 
 
 def _storage_alone(best: Candidate, other: Plan | None) -> Iterator[str]:
-    """Why the obvious choice lost: that of SoCC 2015, section 4.2, before the network is looked at."""
+    """Yield why the obvious choice lost: the one in SoCC 2015, section 4.2, made without regard to the network."""
     if other is None:
         return
     judged = f"By storage alone, as if no network were too slow, {other.request.instances[0]} would look best"
@@ -102,8 +102,8 @@ def _storage_alone(best: Candidate, other: Plan | None) -> Iterator[str]:
         yield f"{judged}; with the network it has: {why}."
         return
     slow = max(other.best.phases, key=lambda phase: phase.time_s)
-    waits = f"and waits longest for {words(slow.bottleneck)}, in “{slow.name}”"
-    there = f"with the network it has it takes {_changes(other.best, best)} on {other.best.nodes} nodes"
+    waits = f"and waits longest for {phase_word(slow.bottleneck)}, in “{slow.name}”"
+    there = f"with the network it has it takes {_changes(other.best, best)} on {count_text(other.best.nodes, 'node')}"
     yield f"{judged}; {there}, {waits}."
 
 
@@ -132,14 +132,14 @@ def _evidence(best: Candidate) -> Iterator[str]:
 
 def _comparison(candidate: Candidate, best: Candidate) -> str:
     slow = max(candidate.phases, key=lambda phase: phase.time_s)
-    waits = f"waits longest for {words(slow.bottleneck)}, in “{slow.name}”"
+    waits = f"waits longest for {phase_word(slow.bottleneck)}, in “{slow.name}”"
     return f"{cluster_name(candidate)} ({candidate.model}), {_changes(candidate, best)}; {waits}"
 
 
 def _change(candidate: Candidate, best: Candidate) -> tuple[float, float]:
-    """Return the changes of time and bill, as fractions of the best's."""
+    """Return the changes of time and bill of the whole run, as fractions of the best's."""
     bill = candidate.cost_usd.total / best.cost_usd.total - 1 if best.cost_usd.total else 0.0
-    return candidate.time_s.expected / best.time_s.expected - 1, bill
+    return candidate.whole_run_s / best.whole_run_s - 1, bill
 
 
 def _changes(candidate: Candidate, best: Candidate) -> str:

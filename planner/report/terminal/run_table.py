@@ -1,4 +1,4 @@
-"""A RunReport in the terminal, predicted beside measured; and the slowdowns of `planner emulate study`."""
+"""A RunReport in the terminal, predicted against measured; and the slowdowns of `planner emulate study`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.run_misses import resource_times, run_misses
+from planner.report.words import phase_word
 from planner.schemas.run_report import PhaseComparison, RunReport
-from planner.units import format_bytes, format_duration, format_rate, format_usd
+from planner.units import count_of, count_text, format_bytes, format_duration, format_rate, format_usd
 
 if TYPE_CHECKING:
     from planner.clusters.emulated.study import Measured
@@ -58,7 +59,7 @@ def _phases(report: RunReport) -> Table:
         table.add_column(name, justify="left" if name in words else "right")
     for phase in report.phases:
         seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
-        bottleneck = phase.bottleneck.replace("_", " ")
+        bottleneck = phase_word(phase.bottleneck)
         table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", bottleneck, busy_text(phase) or "-")
     if len(report.phases) > 1:
         predicted_s = sum(phase.predicted_s for phase in report.phases)
@@ -72,7 +73,7 @@ RESOURCE_COLUMNS: Final = ("phase", "resource", "works, predicted", "measured", 
 
 
 def resource_cells(report: RunReport) -> list[list[str]]:
-    """Return a row for each resource of each phase that was sampled, predicted and measured in columns of their own."""
+    """Return a row for each sampled resource of each phase, predicted and measured in separate columns."""
     rows = []
     for time in resource_times(report):
         if time.measured_s is not None:
@@ -94,7 +95,7 @@ def _resources(report: RunReport) -> Iterator[Table]:
 
 
 def _staging(report: RunReport) -> Iterator[Table | Text]:
-    """What was brought from an object store and taken there, or to a folder, and where the output lies."""
+    """Yield the transfers from and to an object store, or to a folder, and the output's place."""
     if report.staging:
         table = Table(box=None, pad_edge=False)
         for name in ("step", "predicted", "measured", "cost predicted", "cost measured", "moved"):
@@ -115,7 +116,7 @@ def _or_unknown(value: float | None, show: Callable[[float], str]) -> str:
 
 
 def busy_text(phase: PhaseComparison) -> str:
-    """Name the resources that were sampled while a phase ran, the busiest first; '' when none was."""
+    """Return the resources sampled during a phase, the busiest first; '' if there are none."""
     shares = sorted(phase.utilisation.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares)
 
@@ -132,35 +133,35 @@ def _events(report: RunReport) -> Iterator[Text]:
 
 
 def _machine(report: RunReport) -> Text:
-    seen = report.machine
+    observed = report.machine
     if report.first_plan is not None:
         return Text(_rented_text(report), style="dim")
     return Text(
-        f"Measured beforehand: reads {format_rate(seen['read_bytes_per_s'])}, writes "
-        f"{format_rate(seen['write_bytes_per_s'])} (the sort's own path, median of {seen['repeats']} trials of "
-        f"{format_bytes(seen['sample_bytes'])}){_links(seen)}{_processors(seen)}",
+        f"Measured beforehand: reads {format_rate(observed['read_bytes_per_s'])}, writes "
+        f"{format_rate(observed['write_bytes_per_s'])} (the sort's own path, median of {observed['repeats']} trials of "
+        f"{format_bytes(observed['sample_bytes'])}){_links(observed)}{_processors(observed)}",
         style="dim",
     )
 
 
-def _links(seen: dict[str, Any]) -> str:
-    rate = seen.get("network_bytes_per_s")
+def _links(observed: dict[str, Any]) -> str:
+    rate = observed.get("network_bytes_per_s")
     return "" if rate is None else f"; each link carries {format_rate(rate)} of payload"
 
 
-def _processors(seen: dict[str, Any]) -> str:
-    rates = seen.get("cpu_bytes_per_s_per_vcpu", {})
+def _processors(observed: dict[str, Any]) -> str:
+    rates = observed.get("cpu_bytes_per_s_per_vcpu", {})
     told = [f"{format_rate(rate)} to {work}" for work, rate in rates.items()]
     return f"; a processor's rate for each node: {', '.join(told)}" if told else ""
 
 
 def _rented_text(report: RunReport) -> str:
-    """What was measured on rented machines, how that changed the plan, and what they cost."""
-    seen, planned, first = report.machine, report.plan.best, report.first_plan and report.first_plan.best
+    """Return the measurements on rented machines, their effect on the plan, and the machines' cost."""
+    observed, planned, first = report.machine, report.plan.best, report.first_plan and report.first_plan.best
     rates = {"reads": "read_bytes_per_s", "writes": "write_bytes_per_s", "network": "network_bytes_per_s"}
-    stated = ", ".join(f"{name} {format_rate(seen[key])}" for name, key in rates.items() if seen.get(key))
-    lines = [f"The slowest of {seen['nodes']} x {seen['instance_type']} in {seen['place']}: {stated}"]
-    lines += [f"Sent away: {node}, {why}" for node, why in seen["dropped"].items()]
+    stated = ", ".join(f"{name} {format_rate(observed[key])}" for name, key in rates.items() if observed.get(key))
+    lines = [f"The slowest of {observed['nodes']} x {observed['instance_type']} in {observed['place']}: {stated}"]
+    lines += [f"Sent away: {node}, {why}" for node, why in observed["dropped"].items()]
     if planned and first:
         expected = format_duration(first.time_s.expected), format_duration(planned.time_s.expected)
         lines.append(f"Expected before measuring {expected[0]}, after it {expected[1]}")
@@ -181,15 +182,14 @@ def _checks(report: RunReport) -> Iterator[Text]:
     for check in report.checks:
         state = "ok" if check.passed else "WRONG"
         order = "sorted" if check.sorted else "not sorted"
+        held = f"{count_of(check.records, check.unit)}, {order}, {count_text(check.duplicates, 'duplicate key')}"
         yield Text(
-            f"{check.path}: {state}, {check.records} {check.unit}, {order}, {check.duplicates} duplicate keys, "
-            f"checksum {check.checksum}",
-            style="" if check.passed else "bold red",
+            f"{check.path}: {state}, {held}, checksum {check.checksum}", style="" if check.passed else "bold red"
         )
 
 
 def command_text(report: RunReport) -> str:
-    """Return the command that does the same run again, quoted for a shell; '' where the report does not hold it."""
+    """Return the command that repeats the run, quoted for a shell; '' if the report lacks it."""
     return shlex.join(["planner", *report.asked]) if report.asked else ""
 
 

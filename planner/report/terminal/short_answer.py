@@ -1,11 +1,10 @@
-"""A plan on one screen: what to rent, the bill, its neighbours, the bottleneck, how far to trust it, what to type next.
+"""A plan on one screen: what to rent, the bill, its neighbours, the bottleneck, its confidence, and the next command.
 
-At most 24 lines of 80 columns, as plain text, so that it reads alike in a terminal, a pipe and a log.
+At most 24 lines of 80 columns, as plain text, so that it looks the same in a terminal, a pipe and a log.
 """
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Final
 
@@ -19,21 +18,22 @@ from planner.report.terminal.decision import (
     deadline_text,
     doubt_text,
     durability_text,
-    in_words,
     machine_text,
     place_text,
+    plain_warning,
     price_origin,
     profile_text,
     range_text,
     total_text,
     unmeasured_text,
 )
+from planner.report.words import region_word, wrapped
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
-from planner.units import format_duration, format_usd
+from planner.units import count_text, format_duration, format_usd
 
 LINES: Final = 24
 WORTH_IT: Final = 1.05
-"""A cluster that costs more for speed is a choice from so many times the speed on."""
+"""Least speed-up for which a costlier cluster is shown as a choice."""
 _CHOICE: Final = "  choice"
 _SAVED: Final = "price of speed"
 _SAVED_WIDTH: Final = 18
@@ -44,38 +44,38 @@ _CLUSTER_WIDTH: Final = 24
 def short_answer(
     plan: Plan, *, width: int, before: Candidate | None = None, stored: Candidate | None = None
 ) -> list[str]:
-    """Return the answer in lines of at most `width` columns; the plan must have a best candidate. What a what-if
-    changes, if the best cluster was another one `before`, comes first. `stored` is the best cluster with its data in an
-    object store, where the request does not say where they are.
+    """Return the answer in lines of at most `width` columns; the plan must have a best candidate. It starts with the
+    effect of a what-if, if the best cluster was another one `before`. `stored` is the best cluster with its data in an
+    object store, if the request does not give the data's place.
     """
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    changes = [] if before is None else _wrap(difference(before, best), width)
+    changes = [] if before is None else wrapped(difference(before, best), width)
     lines = [*changes, *_headline(plan, best, stored, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
     reasons = [bottleneck_text(best), *_capacity(plan, best), f"{confidence_text(best)} {doubt_text(best)}"]
     reasons += [f"Most data: {plan.beyond}."] if plan.beyond else []
     reasons += filter(None, [profile_text(best)])
-    lines += [line for reason in reasons for line in _wrap(reason, width)]
+    lines += [line for reason in reasons for line in wrapped(reason, width)]
     notes = [*filter(None, [unmeasured_text(plan)])]
-    notes += [f"Note: {in_words(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
+    notes += [f"Note: {plain_warning(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
     ending = _next(plan, width, notes=len(notes))
     over = len(lines) + len(ending) - LINES
-    with_note = over + len(_wrap(notes[0], width)) if notes else over
-    if over < with_note < lines.count(""):  # all empty lines but the first are worth less than a note
+    with_note = over + len(wrapped(notes[0], width)) if notes else over
+    if over < with_note < lines.count(""):  # a note is worth more than all empty lines but the first
         over = with_note
     lines = _drop_least(lines, over=over)
     for number, note in enumerate(notes):
-        wrapped = _wrap(note, width)
-        if len(lines) + len(wrapped) + len(ending) > LINES:
+        more = wrapped(note, width)
+        if len(lines) + len(more) + len(ending) > LINES:
             return [*lines, *_next(plan, width, notes=len(notes) - number)]
-        lines += wrapped
+        lines += more
     return [*lines, *_next(plan, width, notes=0)]
 
 
 def _drop_least(lines: list[str], *, over: int) -> list[str]:
-    """Return the lines without so many that carry least: empty ones, the last first, the neighbours of the recommended
-    cluster, the choices' heading. A choice of one is none.
+    """Return the lines without the `over` least important: empty ones, the last first, then the neighbours of the
+    recommended cluster, then the choices' heading, as a single choice is not a choice.
     """
     heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
     empty = [number for number, line in enumerate(lines) if line == ""]
@@ -88,10 +88,6 @@ def _drop_least(lines: list[str], *, over: int) -> list[str]:
 
 def _is_choice(line: str) -> bool:
     return line.startswith(("  cheapest ", "  next ", "  recommended "))
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int) -> Iterator[str]:
@@ -109,7 +105,7 @@ def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int)
         durability_text(best),
         *(f"{text}; --rejected says more." for text in plan.left_out),
     ):
-        yield from _wrap(text, width)
+        yield from wrapped(text, width)
 
 
 def _limit(deadline_s: float | None) -> str:
@@ -121,7 +117,7 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
     bill, table = bill_of(best), min(width, 64)
     for item in bill.items:
         if not (item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))):
-            continue  # what is left of rounding, and is nothing
+            continue  # only a rounding remainder
         time = format_duration(item.time_s) if item.time_s else ""
         yield _row(item.name, time, bill.shown(item.usd), width=table)
     in_all = "all that is known" if best.cost_usd.unknown else "in all"
@@ -148,7 +144,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
         cluster = f"{cluster:<{_cluster_width(width)}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
         line = f"  {name:<{_NAME_WIDTH}} {cluster} {costs}"
-        if len(line) > width:  # a long name stands on a line of its own
+        if len(line) > width:  # a long name gets its own line
             yield f"  {name} {cluster.rstrip()}"[:width]
             line = f"{costs:>{width}}"
         yield f"{line}{saved}".rstrip() if len(line) + len(saved) <= width else line
@@ -156,8 +152,8 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
 
 
 def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
-    """Return the points of the frontier to choose from, slowest first, four at most. Of faster ones nothing is said
-    where they hardly are faster.
+    """Return the points of the frontier to choose from, slowest first, four at most. Faster points are left out if they
+    are hardly faster.
     """
     points = sorted(plan.frontier, key=lambda point: -point.time_s)
     if not points:
@@ -187,7 +183,7 @@ def _cluster_width(width: int) -> int:
 
 
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
-    """Whether a point of the frontier is that cluster."""
+    """Return whether a point of the frontier is that cluster."""
     place = (point.model, point.cloud, point.instance_type, point.bandwidth_weighting, point.nodes)
     alike = place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
     return alike and point.pricing in ("", best.pricing)
@@ -203,7 +199,7 @@ def _capacity(plan: Plan, best: Candidate) -> Iterator[str]:
     asked = plan.capacity
     if asked is None:
         return
-    where = "in one placement group" if best.placement_group else f"in {best.region}"
+    where = "in one placement group" if best.placement_group else f"in {region_word(best.region)}"
     text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."
     yield f"{text} Best of at most {MACHINES_AT_HAND}: {_of_at_most(asked.smaller)}."
 
@@ -221,17 +217,17 @@ def _refreshed_note(plan: Plan) -> Iterator[str]:
 
 
 def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
-    several = f" and {notes} more note{'s' * (notes > 1)}" if notes else ""
+    several = f" and {count_text(notes, 'more note')}" if notes else ""
     stored = plan.request.output and not plan.request.has_several_models and plan.request.model != "object-store"
     if stored:
-        return _wrap(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
+        return wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
     clusters = f"{len(plan.candidates)} of {plan.feasible}" if plan.not_shown else "all"
-    return _wrap(f"Next: --explain says why; --wide shows {clusters} candidates{several}.", width)
+    return wrapped(f"Next: --explain says why; --wide shows {clusters} candidates{several}.", width)
 
 
 def difference(before: Candidate, after: Candidate) -> str:
-    """Return what a what-if changes, in a sentence: the cluster before it, and how bill and time of the whole run
-    change.
+    """Return the effect of a what-if in a sentence: the cluster before it, and the changes in bill and time of the
+    whole run.
     """
     was = f"{before.nodes} x {before.instance_type} for {format_duration(before.whole_run_s)}"
     cost = after.cost_usd.total / before.cost_usd.total - 1

@@ -1,4 +1,4 @@
-"""A simulation as a table in the terminal (each phase beside its equation, and its waits) and as a picture."""
+"""A simulation as a table in the terminal (each phase next to its equation, and its waits) and as a picture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.units import format_duration
 
 _WORDS: Final = {ONE_TASK: "a task's own threads", OTHERS: "slower nodes"}
 _LEAST_SHARE = 0.05
-"""Waiting of a smaller share is not named."""
+"""Least share of waiting that is named."""
 
 
 def render_simulation(simulation: Simulation) -> Iterator[Any]:
@@ -21,7 +21,7 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
     from rich.table import Table
     from rich.text import Text
 
-    is_range = simulation.draws > 1  # one run has none
+    is_range = simulation.draws > 1  # a single run has no range
     often = f"{simulation.draws} times" if is_range else "once"
     title = f"\n{simulation.cluster}, simulated {often} (seed {simulation.seed})"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -66,13 +66,13 @@ def _range(p50_s: float, *, p95_s: float | None) -> str:
 
 
 def waits_text(waits: Mapping[str, float]) -> str:
-    """Return what tasks wait for, most first: `network 94%, slower nodes 6%`."""
+    """Return what tasks wait for, largest first: `network 94%, slower nodes 6%`."""
     ordered = sorted(waits.items(), key=lambda wait: -wait[1])
     return ", ".join(f"{resource_text(name)} {share:.0%}" for name, share in ordered if share >= _LEAST_SHARE)
 
 
 def resource_text(name: str) -> str:
-    """Return what people call a resource, or what nodes wait for otherwise."""
+    """Return the usual name of a resource, or of another reason to wait."""
     return _WORDS.get(name) or phase_word(name)
 
 
@@ -84,15 +84,15 @@ _COLOURS: Final = {
     ONE_TASK: "#F0E442",
     OTHERS: "#DDDDDD",
 }
-"""Of Okabe and Ito's palette for colour-blind readers; everything else is a device."""
+"""Colours by resource, from Okabe and Ito's palette for colour-blind readers; any other is a device."""
 _DEVICE: Final = "#009E73"
 _WIDTH, _LEFT, _TOP, _ROW, _BAR = 960, 110, 66, 26, 20
 _LEAST_TEXT_PX: Final = 60
-"""A narrower span has its name only where the pointer rests on it, and in the key."""
+"""Least width of a span with its name in it; a narrower one shows its name on hover and in the key."""
 
 
 def timeline_svg(simulation: Simulation) -> str:
-    """Return the picture of the run in the middle of those drawn: a row for each group of nodes, slowest first."""
+    """Return the picture of the median run: a row for each group of nodes, slowest first."""
     timelines = simulation.timelines
     rows = max(len(timeline.groups) for timeline in timelines.values())
     height = _TOP + rows * _ROW + 50
@@ -113,7 +113,7 @@ def _end_s(timeline: Timeline) -> float:
 
 
 def _panels(timelines: Mapping[str, Timeline], lengths_s: Mapping[str, float], scale: float) -> Iterator[str]:
-    """Yield each phase's name and time above its spans, one phase to the right of the other."""
+    """Yield each phase's name and time above its spans, the phases from left to right."""
     left = float(_LEFT)
     for name, timeline in timelines.items():
         width = lengths_s[name] * scale
@@ -127,7 +127,7 @@ def _panels(timelines: Mapping[str, Timeline], lengths_s: Mapping[str, float], s
 
 
 def _bar(span: Span, *, left: float, top: float, scale: float) -> str:
-    """Return a span as a bar, with its name in it where there is room."""
+    """Return a span as a bar, with its name in it if there is room."""
     start, width = left + span.start_s * scale, (span.end_s - span.start_s) * scale
     name = escape(resource_text(span.waits_for))
     bar = (
@@ -142,7 +142,7 @@ def _bar(span: Span, *, left: float, top: float, scale: float) -> str:
 
 
 def _labels(timelines: Mapping[str, Timeline]) -> Iterator[str]:
-    """Yield how many nodes each row stands for."""
+    """Yield the number of nodes in each row."""
     for row, (nodes, _) in enumerate(next(iter(timelines.values())).groups):
         words = "1 node" if nodes == 1 else f"{nodes:,} nodes"
         yield f'<text x="{_LEFT - 8}" y="{_TOP + row * _ROW + 14}" text-anchor="end">{words}</text>'

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from planner.report.terminal.spark_explanation import completeness_json
+from planner.report.terminal.spark_explanation import completeness_json, stream_notes
+from planner.report.words import wrapped
 from planner.schemas.json_values import VERSION, to_jsonable
 from planner.schemas.rejections import by_reason, types_text
 from planner.spark.application.application import Application, Cluster
@@ -16,7 +16,7 @@ from planner.spark.model.choices import SparkCluster, SparkPlan
 from planner.spark.model.configuration import configuration, first_changes, local_directories
 from planner.spark.model.machines import Nodes
 from planner.spark.model.platform_fees import PlatformFee, shipped_fees
-from planner.units import format_duration, format_usd
+from planner.units import count_text, format_duration, format_usd
 
 LINES: Final = 24
 _SURE: Final = 0.9
@@ -27,21 +27,21 @@ _CHOICES_SHOWN: Final = 5
 def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
     """Return the answer in lines of at most `width` columns."""
     lines = [
-        *_wrap(explained.completeness.sentence, width),
-        *_wrap(_past_text(application, plan, explained), width),
+        *wrapped(explained.completeness.sentence, width),
+        *wrapped(_past_text(application, plan, explained), width),
         "",
     ]
-    lines += [*_wrap(advice(plan), width), "", *_choice_lines(plan), ""]
+    lines += [*wrapped(advice(plan), width), "", *_choice_lines(plan), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
         f"{key.removeprefix('spark.')}={value}" for key, value in configuration(plan.work, chosen.nodes).items()
     )
-    lines += _wrap(f"With it, of spark.*: {properties}", width)
+    lines += wrapped(f"With it, of spark.*: {properties}", width)
     for note in notes(application, plan, explained):
-        wrapped = _wrap(note, width)
-        if len(lines) + len(wrapped) >= LINES:
+        more = wrapped(note, width)
+        if len(lines) + len(more) >= LINES:
             return [*lines, "More notes: --json."]
-        lines += wrapped
+        lines += more
     return lines
 
 
@@ -93,10 +93,6 @@ def _amount_or_none(amount: float) -> float | None:
     return None if math.isnan(amount) else amount
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
-
-
 def _past_text(application: Application, plan: SparkPlan, explained: Explanation) -> str:
     logged = plan.logged
     bounds = [f"{name} {format_duration(seconds)}" for name, seconds in list(explained.seconds_by_bound.items())[:4]]
@@ -108,7 +104,7 @@ def _past_text(application: Application, plan: SparkPlan, explained: Explanation
 
 
 def advice(plan: SparkPlan) -> str:
-    """Return in a sentence or two what to do."""
+    """Return the advice in a sentence or two."""
     limit = format_duration(plan.deadline_s)
     if plan.best is None:
         return f"No cluster ends within {limit}. The fastest: {_words(plan.fastest, plan.logged)}."
@@ -142,7 +138,7 @@ def _choice_lines(plan: SparkPlan) -> list[str]:
 
 
 def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
-    """Return a head and a row for the cluster as it was, for at most so many others, the cheapest and the fastest."""
+    """Return a heading, and rows for the cluster as it was, at most `others` others, the cheapest and the fastest."""
     named = [("as it was", plan.logged), ("cheapest", plan.cheapest), ("fastest", plan.fastest)]
     unnamed = [
         choice for choice in plan.choices if choice.nodes not in [named_choice.nodes for _, named_choice in named]
@@ -159,7 +155,7 @@ def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
 
 
 def _contradictions(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
-    """Say where the log contradicts what the user says it ran on: by its type, its hosts, or by cores left over."""
+    """Yield contradictions between the log and the user's machines: in type, hosts, or cores left over."""
     vcpus = nodes.count * nodes.machine.vcpu
     other_type = cluster.instance_type not in ("", nodes.machine.instance_type.partition("+")[0])
     more_hosts = len(cluster.hosts) > nodes.count and not cluster.dynamic
@@ -172,19 +168,20 @@ def _contradictions(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
 
 
 def _usd(amount: float) -> str:
-    """Return dollars, with tenths of a cent where there is less than one."""
+    """Return dollars, with tenths of a cent below one cent."""
     return f"${amount:.3f}" if 0.005 <= amount < 1 else format_usd(amount)
 
 
 def _clock(seconds: float) -> str:
-    """Return hours, minutes and seconds as a clock shows them."""
+    """Return a time as hours, minutes and seconds, as a clock shows it."""
     whole = round(seconds)
     minutes = f"{whole % 3600 // 60:02}:{whole % 60:02}"
     return f"{whole // 3600}:{minutes}" if whole >= 3600 else minutes
 
 
 def notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
-    """Yield what a reader has to know beside the answer."""
+    """Yield what a reader has to know besides the answer."""
+    yield from stream_notes(application)
     yield _fee_text(application.cluster.platform, plan)
     yield from (f"Lost: {loss}" for loss in application.losses)
     if plan.runs > 1:
@@ -225,7 +222,7 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
 
 
 def _fee_text(platform: str, plan: SparkPlan) -> str:
-    """Return in a sentence what the platform charges, or that its fee is unknown."""
+    """Return a sentence on the platform's charge, or that its fee is unknown."""
     if not platform:
         return "No platform is named in the log; the fee of one would come on top."
     fee = shipped_fees().get(platform)
@@ -242,12 +239,12 @@ def _fee_text(platform: str, plan: SparkPlan) -> str:
 
 
 def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
-    """Return what a platform charges for an application on a cluster, NaN where that is unknown."""
+    """Return a platform's charge for an application on a cluster, NaN if unknown."""
     return fee.usd(choice.nodes, seconds=choice.prediction.duration_s)
 
 
 def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
-    """Return what each platform would charge for the same cluster, with and without its machines' price."""
+    """Return each platform's charge for the same cluster, with and without its machines' price."""
     rows = []
     for fee in shipped_fees().values():
         usd = fee_usd(fee, choice)
@@ -262,7 +259,7 @@ def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:
     seconds = explained.seconds_by_bound.get("too few tasks", 0.0)
     if seconds > _DOUBTED * explained.duration_s:
         tasks = max(stage.stage.tasks for stage in explained.stages if stage.bound == "too few tasks")
-        count = f"{tasks} task{'s' * (tasks != 1)}"
+        count = count_text(tasks, "task")
         yield (
             f"Stages of at most {count} held {plan.work.slots} slots for {format_duration(seconds)}: more partitions"
             " would use them, where the input can be split."
@@ -270,5 +267,5 @@ def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:
 
 
 def rejected_lines(plan: SparkPlan) -> Sequence[str]:
-    """Return why types are left out: for each reason how many, and some of them."""
+    """Return why types are left out: for each reason their number, and some of them."""
     return [f"{types_text(group)}: {group.reason}" for group in by_reason(plan.rejected)]

@@ -6,18 +6,18 @@ Also the table of a trace of tasks, a row for each name.
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from planner.report.words import wrapped
 from planner.spark.application.application import Application, Cluster, stage_row
 from planner.spark.application.completeness import Completeness
 from planner.spark.model.bounds import Explanation, StageBound
 from planner.spark.model.configuration import first_changes
 from planner.spark.model.task_time import RESOURCES
 from planner.spark.task_trace.trace import TaskTrace
-from planner.units import format_bytes, format_duration
+from planner.units import count_text, format_bytes, format_duration
 
 LINES: Final = 24
 _STAGES_SHOWN: Final = 6
@@ -34,7 +34,7 @@ def explanation_lines(
     application: Application, explained: Explanation, *, notes: Sequence[str] = (), width: int = 80
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
-    log = textwrap.wrap(explained.completeness.sentence, width, subsequent_indent="  ", break_on_hyphens=False)
+    log = wrapped(explained.completeness.sentence, width)
     top, changes = [*log, *_headline(application, explained, width), ""], ["", *_changes(explained, width)]
     for named in range(_MOST_NAMED, -1, -1):
         head = [*top, *_where(explained, width, named=named), ""]
@@ -42,12 +42,22 @@ def explanation_lines(
         if room > _LEAST_TABLE:
             break
     lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes][: LINES - _NOTES]
-    for note in (*(f"Lost: {loss}" for loss in application.losses), *notes):
-        wrapped = textwrap.wrap(note, width, subsequent_indent="  ", break_on_hyphens=False)
-        if len(lines) + len(wrapped) >= LINES:
+    for note in (*stream_notes(application), *(f"Lost: {loss}" for loss in application.losses), *notes):
+        more = wrapped(note, width)
+        if len(lines) + len(more) >= LINES:
             return [*lines, "More notes: --json."]
-        lines += wrapped
+        lines += more
     return lines
+
+
+def stream_notes(application: Application) -> Iterator[str]:
+    """Yield how much of an application is a stream, whose end does not depend on the machines."""
+    streamed = sum(job.streamed for job in application.jobs)
+    if streamed:
+        yield (
+            f"{streamed} of {len(application.jobs)} jobs are batches of a stream: unless it takes what there is and "
+            "ends, it runs until it is stopped, on any cluster."
+        )
 
 
 def completeness_json(whole: Completeness) -> dict[str, Any]:
@@ -56,11 +66,11 @@ def completeness_json(whole: Completeness) -> dict[str, Any]:
 
 
 def cluster_text(cluster: Cluster) -> str:
-    """Return the cluster in words, as far as the log tells it."""
-    executors = "unknown executors" if cluster.executors is None else f"{cluster.executors} executors"
-    cores = "an unknown number of cores" if cluster.cores is None else f"{cluster.cores} cores"
+    """Return the cluster in words, as far as the log shows it."""
+    executors = "unknown executors" if cluster.executors is None else count_text(cluster.executors, "executor")
+    cores = "an unknown number of cores" if cluster.cores is None else count_text(cluster.cores, "core")
     count = cluster.hosts_at_once
-    hosts = f"{count} host{'s' * (count != 1)}" if count else "unknown hosts"
+    hosts = count_text(count, "host") if count else "unknown hosts"
     hosts += f" ({len(cluster.hosts)} in all)" if count != len(cluster.hosts) else ""
     types = f" of {cluster.instance_type}" if cluster.instance_type else ""
     return f"{executors}{' at most' if cluster.dynamic else ''} with {cores} on {hosts}{types}"
@@ -72,25 +82,26 @@ def _headline(application: Application, explained: Explanation, width: int) -> l
     end = "took" if application.started_at_s is not None and application.ended else "took, as far as the log goes,"
     text = f"{name} ({application.app_id or 'id unknown'}, Spark {version}{platform}) {end}"
     text += f" {format_duration(explained.duration_s)}: {cluster_text(application.cluster)}."
-    return textwrap.wrap(text, width, break_on_hyphens=False)
+    return wrapped(text, width, indent="")
 
 
 def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
-    """Yield where the time went, with the evidence of so many bounds."""
+    """Yield the account of the time, with the evidence of the first `named` bounds."""
     shares = sorted(((explained.time.share(name), name) for name in RESOURCES), reverse=True)
     spent = ", ".join(f"{name} {share:.0%}" for share, name in shares if share >= 0.005)
-    yield from textwrap.wrap(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width)
+    yield from wrapped(f"Task time {format_duration(explained.time.total)}: {spent or 'none'}.", width, indent="")
     ran = sum(explained.seconds_by_bound.values())
     bounds = ", ".join(f"{name} {format_duration(s)}" for name, s in explained.seconds_by_bound.items() if s > 0.1)
-    yield from textwrap.wrap(f"After the first stage began, time by what bound it: {bounds or 'none'}.", width)
+    yield from wrapped(f"After the first stage began, time by what bound it: {bounds or 'none'}.", width, indent="")
     evident = [n for n, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran and n != "driver"]
     for name in evident[:named]:
-        yield from textwrap.wrap(f"  {name}: {explained.evidence.get(name, '')}.", width, subsequent_indent="    ")
+        yield from wrapped(f"  {name}: {explained.evidence.get(name, '')}.", width, indent="    ")
     line = explained.timeline
-    yield from textwrap.wrap(
+    yield from wrapped(
         f"No stage ran for {format_duration(line.driver_s)}: {format_duration(line.startup_s)} before the first,"
         f" {format_duration(line.between_s)} between stages, {format_duration(line.after_s)} after the last.",
         width,
+        indent="",
     )
 
 
@@ -98,18 +109,18 @@ def _changes(explained: Explanation, width: int) -> Iterator[str]:
     counted = [change for change in explained.changes if abs(change.share) >= _WORTH]
     others = [change.resource for change in explained.changes if abs(change.share) < _WORTH]
     if counted:
-        yield from textwrap.wrap("With nothing else changed, the application would take at best:", width)
+        yield from wrapped("With nothing else changed, the application would take at best:", width, indent="")
     for change in counted:
         text = f"  {change.what}: {format_duration(change.duration_s)} ({change.share:+.0%})"
-        yield from textwrap.wrap(text, width, subsequent_indent="    ")
+        yield from wrapped(text, width, indent="    ")
     for first in first_changes(explained)[:1]:
-        yield from textwrap.wrap(f"First, without new machines: {first}.", width, subsequent_indent="  ")
+        yield from wrapped(f"First, without new machines: {first}.", width)
     if others:
-        yield from textwrap.wrap(f"Less than 1% would come of more or faster {', '.join(others)}.", width)
+        yield from wrapped(f"Less than 1% would come of more or faster {', '.join(others)}.", width, indent="")
 
 
 def _longest(bounds: Sequence[StageBound], *, most: int, width: int) -> list[str]:
-    """Return the stages in as many columns as there is room for; `--show stages` has all."""
+    """Return the stages in as many columns as fit; `--show stages` has all."""
     longest = sorted(bounds, key=lambda bound: -(bound.stage.duration_s or 0.0))[: min(most, _STAGES_SHOWN)]
     rows = [_HEAD, *(_row(bound) for bound in longest)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
@@ -149,7 +160,7 @@ def _size(size: float) -> str:
 
 
 def brief_stage_table(explained: Explanation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the columns and the cells of every stage, in order of start, as few as fit a page."""
+    """Return the columns and the cells of every stage, in order of start, with few enough columns for a page."""
     return _HEAD, [_row(bound) for bound in explained.stages]
 
 
@@ -177,7 +188,7 @@ def _wide_row(bound: StageBound) -> tuple[str, ...]:
 
 
 def stage_rows(application: Application, explained: Explanation) -> list[dict[str, Any]]:
-    """Return every stage as one flat row, with what bound it; None is unknown."""
+    """Return every stage as one flat row, with its bound; None is unknown."""
     bounds = {(bound.stage.stage_id, bound.stage.attempt): bound for bound in explained.stages}
     rows = []
     for stage in application.stages:
@@ -188,7 +199,7 @@ def stage_rows(application: Application, explained: Explanation) -> list[dict[st
 
 
 _PARTS = {"deserialisation_s": "arguments", "run_s": "running"}
-"""Results, mostly short, are in CSV and JSON."""
+"""Columns of a trace's table; results, mostly short, are only in CSV and JSON."""
 
 
 def trace_table(trace: TaskTrace) -> tuple[list[str], Iterator[Sequence[str]]]:
@@ -209,9 +220,9 @@ def _trace_row(row: dict[str, object], parts: Sequence[str]) -> list[str]:
 
 
 def trace_sentence(trace: TaskTrace) -> str:
-    """Return what the trace is of, and what it does not tell."""
-    nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
+    """Return a sentence on the trace's contents, and on what it lacks."""
+    workers = f"{count_text(trace.workers, 'worker')} on {count_text(len(trace.nodes), 'node')}"
     return (
-        f"{trace.system}: {format_duration(trace.duration_s)}, {trace.workers} workers on {nodes}. The file tells when "
-        "tasks ran; of bytes, processors and memory it tells nothing, so what bound them is unknown."
+        f"{trace.system}: {format_duration(trace.duration_s)}, {workers}. The file has the times of "
+        "tasks, but no bytes, processors or memory, so what bound them is unknown."
     )

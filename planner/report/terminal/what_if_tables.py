@@ -19,7 +19,7 @@ _TYPES = 3
 
 
 def render_volumes(steps: Sequence[VolumeCount]) -> Iterator[Any]:
-    """Yield a table of what the leading types do with each number of volumes."""
+    """Yield a table of the leading types' rates with each number of volumes."""
     from rich.table import Table
     from rich.text import Text
 
@@ -54,7 +54,7 @@ HEADINGS: Final[dict[NetworkView, str]] = {
     "ideal": "as stated",
     "expected": "expected at scale",
 }
-"""What the three networks are called in tables and charts."""
+"""Names of the three networks in tables and charts."""
 
 
 def render_networks(rows: Sequence[NetworkRow]) -> Iterator[Any]:

@@ -1,29 +1,28 @@
-"""The answer to `plan --why-not TYPE`: the type's best cluster beside the recommended one, and what would change it."""
+"""The answer to `plan --why-not TYPE`: the type's best cluster against the recommended one, and what would help."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Final
 
 from planner.planning.what_if.why_not import WhyNot
 from planner.report.cluster_names import cluster_name
-from planner.report.words import RESOURCE_WORDS, bottleneck_word
+from planner.report.words import RESOURCE_WORDS, bottleneck_word, region_word, wrapped
 from planner.schemas.plan import Candidate
-from planner.units import format_duration, format_rate, format_usd
+from planner.units import count_text, format_duration, format_rate, format_usd
 
 _MORE: Final = 1.005
-"""Figures within this factor are called as long, or as dear."""
+"""Figures within this factor count as equally long, or equally expensive."""
 
 
 def why_not_text(answer: WhyNot, *, width: int = 80) -> str:
     """Return the answer in lines of at most `width` columns."""
-    lines = _wrap(f"Why not {answer.instance_type}? {_verdict(answer)}", width)
+    lines = wrapped(f"Why not {answer.instance_type}? {_verdict(answer)}", width)
     both = {"recommended": answer.recommended, "asked about": answer.cluster}
     known = {name: cluster for name, cluster in both.items() if cluster is not None}
     if known and not answer.is_recommended:
         lines += ["", *side_by_side(known), ""]
-    return "\n".join([*lines, *(line for text in _changes(answer) for line in _wrap(text, width))])
+    return "\n".join([*lines, *(line for text in _changes(answer) for line in wrapped(text, width))])
 
 
 def side_by_side(clusters: dict[str, Candidate]) -> Iterator[str]:
@@ -36,10 +35,10 @@ def side_by_side(clusters: dict[str, Candidate]) -> Iterator[str]:
         ("the bill", [_total(of) for of in clusters.values()]),
         ("a node-hour", [format_usd(of.price_usd_per_hour) for of in clusters.values()]),
         ("bottleneck", [bottleneck_word(of) for of in clusters.values()]),
-        ("place", [f"{of.region}, {of.pricing}" for of in clusters.values()]),
+        ("place", [f"{region_word(of.region)}, {of.pricing}" for of in clusters.values()]),
         ("model", [of.model for of in clusters.values()]),
     ]
-    alike = ("place", "model")  # said only where they differ
+    alike = ("place", "model")  # shown only where they differ
     kept = [row for row in rows if row[0] not in alike or len(set(row[1])) > 1]
     first = max(len(cells[0]) for _, cells in kept)
     for name, cells in kept:
@@ -63,7 +62,9 @@ def _verdict(answer: WhyNot) -> str:
 
 
 def difference(than: Candidate, cluster: Candidate) -> str:
-    """Say how a cluster's whole run and bill compare with another's: `takes 13% longer and costs 2.6 times as much`."""
+    """Return a comparison of a cluster's whole run and bill with another's: `takes 13% longer and costs 2.6 times as
+    much`.
+    """
     time = cluster.whole_run_s / than.whole_run_s
     cost = cluster.cost_usd.total / than.cost_usd.total if than.cost_usd.total else 1.0
     joined = "and" if (time > 1) == (cost > 1) else "but"
@@ -81,7 +82,7 @@ def _change(ratio: float, verb: str, more: str, less: str, alike: str) -> str:
 
 
 def _changes(answer: WhyNot) -> Iterator[str]:
-    """Say what would make the type the first choice."""
+    """Yield what would make the type the first choice."""
     cluster, needed = answer.cluster, answer.needed
     if answer.measure:
         yield _disks(answer)
@@ -101,7 +102,7 @@ def _changes(answer: WhyNot) -> Iterator[str]:
     elif not needed.factors and needed.price_usd_per_hour is None:
         yield "No discount of 90% and no disks or network 10 times as fast would make it the first choice."
     elif not needed.factors:
-        yield "No disks or network, 10 times as fast alone, would do."
+        yield "Disks or network alone, even 10 times as fast, would not be enough."
 
 
 def _disks(answer: WhyNot) -> str:
@@ -109,9 +110,9 @@ def _disks(answer: WhyNot) -> str:
         return "However fast its disks are, it would not be recommended."
     needed = format_rate(answer.disk_bytes_per_s)
     disks = answer.local_disks
-    each = f" ({format_rate(answer.disk_bytes_per_s / disks)} for each of its {disks} disks)" if disks else ""
+    each = (
+        f" ({format_rate(answer.disk_bytes_per_s / disks)} for each of its {count_text(disks, 'disk')})"
+        if disks
+        else ""
+    )
     return f"It would be recommended if the disks of a node read and write at least {needed}{each}."
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)

@@ -1,4 +1,4 @@
-"""The dialect of CSV is found out, said, and can be overridden."""
+"""The CSV dialect is detected, reported, and can be overridden."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.api.contents.csv_dialect import Dialect, dialect_of, found_dialect
+from planner.api.contents.csv_dialect import Dialect, detect_dialect, dialect_of
 from planner.errors import BadInputError
 
 SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
@@ -41,23 +41,23 @@ def test_what_makes_equal_rows_separates(text: str, keys: list[str], separator: 
 
 
 def sort(tmp_path: Path, text: str, **options: Any) -> tuple[str, list[str]]:
-    said: list[str] = []
+    messages: list[str] = []
     source = tmp_path / "in.csv"
     source.write_text(text, encoding="utf-8")
-    planner.sort(source, tmp_path / "out", say=said.append, force=True, **options)
-    return (tmp_path / "out").read_text(encoding="utf-8"), said
+    planner.sort(source, tmp_path / "out", say=messages.append, force=True, **options)
+    return (tmp_path / "out").read_text(encoding="utf-8"), messages
 
 
 def test_what_is_found_is_said_and_overridden(tmp_path: Path) -> None:
-    out, said = sort(tmp_path, "\ufeff" + SEMICOLONS, key="name")
+    out, messages = sort(tmp_path, "\ufeff" + SEMICOLONS, key="name")
     assert out == "\ufeffname;price;n\na;2,5;1\nb;1,5;2\n"
-    assert any("semicolons separate its columns; --separator says otherwise" in text for text in said)
-    out, said = sort(tmp_path, "2,b\n1,a\n", key="1:num")
+    assert any("semicolons separate its columns; --separator says otherwise" in text for text in messages)
+    out, messages = sort(tmp_path, "2,b\n1,a\n", key="1:num")
     assert out == "1,a\n2,b\n"
-    assert any("--header says otherwise" in text for text in said)
+    assert any("--header says otherwise" in text for text in messages)
     assert sort(tmp_path, "2,b\n3,c\n1,a\n", key="1:num", no_header=False)[0] == "2,b\n1,a\n3,c\n"
-    out, said = sort(tmp_path, "b;1\na;2\n", key="1", separator=",", format="csv", no_header=True)
-    assert (out, said) == ("a;2\nb;1\n", [])
+    out, messages = sort(tmp_path, "b;1\na;2\n", key="1", separator=",", format="csv", no_header=True)
+    assert (out, messages) == ("a;2\nb;1\n", [])
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_what_is_found_is_said_and_overridden(tmp_path: Path) -> None:
     [
         ("a,b\n'x','1'\n'y','2'\n", "'"),
         ("a,b\n1,'x,y'\n2,z\n", "'"),
-        ("a,b\n1,'x'\n2,z\n", '"'),  # one of many values that happens to have them
+        ("a,b\n1,'x'\n2,z\n", '"'),  # only one of many values happens to be quoted so
         ("a,b\n1,'tis\n2,o'clock\n", '"'),
         ("a,b\n\"1\",'x'\n\"2\",'y'\n", '"'),
         ('pipe,n\n5" pipe,1\n6" pipe,2\n', "none"),
         ('a,b\n"x ""y""",1\nz,2\n', '"'),
-        ('a,b\n"x \\"y\\"",1\nz,2\n', '"'),  # as a backslash escapes: the sort refuses it
+        ('a,b\n"x \\"y\\"",1\nz,2\n', '"'),  # backslash escapes, which the sort refuses
         ("a,b\n1,2\n", '"'),
     ],
 )
@@ -80,15 +80,15 @@ def test_the_quote_is_what_encloses_values(text: str, quote: str) -> None:
 
 def test_a_quote_that_is_found_is_said_and_overridden(tmp_path: Path) -> None:
     text = "n,text\n'10','a''b'\n'9','c,d\ne'\n"
-    out, said = sort(tmp_path, text, key="n:int")
+    out, messages = sort(tmp_path, text, key="n:int")
     assert out == "n,text\n'9','c,d\ne'\n'10','a''b'\n"
-    assert any("single quotes enclose its values; --quote says otherwise" in line for line in said)
+    assert any("single quotes enclose its values; --quote says otherwise" in line for line in messages)
     with pytest.raises(BadInputError, match=r"row \d"):
         sort(tmp_path, text, key="n:int", quote='"')
     inches = 'pipe,n\n6" pipe,2\n5" pipe,1\n'
-    out, said = sort(tmp_path, inches, key="pipe")
+    out, messages = sort(tmp_path, inches, key="pipe")
     assert out == 'pipe,n\n5" pipe,1\n6" pipe,2\n'
-    assert any("double quotes enclose no values" in line for line in said)
+    assert any("double quotes enclose no values" in line for line in messages)
     assert sort(tmp_path, "a,b\n|x,y|,1\n|c|,2\n", key="a", quote="|")[0] == "a,b\n|c|,2\n|x,y|,1\n"
 
 
@@ -124,9 +124,9 @@ def test_compressed_files_have_dialects_too(tmp_path: Path) -> None:
 def test_rows_that_the_beginning_cuts_do_not_count(tmp_path: Path) -> None:
     row = 'a;"' + "long, and\n" * 200 + '";1\n'
     (tmp_path / "in.csv").write_text("x;y;n\n" + row * 50)
-    said: list[str] = []
-    planner.sort(tmp_path / "in.csv", tmp_path / "out", key="3:num", say=said.append)
-    assert any("semicolons" in text for text in said)
+    messages: list[str] = []
+    planner.sort(tmp_path / "in.csv", tmp_path / "out", key="3:num", say=messages.append)
+    assert any("semicolons" in text for text in messages)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_rows_that_the_beginning_cuts_do_not_count(tmp_path: Path) -> None:
     ids=["escaped", "folder", "doubled"],
 )
 def test_quotes_behind_backslashes_are_named(tmp_path: Path, row: str, is_said: bool) -> None:
-    """DuckDB and MySQL write them; a folder of Windows ends with a backslash before its quote, too."""
+    """DuckDB and MySQL write such quotes, but a Windows folder also ends with a backslash before its quote."""
     columns = row.count(",") + 1
     (tmp_path / "a.csv").write_text(f"{','.join('xy'[:columns])}\n{row}\n")
-    said: list[str] = []
-    found_dialect([tmp_path / "a.csv"], {"separator": None, "no_header": None, "quote": None}, [], say=said.append)
-    assert any("quotes behind backslashes are not taken" in line for line in said) is is_said
+    messages: list[str] = []
+    detect_dialect([tmp_path / "a.csv"], {"separator": None, "no_header": None, "quote": None}, [], say=messages.append)
+    assert any("quotes behind backslashes are not taken" in line for line in messages) is is_said

@@ -1,4 +1,4 @@
-"""Files are taken for what their names and their first bytes say."""
+"""Detection of a file's kind from its name and first bytes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tarfile
 from contextlib import nullcontext
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from planner.api.contents.file_kinds import common_kind, kind_of, recognised, require_fitting_name
@@ -33,6 +34,9 @@ from planner.errors import BadInputError
         ("a.csv", b"PAR1....PAR1", "Parquet"),
         ("a.csv", bytes(range(200)), "records of 100 bytes"),
         ("a", bytes(range(100)), "records of 100 bytes"),
+        ("a", b"\xff" * 100, "records of 100 bytes"),
+        ("a.json", b'{"k": 2}\n{"k": 1}\n', "lines of text"),
+        ("a.json", b"[2, 1]\n[1, 2]\n", "lines of text"),
     ],
 )
 def test_a_file_is_what_it_holds(tmp_path: Path, name: str, content: bytes, text: str) -> None:
@@ -48,6 +52,8 @@ def test_records_of_the_sort_benchmark_are_records_though_they_are_text(tmp_path
     assert kind is not None and kind.format == "records"
 
 
+STREAM = io.BytesIO()
+pa.ipc.new_stream(STREAM, pa.schema([("k", pa.int64())])).close()
 ARCHIVE = io.BytesIO()
 tarfile.TarFile.open(fileobj=ARCHIVE, mode="w").addfile(tarfile.TarInfo("a"))
 
@@ -61,6 +67,15 @@ tarfile.TarFile.open(fileobj=ARCHIVE, mode="w").addfile(tarfile.TarInfo("a"))
         ("a.txt", "text\n".encode("utf-16") * 25, "is UTF-16: make it UTF-8 first"),
         ("a.gz", gzip.compress(b"PAR1....PAR1", mtime=0), "is Parquet that was compressed once more"),
         ("a.gz", gzip.compress(b"ARROW1\0\0", mtime=0), "is Arrow, which is no text"),
+        ("a.gz", gzip.compress(gzip.compress(b"b\na\n", mtime=0), mtime=0), "was compressed twice"),
+        ("a.db", b"SQLite format 3\0" + bytes(84), "is a database of SQLite"),
+        ("a.duckdb", bytes(8) + b"DUCK" + bytes(88), "is a database of DuckDB"),
+        ("a.npy", b"\x93NUMPY" + bytes(94), "is an array of NumPy"),
+        ("a.arrows", STREAM.getvalue().ljust(500, b"\0"), "is an Arrow stream"),
+        ("a.arrows.gz", gzip.compress(STREAM.getvalue(), mtime=0), "is an Arrow stream"),
+        ("a.json", b'[\n  {"k": 2},\n  {"k": 1}\n]\n', "is one JSON value on several lines"),
+        ("a.JSON", b'\xef\xbb\xbf{\r\n  "k": 2\r\n}\r\n', "is one JSON value on several lines"),
+        ("a.json.gz", gzip.compress(b'[\n{"k": 2}\n]\n', mtime=0), "is one JSON value on several lines"),
     ],
 )
 def test_what_is_neither_text_nor_records_is_refused(tmp_path: Path, name: str, content: bytes, why: str) -> None:
@@ -89,9 +104,19 @@ def test_a_manifest_is_not_sorted_as_text(tmp_path: Path) -> None:
 
 def test_a_key_of_lines_beside_csv_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n")
-    said: list[str] = []
-    assert recognised([tmp_path / "a.csv"], {"key": ["1"]}, say=said.append) == {}
-    assert said == [f"{tmp_path / 'a.csv'}: --key 1 is a key of lines; for one of columns say --format csv"]
+    messages: list[str] = []
+    assert recognised([tmp_path / "a.csv"], {"key": ["1"]}, say=messages.append) == {}
+    assert messages == [f"{tmp_path / 'a.csv'}: --key 1 is a key of lines; for one of columns say --format csv"]
+
+
+@pytest.mark.parametrize(("key", "is_refused"), [("1", False), ("3", False), ("4", True), ("9", True), ("9,9n", False)])
+def test_a_number_beyond_the_columns_and_the_fields_is_refused(tmp_path: Path, key: str, is_refused: bool) -> None:
+    (tmp_path / "a.csv").write_text("a b c,d\n1 2 3,4\n")
+    with pytest.raises(BadInputError) if is_refused else nullcontext() as refused:
+        recognised([tmp_path / "a.csv"], {"key": [key]}, say=None)
+    if refused is not None:
+        assert refused.value.message == f"--key {key}: there is no column {key}"
+        assert refused.value.details == (f"the first row of {tmp_path / 'a.csv'} has 2 columns",)
 
 
 @pytest.mark.parametrize(("name", "of_parquet", "of_text"), [
@@ -102,3 +127,11 @@ def test_an_output_is_not_called_what_it_does_not_hold(name: str, of_parquet: bo
     for is_parquet, fits in ((True, of_parquet), (False, of_text)):
         with nullcontext() if fits else pytest.raises(BadInputError, match="a sort does not convert"):
             require_fitting_name(Path(name), is_parquet=is_parquet)
+
+
+@pytest.mark.parametrize("name", ["a.csv.Z", "a.zip", "a.parquet.br", "a.tgz"])
+@pytest.mark.parametrize("is_parquet", [False, True])
+def test_an_output_is_not_called_compressed_as_no_sort_writes(name: str, is_parquet: bool) -> None:
+    """It would be plain text under that name."""
+    with pytest.raises(BadInputError, match=r"no sort writes \.(Z|zip|br|tgz); text may be \.gz, \.zst"):
+        require_fitting_name(Path(name), is_parquet=is_parquet)

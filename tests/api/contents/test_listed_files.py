@@ -1,4 +1,4 @@
-"""Folders and patterns as inputs of a sort, the columns that folders say, and columns that not all files have."""
+"""Folders and patterns as sort inputs, columns from folder names, and columns missing from some files."""
 
 from __future__ import annotations
 
@@ -23,16 +23,30 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     for name, text in {"a.txt": "b\n", "deep/b.txt": "a\n", "_SUCCESS": "x\n", ".hidden": "y\n", "empty": ""}.items():
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_text(text)
-    said: list[str] = []
-    planner.sort(tmp_path / "in", tmp_path / "out", lines=True, say=said.append)
+    messages: list[str] = []
+    planner.sort(tmp_path / "in", tmp_path / "out", lines=True, say=messages.append)
     assert (tmp_path / "out").read_text() == "a\nb\n"
-    assert any("2 files" in text for text in said)
+    assert any("2 files" in text for text in messages)
     planner.sort(tmp_path / "in" / "**" / "*.txt", tmp_path / "out", lines=True, force=True)
     assert (tmp_path / "out").read_text() == "a\nb\n"
     (tmp_path / "nothing").mkdir()
-    for source in (tmp_path / "nothing", tmp_path / "in" / "*.csv"):
-        with pytest.raises(BadInputError, match="there are no files in it"):
+    nothing = {tmp_path / "nothing": "there are no files in it", tmp_path / "in" / "*.csv": "no file fits this pattern"}
+    for source, why in nothing.items():
+        with pytest.raises(BadInputError, match=why):
             planner.sort(source, tmp_path / "more", lines=True)
+
+
+@pytest.mark.parametrize("source", ["in", "in/*.parquet"])
+def test_an_output_in_the_folder_is_no_input_unless_it_is_named(tmp_path: Path, source: str) -> None:
+    """Otherwise a sort that is repeated with --force would have its rows twice: geoparquet/geoparquet-io#867."""
+    put(tmp_path / "in/a.parquet", n=[2, 1])
+    output = tmp_path / "in/o.parquet"
+    planner.sort(tmp_path / source, output, format="parquet", key="n")
+    with pytest.raises(BadInputError, match=r"o\.parquet: the output is among the inputs"):
+        planner.sort(tmp_path / source, output, format="parquet", key="n", force=True)
+    assert pq.read_table(output).column("n").to_pylist() == [1, 2]
+    planner.sort([tmp_path / source, output], output, format="parquet", key="n", force=True)
+    assert pq.read_table(output).column("n").to_pylist() == [1, 1, 2, 2]
 
 
 def test_a_name_with_the_letters_of_a_pattern_is_a_name(tmp_path: Path) -> None:

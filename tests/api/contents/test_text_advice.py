@@ -1,4 +1,4 @@
-"""Text given to commands that sort."""
+"""Advice on text files given to the sorting commands."""
 
 from __future__ import annotations
 

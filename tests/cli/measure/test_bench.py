@@ -7,9 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from command_line import invoked
 
-from planner.cli.app import build
 from planner.cli.measure.bench import TOKEN_VARIABLE
 from planner.errors import BadInputError, IoFailureError
 from planner.measurement.instruments.agent import Agent
@@ -17,48 +16,44 @@ from planner.measurement.instruments.agent import Agent
 SMALL = ["--seconds", "0.2", "--repeats", "1", "--queue-depth", "1", "--size", "20.48MB"]
 
 
-def call(*words: str) -> Result:
-    outcome = CliRunner().invoke(build(), ["bench", *words])
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome
-
-
 def test_disk_shows_each_mode_and_the_file_system(tmp_path: Path) -> None:
-    outcome = call("disk", "--dir", str(tmp_path), "--mode", "all", *SMALL)
+    outcome = invoked("bench", "disk", "--dir", str(tmp_path), "--mode", "all", *SMALL)
     assert [line.split()[0] for line in outcome.stdout.splitlines()] == ["mode", "mixed", "read", "write"]
     assert "free" in outcome.stderr
 
 
 def test_small_io_takes_one_directory_only(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="one --dir"):
-        call("disk", "--suite", "small-io", "--dir", str(tmp_path), "--dir", str(tmp_path))
+        invoked("bench", "disk", "--suite", "small-io", "--dir", str(tmp_path), "--dir", str(tmp_path))
 
 
 def test_small_io_measures_one_way_and_repeats(tmp_path: Path) -> None:
     words = ("--dir", str(tmp_path), "--seconds", "0.02", "--size", "9MB", "--json")
-    document = json.loads(call("disk", "--suite", "small-io", "--mode", "read", "--repeats", "2", *words).stdout)
+    document = json.loads(
+        invoked("bench", "disk", "--suite", "small-io", "--mode", "read", "--repeats", "2", *words).stdout
+    )
     assert {run["operation"] for run in document["runs"]} == {"read4K", "read4M"} and document["repeats"] == 2
     assert all([run["threads"] for run in document["runs"]].count(threads) % 2 == 0 for threads in (1, 64))
 
 
 def test_small_io_stripes_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="stripe disks with mdadm"):
-        call("disk", "--suite", "small-io", "--dir", str(tmp_path), "--layout", "raid0")
+        invoked("bench", "disk", "--suite", "small-io", "--dir", str(tmp_path), "--layout", "raid0")
 
 
 def test_small_io_shows_all_runs_and_marks_the_recommended(tmp_path: Path) -> None:
-    outcome = call("disk", "--suite", "small-io", "--dir", str(tmp_path), "--seconds", "0.05", "--size", "41MB")
+    outcome = invoked(
+        "bench", "disk", "--suite", "small-io", "--dir", str(tmp_path), "--seconds", "0.05", "--size", "41MB"
+    )
     rows = outcome.stdout.splitlines()[1:]
     assert len(rows) == 42
     assert sum("*" in row.split()[1] for row in rows) == 5
 
 
 def test_sort_prints_the_rate_per_vcpu() -> None:
-    told = json.loads(call("sort", "--size", "1MB", "--threads", "1", "--repeats", "1", "--json").stdout)
+    told = json.loads(invoked("bench", "sort", "--size", "1MB", "--threads", "1", "--repeats", "1", "--json").stdout)
     assert told["bytes_per_s_per_vcpu"] > 0
-    assert "per vCPU" in call("sort", "--size", "1MB", "--repeats", "1").stdout
+    assert "per vCPU" in invoked("bench", "sort", "--size", "1MB", "--repeats", "1").stdout
 
 
 def test_net_shows_the_slowest_node(tmp_path: Path) -> None:
@@ -68,7 +63,7 @@ def test_net_shows_the_slowest_node(tmp_path: Path) -> None:
         threading.Thread(target=agent.serve, daemon=True).start()
     nodes = [word for agent in agents for word in ("--node", f"127.0.0.1:{agent.port}")]
     times = ["--seconds", "0.2", "--warm-up", "0"]
-    outcome = call("net", *nodes, "--token-file", str(tmp_path / "token"), *times)
+    outcome = invoked("bench", "net", *nodes, "--token-file", str(tmp_path / "token"), *times)
     assert outcome.stdout.splitlines()[1].split()[0] == "2"
     assert outcome.stdout.splitlines()[1].split()[-1] in nodes
     for agent in agents:
@@ -78,14 +73,14 @@ def test_net_shows_the_slowest_node(tmp_path: Path) -> None:
 def test_net_asks_for_the_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
     with pytest.raises(BadInputError, match=TOKEN_VARIABLE):
-        call("net", "--node", "a:1", "--node", "b:1")
+        invoked("bench", "net", "--node", "a:1", "--node", "b:1")
     with pytest.raises(BadInputError, match="none cannot be read"):
-        call("net", "--node", "a:1", "--node", "b:1", "--token-file", str(tmp_path / "none"))
+        invoked("bench", "net", "--node", "a:1", "--node", "b:1", "--token-file", str(tmp_path / "none"))
 
 
 def test_an_agent_whose_address_is_taken_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN_VARIABLE, "known to both")
     taken = Agent(host="127.0.0.1", port=0, token="known to both")
     with pytest.raises(IoFailureError, match="cannot listen"):
-        call("net", "--agent", "--listen", f"127.0.0.1:{taken.port}")
+        invoked("bench", "net", "--agent", "--listen", f"127.0.0.1:{taken.port}")
     taken.close()

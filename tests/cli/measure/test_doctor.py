@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from planner import doctor
 from planner.cli.app import build
-from planner.errors import BadInputError
+from planner.errors import BadInputError, PlannerError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 DAY = date(2026, 11, 21)
@@ -102,3 +102,31 @@ def test_old_prices_are_told_with_how_to_renew_them() -> None:
     aws = examined(CHECKOUT, today=date(2030, 1, 1))["prices of aws"]
     assert aws.state == "old" and aws.advice == "planner catalog refresh --cloud aws --public"
     assert "prices of aws" not in examined(CHECKOUT, today=date(2026, 7, 21))
+
+
+def test_a_narrow_screen_shows_every_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(build(), ["doctor", "--dir", str(CHECKOUT)]).stdout
+    assert "Not shown" not in shown
+    assert all(heading in shown for heading in ("what", "state", "found", "needed for", "to get it"))
+
+
+@pytest.mark.parametrize("below", ["a-file/home", "x" * 300], ids=["no-directory", "unreadable"])
+def test_a_home_that_cannot_be_used_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
+    (tmp_path / "a-file").touch()
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "PLANNER_SETTINGS", "PLANNER_PROFILES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / below))
+    done = CliRunner().invoke(build(), ["doctor", "--dir", str(tmp_path)])
+    assert isinstance(done.exception, PlannerError) and done.exception.exit_code == 1
+    places = {
+        "a-file/home": (
+            ".local/share/planner",
+            "cannot be written; set XDG_DATA_HOME to a directory that can be written",
+        ),
+        "x" * 300: (".config/planner/settings.toml", "cannot be read (File name too long); set PLANNER_SETTINGS to"),
+    }
+    place, words = places[below]
+    assert f"{tmp_path / below / place}" in str(done.exception) and words in str(done.exception)

@@ -1,4 +1,4 @@
-"""`planner ingest`, called within the process, from a file to a plan."""
+"""`planner ingest`, called in-process, from a file to a plan."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import call
 from typer.testing import CliRunner
 
 from planner.cli.app import build
@@ -18,14 +19,6 @@ DATA = Path(__file__).resolve().parents[2] / "measurement" / "ingest" / "data"
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path / "mine"))
     return tmp_path / "mine"
-
-
-def call(*arguments: str) -> str:
-    outcome = CliRunner().invoke(build(), arguments)
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 def test_a_measurement_becomes_a_fact_of_the_catalog() -> None:
@@ -91,7 +84,7 @@ def test_a_file_ingested_again_replaces_its_rows() -> None:
     file = ("ingest", str(DATA / "fio_read.json"), "--type", "i4i.4xlarge", "--where", "us-east-1a")
     call(*file)
     outcome = CliRunner().invoke(build(), file)
-    assert outcome.exit_code == 0 and "1 rows of the same file, day and circumstances were replaced" in outcome.stderr
+    assert outcome.exit_code == 0 and "1 row of the same file, day and circumstances replaced" in outcome.stderr
 
 
 def test_small_operations_on_volumes_are_ranked_by_what_a_dollar_buys(tmp_path: Path) -> None:

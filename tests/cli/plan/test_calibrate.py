@@ -1,4 +1,4 @@
-"""`planner calibrate` and `planner predict`, called within the process."""
+"""`planner calibrate` and `planner predict`, called in-process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
+from command_line import call
 from spark_events import CODECS, lines, small_job
-from typer.testing import CliRunner
 
-from planner.cli.plan.calibrate import calibrate, predict
 from planner.errors import BadInputError
 
 RUNS = "instance_type,nodes,data_gb,runtime_s\n" + "".join(f"m,{n},20,{2000 / n + 20}\n" for n in (2, 4, 8))
@@ -23,17 +21,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
     for name, text in {"runs": RUNS, "machines": MACHINES, "query": "type,n,data_gb\nm,6,20\nbig,6,40\n"}.items():
         (tmp_path / f"{name}.csv").write_text(text)
-
-
-def call(*arguments: str) -> str:
-    app = typer.Typer()
-    app.command("calibrate")(calibrate)
-    app.command("predict")(predict)
-    outcome = CliRunner().invoke(app, arguments)
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 def learn(*more: str) -> str:

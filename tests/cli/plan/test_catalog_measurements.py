@@ -1,4 +1,4 @@
-"""`planner catalog measurements`: what was ingested is listed, named by the plan that uses it, and taken back."""
+"""`planner catalog measurements`: ingested data is listed, named by the plan that uses it, and withdrawn."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from command_line import call
 
 from planner import recommend
-from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.report.terminal.reasons import reasons
 
@@ -19,14 +18,6 @@ FIO = Path(__file__).resolve().parents[2] / "measurement" / "ingest" / "data" / 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLANNER_MEASUREMENTS", str(tmp_path / "mine"))
-
-
-def call(*arguments: str) -> str:
-    outcome = CliRunner().invoke(build(), arguments)
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 def test_own_measurements_are_listed_named_and_forgotten() -> None:

@@ -1,4 +1,4 @@
-"""What `planner catalog rank` shows."""
+"""Output of `planner catalog rank`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def worth(name: str, operation: str, value: float) -> Worth:
 
 
 def test_the_first_types_are_shown_with_all_their_operations() -> None:
-    """Of two types with two operations each, the first has both, though the second's better one is dearer than one."""
+    """Of two types with two operations each, the first has both, though the second's better one ranks between them."""
     rows = [worth("a", "read4K", 1), worth("b", "read4K", 2), worth("a", "write4K", 3), worth("b", "write4K", 4)]
     assert first_shown(rows, top=1) == [rows[0], rows[2]]
     assert first_shown(rows, top=2) == rows

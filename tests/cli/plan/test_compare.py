@@ -1,4 +1,4 @@
-"""The command `planner compare`, on plans that `plan` wrote."""
+"""The command `planner compare`, on plans written by `plan`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
 
 recommend = partial(recommend_by, engine="ideal")
-"""The sums here are those of the equations alone."""
+"""These sums use the equations alone."""
 
 Make = Callable[..., str]
 

@@ -51,13 +51,13 @@ def test_json_has_all(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_tables(log: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
     assert run("explain-log", str(log), "--show", what) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert len(shown) == 3  # a head and two rows: stages, or executors
+    assert len(shown) == 3  # a header and two rows: stages, or executors
     assert {"stages": "bound by", "executors": "cores", "csv": "spill_disk_bytes"}[what] in shown[0]
 
 
 @pytest.fixture
 def fleet(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Two logs, and one that is broken, in a folder whose name is somebody's."""
+    """Two logs and a broken one, in a folder named after a person."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder = tmp_path / "anna"
     folder.mkdir()

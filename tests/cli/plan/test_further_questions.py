@@ -1,4 +1,4 @@
-"""`plan --why-not` and `--own`: their answers instead of the plan's, or beside it where another form is asked for."""
+"""`plan --why-not` and `--own`: their answers replace the plan's, or come with it where another form is requested."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ def test_a_plan_without_a_cluster_still_answers_and_then_fails() -> None:
 
 @pytest.mark.parametrize("option", [("--why-not", "i7i.8xlarge"), ("--own", "8 x i7i.8xlarge")])
 def test_neither_is_of_several_sizes(option: tuple[str, str]) -> None:
-    _, error = plan("--data", "1TB,2TB", *option)
+    error = CliRunner().invoke(build(), ["plan", "--data", "1TB,2TB", *option]).exception
     assert isinstance(error, BadInputError) and option[0] in str(error)

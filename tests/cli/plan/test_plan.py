@@ -1,4 +1,4 @@
-"""The command `plan` as a user calls it: over stdout, stderr and exit code, once in a process of its own."""
+"""The command `plan` as users call it: stdout, stderr and exit code, once in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPLAY = ("--paper", "--data", "100TB", "--catalog", "aws-2014")
 
 
 def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Call the entry point of `plan` in this process, as to start one for each question takes longer than to answer."""
+    """Call the entry point of `plan` in this process; starting a process takes longer than the answer."""
     stdout, stderr = io.StringIO(), io.StringIO()
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -75,7 +75,7 @@ def test_json_is_one_object_with_the_contracts_fields() -> None:
 
 def test_explain_prints_the_sum() -> None:
     outcome = call(*REPLAY, "--model", "indy", "--instance", "i2.8xlarge", "--nodes", "178", "--explain")
-    assert "* Phase “map and shuffle” (66% of the time) waits 10 min 39 s for network" in outcome.stdout
+    assert "* Phase “map and shuffle” (66% of the sort) waits 10 min 39 s for network" in outcome.stdout
     assert "network: 5.61798e+11 B / 8.79e+08 B/s = 639.1 s" in outcome.stdout
     assert "T = 639.1 + 323.2 = 962.4 s" in outcome.stdout
     assert "C = (178 x $6.82) per hour x 962.4 s / 3600 = $324.52" in outcome.stdout

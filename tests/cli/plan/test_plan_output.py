@@ -1,4 +1,4 @@
-"""`plan --show`: forms for people and for other programs, at the width that COLUMNS says."""
+"""`plan --show`: forms for people and for other programs, at the width given by COLUMNS."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planner.cli.app import build
 from planner.errors import PlannerError
 from planner.report.frames import MAIN_COLUMNS
 
-ASKED = ("plan", "--data", "1TB", "--model", "indy", "--instance", "i4i.*", "--top", "4")
+ASKED = ("plan", "--data", "1TB", "--instance", "i4i.*", "--top", "4")
 
 
-def call(*words: str, columns: str = "80") -> Result:
-    return CliRunner().invoke(build(), [*ASKED, *words], env={"COLUMNS": columns})
+def call(*words: str, model: str = "indy", columns: str = "80") -> Result:
+    return CliRunner().invoke(build(), [*ASKED, "--model", model, *words], env={"COLUMNS": columns})
 
 
 def test_the_answer_takes_the_columns_that_there_are() -> None:
@@ -42,7 +42,7 @@ def test_csv_has_main_figures_machine_and_bill_unless_all_columns_are_asked_for(
     shown = call("--show", "csv")
     rows = list(csv.DictReader(io.StringIO(shown.stdout)))
     assert tuple(rows[0])[: len(MAIN_COLUMNS)] == MAIN_COLUMNS
-    assert len(rows) == 4  # as --top says
+    assert len(rows) == 4  # the number given by --top
     for row in rows:
         bill = [float(usd or 0) for name, usd in row.items() if name.startswith("bill_usd.")]
         assert sum(bill) == pytest.approx(float(row["cost_usd.total"]), rel=1e-5)
@@ -66,7 +66,9 @@ def test_markdown_of_columns_is_a_table() -> None:
 
 def test_markdown_is_a_document_unless_columns_are_asked_for(tmp_path: Path) -> None:
     file = tmp_path / "plan.md"
-    shown = call("--show", "markdown", "--out", str(file)).stdout
+    document = call("--show", "markdown", "--out", str(file))
+    assert "types are shown" not in document.stderr
+    shown = document.stdout
     plan = json.loads(call("--json").stdout)
     assert shown == file.read_text()
     best = plan["best"]
@@ -80,7 +82,7 @@ def test_markdown_is_a_document_unless_columns_are_asked_for(tmp_path: Path) -> 
 
 
 def test_data_that_is_in_the_store_already_saves_writing_it_there() -> None:
-    shown = " ".join(call("--model", "object-store").stdout.split())
+    shown = " ".join(call(model="object-store").stdout.split())
     assert "Assumed: the nodes generate the data into S3. If it is there already (--input, --output): " in shown
 
 
@@ -90,6 +92,13 @@ def test_json_is_the_plan_and_wide_has_everything() -> None:
     wide = call("--wide").output
     assert all(part in wide for part in ("Candidates", "Phases", "Frontier", plan["best"]["instance_type"]))
     assert call("--show", "wide").output == wide
+
+
+def test_wide_calls_resources_as_the_explanation_does() -> None:
+    wide, explained = call("--wide", columns="160").stdout, call("--explain").stdout
+    assert "processors" in wide and "handing out tasks" in wide
+    assert "processors" in explained
+    assert not re.search(r"\b(cpu|driver)\b", wide)
 
 
 def test_a_narrow_table_keeps_whole_words() -> None:
@@ -139,7 +148,7 @@ def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    outcome = call("--model", "nonsense", "--html", str(tmp_path / "page.html"))
+    outcome = call("--html", str(tmp_path / "page.html"), model="nonsense")
     assert isinstance(outcome.exception, PlannerError)
     assert "--html needs the package altair" in str(outcome.exception)
 

@@ -1,4 +1,4 @@
-"""`plan` alone asks at a terminal, and elsewhere says what is missing."""
+"""`plan` without options asks at a terminal, and elsewhere reports what is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ END_OF_FILE = "\x04"
 
 
 def at_a_terminal(*answers: str, words: tuple[str, ...] = ()) -> tuple[int, str]:
-    """Type answers at a terminal, one by one, and return the exit code and all that was shown."""
+    """Type answers at a terminal, one by one, and return the exit code and everything shown."""
     ours, theirs = pty.openpty()
     environment = os.environ | {"COLUMNS": "80"}
     process = subprocess.Popen([*PLAN, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
@@ -47,6 +47,7 @@ def test_all_answers_make_a_plan_and_the_command_that_gives_it() -> None:
         assert refused in shown
     for model in ("indy", "daytona", "object-store"):
         assert f" {model} " in shown
+    assert "Press Enter to take the answer in brackets" in shown
     assert "any one node may be lost" in shown
     assert "Next time: plan --data 1TB --output s3://b/out --model indy --deadline 20h --budget '$900' " in shown
     assert shown.index("Next time: ") < shown.index("Rent ")
@@ -81,4 +82,4 @@ def test_elsewhere_it_says_what_is_missing_with_the_usage() -> None:
     assert ended.returncode == 2
     first, *rest = ended.stderr.splitlines()
     assert first.startswith("error: --data is missing") and len(first) <= 100
-    assert "Usage: plan --data SIZE" in rest[0] and "plan --data 100TB" in rest[1]
+    assert "plan --help lists the options" in rest[0] and "plan --data 100TB" in rest[1]

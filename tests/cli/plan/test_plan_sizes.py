@@ -1,4 +1,4 @@
-"""`plan --data 3TB,6TB`: a row for each size, in the forms that hold a table, and nothing that is of one size."""
+"""`plan --data 3TB,6TB`: a row for each size, in the forms that hold a table, and nothing that applies to one size."""
 
 from __future__ import annotations
 

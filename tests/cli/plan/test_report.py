@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import call
 from typer.testing import CliRunner
 
 from planner.cli.app import build
@@ -13,14 +14,6 @@ from planner.errors import BadInputError, InfeasibleError
 from tests.marks import quick_soak
 
 PLAN = ("plan", "--data", "100TB", "--model", "indy", "--catalog", "aws-2014")
-
-
-def call(*arguments: str) -> str:
-    outcome = CliRunner().invoke(build(), arguments)
-    if outcome.exception and not isinstance(outcome.exception, SystemExit):
-        raise outcome.exception
-    assert outcome.exit_code == 0, outcome.output
-    return outcome.stdout
 
 
 @pytest.fixture
@@ -43,7 +36,7 @@ def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None
     plan, page, again = tmp_path / "plan.json", tmp_path / "plan.html", tmp_path / "again.html"
     call(*PLAN, "--out", str(plan), "--html", str(page))
     call("report", str(plan), "--html", str(again))
-    warning = "prices of aws-2014 are of"  # old prices are warned of where a plan is made
+    warning = "prices of aws-2014 are of"  # `plan` warns of old prices
     lines = [[line for line in text.read_text().splitlines() if warning not in line] for text in (page, again)]
     assert lines[0] == lines[1]
     assert call("report", str(plan)).startswith("Rent ")
@@ -73,13 +66,19 @@ def test_what_is_no_report_is_refused_with_what_writes_one(tmp_path: Path, text:
         call("report", str(path))
 
 
+def test_a_page_is_refused_with_what_writes_its_json(tmp_path: Path) -> None:
+    (tmp_path / "plan.html").write_text("<!doctype html>")
+    with pytest.raises(BadInputError, match="is a page; name what `plan --out` or `planner run --out` wrote"):
+        call("report", str(tmp_path / "plan.html"))
+
+
 def test_a_page_says_why_nothing_is_feasible(tmp_path: Path) -> None:
     page = tmp_path / "no.html"
     options = ["plan", "--data", "1TB", "--catalog", "aws-2014", "--deadline", "1s", "--html", str(page)]
     assert isinstance(CliRunner().invoke(build(), options).exception, InfeasibleError)
     text = page.read_text()
     assert "Nothing does what is asked" in text and "misses the deadline of 1 s" in text
-    assert len(text) < 300_000  # without charts no charting library: it alone has 900 kB
+    assert len(text) < 300_000  # without charts no charting library, which alone has 900 kB
 
 
 def test_wide_shows_what_fits_of_the_candidates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,9 @@ def test_no_two_options_are_at_one_place(heading: str) -> None:
 
 
 DIFFERENT = {
+    ("run", "data"): "sorts one size: `plan` takes several",
+    ("cluster up", "data"): "rents for one size",
+    ("scale", "data"): "counts nodes of one size",
     ("run", "model"): "sorts by one model: `all` would be several sorts",
     ("cluster up", "model"): "rents for one model",
     ("scale", "model"): "counts nodes of one model",
@@ -59,7 +62,7 @@ DIFFERENT = {
     ("scale", "json"): "prints a comparison",
     ("cluster up", "json"): "prints a cluster",
 }
-"""Where another command has an option of `plan`, and says something else of it on purpose: why."""
+"""Options of other commands that share a name with one of `plan` but deliberately differ, with the reason."""
 
 SAID = {
     "data": "10,000GB", "model": "indy", "cloud": "aws,gcp", "catalog": "aws-2014", "region": "us-east-1, us-west-2",
@@ -73,7 +76,7 @@ SAID = {
     "input_region": "eu-west-1", "output_region": "us-east-1", "format": "parquet", "compression": "zstd=2.5",
     "files": "5e2", "unknown": "assume", "compute": "50MB/s", "engine": "ideal", "top": "1_000",
 }  # fmt: skip
-"""Each option of `plan` that takes a value, as people write it."""
+"""Every option of `plan` that takes a value, with a value as people write it."""
 
 
 def commands() -> dict[str, Any]:
@@ -165,3 +168,11 @@ def test_every_objective_is_an_option() -> None:
         assert RequestOptions(data="1TB", model="indy", objective=word).request().objective == word
     with pytest.raises(BadInputError, match=r"--objective tim: use one of balanced, .* Did you mean time\?"):
         RequestOptions(data="1TB", model="indy", objective="tim").request()
+
+
+def test_an_unknown_cloud_is_called_one() -> None:
+    with pytest.raises(BadInputError, match=r"unknown cloud 'alibaba'\. Known: aws, azure, gcp, oci\.$"):
+        RequestOptions(data="1TB", cloud=["aws,alibaba"]).request()
+    with pytest.raises(BadInputError, match=r"unknown cloud 'amazon'\. Did you mean aws\?"):
+        RequestOptions(data="1TB", cloud=["amazon"]).request()
+    assert RequestOptions(data="1TB", cloud=["aws-2014,all"]).request().catalogs[0] == "aws-2014"

@@ -1,12 +1,14 @@
-"""What `planner scale` compares: a family, or any list of shapes."""
+"""The subjects of `planner scale`: a family, or any list of shapes."""
 
 from __future__ import annotations
 
 import pytest
+from typer.testing import CliRunner
 
 from planner.catalog import load_catalog
+from planner.cli.app import build
 from planner.cli.plan.scale import sizes_of
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InfeasibleError
 
 
 def test_a_family_a_type_and_a_pattern_are_compared() -> None:
@@ -29,3 +31,19 @@ def test_of_a_family_disks_that_are_added_are_no_sizes_but_can_be_asked_for() ->
 def test_what_names_nothing_is_refused_with_what_is_near() -> None:
     with pytest.raises(BadInputError, match=r"'i4i\.4xlage' in aws\. Did you mean i4i\.4xlarge"):
         sizes_of([load_catalog("aws")], "m5,i4i.4xlage")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_family_that_cannot_do_the_job_is_refused(form: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(build(only="scale"), ["scale", "m5", "--data", "1TB", *form])
+    error = done.exception
+    assert isinstance(error, InfeasibleError) and done.stdout.startswith("{") == bool(form)
+    advice = "`planner plan --data 1TB --model daytona` names types that can"
+    assert error.message == f"no size of m5 can do the job; {advice}"
+    reason = "m5.24xlarge, m5.metal, m5.16xlarge and 6 more: no local disks (the model keeps its data on them)"
+    assert error.details == (reason,)
+
+
+def test_types_that_cannot_do_the_job_stand_in_the_table_beside_those_that_can() -> None:
+    done = CliRunner().invoke(build(only="scale"), ["scale", "m5.large,i4i.large", "--data", "100GB"])
+    assert done.exit_code == 0 and "no local disks" in done.stdout

@@ -1,4 +1,4 @@
-"""The shipped schemas are those of the dataclasses, and what the commands print keeps to them."""
+"""The shipped schemas match the dataclasses, and the commands' output keeps to them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def printed(*words: str) -> Any:
 
 
 def closed(schema: Any) -> Any:
-    """Return a schema that allows no field that it does not name."""
+    """Return a schema that allows only the fields it names."""
     if isinstance(schema, list):
         return [closed(part) for part in schema]
     if not isinstance(schema, dict):

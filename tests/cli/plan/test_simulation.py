@@ -60,7 +60,7 @@ def test_json_has_what_python_gives(capsys: pytest.CaptureFixture[str], monkeypa
     shown = document["simulation"]["timeline"]["map and shuffle"]["groups"]
     assert sum(group["nodes"] for group in shown) == 4
     assert {"start_s", "end_s", "waits_for"} == shown[0]["spans"][0].keys()
-    read = Simulation.beside_plan(json.dumps(document))
+    read = Simulation.from_plan_json(json.dumps(document))
     assert read == simulation
 
 

@@ -1,4 +1,4 @@
-"""`planner cluster smoke` where nothing can be asked of a cloud."""
+"""`planner cluster smoke` where no cloud can be reached."""
 
 from __future__ import annotations
 

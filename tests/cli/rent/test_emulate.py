@@ -1,4 +1,4 @@
-"""The sweep of emulated clusters says what it removed."""
+"""The sweep of emulated clusters reports what it removed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from planner.cli.app import build
 from planner.clusters.emulated.registry import register, save
 
-pytestmark = pytest.mark.xdist_group("root")  # the sweep finds what other tests emulate
+pytestmark = pytest.mark.xdist_group("root")  # the sweep finds clusters emulated by other tests
 
 
 def test_a_cluster_without_an_owner_is_removed_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

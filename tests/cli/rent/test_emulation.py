@@ -1,4 +1,4 @@
-"""Options of emulated clusters become a shaping of their links."""
+"""Options of emulated clusters become the shaping of their links."""
 
 from __future__ import annotations
 

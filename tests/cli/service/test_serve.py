@@ -1,4 +1,4 @@
-"""`planner serve` over real HTTP, and by the official client of the Model Context Protocol."""
+"""`planner serve` over real HTTP, and through the official client of the Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED = {"data": "1TB", "instance": "i4i.4xlarge,i4i.8xlarge", "nodes": 8}
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs, and the folder of its logs."""
+    """A running server, and the folder of its logs."""
 
     url: str
     logs: Path

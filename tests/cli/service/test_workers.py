@@ -1,4 +1,4 @@
-"""The processes of `planner serve`: what is refused when too much is asked, and what is late."""
+"""The processes of `planner serve`: requests refused under overload, and late answers."""
 
 from __future__ import annotations
 

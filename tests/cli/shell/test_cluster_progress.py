@@ -1,4 +1,4 @@
-"""What a cluster's events say."""
+"""Messages printed for a cluster's events."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ def test_what_the_phases_take_at_least_is_said_before_they_begin(capsys: pytest.
     planned = {"event": "planned", "form": "parquet", "data_bytes": 10**12, "copies": 2}
     with shown_events() as show:
         show(planned | {"nodes": 10, "cpus": 160.0, "link_bytes_per_s": 1e9})
-    said = capsys.readouterr().err
-    assert "a node's link carries 1 GB/s: the phases take 90 s (links) and " in said
-    assert "s (processors) or more, as far as disks keep up" in said
+    printed = capsys.readouterr().err
+    assert "a node's link carries 1 GB/s: the phases take 90 s (links) and " in printed
+    assert "s (processors) or more, as far as disks keep up" in printed

@@ -1,4 +1,4 @@
-"""A real shell offers what there is: types of the clouds named, clouds, models, profiles, runs."""
+"""Completion in a real shell: types of the named clouds, clouds, models, profiles, runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 
 
 def offered(*words: str, folder: Path) -> list[str]:
-    """Return what bash offers when the last of the words is begun and Tab is pressed."""
+    """Return bash's suggestions after Tab at the end of the last word."""
     program = words[0]
     bin_folder = folder / "bin"
     bin_folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is shown at 60, 80 and 120 columns: no line is longer, and no name is cut."""
+"""Output at 60, 80 and 120 columns: no line is longer, and no name is cut."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ SHOWN = (
     "plan --data 10TB --explain --instance i8g.8xlarge --nodes 20",
     "plan --data 10TB --model all --instance i8g.8xlarge,i4i.*",
     "plan --data 10TB --cloud oci --show table",
+    "plan --data 1TB --cloud azure --instance *_v1,*_v2 --rejected",
     "catalog rank --by usd_per_MBps --catalog aws,oci --top 5",
     "models",
     "scale i3 --data 1TB --max-nodes 50",
@@ -64,24 +65,24 @@ ROWS = [
 
 
 def shown(
-    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, give_way: bool = True
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, drop_first: bool = True
 ) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(columns))
-    show(table(WIDE, ROWS), give_way=("size", "sentence") if give_way else ())
+    show(table(WIDE, ROWS), drop_first=("size", "sentence") if drop_first else ())
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
 def test_a_table_loses_columns_before_it_becomes_blocks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Least widths: 18 + 13 + 14 + 8 and three gaps of 2 are 59; without size 44; without the sentence, too, 28."""
+    """Least widths: 18 + 13 + 14 + 8 and three gaps of 2 are 59; without size 44; without the sentence as well, 28."""
     assert shown(80, monkeypatch, capsys)[1].split() == " ".join(ROWS[0]).split()
     assert shown(59, monkeypatch, capsys)[0].split() == list(WIDE)
     fewer = shown(58, monkeypatch, capsys)
     assert fewer[0].split() == ["name", "sentence", "last"]
     assert " ".join(fewer[-2:]).endswith("Not shown, as the screen is narrow: size. COLUMNS=160 shows all.")
     assert shown(43, monkeypatch, capsys)[:2] == ["name                last", "Standard_L32aos_v4  12345678"]
-    assert shown(58, monkeypatch, capsys, give_way=False)[0].split() == ["name", "Standard_L32aos_v4"]
+    assert shown(58, monkeypatch, capsys, drop_first=False)[0].split() == ["name", "Standard_L32aos_v4"]
 
 
 @pytest.mark.parametrize("columns", range(40, 100, 3))

@@ -47,9 +47,9 @@ def test_a_bug_leaves_its_details_where_only_the_user_reads_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert exit_code_of([].pop) == BUG_EXIT_CODE
-    said = capsys.readouterr().err
+    printed = capsys.readouterr().err
     (file,) = (tmp_path / "state" / "planner" / "bugs").iterdir()
-    assert str(file) in said and "Traceback" not in said
+    assert str(file) in printed and "Traceback" not in printed
     assert "IndexError" in file.read_text() and "sortplanner" in file.read_text()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 

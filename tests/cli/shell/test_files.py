@@ -1,4 +1,4 @@
-"""Files named on the command line: what must be there, and what is not replaced unasked."""
+"""Files named on the command line: those that must exist, and those not replaced without being asked."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ READERS = (
 
 
 def refusal(command: str) -> str:
-    """Run a command that must refuse what it is given, and return what it says."""
+    """Run a command that must be refused, and return the message."""
     error = CliRunner().invoke(build(), command.split()).exception
     code = getattr(error, "exit_code", getattr(error, "code", None))
     assert code == BadInputError.exit_code, f"{command}: {error!r}"
@@ -82,7 +82,7 @@ def test_what_has_no_end_is_refused_before_it_fills_the_memory(reader: str) -> N
     "reader", [reader for reader in READERS if reader.split()[0] in ("ingest", "compare", "report")]
 )
 def test_a_pipe_is_read_up_to_what_a_file_may_hold(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planner.config.given_files.PIPE_BYTES", 1 << 20)
+    monkeypatch.setattr("planner.config.user_files.PIPE_BYTES", 1 << 20)
     os.mkfifo("pipe")
     with subprocess.Popen(["sh", "-c", "cat /dev/zero > pipe"], stderr=subprocess.DEVNULL):
         assert "pipe: a pipe with more than 1 MiB" in refusal(reader.replace("{}", "pipe"))

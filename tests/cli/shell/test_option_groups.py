@@ -1,4 +1,4 @@
-"""A command's dataclass parameters become options, and come back as one value."""
+"""A command's dataclass parameters become options and are passed back as one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.cli.shell.option_groups import ungrouped
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How large a box is."""
+    """The size of a box."""
 
     width: Annotated[int, typer.Option(help="How wide.")]
     height: Annotated[int, typer.Option(help="How high.")] = 2

@@ -1,4 +1,4 @@
-"""Options that apply only beside others are refused elsewhere, for every command and each of its options."""
+"""Options that apply only together with others are refused elsewhere, for every command and each of its options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ for _name, _command in typer.main.get_command(build()).commands.items():  # type
 
 
 def parameters(command: str) -> dict[str, Any]:
-    """Return the parameters of a command by the names that rules have for them."""
+    """Return the parameters of a command by their names in the rules."""
     named = {}
     for parameter in COMMANDS[command].params:
         names = (
@@ -37,7 +37,7 @@ def rules() -> Iterator[tuple[str, str, str]]:
 
 
 def words(command: str, option: str) -> list[str]:
-    """Return words that give an option, or an argument, of a command."""
+    """Return words that give an option or an argument of a command."""
     parameter = parameters(command)[option.partition(" ")[0]]
     if parameter.param_type_name == "argument":
         return [option.partition(" ")[2] or "x"]

@@ -1,4 +1,4 @@
-"""What is typed and cannot be taken is answered with what was meant."""
+"""Usage errors suggest the intended command."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def test_plan_says_its_version() -> None:
         ("sort a b --reverse", "Did you mean: --key 1,1r"),
         ("sort a b --output c", "Did you mean: planner sort INPUT OUTPUT"),
         ("estimate", "Did you mean: planner plan"),
+        ("shuffle", "Did you mean: planner plan"),
         ("verify", "Did you mean: planner validate"),
         ("diff", "Did you mean: planner compare"),
         ("log", "Did you mean: planner explain-log"),

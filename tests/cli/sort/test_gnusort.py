@@ -1,4 +1,4 @@
-"""`planner gnusort` beside GNU sort: the same output, messages and exit codes."""
+"""`planner gnusort` against GNU sort: the same output, messages and exit codes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ DEBUGGED = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Go to a folder with a few texts."""
+    """Change to a folder with a few texts."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lines").write_bytes(b"b:10:x\na:9\n\nB:-1\nc:10:0")
     (tmp_path / "twice").write_bytes(b"1\n1\n2\n")
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def beside(command: Sequence[str], folder: Path, program: str | None = None) -> tuple[int, bytes, bytes]:
-    """Return exit code, output and messages of a command; GNU sort begins messages with the name it is called by."""
+    """Return a command's exit code, output and messages; GNU sort begins messages with the name it is called by."""
     text = (folder / "lines").read_bytes()
     done = subprocess.run(
         command, executable=program, input=text, capture_output=True, check=False, cwd=folder,
@@ -66,7 +66,7 @@ def beside(command: Sequence[str], folder: Path, program: str | None = None) -> 
 
 
 def ours(arguments: list[str], folder: Path, *, as_nobody: bool = False) -> tuple[int, bytes, bytes]:
-    """Run ours in a fork, which shares what is loaded, with files as its standard streams; not as root if asked."""
+    """Run ours in a fork, which shares loaded modules, with files as its standard streams; not as root if requested."""
     streams = [os.open(folder / "lines", os.O_RDONLY)]
     streams += [os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in (".out", ".err")]
     child = os.fork()
@@ -129,7 +129,7 @@ def test_the_output_may_be_the_input_and_keeps_its_mode(folder: Path) -> None:
 
 @pytest.fixture
 def closed(folder: Path) -> Path:
-    """Return a folder that takes no new file from those who are not root, with a file that can be written."""
+    """Return a folder where only root can create files, containing a file that anyone can write."""
     (folder / "closed").mkdir()
     (folder / "closed" / "lines").write_bytes(b"b\na\nc\n")
     (folder / "closed" / "lines").chmod(0o666)
@@ -140,7 +140,7 @@ def closed(folder: Path) -> Path:
 
 @pytest.fixture
 def open_scratch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have temporary files where all may write, and by a short name: folders above may be closed to others."""
+    """Put temporary files where anyone may write, under a short name: folders above may be closed to others."""
     (folder / "scratch").mkdir()
     (folder / "scratch").chmod(0o777)
     monkeypatch.setenv("TMPDIR", "scratch")

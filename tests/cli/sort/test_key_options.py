@@ -1,4 +1,4 @@
-"""What `planner run` takes for text and tables, what of them it says, and what it refuses before anything is asked."""
+"""Text and table options of `planner run`: those accepted, their messages, and those refused before any question."""
 
 from __future__ import annotations
 

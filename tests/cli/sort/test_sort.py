@@ -17,7 +17,7 @@ from planner.errors import BadInputError
 
 
 def call(*words: str) -> str:
-    """Run a command that must succeed, and return what it printed."""
+    """Run a command that must succeed, and return its output."""
     done = CliRunner().invoke(build(only="sort"), ["sort", *words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -154,7 +154,7 @@ def test_records_by_typed_keys(tmp_path: Path) -> None:
     assert out.read_bytes() == struct.pack("<iHiH", 3, 0, 2, 2)
     call("--check", *keys, "--unique", str(out))
     done = CliRunner().invoke(build(only="sort"), ["sort", "--check", *keys, str(source), "--json"])
-    text = "0x" + struct.pack("<i", 2).hex()  # the key alone
+    text = "0x" + struct.pack("<i", 2).hex()  # only the key
     assert json.loads(done.stdout) == {"version": 3, "sorted": False, "first_unsorted": 3, "text": text}
     call("--record-size", "6", "--key-offset", "4", "--key-size", "2", str(source), str(packed))
     assert gzip.decompress(packed.read_bytes()) == source.read_bytes()

@@ -20,7 +20,7 @@ _FRAME = re.compile(r"[│╭╮╰╯─]")
 
 @pytest.fixture
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
-    """Type a command that ends with `code`, and return what it printed, as one line where not `as_lines`."""
+    """Type a command that ends with `code`, and return its output, as one line where not `as_lines`."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

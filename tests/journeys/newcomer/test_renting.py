@@ -1,4 +1,4 @@
-"""What would be rented, what runs, what is left: what somebody types before they spend, and what they must learn."""
+"""A newcomer's commands before spending: machines to rent, running ones, leftovers, and the answers they need."""
 
 from __future__ import annotations
 

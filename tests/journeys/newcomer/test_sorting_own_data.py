@@ -1,4 +1,4 @@
-"""Files to sort, measurements and logs to feed in: what somebody types, and what they must learn from it."""
+"""A newcomer's commands for files to sort, measurements and logs, and the answers they need."""
 
 from __future__ import annotations
 

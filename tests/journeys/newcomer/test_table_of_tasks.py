@@ -1,4 +1,4 @@
-"""docs/tutorial.md has a row for each task that is tested here."""
+"""docs/tutorial.md has a row for each task tested here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers that a page carries are those of `what_if`, and what has none says so."""
+"""The answers in a page match those of `what_if`; a question without an answer is marked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def answer() -> planner.Recommendation:
 
 @pytest.fixture(scope="module")
 def contrast(answer: planner.Recommendation) -> Contrast:
-    """All that the page answers; it takes three seconds."""
+    """All answers in the page; computing them takes three seconds."""
     return answer.page_contrast()
 
 

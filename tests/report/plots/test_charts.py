@@ -1,4 +1,4 @@
-"""Every chart compiles to Vega without a warning, says its units, and draws as many marks as its frame has rows."""
+"""Every chart compiles to Vega without a warning, shows its units, and draws as many marks as its frame has rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from planner.api.recommend import Recommendation
 from planner.catalog import load_catalog
 from planner.cost_model.volumes.volume_counts import volume_counts
 from planner.report import frames, plots
-from planner.report.plots import look
+from planner.report.plots import theme
 from planner.schemas.run_report import RunReport
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import format_duration
 
 
 def drawn(chart: Any) -> str:
-    """Return the chart as SVG, drawn by Vega itself."""
+    """Return the chart as SVG, drawn by Vega."""
     picture: str = vl_convert.vegalite_to_svg(chart.to_json())
     return picture
 
@@ -111,7 +111,7 @@ def test_ranges_have_a_bar_for_each_candidate(answer: Recommendation, charts: di
     ("seconds", "unit", "value"), [(100, "s", 100), (600, "min", 10), (7200 * 5, "hours", 10), (86400 * 4, "days", 4)]
 )
 def test_time_is_shown_in_the_unit_that_suits_it(seconds: float, unit: str, value: float) -> None:
-    shown, name = look.in_time_units(pd.DataFrame({"time_s": [seconds, 1]}), "time_s")
+    shown, name = theme.in_time_units(pd.DataFrame({"time_s": [seconds, 1]}), "time_s")
     assert (name, shown.time_s[0]) == (unit, value)
 
 
@@ -129,8 +129,8 @@ def contrast(colour: str, background: str) -> float:
 
 @pytest.mark.parametrize("ground", ["#FFFFFF", "#14171c"])
 def test_colours_that_carry_meaning_stand_out_from_both_grounds(ground: str) -> None:
-    assert all(contrast(colour, ground) >= 3 for colour in (look.BLUE, look.VERMILLION, look.GREEN, look.GREY))
-    ink = look.config(dark=ground != "#FFFFFF")["axis"]["labelColor"]
+    assert all(contrast(colour, ground) >= 3 for colour in (theme.BLUE, theme.VERMILLION, theme.GREEN, theme.GREY))
+    ink = theme.config(dark=ground != "#FFFFFF")["axis"]["labelColor"]
     assert contrast(ink, ground) >= 7
 
 

@@ -1,4 +1,4 @@
-"""The bill in items: cents that add up, and the same as the terminal's."""
+"""The bill's items: cents that add up, as in the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_items_add_up_to_the_total_and_are_those_of_the_terminal(answer: Recomme
 
 
 def test_the_largest_item_takes_what_rounding_leaves_over_and_the_unknown_stays_unknown(plan: Plan) -> None:
-    """3 x $1.004 is $3.012: three times $1.00 and $0.01 more, for the largest."""
+    """3 x $1.004 is $3.012: three times $1.00, and $0.01 more for the largest."""
     best = plan.best
     assert best is not None
     lines = [BillLine(name=name, time_s=None, usd=1.004) for name in ("a", "b")]
@@ -32,7 +32,7 @@ def test_the_largest_item_takes_what_rounding_leaves_over_and_the_unknown_stays_
 
 
 def test_charges_stand_together_where_their_price_is_known(plan: Plan) -> None:
-    """$0.24, $0.50 and $2 are $2.74; what is not known is no part of a sum. One charge alone keeps its name."""
+    """$0.24, $0.50 and $2 are $2.74; an unknown price is not part of a sum. One charge alone keeps its name."""
     best = plan.best
     assert best is not None
     priced = {"stage in: requests": 0.24, "stage out: requests": 0.5, "traffic between zones": 2.0}

@@ -1,4 +1,4 @@
-"""The command line of a request, given to the command line again."""
+"""A request's command line, parsed again by the command line."""
 
 from __future__ import annotations
 

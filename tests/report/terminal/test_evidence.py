@@ -1,4 +1,4 @@
-"""A type's facts as a person reads them."""
+"""A type's facts in readable form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answers to --why-not and --own as text: within the width, with the figures of the values they show."""
+"""The answers to --why-not and --own as text: within the width, with figures that match their values."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def test_a_why_not_shows_both_clusters_and_what_would_change_it(answer: planner.
         assert format_usd(cluster.cost_usd.total) in text and format_duration(cluster.whole_run_s) in text
     assert asked.needed.price_usd_per_hour is not None
     assert f"--own-price c6id.32xlarge={asked.needed.price_usd_per_hour:g}" in " ".join(text.split())
+
+
+def test_a_why_not_says_that_faster_disks_or_links_would_not_do(answer: planner.Recommendation) -> None:
+    text = " ".join(why_not_text(answer.why_not("c6id.32xlarge")).split())
+    assert "Disks or network alone, even 10 times as fast, would not be enough." in text
 
 
 def test_the_recommended_type_needs_one_line(answer: planner.Recommendation) -> None:

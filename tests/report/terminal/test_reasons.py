@@ -1,4 +1,4 @@
-"""Why a cluster is recommended, in sentences whose numbers can be redone."""
+"""Reasons for a recommendation, in sentences whose numbers can be recomputed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_what_a_phase_waits_for_and_what_comes_next(make_catalog: Make) -> None:
     assert best is not None
     first, second = best.phases
     share, disks_s = first.time_s / (first.time_s + second.time_s), first.resources["local_disks"].time_s
-    waits = f"({share:.0%} of the time) waits {format_duration(first.time_s)} for network"
+    waits = f"({share:.0%} of the sort) waits {format_duration(first.time_s)} for network"
     assert f"Phase “map and shuffle” {waits}; local disks would take {format_duration(disks_s)}." in text
     assert "With the network twice as fast: time -" in text
     assert "Twice as fast, processors" in text
@@ -44,12 +44,24 @@ def test_what_a_phase_waits_for_and_what_comes_next(make_catalog: Make) -> None:
     assert "Twice the data: time +" in text
 
 
+def test_reasons_are_of_the_whole_run_as_the_bottleneck_is() -> None:
+    """A faster network would save most in the sort alone; generating and validating wait for the disks, too."""
+    answered = recommend_by(data="100TB", model="indy", catalogs=["aws"], instances=["i8g.8xlarge"], nodes=55)
+    best = answered.best
+    assert best is not None and best.bottleneck == "local"
+    made = answered.contrast().reliefs["local"]
+    assert f"With the local disks twice as fast: time {made.whole_run_s / best.whole_run_s - 1:+.0%}, bill" in say(
+        answered
+    )
+    assert "cpu" not in say(answered)
+
+
 def test_data_that_would_not_fit_twice(make_catalog: Make) -> None:
     assert "Twice the data is too much for 9 nodes." in say(ask(make_catalog({"a": FAST}), nodes=9))
 
 
 def test_why_what_storage_alone_suggests_lost(make_catalog: Make) -> None:
-    """`thin` has as good disks for half the price, and a tenth of the network."""
+    """`thin` has equally good disks for half the price, and a tenth of the network."""
     types = {"even": FAST, "thin": FAST | {"price": 0.5, "network_baseline_bytes_per_s": 10**8}}
     answered = ask(make_catalog(types))
     assert answered.best is not None
@@ -86,7 +98,7 @@ def test_nothing_feasible_has_no_reasons(make_catalog: Make) -> None:
 
 
 def test_the_verdict_and_the_notes_agree_on_what_is_measured(make_catalog: Make) -> None:
-    """The phases wait for slow measured disks; that the network is only assumed decides nothing, and both say so."""
+    """The phases wait for slow measured disks; the network, only assumed, decides nothing, and both texts state so."""
     answered = ask(make_catalog({"a": {"read": 1e8, "write": 1e8}}), assume={"network": "5GB/s"})
     assert "The weakest of the rates that it waits for is measured." in say(answered)
     assert answered.best is not None
@@ -98,7 +110,7 @@ def test_the_verdict_and_the_notes_agree_on_what_is_measured(make_catalog: Make)
 
 
 def test_what_has_no_bytes_has_no_rate_in_the_sum() -> None:
-    """The driver orders tasks: its seconds stand alone, without a quotient of no bytes by no rate."""
+    """The driver orders tasks: its seconds stand alone, without a quotient of bytes and rate."""
     answered = recommend_by(data="100TB", model="indy", catalogs=["aws"], instances=["i4i.8xlarge"], nodes=1000)
     best = answered.best
     assert best is not None

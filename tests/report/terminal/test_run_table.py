@@ -1,4 +1,4 @@
-"""A run in the terminal: what was planned, what was seen, and what happened meanwhile."""
+"""A run in the terminal: the plan, the measurements, and the events of the run."""
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ def test_a_run_that_nobody_watched_says_nothing(run_report: RunReport) -> None:
     text = shown(run_report)
     assert "Timeline" not in text
     assert "Slow" not in text
+
+
+def test_one_of_a_kind_is_singular(run_report: RunReport) -> None:
+    check = replace(run_report.checks[0], records=1, unit="rows", duplicates=1)
+    assert "1 row, sorted, 1 duplicate key, checksum" in shown(replace(run_report, checks=(check,)))
 
 
 def test_the_command_of_this_very_run_is_printed(run_report: RunReport) -> None:

@@ -1,4 +1,4 @@
-"""The answer on one screen: it fits, its bill adds up, and its choices are those of the plan."""
+"""The answer on one screen: it fits, its bill adds up, and its choices match the plan."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_bill_adds_up_to_the_cent(plans: dict[str, Plan], name: str) -> None
 
 
 def test_with_what_a_what_if_changes_it_fits_a_screen(plans: dict[str, Plan]) -> None:
-    """Empty lines and neighbours go first; the cluster that was, the bill and the bottleneck stay."""
+    """Empty lines and neighbours are dropped first; the original cluster, the bill and the bottleneck stay."""
     plan = plans["staged both ways"]
     lines = short_answer(plan, width=80, before=plans["copies"].best)
     alone = short_answer(plan, width=80)
@@ -83,7 +83,7 @@ def test_it_says_what_to_rent_how_long_for_how_much_and_what_may_be_lost(plans: 
 
 
 def test_it_says_what_it_assumes_of_the_data_and_what_an_object_store_changes(plans: dict[str, Plan]) -> None:
-    """Read from the store and written there, the data takes what `--input` and `--output` are planned with."""
+    """With input and output in the store, the figures equal those of a plan with `--input` and `--output`."""
     answered = planner.recommend("1TB", instances=["i4i.4xlarge"], nodes=8, deadline="1s", max_nodes=8)
     assert answered.in_object_store() is None
     answered = planner.recommend("1TB", instances=["i4i.4xlarge"], nodes=8)
@@ -102,7 +102,7 @@ def test_it_says_what_it_assumes_of_the_data_and_what_an_object_store_changes(pl
 
 
 def test_it_says_what_the_machine_is(plans: dict[str, Plan]) -> None:
-    """The figures of the catalog, in the units of clouds; what nobody states is unknown."""
+    """The catalog's figures, in the clouds' units; unstated figures are unknown."""
     best = plans["copies"].best
     assert best is not None and best.machine is not None
     machine = replace(
@@ -142,7 +142,7 @@ def test_notes_are_in_words_that_a_first_reader_knows(plans: dict[str, Plan]) ->
 
 
 def test_each_minute_saved_has_its_price() -> None:
-    """The price in the row of the recommended cluster is that of the two rows: dollars more over minutes less."""
+    """The price in the recommended cluster's row follows from two rows: dollars more over minutes less."""
     plan = planner.recommend("50TB", cloud="azure").plan
     best = plan.best
     assert best is not None
@@ -172,8 +172,8 @@ def test_what_stands_against_more_data_is_said() -> None:
 
 
 def test_the_cent_left_over_goes_to_what_costs_most() -> None:
-    """A megabyte sorts in a second; the four minutes around it are paid for, less than half a cent each. Of a
-    bill below ten cents hundredths of a cent are shown.
+    """A megabyte sorts in a second; the four minutes around it are paid for, less than half a cent each. A bill below
+    ten cents shows hundredths of a cent.
     """
     answered = planner.recommend("1MB", model="indy", catalogs=["aws"], instances=["c6gd.medium"], nodes=2)
     rows = {line[:34].strip(): line.split()[-1] for line in short_answer(answered.plan, width=80) if line}
@@ -189,7 +189,7 @@ def test_columns_never_touch() -> None:
 
 def test_what_has_no_known_price_is_no_part_of_all() -> None:
     plan = planner.recommend("1TB", model="indy", catalogs=["oci"], zones=2).plan
-    assert plan.best is not None  # as a plan of an earlier version had it
+    assert plan.best is not None  # as in a plan of an earlier version
     in_part = replace(plan.best.cost_usd, unknown=("traffic between zones",))
     plan = replace(plan, best=replace(plan.best, cost_usd=in_part))
     assert plan.best is not None
@@ -199,7 +199,7 @@ def test_what_has_no_known_price_is_no_part_of_all() -> None:
 
 
 def test_a_fastest_cluster_that_hardly_is_faster_is_no_choice(plans: dict[str, Plan]) -> None:
-    """The price of a minute would be that of seconds; 5% faster is a choice."""
+    """The price of a minute would rest on seconds; a cluster 5% faster is a choice."""
     plan = plans["copies"]
     assert plan.best is not None
     recommended = next(point for point in plan.frontier if point.nodes == plan.best.nodes)

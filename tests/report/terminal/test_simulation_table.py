@@ -1,4 +1,4 @@
-"""A simulation in words."""
+"""A simulation as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of volumes: counts with what they do together, both directions where they differ."""
+"""The table of volumes: counts with their combined rate, both directions if they differ."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Look of every chart: one palette, one font size, units on the axes.
 
-Colours are Okabe and Ito's (2008), which colour-blind readers tell apart; what a colour says is also said by position,
-shape or text. Charts have a white ground of their own, so that they are readable in a dark notebook too; a page that
-follows the reader's setting gives `config(dark=True)` instead.
+Colours are Okabe and Ito's (2008), which colour-blind readers can distinguish; position, shape or text repeat what a
+colour means. Charts have their own white background, so they are readable in a dark notebook too; a page that follows
+the reader's setting passes `config(dark=True)` instead.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ GREY: Final = "#8C8C8C"
 SERIES: Final = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION, GREY)
 
 WIDTH: Final = 620
-"""Pixels of a chart's plotting area in a notebook; a page stretches it to what it has."""
+"""Pixels of a chart's plotting area in a notebook; a page stretches it to the available width."""
 
 _TIME_UNITS: Final = ((3 * 86400, 86400, "days"), (3 * 3600, 3600, "hours"), (180, 60, "min"), (0, 1, "s"))
 
 
 def altair() -> Any:
-    """Import the plotting library. Raises PlannerError, saying how to install it, when it is absent."""
+    """Import the plotting library. Raises PlannerError with installation advice if it is missing."""
     return optional("altair", extra="plots", purpose="plotting")
 
 
 def config(*, dark: bool = False) -> dict[str, Any]:
-    """Return Vega-Lite's configuration for a white ground, or for a dark page."""
+    """Return Vega-Lite's configuration for a white background, or for a dark page."""
     ink, faint, ground = ("#E6E6E6", "#3A3F47", "transparent") if dark else ("#1F2328", "#E3E6EA", "white")
     words = {
         "labelColor": ink,
@@ -71,14 +71,14 @@ def dressed(chart: Any, *, title: str, height: int | None = None) -> Any:
 
 
 def in_time_units(frame: pd.DataFrame, *columns: str) -> tuple[pd.DataFrame, str]:
-    """Return the frame with columns of seconds turned into the unit that suits the longest, and the unit's name."""
+    """Return the frame with columns of seconds converted to the unit that suits the longest, and the unit's name."""
     longest = float(frame[list(columns)].max().max()) if len(frame) else 0.0
     _, seconds, unit = next(row for row in _TIME_UNITS if longest >= row[0])
     return frame.assign(**{name: frame[name] / seconds for name in columns}), unit
 
 
-def in_words(lines: Sequence[str]) -> Any:
-    """Return a chart that says why there is nothing to draw."""
+def reason_chart(lines: Sequence[str]) -> Any:
+    """Return a chart with the reason why there is nothing to draw."""
     alt = altair()
     frame = pd.DataFrame({"line": list(range(len(lines))), "text": list(lines)})
     words = alt.Chart(frame).mark_text(align="left", fontSize=12, limit=WIDTH)

@@ -1,7 +1,8 @@
-"""Texts, names of files and words of a choice are taken as they are given, and numbers are read as people write them.
+"""Fast conversion of options: texts, file names and words of a choice stay as given, numbers are read as people write
+them.
 
-Typer converts every value, a text too, with pydantic, which takes a tenth of a second to load. It offers no public way
-around that: an option's own parser goes through pydantic as well. So this replaces what it asks.
+Typer converts every value, even text, with pydantic, which takes a tenth of a second to load. It has no public way
+around that: an option's own parser goes through pydantic as well. So this replaces the object that typer asks.
 """
 
 from __future__ import annotations
@@ -11,41 +12,59 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 from planner.errors import BadInputError, nearest
 from planner.units import parse_count, parse_number
 
+_Amount = TypeVar("_Amount")
 _NUMBERS: Final[dict[Any, Callable[[str], float]]] = {int: parse_count, float: parse_number}
-"""How people write the numbers that options take: `10,000`, `1e6`."""
+"""Parsers of the numbers that options take, as people write them: `10,000`, `1e6`."""
 
 _NO_LISTS: Final = ("--key", "--only", "--column", "--more-output", "--temp-dir", "--input", "--node", "--ran-on")
-"""Options that may be repeated, and in whose values a comma separates nothing."""
+"""Repeatable options in whose values a comma is no separator."""
 LARGEST_NUMBER: Final = 2**63 - 1
-"""No option needs more, and the sort core takes no more."""
+"""Largest number accepted: no option needs more, and the sort core takes no more."""
 
 
-class TakesAsGiven:
-    """What a command inherits to take options that are not given, texts and defaults without a conversion."""
+class UnconvertedValues:
+    """Base class of commands that takes missing options, texts and defaults without conversion."""
 
     def parse_args(self: Any, ctx: Any, args: list[str]) -> list[str]:
-        """Take the words after the command."""
+        """Parse the words after the command."""
         for parameter in self.get_params(ctx):
             if hasattr(parameter, "get_runtime_param"):
                 parameter.get_runtime_param = partial(_Quick, parameter)
         return super().parse_args(ctx, args)  # type: ignore[no-any-return,misc]
 
+    def make_parser(self: Any, ctx: Any) -> Any:
+        """Return typer's parser, which takes the last of several values, with a check that an option has only one."""
+        parser = super().make_parser(ctx)  # type: ignore[misc]
+        for option in {*parser._long_opt.values(), *parser._short_opt.values()}:
+            if option.action == "store" and not ctx.resilient_parsing:
+                option.process = partial(_store_once, option, option.process)
+        return parser
+
+
+def _store_once(option: Any, store: Callable[[Any, Any], None], value: Any, state: Any) -> None:
+    """Store an option's value. Raises BadInputError if the option was given before, with another value."""
+    former = state.opts.get(option.dest, value)
+    if former != value:
+        name = max(option.obj.opts, key=len)
+        raise BadInputError(f"{name} is given twice, as {former} and as {value}: leave out one of them")
+    store(value, state)
+
 
 @dataclass(frozen=True)
 class _Quick:
-    """What typer asks to convert the value of a parameter."""
+    """Replacement for the converter that typer asks."""
 
     parameter: Any
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        _require_sound(value, param)
+        _require_valid(value, param)
         wanted = param.type_descriptor.annotation
         is_text = isinstance(value, str) and wanted in _NUMBERS
         if is_text:
@@ -65,13 +84,21 @@ class _Quick:
         return type(param).get_runtime_param(param).coerce(value, param=param, ctx=ctx)
 
 
-def _require_sound(value: Any, param: Any) -> None:
-    """Raise BadInputError for a value that is empty, as of a shell variable that is not set, or no text at all."""
+def amount(option: str, read: Callable[[str], _Amount], text: str) -> _Amount:
+    """Return the amount in an option's text. Raises BadInputError, with the option's name, if `read` does."""
+    try:
+        return read(text)
+    except BadInputError as error:
+        raise BadInputError(f"{option}: {error.message}", error.details) from None
+
+
+def _require_valid(value: Any, param: Any) -> None:
+    """Raise BadInputError for an empty value, as of an unset shell variable, or for invalid text."""
     name = max(param.opts, key=len) if param.param_type_name == "option" else param.name.upper()
     for text in value if isinstance(value, list | tuple) else [value]:
         if not isinstance(text, str):
             continue
-        if not (text if name == "--separator" else text.strip()):  # fields may be separated by a blank
+        if not (text if name == "--separator" else text.strip()):  # a blank may separate fields
             raise BadInputError(f"{name} is empty: give it a value, or leave it out (is a shell variable not set?)")
         if "\0" in text:
             raise BadInputError(f"{name} holds a NUL byte, which no value can have; leave it out")
@@ -80,10 +107,7 @@ def _require_sound(value: Any, param: Any) -> None:
 
 
 def _number(text: str, wanted: Any, *, option: str) -> float:
-    try:
-        number = _NUMBERS[wanted](text)
-    except BadInputError as error:
-        raise BadInputError(f"{option}: {error.message}") from None
+    number = amount(option, _NUMBERS[wanted], text)
     if abs(number) > LARGEST_NUMBER:
         raise BadInputError(f"{option} {text[:20]}: too large a number; at most 2^63 - 1")
     return number
@@ -98,7 +122,7 @@ def _require_in_range(parameter: Any, value: float) -> None:
 
 
 def _may_name(value: Any) -> bool:
-    """Whether a text names what is not there, or a file that may be read: typer refuses others, and says which."""
+    """Return whether a text names a missing or a readable file; typer refuses others, with the reason."""
     return isinstance(value, str) and (os.access(value, os.R_OK) or not os.path.lexists(value))
 
 

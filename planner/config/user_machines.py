@@ -1,11 +1,11 @@
-"""Files that list the machines of a cluster, where an option takes them as well as words."""
+"""Files that list the machines of a cluster, for options that also take words."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-from planner.config.given_files import read_given
+from planner.config.user_files import read_user_file
 from planner.errors import BadInputError
 from planner.schemas.machine_lists import MachineList, read_machine_list
 
@@ -14,7 +14,7 @@ _SUFFIXES: Final = (".json", ".tfstate", ".txt", ".yaml", ".yml")
 
 def listed_machines(given: str, *, option: str) -> MachineList | None:
     """Return the machines that a file lists; None for words such as `20 x m5d.12xlarge`. Raises BadInputError, naming
-    the option, for a file that is not there, cannot be read or lists none.
+    the option, for a file that does not exist, cannot be read or lists none.
     """
     file = Path(given)
     try:
@@ -25,4 +25,4 @@ def listed_machines(given: str, *, option: str) -> MachineList | None:
         if "/" in given or file.suffix in _SUFFIXES:
             raise BadInputError(f"{option} {given}: no such file; name one that lists your machines")
         return None
-    return read_machine_list(read_given(file), where=f"{option} {given}", option=option)
+    return read_machine_list(read_user_file(file), where=f"{option} {given}", option=option)

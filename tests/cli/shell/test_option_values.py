@@ -1,0 +1,87 @@
+"""Options skip typer's conversion where that changes nothing, and are refused in the planner's own words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.cli.shell.console import PlannerCommand
+from planner.errors import BadInputError
+
+app = typer.Typer()
+
+
+@app.command(cls=PlannerCommand)
+def show(
+    paths: Annotated[list[Path], typer.Argument()],
+    count: Annotated[int, typer.Option(min=2, max=5)] = 3,
+    letter: Annotated[Literal["a", "b"], typer.Option()] = "a",
+    folder: Annotated[Path | None, typer.Option()] = None,
+    only: Annotated[list[str] | None, typer.Option()] = None,
+    loud: Annotated[bool, typer.Option()] = False,
+) -> None:
+    """Print the values."""
+    print(paths, count, letter, folder, *(only or ()), *(["loud"] if loud else ()))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["x", "y"], f"{[Path('x'), Path('y')]} 3 a None"),
+        (["x", "--count", "5", "--letter", "b", "--folder", "/tmp"], f"{[Path('x')]} 5 b /tmp"),
+        (["-", "--count", "2"], f"{[Path('-')]} 2 a None"),
+        (["x", "--count", "2", "--count=2", "--loud", "--loud"], f"{[Path('x')]} 2 a None loud"),
+        (["x", "--only", "b", "--only", "c"], f"{[Path('x')]} 3 a None b c"),
+    ],
+)
+def test_values_have_their_types(words: list[str], expected: str) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout.strip()) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["x", "--count", "6"], "--count 6: too large; at most 5"),
+        (["x", "--count", "1"], "--count 1: too small; at least 2"),
+        (["x", "--letter", "c"], "--letter c: use one of a, b."),
+        (["--count", "2", "x", "--count=3"], "--count is given twice, as 2 and as 3: leave out one of them"),
+    ],
+)
+def test_what_typer_refuses_is_refused(words: list[str], message: str) -> None:
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, BadInputError)
+    assert done.exception.message == message
+
+
+@pytest.mark.parametrize(
+    "words", ["plan --data 3TB --data 4TB", "plan 3TB --data 4TB", "generate x --size 1MB --size 2MB"]
+)
+def test_every_command_refuses_a_second_value(words: str) -> None:
+    done = CliRunner().invoke(build(only=words.split(maxsplit=1)[0]), words.split())
+    assert isinstance(done.exception, BadInputError) and " is given twice, as " in done.exception.message
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("sort --memory 1 a b", "--memory: size '1' has no unit; write it as 100TB or 1TiB"),
+        ("generate --size 1 x", "--size: size '1' has no unit; write it as 100TB or 1TiB"),
+        ("generate --size 0B x", "--size: size '0B' must lie between 1B and 100EB"),
+        ("generate --size 1B x", "--size 1B: not a whole number of 100-byte records; write 100B"),
+        ("generate --size 150B x", "--size 150B: not a whole number of 100-byte records; write 200B"),
+        ("bench sort --size 1", "--size: size '1' has no unit; write it as 100TB or 1TiB"),
+        ("storage --throughput 3", "--throughput: rate '3' has no unit; write it as 800MB/s or 25Gbit/s"),
+    ],
+)
+def test_a_refused_amount_names_its_option(
+    words: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(build(only=words.split(maxsplit=1)[0]), words.split())
+    assert isinstance(done.exception, BadInputError) and done.exception.message == message

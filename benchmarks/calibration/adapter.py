@@ -1,7 +1,7 @@
-"""The planner's calibration as a predictor of the scoring protocol: tasks as JSON in, predictions as JSON out.
+"""Adapter of the planner's calibration to the scoring protocol: tasks as JSON in, predictions as JSON out.
 
-A task says which suite of measurements it comes from; that is what a user knows too (Spark on EMR, Hadoop, a native
-sorter), and it picks the prior. Nothing else of a task but its rows and the machines' specifications is looked at.
+A task names its suite of measurements; a user knows that too (Spark on EMR, Hadoop, a native sorter), and it picks the
+prior. Apart from that only a task's rows and the machines' specifications are used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Planner:
 
 
 class Undecided(Planner):
-    """The same, told only whether the software is a framework or moves bytes natively."""
+    """The same, knowing only whether the software is a framework or moves bytes natively."""
 
     def model_of(self, task: dict[str, Any]) -> str:
         """Return the prior that leaves open how output is written."""

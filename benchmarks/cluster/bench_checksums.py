@@ -1,9 +1,9 @@
-"""What the checksums of blocks cost a node: its tasks with and without them, in turn, by processor time.
+"""Cost of block checksums to a node: its tasks with and without them, in turn, by processor time.
 
-One process does what a node does of a sort: it groups slices, checks each block as if it had come over the wire, stores
+One process does a node's part of a sort: it groups slices, checks each block as if it had come over the wire, stores
 it, reads it back, sorts each partition and writes it. Nothing is sent, so the share of a whole sort is smaller.
 
-    python benchmarks/cluster/bench_checksums.py --data 400MB --runs 7
+python benchmarks/cluster/bench_checksums.py --data 400MB --runs 7
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ SLICE_RECORDS = 250_000
 
 
 def none_of(_: Any, lengths: Any) -> Any:
-    """Stand in for `checksums_of` where there are to be none."""
+    """Replace `checksums_of` where there are to be no checksums."""
     return np.zeros(len(lengths), "<i8")
 
 
 def node_seconds(source: Dataset, splitting: Any, files: JobFiles) -> float:
-    """Do a node's tasks and return the seconds of processor time, the kernel's included."""
+    """Do a node's tasks and return the seconds of processor time, including the kernel's."""
     content, began = content_of(source.layout), time.process_time()
     cut = list(slices(source, SLICE_RECORDS))
     for taken in cut:
         grouped, offsets = content.group(content.read_slice(source.partitions[0], taken), splitting, 1)
         block = Block.of(np.diff(offsets), grouped)
-        if not block.is_sound:
+        if not block.is_intact:
             raise SystemExit("a block is not what was grouped")
         node_tasks.store(files, 0, {taken.number: block})
     for number in range(splitting.partitions):

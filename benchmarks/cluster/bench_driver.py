@@ -1,18 +1,18 @@
-"""Processor time of ordering a sort on many nodes: the real driver, real Ray, made-up nodes.
+"""Processor time of coordinating a sort on many nodes: the real driver, real Ray, made-up nodes.
 
-All nodes are one raylet, whose workers answer each task at once, with blocks that nobody fetches. Every made-up node
-is a resource of its own, so Ray leases workers for each anew, as it does from many raylets. Two actors are the services
-of all of them:
+All nodes are one raylet, whose workers answer each task at once, with blocks that nobody fetches. Every made-up node is
+a resource of its own, so Ray leases workers separately for each, as it does from many raylets. Two actors are the
+services of all of them:
 
-    python benchmarks/cluster/bench_driver.py --nodes 178 --data 100TB --slices 500
+python benchmarks/cluster/bench_driver.py --nodes 178 --data 100TB --slices 500
 
-Only the first so many slices of the data are replayed, and as large a share of the partitions. `--profile` says where
-the driver's own time goes; `--no-ray` answers without Ray, so that only the planner's part counts. `--whole` replays
-all of the data, and says every minute how far it is, so that what an hour gave counts when it is stopped then.
+Only the first `--slices` of the data are replayed, and the same share of the partitions. `--profile` prints where the
+driver's own time goes; `--no-ray` answers without Ray, so that only the planner's part counts. `--whole` replays all of
+the data, and prints its progress every minute, so that a run stopped after an hour still gives figures.
 
-Of a thousand nodes, dozens of coordinators share two cores here, and each takes a hundredth of one while it waits. What
-one takes that has a core for itself, `--one-group` tells: only its nodes have input. Minutes in the middle count, since
-the others start, too, and have nothing to do.
+With a thousand nodes, dozens of coordinators share two cores here, and each takes a hundredth of one while it waits.
+`--one-group` measures a coordinator with a core to itself: only its nodes have input. Minutes in the middle count,
+since the others also start, and have nothing to do.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from planner.units import format_bytes, parse_size
 
 TASKS = 8
 ENDED_AT_ONCE = 4
-"""Without Ray: one in so many of the tasks under way."""
+"""Without Ray one in four of the tasks under way ends at once."""
 STORE_BYTES = 77_000_000_000
 LINK_BYTES_PER_S = 1.25e9
 LAYOUT = Layout()
@@ -53,7 +53,7 @@ WORKERS = 3
 SERVICES = 2
 
 
-def made_up_map(node: str, order: MapOrder, _: Any) -> Mapped:
+def synthetic_map(node: str, order: MapOrder, _: Any) -> Mapped:
     """Answer as `map_slice` does, but group nothing."""
     sizes = {first: order.slice.records * LAYOUT.record_size // len(order.ranges) for _, first, _ in order.ranges}
     stored = Stored(slices=(order.slice.number,), written_bytes=0)
@@ -64,33 +64,33 @@ def made_up_map(node: str, order: MapOrder, _: Any) -> Mapped:
     )
 
 
-def made_up_store(_files: Any, _first: int, parts: PackedParts) -> Stored:
+def synthetic_store(_files: Any, _first: int, parts: PackedParts) -> Stored:
     return Stored(slices=tuple(part.slice for part in parts.unpack()), written_bytes=0)
 
 
-def made_up_sort(node: str, order: SortOrder) -> Sorted:
+def synthetic_sort(node: str, order: SortOrder) -> Sorted:
     copy = Copy(uri=f"/mnt/disk0/output/part-{order.number:06d}", node=node)
     partition = Partition(records=1, copies=(copy,), first_key="00" * 10, last_key="ff" * 10, checksum="0" * 16)
     return Sorted(partition=partition, read_bytes=0, written_bytes=0, summary=bytes(300))
 
 
-def made_up(task: Any) -> Callable[..., Any]:
-    """Return what stands for a task; its first argument is the node."""
-    return made_up_map if task is map_slice else made_up_sort
+def synthetic(task: Any) -> Callable[..., Any]:
+    """Return the replacement of a task; its first argument is the node."""
+    return synthetic_map if task is map_slice else synthetic_sort
 
 
-class MadeUpService:
-    """Answers at once that all has come."""
+class SyntheticService:
+    """Service that answers at once that everything has arrived."""
 
     def store(self, files: Any, first: int, parts: PackedParts) -> Stored:
-        return made_up_store(files, first, parts)
+        return synthetic_store(files, first, parts)
 
     def give_up(self, _addresses: Any = None) -> None:
         return None
 
 
-class MadeUpNodes(Nodes):
-    """Nodes that are all the one raylet that is there."""
+class SyntheticNodes(Nodes):
+    """Nodes that are all the same single raylet."""
 
     def _discover(self) -> None:
         count = int(os.environ["MADE_UP_NODES"])
@@ -101,7 +101,7 @@ class MadeUpNodes(Nodes):
         self.concurrency = Concurrency(tasks=TASKS)
 
         if self._ray:
-            services = [self._ray.remote(MadeUpService).options(num_cpus=0).remote() for _ in range(SERVICES)]
+            services = [self._ray.remote(SyntheticService).options(num_cpus=0).remote() for _ in range(SERVICES)]
             self.services = {name: services[at % SERVICES] for at, name in enumerate(self._ids)}
 
     def have_arrived(self, blocks: Any) -> list[bool]:
@@ -111,7 +111,7 @@ class MadeUpNodes(Nodes):
         return f"10.0.0.{node}", 20_000
 
     def run(self, node: str, task: Any, *arguments: Any, firmly: bool = True) -> Any:
-        return super().run(node, made_up(task), node, *arguments, firmly=firmly)
+        return super().run(node, synthetic(task), node, *arguments, firmly=firmly)
 
     def _place(self, task: Any, node: str, *, firmly: bool) -> Any:
         remote = self._remotes.setdefault(task, self._ray.remote(task))
@@ -119,22 +119,22 @@ class MadeUpNodes(Nodes):
 
 
 class Reference:
-    """Of a task that ran without Ray, or of what it returned."""
+    """Reference to a task that ran without Ray, or to its result."""
 
     def __init__(self, outcome: Any) -> None:
         self.outcome = outcome
 
 
-class NodesWithoutRay(MadeUpNodes):
-    """The same, whose tasks end in the driver."""
+class NodesWithoutRay(SyntheticNodes):
+    """The same nodes, with tasks that run in the driver."""
 
     def run(self, node: str, task: Any, *arguments: Any, **_: Any) -> Any:
         self.tasks += 1
-        return Reference(made_up(task)(node, *arguments))
+        return Reference(synthetic(task)(node, *arguments))
 
     def call(self, _: str, __: str, *arguments: Any) -> Any:
         self.tasks += 1
-        return Reference(made_up_store(*arguments))
+        return Reference(synthetic_store(*arguments))
 
     def detect_losses(self, **_: Any) -> frozenset[str]:
         return frozenset()
@@ -157,12 +157,12 @@ def started_ray(nodes: int) -> Any:
 
 
 class Minutes:
-    """Says every minute what was done since the last time, and what that took of processors."""
+    """Minute-by-minute report of the work done and the processor time it took."""
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
         self._began_at_s = self._told_at_s = time.monotonic()
-        self._told = dict[str, float]()
+        self._summary = dict[str, float]()
         self.job: Job | None = None
 
     def __call__(self, event: dict[str, Any]) -> None:
@@ -170,8 +170,8 @@ class Minutes:
             return
         self._told_at_s = time.monotonic()
         now = self.job.driver_effort() | {"bytes": float(event["bytes_done"])}
-        done = {name: amount - self._told.get(name, 0.0) for name, amount in now.items()}
-        self._told = now
+        done = {name: amount - self._summary.get(name, 0.0) for name, amount in now.items()}
+        self._summary = now
         print(
             f"{self._told_at_s - self._began_at_s:.0f} s, {event['phase']}: {now['bytes'] / 1e12:.2f} TB of "
             f"{event['bytes_total'] / 1e12:.2f}; since the last line {_by_gb(done, done['bytes'] / 1e9)}; "
@@ -198,7 +198,7 @@ def job_of(
     folder: Path,
     emit: Emit,
 ) -> Job:
-    """Return the sort of the first slices of the data, as far as they lie on the first so many `sources`."""
+    """Return the sort of the first slices of the data, as far as they lie on the first of the `sources`."""
     count = len(nodes.names)
     sizes = choose_sizes(
         data_bytes=data_bytes,
@@ -234,7 +234,7 @@ def job_of(
 
 
 def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
-    """Sort, and say what each phase took of this process, and of coordinators."""
+    """Sort, and print what each phase took of this process and of coordinators."""
     fewer = with_fewer_partitions(job, share=job.work.source.bytes / whole_bytes)
     for name, phase, phase_job in ((shuffle.PHASE, shuffled, job), (reduce.PHASE, reduced, fewer)):
         before, watched = job.driver_effort(), cProfile.Profile(time.process_time)
@@ -242,7 +242,7 @@ def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
             watched.runcall(phase, phase_job)
         else:
             phase(phase_job)
-        print(f"{len(job.cluster.nodes.names)} nodes, {name}: {_told(job, before)}", flush=True)
+        print(f"{len(job.cluster.nodes.names)} nodes, {name}: {_summary(job, before)}", flush=True)
         if profile:
             pstats.Stats(watched).sort_stats("tottime").print_stats(25)
 
@@ -255,7 +255,7 @@ def reduced(job: Job) -> None:
     coordination.reduce(job) if coordination.is_coordinated(job) else reduce.Reduce(job).run()
 
 
-def _told(job: Job, before: dict[str, float]) -> str:
+def _summary(job: Job, before: dict[str, float]) -> str:
     gigabytes, after = job.work.source.bytes / 1e9, job.driver_effort()
     took = {name: after[name] - before.get(name, 0) for name in after}
     words = f"{took['cpu_s']:.2f} s of the driver's processor, {_each(took, '', gigabytes)}"
@@ -271,7 +271,7 @@ def _each(took: dict[str, float], whose: str, gigabytes: float) -> str:
 
 
 def with_fewer_partitions(job: Job, *, share: float) -> Job:
-    """Return the job with that share of the partitions, of all nodes."""
+    """Return the job with that share of the partitions of all nodes."""
     owner = job.work.ledger.owner[:: max(1, round(1 / share))]
     return replace(job, work=replace(job.work, ledger=Ledger(slices=len(job.work.slices), owner=owner)))
 
@@ -291,7 +291,7 @@ def main() -> None:
     os.environ["MADE_UP_NODES"] = str(options.nodes)
     with tempfile.TemporaryDirectory() as folder:
         ray = None if options.no_ray else started_ray(options.nodes)
-        nodes, minutes = MadeUpNodes(ray) if ray else NodesWithoutRay(None), Minutes(options.every)
+        nodes, minutes = SyntheticNodes(ray) if ray else NodesWithoutRay(None), Minutes(options.every)
         job = minutes.job = job_of(
             nodes,
             ray,

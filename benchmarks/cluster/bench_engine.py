@@ -29,20 +29,20 @@ from planner.measurement.instruments.machine import LocalMachine, measure_machin
 from planner.units import parse_size
 
 PARTITION_S_PER_BYTE: Final = 3.47e-10
-"""What the sort core takes to group a byte (`benchmarks/sort/bench_local_engine.py`): slices of 6 to 20 MB do not tell
-it from what a slice costs.
+"""Seconds in which the sort core groups a byte (`benchmarks/sort/bench_local_engine.py`): with slices of 6 to 20 MB it
+cannot be separated from the cost of a slice.
 """
 SAMPLE_BYTES: Final = 512_000_000
 PROCESSORS: Final = os.cpu_count() or 1
 SHUFFLE, REDUCE = "map and shuffle", "sort and reduce"
 BUSY_SHARE: Final = 0.8
-"""Of the processors' time: links decide where less is used."""
+"""Share of the processors' time; links decide where less is used."""
 CROWDED_NODES: Final = 5
-"""On so many nodes processors decide, unless links are capped."""
+"""From this number of nodes on processors decide, unless links are capped."""
 
 
 def trials(shape: Shape, *, runs: int, folder: Path | None) -> Iterator[PhaseCost]:
-    """Sort once to start processes, then `runs` times; yield what each phase cost."""
+    """Sort once to start processes, then `runs` times; yield the cost of each phase."""
     with cluster_of(shape, folder) as (cluster, session, journal):
         machine = measure_machine(journal.parent, sample_bytes=SAMPLE_BYTES)
         source = generated(cluster, session, shape)
@@ -52,7 +52,9 @@ def trials(shape: Shape, *, runs: int, folder: Path | None) -> Iterator[PhaseCos
 
 
 def fitted(costs: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what the engine's file says of trials without caps: least squares of relative errors, nothing negative."""
+    """Yield the lines of the engine's file from trials without caps: least squares of relative errors, nothing
+    negative.
+    """
     free = [cost for cost in costs if not cost["shape"]["rate"]]
     maps, reduces = ([cost for cost in free if cost["name"] == name] for name in (SHUFFLE, REDUCE))
     nodes, data = _column(maps, "nodes"), _column(maps, "data_bytes")
@@ -89,8 +91,8 @@ def fitted(costs: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def waiting(costs: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield how much of processors, links and disks is reached, each of the trials where it decides, and what a byte
-    costs that goes through a capped link.
+    """Yield the share of processors, links and disks that is reached, each from the trials where it decides, and the
+    cost of a byte through a capped link.
     """
     costs = [cost for cost in costs if cost["name"] in (SHUFFLE, REDUCE)]
     capped = [cost for cost in costs if cost["shape"]["rate"] and _sent_bytes(cost)]
@@ -106,7 +108,9 @@ def waiting(costs: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def coding(costs: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what a byte of each form costs the nodes beyond one of records, of all shapes that were tried both ways."""
+    """Yield the additional cost to the nodes of a byte of each form over one of records, for all shapes tried both
+    ways.
+    """
     for form in sorted({_form(cost) for cost in costs} - {"records"}):
         for phase, name in ((SHUFFLE, "decode_s_per_byte"), (REDUCE, "encode_s_per_byte")):
             of_phase = [cost for cost in costs if cost["name"] == phase]
@@ -146,7 +150,7 @@ def _links_share(cost: dict[str, Any]) -> float:
 
 
 def _capped_s_per_byte(rate: str, capped: list[dict[str, Any]], *, free: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield what a byte costs the nodes beyond what it costs without caps, of all shapes that were tried both ways."""
+    """Yield the additional cost to the nodes of a byte with caps over one without, for all shapes tried both ways."""
     extra_s, sent_bytes, each = 0.0, 0.0, list[float]()
     for cost in capped:
         shape = cost["shape"] | {"rate": ""}
@@ -160,7 +164,7 @@ def _capped_s_per_byte(rate: str, capped: list[dict[str, Any]], *, free: list[di
 
 
 def _disk_share(cost: dict[str, Any]) -> float:
-    """Return what one sort would need of the disk for a phase, over what the phase took."""
+    """Return the time that one sort alone would need of the disk for a phase, over the phase's duration."""
     machine, data = LocalMachine(**cost["machine"]), cost["shape"]["data_bytes"]
     return data * (1 / machine.read_bytes_per_s + 1 / machine.write_bytes_per_s) / cost["seconds"]
 
@@ -170,8 +174,8 @@ def _column(costs: list[dict[str, Any]], name: str) -> Any:
 
 
 def _solved(measured: str, costs: list[dict[str, Any]], terms: dict[str, Any], *, known_s: Any = 0.0) -> Iterator[str]:
-    """Yield the coefficients of `terms` that make up what was measured beside `known_s`; terms that come out negative
-    are left out.
+    """Yield the coefficients of `terms` that explain the measurement apart from `known_s`; negative terms are
+    left out.
     """
     seen = np.array([cost[measured] for cost in costs], float)
     left_over = 1 - known_s / seen

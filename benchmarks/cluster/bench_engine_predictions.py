@@ -1,15 +1,15 @@
-"""Does `--engine ray` foresee sorts of shapes that it was not measured on? Each is predicted before it runs.
+"""Does `--engine ray` predict sorts of shapes that it was not measured on? Each is predicted before it runs.
 
 Clusters of 2, 4, 6 and 8 emulated nodes sort five shapes each, with links, sizes and copies drawn by a seed, and two
 more: one behind token buckets, and one with a slow link. The engine's figures are those of `models/engines/ray.toml`,
 from clusters of other sizes. Before a cluster is used the machine's disk is measured. Each shape is sorted once to
 touch memory, as for the engine's figures, and then `--sorts` times, of which the medians count. A run in which other
-programs took more than `--others` of the processors is done again. What was foreseen and measured is appended to a
-file, as `own_runs.jsonl` is, which `benchmarks/simulation/bench_emulated.py` reads. As root:
+programs took more than `--others` of the processors is repeated. Predictions and measurements are appended to a file,
+as `own_runs.jsonl` is, which `benchmarks/simulation/bench_emulated.py` reads. As root:
 
-    python benchmarks/cluster/bench_engine_predictions.py --nodes 2,4,6,8 --seed 1 --out own_runs.jsonl
+python benchmarks/cluster/bench_engine_predictions.py --nodes 2,4,6,8 --seed 1 --out own_runs.jsonl
 
-With `--forms` log lines, CSV and Parquet are sorted by turns instead of records, without disturbed links.
+With `--forms` log lines, CSV and Parquet take turns instead of records, without disturbed links.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RATES: Final = ("", "200Mbit", "300Mbit", "500Mbit", "800Mbit")
 MODELS: Final = {1: "indy", 2: "daytona"}
 ENGINES: Final = ("ray", "ideal")
 LONGEST_S: Final = 20.0
-"""Runs that are foreseen to take longer get half of the data, or less."""
+"""Runs with a longer prediction get half of the data, or less."""
 SAMPLE_BYTES: Final = 512_000_000
 TRIES: Final = 2
 DATA_GB: Final = (0.5, 4.0)
@@ -53,7 +53,9 @@ DATA_GB_OF_FORMS: Final = (0.25, 1.0)
 
 
 def drawn(nodes: int, *, runs: int, seed: int, forms: Sequence[str]) -> list[Shape]:
-    """Return shapes of a cluster: rates and forms in turn, either number of copies, sizes even in their log."""
+    """Return shapes of a cluster: rates and forms in turn, either number of copies, sizes evenly spread in
+    their log.
+    """
     random_of = random.Random(f"{seed} {nodes}")
     shapes = []
     for number in range(runs):
@@ -67,8 +69,8 @@ def drawn(nodes: int, *, runs: int, seed: int, forms: Sequence[str]) -> list[Sha
 
 
 def disturbed(nodes: int, random_of: random.Random) -> Iterator[Shape]:
-    """Yield a shape behind token buckets of an eighth to a half of a node's data, and one whose last link has a rate
-    of 0.4 to 0.7 of the others.
+    """Yield a shape behind token buckets of an eighth to a half of a node's data, and one whose last link has 0.4 to
+    0.7 of the others' rate.
     """
     for kind in ("bucket", "slow"):
         data_bytes = round(random_of.uniform(0.8, 2.0) * 1000) * 1_000_000
@@ -85,7 +87,7 @@ def disturbed(nodes: int, random_of: random.Random) -> Iterator[Shape]:
 def predicted(
     shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float, engine: str, source: Dataset | None = None
 ) -> dict[str, Any]:
-    """Return the expected seconds of a run, its 95% and its phases, as planned with an engine."""
+    """Return the expected seconds of a run, its 95% value and its phases, as planned with an engine."""
     run = EmulatedRun(
         data_bytes=shape.data_bytes,
         model=MODELS[shape.copies],
@@ -108,7 +110,7 @@ def trials(shapes: list[Shape], *, folder: Path | None, sorts: int, others: floa
         disk, links = sort_disk(journal.parent), measure_links(cluster.nodes)
         for wanted in shapes:
             rates = [payload_bytes_per_s(cap.bytes_per_s) if cap else links for cap in wanted.caps()]
-            shape, foreseen = short_enough(wanted, machine, network_bytes_per_s=min(rates))
+            shape, forecast = short_enough(wanted, machine, network_bytes_per_s=min(rates))
             if shape.form == "records":
                 source = generated(cluster, session, shape)
             else:
@@ -116,28 +118,28 @@ def trials(shapes: list[Shape], *, folder: Path | None, sorts: int, others: floa
                 source = {"dataset": json.loads(made.to_json()), "checksum": None}
                 shape = replace(shape, data_bytes=made.bytes)
                 foresee = partial(predicted, shape, machine, network_bytes_per_s=min(rates), source=made)
-                foreseen = {name: foresee(engine=name) for name in ENGINES}
-            print(f"{describe(shape)}: predicted {foreseen['ray']['expected_s']:.1f} s", flush=True)
+                forecast = {name: foresee(engine=name) for name in ENGINES}
+            print(f"{describe(shape)}: predicted {forecast['ray']['expected_s']:.1f} s", flush=True)
             seen = {"machine": machine.to_dict(), "disk": disk, "network_bytes_per_s": rates}
             sort = partial(capped_and_sorted, cluster, session, shape=shape, journal=journal, others=others)
-            yield seen | foreseen | measured(sort, shape, source, sorts=sorts)
+            yield seen | forecast | measured(sort, shape, source, sorts=sorts)
 
 
 def short_enough(shape: Shape, machine: LocalMachine, *, network_bytes_per_s: float) -> tuple[Shape, dict[str, Any]]:
-    """Return a shape, with less data if it would take long, and what each engine says of it."""
+    """Return a shape, with less data if it would take long, and each engine's prediction."""
     while True:
-        foreseen = {
+        forecast = {
             name: predicted(shape, machine, network_bytes_per_s=network_bytes_per_s, engine=name) for name in ENGINES
         }
-        if foreseen["ray"]["expected_s"] <= LONGEST_S or shape.data_bytes < 2e9 * DATA_GB[0]:
-            return shape, foreseen
+        if forecast["ray"]["expected_s"] <= LONGEST_S or shape.data_bytes < 2e9 * DATA_GB[0]:
+            return shape, forecast
         shape = replace(shape, data_bytes=shape.data_bytes // 2)
 
 
 def measured(
     sort: Callable[[dict[str, Any]], list[PhaseCost]], shape: Shape, source: dict[str, Any], *, sorts: int
 ) -> dict[str, Any]:
-    """Sort once, and then several times; return the median seconds of the phases, with all that were counted."""
+    """Sort once, and then several times; return the median seconds of the phases, with all counters."""
     first = sort(source)
     available_bytes = psutil.virtual_memory().available
     runs = [sort(source) for _ in range(sorts)]
@@ -163,7 +165,7 @@ def busy_s(costs: list[PhaseCost], name: str) -> float:
 def capped_and_sorted(
     cluster: EmulatedRay, session: Session, source: dict[str, Any], *, shape: Shape, journal: Path, others: float
 ) -> list[PhaseCost]:
-    """Sort behind links whose buckets are full, again if other programs took much of the processors."""
+    """Sort behind links with full buckets; repeat if other programs took much of the processors."""
     for _ in range(TRIES):
         cluster.nodes.cap(shape.caps())
         costs = sorted_once(cluster, session, source, shape=shape, journal=journal)
@@ -183,7 +185,7 @@ def describe(shape: Shape) -> str:
 
 
 def summary(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield how far predictions were off, and how often the 95% held, by engine."""
+    """Yield the errors of predictions, and how often the 95% value held, by engine."""
     for engine in ENGINES:
         errors = [row[engine]["expected_s"] / row["measured_s"] - 1 for row in rows]
         held = sum(row["measured_s"] <= row[engine]["p95_s"] for row in rows)
@@ -213,8 +215,8 @@ def main() -> None:
             if options.out:
                 with options.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
-            foreseen, seconds = row["ray"]["expected_s"], row["measured_s"]
-            print(f"  measured {seconds:.1f} s, predicted / measured {foreseen / seconds:.2f}", flush=True)
+            forecast, seconds = row["ray"]["expected_s"], row["measured_s"]
+            print(f"  measured {seconds:.1f} s, predicted / measured {forecast / seconds:.2f}", flush=True)
     print("\n".join(summary(rows)))
 
 

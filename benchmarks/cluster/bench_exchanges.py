@@ -1,9 +1,9 @@
-"""Three ways for a block to get from a node's memory to another's: processor time of both ends for each GB.
+"""Three ways to move a block from a node's memory to another's: processor time of both ends for each GB.
 
 The exchange of the sort (`sendfile` from a segment), Arrow Flight, and Ray's object store between two raylets; each
-sends the same blocks over loopback, in turn. Processor time is that of all processes of a way, the kernel's included.
+sends the same blocks over loopback, in turn. Processor time is that of all processes of a way, including the kernel's.
 
-    python benchmarks/cluster/bench_exchanges.py --data 1GB --runs 5
+python benchmarks/cluster/bench_exchanges.py --data 1GB --runs 5
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def by_ray(count: int) -> Iterator[Fetch]:
         def fetch() -> None:
             assert ray.get(taker.take.remote(held[0])) == count * BLOCK_BYTES
 
-        def renew() -> None:  # what the other node has got would not be sent again
+        def renew() -> None:  # blocks that the other node has would not be sent again
             held[0] = ray.get(holder.blocks.remote())
 
         fetch.renew = renew  # type: ignore[attr-defined]
@@ -134,7 +134,7 @@ def by_ray(count: int) -> Iterator[Fetch]:
 
 @contextmanager
 def served(target: Callable[[Connection, int], None], count: int) -> Iterator[Any]:
-    """Yield what a process says that serves blocks."""
+    """Yield the answers of a process that serves blocks."""
     context = multiprocessing.get_context("spawn")
     own, other = context.Pipe()
     process = context.Process(target=target, args=(other, count))
@@ -147,7 +147,7 @@ def served(target: Callable[[Connection, int], None], count: int) -> Iterator[An
 
 
 def processor_seconds() -> float:
-    """Return the processor time of this process and all that it started."""
+    """Return the processor time of this process and all its children."""
     seconds, me = 0.0, psutil.Process()
     for process in (me, *me.children(recursive=True)):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -157,7 +157,7 @@ def processor_seconds() -> float:
 
 
 def measured(fetch: Fetch) -> tuple[float, float]:
-    """Return the seconds, and those of processors, that it takes to fetch all blocks."""
+    """Return the seconds, and the processor seconds, of fetching all blocks."""
     getattr(fetch, "renew", lambda: None)()
     before, began = processor_seconds(), time.monotonic()
     fetch()

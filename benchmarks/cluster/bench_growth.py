@@ -1,9 +1,9 @@
-"""Growth of calls and time of a launch and a teardown with nodes, on the emulators of all three clouds.
+"""Growth of the calls and the time of a launch and a teardown with the nodes, on the emulators of all three clouds.
 
-    python benchmarks/cluster/bench_growth.py --nodes 50 100 200 --rounds 5
+python benchmarks/cluster/bench_growth.py --nodes 50 100 200 --rounds 5
 
 The clouds take turns. Emulated machines take three looks to start and to end, and waits are short: seconds are those of
-the planner, its SDK and the emulator on this machine, not those of a cloud. Calls are what a cloud would see.
+the planner, its SDK and the emulator on this machine, not those of a cloud. A cloud would see the same calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EMULATORS = (emulated_ec2, emulated_gcp, emulated_azure)
 
 @contextmanager
 def in_environment_of(cloud: EmulatedCloud) -> Iterator[None]:
-    """Let this process be a user of an emulated cloud."""
+    """Make this process a user of an emulated cloud."""
     before = dict(os.environ)
     os.environ.update(cloud.environment())
     try:

@@ -1,13 +1,13 @@
-"""Processes killed and links cut at random moments of a cluster sort: does it finish, is it right, how much longer?
+"""Processes killed and links cut at random moments of a cluster sort: does it finish correctly, and how much later?
 
 A Daytona sort on emulated nodes is disturbed `--kills` times, in turn by kill -9 of all worker processes of a node, by
-kill -9 of its raylet, and by cutting its link, or by other `--faults`; node and moment are drawn. Before each it is
-timed undisturbed, after a sort that warms up what was started anew. Records on a lost node are made anew from their
-recipe; text and Parquet lie where all nodes reach them. As root, with `pip install 'sortplanner[ray,arrow]' duckdb
-zstandard`:
+kill -9 of its raylet, and by cutting its link, or by other `--faults`; node and moment are drawn. Before each, an
+undisturbed sort is timed, after one that warms up restarted processes. Records on a lost node are generated again from
+their recipe; text and Parquet lie where all nodes reach them. As root, with `pip install 'sortplanner[ray,arrow]'
+duckdb zstandard`:
 
-    python benchmarks/cluster/bench_kills.py --kills 20
-    python benchmarks/cluster/bench_kills.py --kills 6 --format parquet --records 1000000
+python benchmarks/cluster/bench_kills.py --kills 20
+python benchmarks/cluster/bench_kills.py --kills 6 --format parquet --records 1000000
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STORE_BYTES = 200_000_000
 
 
 def kill(cluster: EmulatedRay, node: int, fault: str) -> None:
-    """Do harm to a node."""
+    """Cause a fault on a node."""
     if fault == "link":
         cluster.nodes.cut(node)
         return
@@ -57,7 +57,7 @@ def kill(cluster: EmulatedRay, node: int, fault: str) -> None:
 
 
 def is_hit(program: str, fault: str) -> bool:
-    """Say whether a fault ends a process that runs this."""
+    """Return whether a fault ends a process that runs this program."""
     if fault == "raylet":
         return program.endswith("/raylet")
     if fault == "service":
@@ -74,7 +74,7 @@ def sort(session: Session, source: Dataset, journal: Path) -> tuple[Dataset, flo
 
 
 class HangError(Exception):
-    """A sort took `HANG_TIMES` the undisturbed time."""
+    """A sort took `HANG_TIMES` as long as undisturbed."""
 
 
 def hung(*_: Any) -> None:
@@ -83,7 +83,7 @@ def hung(*_: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Kill:
-    """What is done to a node after a share of the undisturbed time."""
+    """A fault on a node after a share of the undisturbed time."""
 
     number: int
     fault: str
@@ -103,7 +103,7 @@ def kills(options: argparse.Namespace) -> list[Kill]:
 
 @contextmanager
 def harmed(cluster: EmulatedRay, harm: Kill, *, at_s: float, longest_s: float) -> Iterator[None]:
-    """Do harm after some seconds of the body. Raises HangError where it takes longer than `longest_s`."""
+    """Cause a fault after some seconds of the body. Raises HangError where the body takes longer than `longest_s`."""
     timer = threading.Timer(at_s, kill, (cluster, harm.node, harm.fault))
     signal.setitimer(signal.ITIMER_REAL, longest_s)
     timer.start()
@@ -117,7 +117,7 @@ def harmed(cluster: EmulatedRay, harm: Kill, *, at_s: float, longest_s: float) -
 def disturbed(
     cluster: EmulatedRay, harm: Kill, *, session: Session, data: Input, journal: Path, normal_s: float
 ) -> str:
-    """Sort, do harm meanwhile, and say what came of it; the times undisturbed come first, or nothing."""
+    """Sort during a fault, and return the outcome; the undisturbed times come first, if any."""
     at_s = harm.share * normal_s
     try:
         with harmed(cluster, harm, at_s=at_s, longest_s=HANG_TIMES * normal_s + 60):
@@ -171,7 +171,7 @@ def main() -> None:
 
 
 def summed_up(endings: list[tuple[str, str]], normal: list[float]) -> Iterator[str]:
-    """Yield how many ended right, how far undisturbed times differ, and how long it took after each fault."""
+    """Yield how many sorts ended correctly, the spread of undisturbed times, and the duration after each fault."""
     right = sum(", right," in ending for _, ending in endings)
     yield f"{right} of {len(endings)} ended right; undisturbed {min(normal):.1f}-{max(normal):.1f} s"
     for fault in dict.fromkeys(name for name, _ in endings):

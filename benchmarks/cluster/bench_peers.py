@@ -1,16 +1,16 @@
-"""`planner sort` beside Ray Data and Exoshuffle's algorithm on Ray: on the same emulated nodes and input, in turn.
+"""`planner sort`, Ray Data and Exoshuffle's algorithm on Ray: on the same emulated nodes and input, in turn.
 
-Seconds are those of the sort itself, from when its driver is connected. Each time a contestant sorts on a cluster that
-was started for it, `--sorts` times: the first sort starts processes, and the median of the others counts. Its last
-output is validated against the input.
+Seconds are those of the sort itself, from when its driver is connected. In each run a contestant sorts on a newly
+started cluster, `--sorts` times: the first sort starts processes, and the median of the others counts. Its last output
+is validated against the input.
 
-Memory is the greatest sum over the cluster of what its processes hold for themselves and of the object stores'
-pages in use, sampled twice a second; spilled is what Ray wrote out of its stores. As root:
+Memory is the greatest sum over the cluster of the processes' private memory and of the object stores' pages in use,
+sampled twice a second; spilled is what Ray wrote out of its stores. As root:
 
-    pip install 'sortplanner[ray]' pyarrow
-    python benchmarks/cluster/bench_peers.py --data 1GB --runs 3
+pip install 'sortplanner[ray]' pyarrow
+python benchmarks/cluster/bench_peers.py --data 1GB --runs 3
 
-The others' clusters have the settings that the planner starts Ray with, unless `--stock` leaves them Ray's own.
+The others' clusters have the settings with which the planner starts Ray; `--stock` leaves them Ray's own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 from unittest.mock import patch
 
 import ray
-from memory_watch import Seen, Watch
+from memory_watch import PeakMemory, Watch
 
 from planner.clusters.emulated.cluster import HEAD
 from planner.clusters.emulated.ray import EmulatedRay, emulated_ray
@@ -46,7 +46,7 @@ PEERS = {
     "ray-data": ("ray_data_peer.py", {"strategy": "pull"}),
     "ray-data-push": ("ray_data_peer.py", {"strategy": "push"}),
 }
-"""Their programs, and what they are told besides the input."""
+"""Their programs, and further arguments besides the input."""
 
 
 def planner_sort(
@@ -93,15 +93,15 @@ def check(outputs: list[str], source: dict[str, Any]) -> None:
 
 @contextmanager
 def settings_of(name: str, *, stock: bool) -> Iterator[None]:
-    """Start clusters in the body as the planner does, or, for others, where `stock`, as Ray does by itself."""
+    """Start clusters in the body as the planner does, or, for others if `stock`, with Ray's defaults."""
     with ExitStack() as changed:
         for settings in SETTINGS if stock and name != "planner" else ():
             changed.enter_context(patch.dict(settings, clear=True))
         yield
 
 
-def measured(name: str, options: argparse.Namespace) -> tuple[list[float], Seen]:
-    """Have a contestant sort on a cluster of its own; return the seconds of each sort, and the memory it took."""
+def measured(name: str, options: argparse.Namespace) -> tuple[list[float], PeakMemory]:
+    """Run a contestant's sorts on its own cluster; return the seconds of each sort, and the memory used."""
     shaping = parse_shaping(rate=options.rate)
     with (
         tempfile.TemporaryDirectory(dir=options.dir) as folder,
@@ -134,7 +134,7 @@ def main() -> None:
     options = parser.parse_args()
     names = options.only.split(",")
     print(f"Ray {ray.__version__}, {options.data}, {options.nodes} nodes behind {options.rate}, {os.cpu_count()} CPUs")
-    runs_of: dict[str, list[tuple[list[float], Seen]]] = {name: [] for name in names}
+    runs_of: dict[str, list[tuple[list[float], PeakMemory]]] = {name: [] for name in names}
     for number in range(options.runs):
         for name in names:
             took, seen = measured(name, options)

@@ -1,10 +1,10 @@
-"""Machines taken back at random moments of whole runs, and replaced: does the run end right, how much longer?
+"""Machines taken back at random moments of whole runs, and replaced: does the run end correctly, and how much later?
 
 A run on emulated nodes generates, sums up, sorts and validates. Once or twice, at moments drawn from its undisturbed
-time, a node that is drawn loses all its processes and files; an empty one takes its place `--replaced-after` seconds
-later. Indy (one copy) and Daytona (two) take turns. As root, with `pip install 'sortplanner[ray]'`:
+time, a random node loses all its processes and files; an empty one takes its place `--replaced-after` seconds later.
+Indy (one copy) and Daytona (two) take turns. As root, with `pip install 'sortplanner[ray]'`:
 
-    python benchmarks/cluster/bench_preemptions.py --patterns 20
+python benchmarks/cluster/bench_preemptions.py --patterns 20
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ STORE_BYTES = 200_000_000
 LOCK = threading.Lock()
 
 
-def take_back(cluster: EmulatedRay, node: int, *, replaced_after_s: float) -> None:
-    """End a node with all that it has, and begin an empty one in its place."""
+def preempt(cluster: EmulatedRay, node: int, *, replaced_after_s: float) -> None:
+    """End a node with everything on it, and start an empty one in its place."""
     with LOCK:
         cluster.nodes.end(node)
         for path in cluster.nodes.directory(node).iterdir():
@@ -46,7 +46,7 @@ def take_back(cluster: EmulatedRay, node: int, *, replaced_after_s: float) -> No
 def run(
     session: Session, journal: Path, *, records: int, copies: int, wait_s: float
 ) -> tuple[dict[str, Any], float, int]:
-    """Do a whole run; return its result, its seconds, and how often a step was done again."""
+    """Do a whole run; return its result, its seconds, and how often a step was repeated."""
     again = 0
 
     def on_event(event: dict[str, Any]) -> None:
@@ -60,7 +60,7 @@ def run(
 
 
 def is_right(done: dict[str, Any], *, records: int) -> bool:
-    """Say whether every copy is sorted and holds the data that went in."""
+    """Return whether every copy is sorted and holds the original data."""
     wanted = (records, done["checksum"], True)
     return all((copy["records"], copy["checksum"], copy["sorted"]) == wanted for copy in done["validations"])
 
@@ -92,7 +92,7 @@ def main() -> None:
             moments = sorted(rng.random() for _ in losses)
             timers = [
                 threading.Timer(
-                    share * usual_s[copies], take_back, (cluster, node), {"replaced_after_s": options.replaced_after}
+                    share * usual_s[copies], preempt, (cluster, node), {"replaced_after_s": options.replaced_after}
                 )
                 for share, node in zip(moments, losses, strict=True)
             ]

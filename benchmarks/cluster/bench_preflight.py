@@ -1,10 +1,10 @@
-"""How long a preflight of a plan takes where every call takes a while, on the emulators of all three clouds.
+"""Duration of a plan's preflight where every call has latency, on the emulators of all three clouds.
 
-    python benchmarks/cluster/bench_preflight.py --latency-ms 100 --rounds 5
+python benchmarks/cluster/bench_preflight.py --latency-ms 100 --rounds 5
 
-The plan's best type and the next two are looked at, in one region and in two. The first round is a command's: the SDK's
-clients are made in it. Seconds are those of the planner, its SDK, the emulator and the latency, which is added to each
-call alone.
+The plan's best type and the next two are checked, in one region and in two. The first round is like a command's: it
+includes making the SDK's clients. Seconds are those of the planner, its SDK, the emulator and the latency, which is
+added to each single call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "emulators"))
 from bench_growth import in_environment_of
 from emulated_cloud import EmulatedCloud
-from fault_proxy import Seen
+from fault_proxy import ProxiedRequest
 
 TYPES = {
     "aws": ("i4i.large", "i4i.xlarge", "i4i.2xlarge"),
@@ -49,7 +49,7 @@ def preflight_of(cloud: EmulatedCloud, *, regions: int, latency_s: float) -> tup
     where = (cloud.region, cloud.other_region)[:regions]
     choices = [module.choice(instance_type=name, regions=where) for name in TYPES[cloud.cloud]]
 
-    def delayed(_: Seen) -> None:
+    def delayed(_: ProxiedRequest) -> None:
         time.sleep(latency_s)
 
     cloud.proxy.judge = delayed

@@ -1,13 +1,13 @@
 """Processes killed and links cut at random moments of a whole run: generating or staging in, sorting, staging out,
-reading back. Does the run finish, and is what it leaves right?
+reading back. Does the run finish, and is its output correct?
 
-As `bench_kills.py` does it with the sort alone. A run without a store generates records and keeps two copies of its
+Works as `bench_kills.py` does for the sort alone. A run without a store generates records and keeps two copies of its
 output on the nodes' disks; one with `--store` brings the same records from an object store, sorts them in one copy and
-takes them there again. After a run the output is read by this process: from the disks, or from the store. As root, with
-`pip install 'sortplanner[ray,objects]' 'moto[s3,server]' boto3`:
+returns them there. After a run this process reads the output: from the disks, or from the store. As root, with `pip
+install 'sortplanner[ray,objects]' 'moto[s3,server]' boto3`:
 
-    python benchmarks/cluster/bench_run_kills.py --kills 12
-    python benchmarks/cluster/bench_run_kills.py --kills 12 --store
+python benchmarks/cluster/bench_run_kills.py --kills 12
+python benchmarks/cluster/bench_run_kills.py --kills 12 --store
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ KEYS: Final = {
 
 @dataclass(kw_only=True)
 class Watch:
-    """Which step of a run began when."""
+    """Start times of a run's steps."""
 
     began_s: float = field(default_factory=time.monotonic)
     steps: list[tuple[float, str]] = field(default_factory=list)
 
     def on_event(self, event: dict[str, Any]) -> None:
-        """Take note of an event."""
+        """Record an event."""
         if event["event"] == "step":
             self.steps.append((time.monotonic() - self.began_s, event["name"]))
 
     def moment_s(self, names: Sequence[str], *, number: int, share: float, end_s: float) -> float:
-        """Return a moment of one of the named steps by turns, of all without names, after a share of it."""
+        """Return a moment of one of the named steps in turn (of all steps if none is named), after a share of it."""
         begins = [*self.steps, (end_s, "")]
         spans = {name: (began_s, next_s) for (began_s, name), (next_s, _) in pairwise(begins)}
         begin_s, until_s = spans[names[number // len(FAULTS) % len(names)]] if names else (0.0, end_s)
@@ -76,7 +76,7 @@ class Watch:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A run's request, and whether what it left is right; `clear` makes room for the next."""
+    """A run's request, and the check of its output; `clear` makes room for the next."""
 
     request: dict[str, Any]
     is_right: Callable[[dict[str, Any]], bool]
@@ -144,7 +144,7 @@ def stored(client: Any, records: int) -> Job:
 
 
 def whole_run(session: Session, job: Job, journal: Path) -> tuple[dict[str, Any], float, Watch]:
-    """Run; return the result, the seconds and what began when."""
+    """Run; return the result, the seconds and the start times of steps."""
     job.clear()
     watch = Watch()
     done = session.do({"do": "run", "request": job.request, "journal": str(journal)}, watch.on_event)
@@ -154,7 +154,7 @@ def whole_run(session: Session, job: Job, journal: Path) -> tuple[dict[str, Any]
 def disturbed(
     cluster: EmulatedRay, harm: Kill, *, at_s: float, session: Session, job: Job, journal: Path, normal_s: float
 ) -> str:
-    """Run, do harm after some seconds, and say what came of it."""
+    """Run, cause a fault after some seconds, and return the outcome."""
     try:
         with harmed(cluster, harm, at_s=at_s, longest_s=HANG_TIMES * normal_s + 90):
             result, seconds, watch = whole_run(session, job, journal)

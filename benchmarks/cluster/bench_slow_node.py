@@ -1,9 +1,9 @@
-"""A node whose link has a tenth of the others' rate, as nobody knows beforehand: is it noticed, what does it cost?
+"""A node whose link has a tenth of the others' rate, unknown beforehand: is it noticed, and what does it cost?
 
 Each round sorts on the same nodes three times: with all links alike, then with the last node's at a tenth, kept to the
 end (`avoid_slow` off), then with it left out once it is noticed. As root, with `pip install 'sortplanner[ray]'`:
 
-    python benchmarks/cluster/bench_slow_node.py --nodes 5 --data 1GB --rate 200Mbit --runs 3
+python benchmarks/cluster/bench_slow_node.py --nodes 5 --data 1GB --rate 200Mbit --runs 3
 """
 
 from __future__ import annotations

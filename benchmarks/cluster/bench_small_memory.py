@@ -1,10 +1,10 @@
-"""A dataset of ten times the cluster's memory: does the sort keep to what it is allowed, without spilling or swapping?
+"""A dataset of ten times the cluster's memory: does the sort keep to its limit, without spilling or swapping?
 
-Every node has an object store of `--store` and may sort in as much again. Memory is what all processes of the cluster
-hold for themselves and the pages of the stores in use; what they held before the sort is taken off. As root, with
-`pip install 'sortplanner[ray]'`:
+Every node has an object store of `--store` and may sort in the same amount of memory in addition. Memory is the private
+memory of all processes of the cluster and the pages of the stores in use, less the amount before the sort. As root,
+with `pip install 'sortplanner[ray]'`:
 
-    python benchmarks/cluster/bench_small_memory.py --nodes 4 --store 80MB --times 10
+python benchmarks/cluster/bench_small_memory.py --nodes 4 --store 80MB --times 10
 """
 
 from __future__ import annotations

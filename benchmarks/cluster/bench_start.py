@@ -1,11 +1,11 @@
 """Fixed cost of a cluster sort on the head: the start of workers and services, and each phase's barrier.
 
 Sorts of a few megabytes run on more and more emulated nodes. The head's processor seconds count, not the clock, since
-all nodes share this machine: of the first call those of its busiest process, as the head has several processors. What
-tasks cost the driver by `models/engines/ray.toml` is taken off; the rest is fitted
-as a constant and a part for each node. As root:
+all nodes share this machine: for the first call those of its busiest process, as the head has several processors. The
+tasks' cost to the driver by `models/engines/ray.toml` is subtracted; the rest is fitted as a constant and a part for
+each node. As root:
 
-    python benchmarks/cluster/bench_start.py --nodes 1,2,4,8,12 --runs 3
+python benchmarks/cluster/bench_start.py --nodes 1,2,4,8,12 --runs 3
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST = "first call"
 
 
 def trials(nodes: int, *, runs: int, engine: Engine) -> dict[str, float]:
-    """Return the head's processor seconds of the first call, and of each phase beside its tasks, medians of `runs`."""
+    """Return the head's processor seconds of the first call, and of each phase without its tasks, medians of `runs`."""
     shape = Shape(nodes=nodes, copies=1, data_bytes=BYTES_PER_NODE * nodes, store_bytes=100_000_000)
     with cluster_of(shape, None) as (cluster, session, journal):
         before_s = head_cpu_s(cluster)
@@ -55,7 +55,7 @@ def head_cpu_s(cluster: EmulatedRay) -> dict[int, float]:
 
 
 def tasks_s(cost: Any, *, engine: Engine) -> float:
-    """Return what the tasks of a phase cost the driver by the engine's own figures."""
+    """Return the cost of a phase's tasks to the driver by the engine's own figures."""
     if cost.name not in WORKS:
         return 0.0
     task, nodes = engine.tasks[WORKS[cost.name]], cost.shape.nodes

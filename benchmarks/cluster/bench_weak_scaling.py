@@ -1,9 +1,9 @@
-"""Weak scaling: the same data on each node, more and more emulated nodes; what each node's link then carries.
+"""Weak scaling: the same data on each node, more and more emulated nodes; payload rate of each node's link.
 
 The rate per node is that of the map and shuffle phase: records stored by a node a second, and, from two nodes on, the
 payload that came in over its link. The latter is written as a curve that the planner reads, like NetBench's. As root:
 
-    python benchmarks/cluster/bench_weak_scaling.py --nodes 1,2,4,8 --curve curve.csv
+python benchmarks/cluster/bench_weak_scaling.py --nodes 1,2,4,8 --curve curve.csv
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COLUMNS = "instance_type nodes placement_group bytes_per_s aggregate connections
 
 
 def measured(nodes: int, *, options: argparse.Namespace, folder: Path) -> list[dict[str, float]]:
-    """Sort `options.runs` times on `nodes` nodes, after once to start processes; return each run's rates."""
+    """Sort `options.runs` times on `nodes` nodes, after one sort that starts processes; return each run's rates."""
     records = parse_size(options.data) // 100 * nodes
     shaping = parse_shaping(rate=options.rate)
     rows = []
@@ -48,7 +48,7 @@ def measured(nodes: int, *, options: argparse.Namespace, folder: Path) -> list[d
 
 
 def rates(report: dict[str, Any], *, nodes: int) -> dict[str, float]:
-    """Bytes/s of each node in a run."""
+    """Return the bytes/s of each node in a run."""
     shuffle_s = report["phases_s"]["map and shuffle"]
     return {
         "shuffle_s": shuffle_s,
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def append(path: Path, points: list[tuple[int, float]]) -> None:
-    """Add points to a file of the form of catalogs/*/networks.csv."""
+    """Append points to a file in the form of catalogs/*/networks.csv."""
     is_new = not path.exists()
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -1,4 +1,4 @@
-"""Sorts on emulated nodes and what each of their phases cost: its seconds, and those of the processors."""
+"""Sorts on emulated nodes and the cost of each of their phases: its seconds, and the processor seconds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Shape:
     """`nodes` emulated nodes behind links of `rate` ('' for no cap, or one for each) sort `data_bytes` and write
     `copies`. With a `bucket` links begin at `burst_rate`. The data has one of the forms of `kill_inputs.py`.
 
-    Each has an object store of `store_bytes`, and may sort in as much again.
+    Each has an object store of `store_bytes`, and may sort in the same amount of memory in addition.
     """
 
     nodes: int
@@ -43,7 +43,7 @@ class Shape:
     form: str = "records"
 
     def shaping(self) -> Shaping:
-        """Return where the caps of the links come from."""
+        """Return the source of the links' caps."""
         return parse_shaping(rate=self.rate or None, bucket=self.bucket or None, burst_rate=self.burst_rate or None)
 
     def caps(self) -> list[Cap | None]:
@@ -54,8 +54,8 @@ class Shape:
 @dataclass(frozen=True, kw_only=True)
 class PhaseCost:
     """A phase of one sort: its seconds, the processor seconds of the nodes and of the head, and during the whole sort
-    those of everything else on this machine; slices, partitions and tasks of the whole job. `machine` is what one sort
-    got out of this machine before, None where that was not measured.
+    those of everything else on this machine; slices, partitions and tasks of the whole job. `machine` has the rates of
+    this machine in one earlier sort, None if not measured.
     """
 
     shape: Shape
@@ -72,7 +72,7 @@ class PhaseCost:
 
 @contextmanager
 def cluster_of(shape: Shape, folder: Path | None) -> Iterator[tuple[EmulatedRay, Session, Path]]:
-    """Yield a cluster of a shape, a session on it, and where its journal may lie."""
+    """Yield a cluster of a shape, a session on it, and the place of its journal."""
     with (
         TemporaryDirectory(dir=folder) as directory,
         emulated_ray(
@@ -86,7 +86,7 @@ def cluster_of(shape: Shape, folder: Path | None) -> Iterator[tuple[EmulatedRay,
 
 
 def generated(cluster: EmulatedRay, session: Session, shape: Shape) -> dict[str, Any]:
-    """Generate a dataset on the nodes; return it with its checksum, of records alone."""
+    """Generate a dataset on the nodes; return it, with its checksum if it is of records."""
     if shape.form == "records":
         return session.do({"do": "generate", "records": shape.data_bytes // RECORD_BYTES}, lambda _: None)
     made = MADE[shape.form](cluster, shape.data_bytes // RECORD_BYTES // shape.nodes)
@@ -102,7 +102,7 @@ def sorted_once(
     journal: Path,
     machine: LocalMachine | None = None,
 ) -> list[PhaseCost]:
-    """Sort and return what each phase cost; end with an error unless the output is the input in order."""
+    """Sort and return the cost of each phase; end with an error unless the output is the input in order."""
     request = {"source": source["dataset"], "output": "output", "copies": shape.copies}
     meter, before_s = CpuMeter(cluster.nodes), busy_cpu_s()
     report = session.do({"do": "sort", "request": request, "journal": str(journal)}, meter.on_event)["report"]

@@ -1,9 +1,9 @@
 """Exoshuffle-CloudSort's algorithm on Ray's API: map, merge, reduce (Luan et al., "Exoshuffle-CloudSort", 2023).
 
 Map tasks sort a piece of the input and cut it by worker; merge tasks on each worker merge the pieces of several maps as
-they come, cut the result by reducer, and write it to the worker's disk; reduce tasks merge what lies there for one
-reducer and write the output. Keys are taken to be evenly spread, as there. Sorting and merging are the sort core's, so
-that what differs from `planner sort` is the algorithm and how bytes travel. Run by bench_peers.py on the head.
+they come, cut the result by reducer, and write it to the worker's disk; reduce tasks merge one reducer's pieces there
+and write the output. Keys are assumed to be evenly spread, as there. Sorting and merging use the sort core, so only the
+algorithm and the transport differ from `planner sort`. Run by bench_peers.py on the head.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ REDUCES_IN_FLIGHT_PER_NODE = 3
 
 
 def even_keys(parts: int) -> Any:
-    """The first eight key bytes at which each part but the first begins."""
+    """First eight key bytes of each part but the first."""
     return np.array([2**64 * part // parts for part in range(1, parts)], np.uint64)
 
 
 def cuts(records: Any, boundaries: Any) -> list[int]:
-    """Where sorted records are cut, in bytes, both ends included."""
+    """Positions at which sorted records are cut, in bytes, both ends included."""
     rows = records.reshape(-1, RECORD_BYTES)
     keys = rows[:, :8].copy().view(">u8").ravel().astype(np.uint64)
     at = np.searchsorted(keys, boundaries)
@@ -46,7 +46,7 @@ def cuts(records: Any, boundaries: Any) -> list[int]:
 
 
 def merged(runs: list[Any]) -> Any:
-    """Sorted runs as one."""
+    """Merge sorted runs into one."""
     out = np.empty(sum(len(run) for run in runs), np.uint8)
     core.merge_runs([run.data for run in runs if len(run)], out.data, threads=1)
     return out
@@ -54,7 +54,7 @@ def merged(runs: list[Any]) -> Any:
 
 @ray.remote(max_retries=3)
 def map_piece(path: str, offset: int, size: int, boundaries: Any) -> list[Any]:
-    """Sort a piece of the input and return what belongs to each worker."""
+    """Sort a piece of the input and return each worker's part."""
     records = np.fromfile(path, np.uint8, size, offset=offset)
     ordered = np.empty_like(records)
     core.sort_records(records.data, ordered.data, threads=1)
@@ -64,7 +64,7 @@ def map_piece(path: str, offset: int, size: int, boundaries: Any) -> list[Any]:
 
 @ray.remote(max_retries=3)
 def merge_blocks(folder: str, name: str, boundaries: Any, *blocks: Any) -> list[int]:
-    """Merge sorted blocks, write them to the worker's disk, and return where each reducer's share begins and ends."""
+    """Merge sorted blocks, write them to the worker's disk, and return the limits of each reducer's share."""
     together = merged(list(blocks))
     Path(folder).mkdir(exist_ok=True)
     together.tofile(Path(folder) / name)
@@ -84,7 +84,7 @@ def reduce_blocks(folder: str, pieces: list[tuple[str, int, int]], output: str) 
 
 
 class Waiting:
-    """References under way; waits until fewer than `most` are."""
+    """References to running tasks; waits until at most `most` run."""
 
     def __init__(self, most: int) -> None:
         self.most, self.references = most, []
@@ -93,7 +93,7 @@ class Waiting:
         self.references.append(reference)
         if len(self.references) > self.most:
             enough = len(self.references) - self.most
-            # Not fetched, or the driver's node would pull blocks, and be asked for those that it has dropped again.
+            # Not fetched: otherwise the driver's node would pull blocks, and be asked for those it has dropped.
             _, self.references = ray.wait(self.references, num_returns=enough, fetch_local=False)
 
 
@@ -153,7 +153,7 @@ def sort(manifest: dict[str, Any], directories: dict[str, str], ids: dict[str, s
 
 
 def main() -> None:
-    """Sort as an order on standard input says: address, manifest, and each node's directory."""
+    """Sort by an order on standard input: address, manifest, and each node's directory."""
     order = json.load(sys.stdin)
     ray.init(address=order["address"], log_to_driver=False, logging_level="ERROR")
     ids = {node["NodeManagerAddress"]: node["NodeID"] for node in ray.nodes() if node["Alive"]}

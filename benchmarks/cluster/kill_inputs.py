@@ -1,5 +1,5 @@
-"""Inputs of the sorts of `bench_kills.py`, and checks of their outputs: records by valsort's sums, all else by
-DuckDB, which has nothing in common with the sort.
+"""Inputs of the sorts of `bench_kills.py`, and checks of their outputs: records by valsort's sums, all else by DuckDB,
+which shares no code with the sort.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planner.sorting.records.keys import parse_key
 from planner.sorting.text.text_files import CsvColumns
 
 _PACKED_FILES: Final = 4
-"""Of each node: a compressed file is one split."""
+"""Number per node: a compressed file is one split."""
 _LINES: Final = "read_csv({files}, header=false, columns={{'line': 'VARCHAR'}}, delim='\\x01', quote='', escape='')"
 _CSV: Final = (
     "read_csv({files}, header=true, delim=',', quote='\"', parallel=false,"
@@ -36,7 +36,9 @@ _CSV: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """What is sorted; `is_right` says of files, a copy of the output in order, whether they are just that, in order."""
+    """An input of a sort; `is_right` returns whether files, a copy of the output in order, hold exactly that,
+    in order.
+    """
 
     source: Dataset
     is_right: Callable[[Dataset, int], bool]
@@ -65,7 +67,7 @@ def records(cluster: EmulatedRay, count: int) -> Input:
 
 
 def lines(cluster: EmulatedRay, count: int) -> Input:
-    """Write as many lines of 100 bytes for each node; the greatest number comes first."""
+    """Write the same number of lines of 100 bytes for each node; the greatest number comes first."""
     paths = [path / "input.txt" for path in _folders(cluster)]
     for node, path in enumerate(paths):
         path.write_bytes(_lines(count, seed=node))
@@ -73,7 +75,7 @@ def lines(cluster: EmulatedRay, count: int) -> Input:
 
 
 def packed(cluster: EmulatedRay, count: int) -> Input:
-    """Write the same in files that gzip and zstd have compressed, in turn."""
+    """Write the same in files compressed with gzip and zstd, in turn."""
     paths = list[Path]()
     for node, folder in enumerate(_folders(cluster)):
         for number in range(_PACKED_FILES):
@@ -85,7 +87,7 @@ def packed(cluster: EmulatedRay, count: int) -> Input:
 
 
 def csv(cluster: EmulatedRay, count: int) -> Input:
-    """Write as many rows of about 100 bytes for each node, a tenth with a newline within quotes."""
+    """Write the same number of rows of about 100 bytes for each node, a tenth with a newline within quotes."""
     paths = [path / "input.csv" for path in _folders(cluster)]
     for node, path in enumerate(paths):
         chance = np.random.default_rng(node)
@@ -98,7 +100,7 @@ def csv(cluster: EmulatedRay, count: int) -> Input:
 
 
 def tables(cluster: EmulatedRay, count: int) -> Input:
-    """Write as many rows of 100 bytes for each node."""
+    """Write the same number of rows of 100 bytes for each node."""
     paths = [path / "input.parquet" for path in _folders(cluster)]
     for node, path in enumerate(paths):
         chance = np.random.default_rng(node)
@@ -127,7 +129,7 @@ def _of_lines(paths: list[Path]) -> Input:
 
 def _by_duckdb(source: Dataset, rows: str, keys: str) -> Input:
     """Return an input whose output must have the same rows, by their number and the sum of their hashes, and `keys`
-    that do not fall.
+    that never decrease.
     """
     expected = _sums([partition.uri for partition in source.partitions], rows)
 
@@ -139,8 +141,8 @@ def _by_duckdb(source: Dataset, rows: str, keys: str) -> Input:
 
 
 def _sums(files: list[str], rows: str) -> Any:
-    """Return the number of rows and the sum of their hashes. Files are read one by one, as each tells how it is
-    compressed.
+    """Return the number of rows and the sum of their hashes. Files are read one by one, as each has its own
+    compression.
     """
     whole = [0, 0]
     with duckdb.connect() as database:
@@ -166,7 +168,7 @@ def _is_ordered(files: list[str], rows: str, keys: str) -> bool:
 
 
 def _rises(columns: list[Any]) -> bool:
-    """Say whether rows do not fall, the first column before the second."""
+    """Return whether rows never decrease, the first column before the second."""
     first, *others = columns
     differs = np.diff(first)
     if (differs < 0).any():

@@ -1,4 +1,4 @@
-"""The memory that an emulated cluster takes, and what Ray spills, sampled twice a second while something runs."""
+"""Memory that an emulated cluster uses, and bytes that Ray spills, sampled twice a second while something runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.clusters.emulated.ray import EmulatedRay
 
 
 @dataclass
-class Seen:
+class PeakMemory:
     """The greatest memory and spilled bytes seen."""
 
     memory_bytes: int = 0
@@ -20,16 +20,16 @@ class Seen:
 
 
 class Watch:
-    """Samples a cluster's memory while its body runs."""
+    """Sampler of a cluster's memory while its body runs."""
 
     def __init__(self, cluster: EmulatedRay) -> None:
-        self.seen = Seen()
+        self.seen = PeakMemory()
         self._cluster = cluster
         self._over = threading.Event()
         self._base = store_bytes()
         self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self) -> Seen:
+    def __enter__(self) -> PeakMemory:
         self._thread.start()
         return self.seen
 
@@ -48,13 +48,13 @@ class Watch:
 
 
 def held_bytes(cluster: EmulatedRay) -> int:
-    """Return what all processes of a cluster hold for themselves."""
+    """Return the private memory of all processes of a cluster."""
     nodes = range(cluster.nodes.workers + 1)
     return sum(own_bytes(pid) for node in nodes for pid in cluster.nodes.pids(node))
 
 
 def own_bytes(pid: int) -> int:
-    """Memory that a process shares with no other, as the kernel's page counts have it."""
+    """Return the memory that a process shares with no other, from the kernel's page counts."""
     try:
         _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
     except OSError:
@@ -63,7 +63,7 @@ def own_bytes(pid: int) -> int:
 
 
 def store_bytes() -> int:
-    """Return what lies in this machine's file system in memory, where object stores are."""
+    """Return the bytes used in this machine's file system in memory, where object stores are."""
     return shutil.disk_usage("/dev/shm").used
 
 

@@ -24,14 +24,14 @@ PIECE_BYTES = 25_000_000
 
 
 def table_of(records: Any) -> pyarrow.Table:
-    """The records as a table: the key, by which Arrow can sort, and the rest."""
+    """Return the records as a table: the key, by which Arrow can sort, and the rest."""
     rows = records.reshape(-1, RECORD_BYTES)
     columns = {"key": rows[:, :KEY_BYTES], "payload": rows[:, KEY_BYTES:]}
     return pyarrow.table({name: binary(column) for name, column in columns.items()})
 
 
 def binary(column: Any) -> pyarrow.Array:
-    """A column of equally wide bytes as an Arrow array that can be sorted."""
+    """Return a column of equally wide bytes as an Arrow array that can be sorted."""
     count, width = column.shape
     ends = pyarrow.py_buffer(np.arange(0, (count + 1) * width, width, dtype=np.int32))
     content = pyarrow.py_buffer(np.ascontiguousarray(column).reshape(-1))
@@ -39,7 +39,7 @@ def binary(column: Any) -> pyarrow.Array:
 
 
 def bytes_of(column: pyarrow.ChunkedArray, width: int) -> Any:
-    """The inverse of `binary`."""
+    """Invert `binary`."""
     chunks = []
     for chunk in column.chunks:
         start = chunk.offset * width
@@ -54,7 +54,7 @@ def read(piece: dict[str, Any]) -> pyarrow.Table:
 
 
 def write(table: pyarrow.Table) -> dict[str, Any]:
-    """Write a sorted block to the disk of the node this runs on; its first key is its place in the output."""
+    """Write a sorted block to the disk of this task's node; its first key is its place in the output."""
     if not len(table):
         return {"path": [], "first": []}
     records = np.hstack([bytes_of(table["key"], KEY_BYTES), bytes_of(table["payload"], RECORD_BYTES - KEY_BYTES)])
@@ -84,7 +84,7 @@ def sort(manifest: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Sort as an order on standard input says."""
+    """Sort by an order on standard input."""
     order = json.load(sys.stdin)
     ray.init(address=order["address"], log_to_driver=False, logging_level="ERROR")
     context = DataContext.get_current()

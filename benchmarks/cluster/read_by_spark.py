@@ -1,9 +1,9 @@
-"""Does Spark read what the cluster sort wrote: every row, each file in order, and no two files that overlap?
+"""Check that Spark reads the cluster sort's output: every row, each file in order, and no two files that overlap.
 
-    planner run --cloud emulated --model indy --input t.parquet --output sorted --format parquet --key time:desc
-    python benchmarks/cluster/read_by_spark.py sorted --format parquet --key time --desc
+planner run --cloud emulated --model indy --input t.parquet --output sorted --format parquet --key time:desc
+python benchmarks/cluster/read_by_spark.py sorted --format parquet --key time --desc
 
-It needs pyspark and Java. The key is a column; of lines it is the number that they begin with.
+It needs pyspark and Java. The key is a column; of lines it is the number at their beginning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def keys_of(spark: Any, part: Path, form: str, key: str) -> list[Any]:
 
 
 def findings(spark: Any, folder: Path, form: str, key: str, *, is_descending: bool) -> Iterator[str]:
-    """Yield what was read, and what is wrong with it."""
+    """Yield the rows and files that were read, and the errors found."""
     parts = sorted(folder.glob("part-*"))
     keys = [[value for value in keys_of(spark, part, form, key) if value is not None] for part in parts]
     whole = [value for of_part in keys for value in of_part]

@@ -1,4 +1,6 @@
-"""Inputs that gave the engine no figure: log lines, and sales with texts, numbers and times as CSV and as Parquet."""
+"""Inputs that the engine's figures do not come from: log lines, and sales with texts, numbers and times as CSV and as
+Parquet.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ _ROW_BYTES: Final = {"csv": 56, "parquet": 50}
 
 
 def sales(cluster: EmulatedRay, form: str, data_bytes: int) -> Dataset:
-    """Write about so many bytes of a form, a part to each node's folder."""
+    """Write about this number of bytes of a form, a part to each node's folder."""
     folders = [cluster.nodes.directory(node) for node in range(1, cluster.nodes.workers + 1)]
     part_bytes = data_bytes // len(folders)
     paths = [str(folder / f"sales.{form}") for folder in folders]

@@ -1,6 +1,6 @@
 """Disk rate of the code by which the sort on a cluster reads and writes, a few files at a time, each synced.
 
-DiskBench (`planner bench disk`) keeps deeper queues in files that exist already, and gets more out of the same disk.
+DiskBench (`planner bench disk`) keeps deeper queues in existing files, and gets higher rates from the same disk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from planner.distributed_sort.node_files import direct_io
-from planner.distributed_sort.node_files.run_files import write_whole
+from planner.distributed_sort.node_files.run_files import write_atomically
 
 AT_ONCE: Final = 4
 FILES: Final = 32
@@ -30,7 +30,7 @@ def sort_disk(folder: Path) -> dict[str, float]:
     content = np.random.default_rng(0).integers(0, 256, FILE_BYTES, np.uint8)
 
     def write(path: Path) -> None:
-        write_whole(path, [content], durable=True)
+        write_atomically(path, [content], durable=True)
 
     writing, reading = list[float](), list[float]()
     for _ in range(REPEATS):

@@ -1,11 +1,11 @@
 """Scaling curves against known truths: error inside and beyond the measured sizes, and how often the 90% band holds it.
 
 The truths are not drawn from the planner's prior: their shapes and parameters are set here (and two of the shapes, the
-staircase and the logarithm, are in none of its families). Sizes double from two, as NetBench's do; each point carries
-a lognormal error whose size (1 to 8%) the fit is not told. Beside it, on the same points: the Universal Scalability
-Law by least squares, and a straight line through the last two points in log-log.
+staircase and the logarithm, are in none of its families). Sizes double from two, as NetBench's do; each point carries a
+lognormal error whose size (1 to 8%) the fit does not know. For comparison, on the same points: the Universal
+Scalability Law by least squares, and a straight line through the last two points in log-log.
 
-    python benchmarks/measure/bench_curves.py [CURVES]
+python benchmarks/measure/bench_curves.py [CURVES]
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def draw_truth(shape: str, rng: np.random.Generator) -> Truth:
 
 
 def usl_by_least_squares(nodes: Floats, rates: Floats, sizes: Floats) -> Floats:
-    """Return the USL whose reciprocal fits best: 1/rate is linear in n-1 and n(n-1), coefficients not negative."""
+    """Return the best fit of the USL's reciprocal: 1/rate is linear in n-1 and n(n-1), coefficients not negative."""
 
     def terms(n: Floats) -> Floats:
         return np.stack([np.ones_like(n), n - 1, n * (n - 1)], axis=1)
@@ -63,7 +63,7 @@ def usl_by_least_squares(nodes: Floats, rates: Floats, sizes: Floats) -> Floats:
 
 
 def last_two(nodes: Floats, rates: Floats, sizes: Floats) -> Floats:
-    """Go on as the last two points went."""
+    """Extrapolate from the last two points."""
     slope = np.log(rates[-1] / rates[-2]) / np.log(nodes[-1] / nodes[-2])
     inside = np.exp(np.interp(np.log(sizes), np.log(nodes), np.log(rates)))
     return np.where(sizes > nodes[-1], rates[-1] * (sizes / nodes[-1]) ** slope, inside)

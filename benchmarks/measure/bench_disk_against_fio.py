@@ -1,12 +1,12 @@
 """DiskBench and fio in turn on one directory: one stream each way, the same blocks in the same order, transfers under
 way, file size, time and kind of memory.
 
-    python benchmarks/measure/bench_disk_against_fio.py [DIRECTORY [MODE ...]]
+python benchmarks/measure/bench_disk_against_fio.py [DIRECTORY [MODE ...]]
 
 Needs fio 3. DiskBench's buffers lie in huge pages, as the sort's do: a direct transfer then is one request where 4 KiB
 pages make many. fio takes huge pages only from the reserved ones (`echo 64 > /proc/sys/vm/nr_hugepages`, as root);
-without them it is measured in ordinary pages, and this says so. In mixed mode DiskBench reads blocks of 4,096,000
-bytes, deals their records and writes chunks of 1,024,000; fio runs the two streams side by side and is told to keep
+without them it is measured in ordinary pages, and the output notes that. In mixed mode DiskBench reads blocks of
+4,096,000 bytes, deals their records and writes chunks of 1,024,000; fio runs the two streams side by side and keeps
 them in step (`flow`), as DiskBench's are since one feeds the other; the sums are compared. A pair is the mean of four
 runs of each, A B B A A B B A. Prints the medians and the median and range of the paired ratios.
 """
@@ -57,8 +57,8 @@ def fio(directory: Path, mode: Mode) -> float:
 
 
 def stream(way: str) -> list[str]:
-    """One stream through one file, as DiskBench goes: of n threads, one for each transfer under way, each takes every
-    n-th block.
+    """Return one stream through one file, as DiskBench goes: of n threads, one for each transfer under way, each takes
+    every n-th block.
     """
     block = BLOCK_BYTES[way]
     return [
@@ -69,7 +69,9 @@ def stream(way: str) -> list[str]:
 
 
 def paced(way: str) -> list[str]:
-    """As many bytes written as read: fio keeps the numbers of operations in proportion to these weights."""
+    """Return options that write as many bytes as are read: fio keeps the numbers of operations in proportion to these
+    weights.
+    """
     return [f"--flow={BLOCK_BYTES['read'] // BLOCK_BYTES[way]}", "--flow_sleep=200"]
 
 

@@ -1,8 +1,8 @@
 """NetBench and iperf3 in turn on one link between two network namespaces, capped by tc; and 8 nodes, one at half rate.
 
-    sudo python benchmarks/measure/bench_net_against_iperf3.py [CAP ...]
+sudo python benchmarks/measure/bench_net_against_iperf3.py [CAP ...]
 
-Needs iperf3, ip and tc, and root. Of a link's rate, headers take 4.4% (66 of 1514 bytes on the wire as tc counts them):
+Needs iperf3, ip and tc, and root. Headers take 4.4% of a link's rate (66 of 1514 bytes on the wire as tc counts them):
 payload can reach 95.6% of the cap. Prints medians of payload bytes/s and of the paired ratios with their range.
 """
 
@@ -33,7 +33,7 @@ def ours(nodes: Cluster) -> float:
 
 
 def iperf3(nodes: Cluster) -> float:
-    """Return bytes/s received by the first node, both ways busy, the first second left out, as in ours."""
+    """Return bytes/s received by the first node, both ways busy, without the first second, as in ours."""
     server = subprocess.Popen(nodes.command(0, "iperf3", "-s", "-1"), stdout=subprocess.DEVNULL)
     time.sleep(0.3)
     words = ["iperf3", "-c", nodes.address(0), "--bidir", "-t", str(SECONDS), "-O", str(WARM_UP_S), "-J"]

@@ -1,10 +1,10 @@
 """Screening and spares against the truth.
 
 1. 1,000 simulated clusters of each kind with known bad nodes: how many bad nodes are missed, how many good ones are
-   dropped, and what the barrier gains. Good nodes are lognormal, each rate is measured with 2% error.
-2. The number of spares against brute force: every number is simulated by drawing, sorting and keeping the best.
+dropped, and the gain for the barrier. Good nodes are lognormal, each rate is measured with 2% error. 2. The number of
+spares against brute force: every number is simulated by drawing, sorting and keeping the best.
 
-    python benchmarks/measure/bench_screening.py [CLUSTERS]
+python benchmarks/measure/bench_screening.py [CLUSTERS]
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def one_cluster(size: int, spread: float, share: float, slow: float, rng: np.ran
 
 
 def spares(launches: int, rng: np.random.Generator) -> None:
-    """Print the chosen number of spares beside the simulated best, and what the choice costs more than it."""
+    """Print the chosen number of spares, the simulated best, and the additional cost of the choice."""
     kinds = {
         "Scalyr: 5 of 45 at 1/9": np.array([7.0] * 40 + [7 / 9] * 5),
         "and the rest spread 20%": np.append(rng.lognormal(np.log(7), 0.2, 40), [7 / 9] * 5),

@@ -1,8 +1,8 @@
 """Run the in-memory benchmark for several inputs in turn, and print medians, spread and paired ratios.
 
-    python benchmarks/native/bench_memory.py [--records N] [--threads T ...] [--rounds R]
+python benchmarks/native/bench_memory.py [--records N] [--threads T ...] [--rounds R]
 
-Builds what it measures under build/. Only the ratios carry over to other machines.
+Builds the benchmark under build/. Only the ratios carry over to other machines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def tool(name: str) -> str:
 
 
 def build(target: str = "bench_memory") -> Path:
-    """Build a benchmark; returns its program."""
+    """Build a benchmark; return its program."""
     configure = [tool("cmake"), "-S", str(ROOT / "native"), "-B", str(BUILD), "-DSORTCORE_BENCHMARKS=ON"]
     subprocess.run([*configure, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}"], check=True, stdout=sys.stderr)
     subprocess.run([tool("cmake"), "--build", str(BUILD), "--target", target], check=True, stdout=sys.stderr)

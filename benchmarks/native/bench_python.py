@@ -1,9 +1,9 @@
-"""Overhead of Python: the same sorts called from this process and made by the C++ programs, in turn.
+"""Overhead of Python: the same sorts called from this process and run by the C++ programs, in turn.
 
-    python benchmarks/native/bench_python.py [--records N] [--rounds R]
+python benchmarks/native/bench_python.py [--records N] [--rounds R]
 
-In memory, one call that takes its working memory afresh; from a warm file to a file, in one pass. The start-up of
-either process is left out. Only the ratios carry over to other machines.
+In memory, one call that allocates its working memory; from a warm file to a file, in one pass. The start-up of either
+process is left out. Only the ratios carry over to other machines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from planner.sorting.records.memory import sort_buffer
 
 
 def seconds_in_memory(program: Path, source: np.ndarray, out: np.ndarray) -> tuple[float, float]:
-    """Return the seconds of one sort by the C++ program, and of one from here."""
+    """Return the seconds of one sort by the C++ program, and of one in this process."""
     command = [str(program), str(source.nbytes // 100), "0", "1", "uniform"]
     native = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["one_call_s"]
     sort_buffer(source, out)
@@ -33,7 +33,7 @@ def seconds_in_memory(program: Path, source: np.ndarray, out: np.ndarray) -> tup
 
 
 def seconds_of_files(program: Path, source: Path, output: Path) -> tuple[float, float]:
-    """Return the seconds of one sort of a file by the C++ program, and of one from here."""
+    """Return the seconds of one sort of a file by the C++ program, and of one in this process."""
     found = subprocess.run([str(program), "sort", str(source), str(output)], check=True, capture_output=True, text=True)
     output.unlink()
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Answer time of `plan`: as a command beside `import pandas`, and as a call over all types and node counts.
+"""Answer time of `plan`: as a command compared with `import pandas`, and as a call over all types and node counts.
 
 Commands run in turn; figures are medians with their range, ratios those of neighbouring pairs.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 WANTED = {"plan --data 100TB --model daytona": 1.5, "plan --help": 0.5, "planner --help": 0.5}
-"""Commands, and how many times as long as `import pandas` each may take."""
+"""Commands, and the allowed multiple of `import pandas`'s time."""
 PANDAS = [sys.executable, "-c", "import pandas"]
 
 

@@ -1,16 +1,16 @@
-"""Savings from choosing by evidence: true rates are drawn from what is believed of each, and choices are compared.
+"""Savings from choosing by evidence: true rates are drawn from the belief about each, and choices are compared.
 
 Usage: python benchmarks/planning/bench_evidence.py [--cloud aws,gcp] [--data 100TB] [--model daytona] [--draws 200]
-       [--seed 1]
+[--seed 1]
 
-A world draws, for each type, how far its claimed disks and network are off (`catalogs/evidence_spreads.csv`), and for
-each family how its network falls at scale if that was not measured (`planner.statistics.scaling_prior`). In each world
-the cheapest cluster is chosen by the claimed rates as they stand, by expected cost, and by expected cost after
-measuring the recommended type until the recommendation stays: always, or only where that is worth more than it costs.
-Printed is the regret, the share by which a choice costs more than that of an oracle that knows the rates.
+A world draws, for each type, the error of its claimed disks and network (`catalogs/evidence_spreads.csv`), and for each
+family how its network falls at scale if that was not measured (`planner.statistics.scaling_prior`). In each world the
+cheapest cluster is chosen by the claimed rates as they stand, by expected cost, and by expected cost after measuring
+the recommended type until the recommendation stays: always, or only where that is worth more than it costs. The output
+is the regret, the share by which a choice costs more than that of an oracle that knows the rates.
 
 No rule that chooses before it knows the world has a lower mean cost than the cluster whose cost, averaged over these
-very worlds, is least. That is printed, too (among the best size of each row), beside what it was expected to cost.
+very worlds, is least. That is printed, too (among the best size of each row), with its expected cost.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SIZES = np.geomspace(2, 1024, 10)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Clusters:
-    """Total costs of all clusters of all grids in one row per layout: as claimed, as expected; and whose they are."""
+    """Total costs of all clusters of all grids in one row per layout: as claimed, as expected; and their types."""
 
     claimed: Floats
     expected: Floats
@@ -102,7 +102,7 @@ CHOICES = (
     "expected cost, measured where it pays, and paid",
 )
 _BELIEFS = 40
-"""Worlds by which the worth of measuring is judged; others than those in which choices are compared."""
+"""Number of worlds that decide whether measuring is worthwhile; choices are compared in others."""
 
 
 def _regrets(clusters: Clusters, true: Floats, *, believed: Mapping[str, Floats]) -> list[float]:
@@ -114,7 +114,7 @@ def _regrets(clusters: Clusters, true: Floats, *, believed: Mapping[str, Floats]
 
 
 def _believed(clusters: Clusters, grids: Sequence[CandidateGrid], rng: np.random.Generator) -> dict[str, Floats]:
-    """Return what the cluster that is best of each type by expected cost may cost, (K,)."""
+    """Return the possible costs of each type's best cluster by expected cost, (K,)."""
     cells = {}
     for name in set(clusters.types.tolist()):
         rows = np.flatnonzero(clusters.types == name)
@@ -135,8 +135,9 @@ def _choice(totals: Floats) -> tuple[int, int]:
 def _after_measuring(
     clusters: Clusters, true: Floats, *, believed: Mapping[str, Floats] | None = None
 ) -> tuple[tuple[int, int], float]:
-    """Measure the type that is recommended, until one is recommended that was measured; return it and what was paid.
-    With `believed` a type is measured only where that saves more than it costs: by what it may cost above the next.
+    """Measure the recommended type until the recommendation is one that was measured; return it and the cost of
+    measuring. With `believed` a type is measured only where that saves more than it costs: by its possible cost above
+    the next.
     """
     totals, paid_usd, measured = clusters.expected.copy(), 0.0, set()
     while True:
@@ -156,7 +157,7 @@ def _after_measuring(
 
 
 def _measuring_usd(price_usd_per_hour: float) -> float:
-    """Return what NetBench while doubling and DiskBench in three modes cost on one cluster."""
+    """Return the cost of NetBench while doubling and DiskBench in three modes on one cluster."""
     nodes = max(2**ENOUGH_POINTS, MANY_INSTANCES)
     return nodes * price_usd_per_hour * (shipped().boot_s + REPEATS * RUN_S * (ENOUGH_POINTS + 3)) / 3600
 
@@ -173,7 +174,7 @@ def _rows(grid: CandidateGrid) -> range:
 
 
 def _as_claimed(context: JobContext) -> JobContext:
-    """Return the job with rates as they are claimed, also in large clusters."""
+    """Return the job with claimed rates, also in large clusters."""
     network = replace(context.rates.network, stated=np.zeros_like(context.rates.network.stated))
     return replace(context, doubts=CERTAIN, rates=replace(context.rates, network=network))
 
@@ -207,7 +208,7 @@ def _world(context: JobContext, rng: np.random.Generator) -> JobContext:
 
 
 def _laws(rng: np.random.Generator, *, count: int) -> Floats:
-    """Return which fraction of its two-node rate each family's network keeps at `SIZES`, (count, S)."""
+    """Return the fraction of its two-node rate that each family's network keeps at `SIZES`, (count, S)."""
     slowdowns = prior_curve().slowdowns_at(SIZES, count=64)
     return 1 / slowdowns[rng.integers(0, len(slowdowns), count)]
 

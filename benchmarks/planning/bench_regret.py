@@ -1,10 +1,10 @@
-"""Regret: what the recommended cluster truly costs over the best one, on random clouds whose truth is simulated.
+"""Regret: true cost of the recommended cluster over the best one, on random clouds with a simulated truth.
 
 Each cloud has a dozen types with disks, networks, token buckets, straggler tails and noise between nodes. The planner
-sees a catalog of it: rates as an instrument would measure them (3% off), the network's stated baseline, its bucket
-and the tails seen. The truth is simulated run by run and shares no code with the planner. Compared with it: the
-cheapest type per hour, the planner fed storage alone, and the planner fed advertised rates (peak network, no buckets,
-no tails, no noise).
+sees a catalog of it: rates as an instrument would measure them (3% off), the network's stated baseline, its bucket and
+the tails seen. The truth is simulated run by run and shares no code with the planner. Compared with it: the cheapest
+type per hour, the planner fed storage alone, and the planner fed advertised rates (peak network, no buckets, no tails,
+no noise).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ sort = 1e-9
 
 @dataclass(frozen=True)
 class Machine:
-    """A type as it truly is; rates in bytes/s per node."""
+    """A type's true properties; rates in bytes/s per node."""
 
     name: str
     price: float
@@ -72,7 +72,7 @@ class Machine:
 
 
 def draw_machine(number: int, rng: np.random.Generator, node_sigma: float) -> Machine:
-    """Draw a type: price goes with what it has, as on real clouds, but not closely."""
+    """Draw a type: its price follows its resources, as on real clouds, but not closely."""
     vcpu = int(2 ** rng.integers(2, 7))
     disk_rate = vcpu * rng.lognormal(math.log(1.2e8), 0.6)
     baseline = vcpu * rng.lognormal(math.log(6e7), 0.6)
@@ -124,7 +124,7 @@ def run_usd(machine: Machine, nodes: int, rng: np.random.Generator) -> float:
 
 
 def holds(machine: Machine, nodes: int) -> bool:
-    """Whether a cluster has room for the data on skewed nodes, and on those that are left when it has lost one."""
+    """Return whether a cluster has room for the data on skewed nodes, and on those that remain after losing one."""
     life = run_overheads.shipped()
     copies = 2 if nodes * machine.memory_bytes * life.memory_share >= DATA_BYTES else 3
     needed = copies * DATA_BYTES / machine.held_bytes
@@ -136,7 +136,7 @@ def slowest_rate(nodes: int, sigma: float, rng: np.random.Generator) -> float:
 
 
 def network_s(machine: Machine, moved: float) -> float:
-    """Step a token bucket until all bytes have gone."""
+    """Step a token bucket until all bytes are sent, and return the seconds."""
     if machine.bucket_bytes is None:
         return moved / machine.baseline
     burst_s = machine.bucket_bytes / (machine.peak - machine.baseline)
@@ -145,14 +145,14 @@ def network_s(machine: Machine, moved: float) -> float:
 
 
 def true_usd(machine: Machine, nodes: int) -> float:
-    """Return the mean bill over `RUNS` runs; the same draws for every cluster, so that differences are not luck."""
+    """Return the mean bill over `RUNS` runs; every cluster has the same draws, so that differences are not luck."""
     if not holds(machine, nodes):
         return math.inf
     return float(np.mean([run_usd(machine, nodes, np.random.default_rng(run)) for run in range(RUNS)]))
 
 
 def write_catalog(folder: Path, machines: Iterable[Machine], rng: np.random.Generator, *, advertised: bool) -> str:
-    """Write what can be known of the machines; advertised: what a price list would have one believe."""
+    """Write what can be known of the machines; advertised: what a price list claims."""
     folder.mkdir()
     (folder / "catalog.toml").write_text(HEAD)
     files: dict[str, list[dict[str, object]]] = {}
@@ -194,7 +194,7 @@ def write_catalog(folder: Path, machines: Iterable[Machine], rng: np.random.Gene
 
 
 def choices(folder: Path, machines: list[Machine], rng: np.random.Generator) -> dict[str, tuple[str, int]]:
-    """Return what each way of choosing picks: type and nodes."""
+    """Return the type and nodes that each way of choosing picks."""
     state = rng.bit_generator.state
     true_catalog = write_catalog(folder / "known", machines, rng, advertised=False)
     rng.bit_generator.state = state

@@ -2,8 +2,8 @@
 
 Usage: python benchmarks/planning/bench_serve.py [--seconds 30] [--callers 4] [--processes 2]
 
-Each question asks for another amount of data over all types of AWS, so that no answer repeats. The memory is the sum of
-the resident sets of the server and its children, read from /proc each second: Linux alone.
+Each question has a different amount of data over all types of AWS, so that no answer repeats. The memory is the sum of
+the resident sets of the server and its children, read from /proc each second: Linux only.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def ask(url: str, number: int) -> tuple[int, float]:
 
 
 def resident_bytes(process: int) -> int:
-    """Return the resident bytes of a process and all below it."""
+    """Return the resident bytes of a process and all its descendants."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except OSError:  # it ended meanwhile
+    except OSError:  # it has ended meanwhile
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE") + sum(resident_bytes(int(child)) for child in children)
 

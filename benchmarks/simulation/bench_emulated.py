@@ -1,9 +1,9 @@
-"""Does the simulation foresee the emulated runs better than the equations do? Each of `own_runs.jsonl` is simulated.
+"""Does the simulation predict the emulated runs better than the equations do? Each of `own_runs.jsonl` is simulated.
 
-Before each of those runs the equations were asked (`benchmarks/cluster/bench_engine_predictions.py`), with what this
-machine's disk and links gave then. None of the runs gave a figure to `models/engines/ray.toml`.
+The equations predicted each of those runs in advance (`benchmarks/cluster/bench_engine_predictions.py`), with the rates
+of this machine's disk and links at the time. None of the runs contributed to `models/engines/ray.toml`.
 
-    python benchmarks/simulation/bench_emulated.py
+python benchmarks/simulation/bench_emulated.py
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OWN_RUNS: Final = CLUSTER / "own_runs.jsonl"
 
 @dataclass(frozen=True, kw_only=True)
 class OwnRun:
-    """A shape that was sorted, on which disk, and what each node's link carries when its bucket is empty."""
+    """A sorted shape, its disk, and the rate of each node's link once its bucket is empty."""
 
     shape: Shape
     machine: LocalMachine
@@ -50,8 +50,8 @@ class OwnRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """The median of each phase's seconds, and of all, with the 95% of all."""
+class Predicted:
+    """Simulated medians of each phase's seconds, and of the total, with the total's 95% value."""
 
     phases_s: dict[str, float]
     p50_s: float
@@ -59,13 +59,13 @@ class Foreseen:
 
 
 def own_rows() -> list[dict[str, Any]]:
-    """Return what was kept of each run."""
+    """Return the stored rows of all runs."""
     return [json.loads(line) for line in OWN_RUNS.read_text(encoding="utf-8").splitlines()]
 
 
 def run_of(row: dict[str, Any]) -> OwnRun:
-    """Return the run of a row, with the disk as the sort finds it, and so much memory that each node
-    has what was available when the sort began, beside what the engine takes a node's processes to need.
+    """Return the run of a row, with the disk as the sort finds it. Each node gets the memory that was available when
+    the sort began, plus the memory that the engine assumes for a node's processes.
     """
     shape, ray = Shape(**row["shape"]), load_engine("ray")
     memory_bytes = row["available_bytes"] + shape.nodes * ray.memory_node_bytes
@@ -77,13 +77,13 @@ def run_of(row: dict[str, Any]) -> OwnRun:
 
 
 def usual_machine() -> LocalMachine:
-    """Return the machine as it was before the run in the middle, by what its disk wrote."""
+    """Return the machine's state before the middle run by disk write rate."""
     machines = sorted((run_of(row).machine for row in own_rows()), key=lambda seen: seen.write_bytes_per_s)
     return machines[len(machines) // 2]
 
 
 def question(run: OwnRun) -> Question:
-    """Return what is asked of a run, with the link that carries most for all of them."""
+    """Return the question about a run, with the fastest link for all of them."""
     shape = run.shape
     emulated = EmulatedRun(
         data_bytes=shape.data_bytes,
@@ -99,7 +99,7 @@ def question(run: OwnRun) -> Question:
 
 
 def _from_memory(model: CostModel) -> CostModel:
-    """Return a model that reads its input from no disk: the sort before left it in the page cache."""
+    """Return a model that reads its input from no disk: the previous sort left it in the page cache."""
     phases = [
         replace(phase, read={group: moved for group, moved in phase.read.items() if group != "data"})
         for phase in model.phases
@@ -107,8 +107,8 @@ def _from_memory(model: CostModel) -> CostModel:
     return replace(model, phases=tuple(phases))
 
 
-def simulated(run: OwnRun, *, draws: int) -> Foreseen:
-    """Return what is foreseen of a run by as many draws."""
+def simulated(run: OwnRun, *, draws: int) -> Predicted:
+    """Return the prediction for a run from this number of draws."""
     asked = question(run)
     inputs = {"catalogs": [asked.catalog], "overheads": asked.overheads}
     best = require_best(recommend(asked.request, model=asked.model, **inputs))
@@ -120,7 +120,7 @@ def simulated(run: OwnRun, *, draws: int) -> Foreseen:
         for phase in simulate_job(works, with_links(draw.groups, run.links_bytes_per_s), machines):
             each.setdefault(phase.name, []).append(draw.factor * phase.seconds)
     totals = sorted(map(sum, zip(*each.values(), strict=True)))
-    return Foreseen(
+    return Predicted(
         phases_s={name: median(seconds) for name, seconds in each.items()},
         p50_s=median(totals),
         p95_s=totals[min(len(totals) - 1, round(0.95 * len(totals)))],
@@ -137,7 +137,7 @@ def with_bucket(machines: Machines, shape: Shape) -> Machines:
 
 
 def with_links(groups: list[NodeGroup], links_bytes_per_s: tuple[float, ...]) -> list[NodeGroup]:
-    """Return nodes, each alone, with the link of each."""
+    """Return separate nodes, each with its own link."""
     fastest = max(links_bytes_per_s)
     return [
         replace(group, slowness={**group.slowness, "network": group.slowness_of("network") * fastest / rate})
@@ -153,16 +153,16 @@ def lines(draws: int) -> Iterator[str]:
     yield "|---|--:|--:|--:|--:|"
     pairs, held = list[tuple[float, float]](), 0
     for row, answer in zip(rows, answers, strict=True):
-        took_s, foreseen_s = row["measured_s"], row["ray"]["expected_s"]
-        pairs.append((foreseen_s / took_s - 1, answer.p50_s / took_s - 1))
+        took_s, predicted_s = row["measured_s"], row["ray"]["expected_s"]
+        pairs.append((predicted_s / took_s - 1, answer.p50_s / took_s - 1))
         held += took_s <= answer.p95_s
-        figures = f"{_beside(foreseen_s, took_s)} | {_beside(answer.p50_s, took_s)} | {answer.p95_s:.1f} s"
+        figures = f"{_compared(predicted_s, took_s)} | {_compared(answer.p50_s, took_s)} | {answer.p95_s:.1f} s"
         yield f"| {row['name']} | {took_s:.1f} s | {figures} |"
     yield from ("", f"{_errors(pairs)}; the simulation's 95% held in {held} of {len(rows)}", "")
     yield from phase_lines(rows, answers)
 
 
-def phase_lines(rows: list[dict[str, Any]], answers: list[Foreseen]) -> Iterator[str]:
+def phase_lines(rows: list[dict[str, Any]], answers: list[Predicted]) -> Iterator[str]:
     """Yield a table of each run's phases but for the sample, and a summary of each phase."""
     yield "| run | phase | measured | equations | simulated |"
     yield "|---|---|--:|--:|--:|"
@@ -174,18 +174,18 @@ def phase_lines(rows: list[dict[str, Any]], answers: list[Foreseen]) -> Iterator
             took_s, equation_s = row["phases_s"][name], row["ray"]["phases"][name][0]
             pairs.setdefault(name, []).append((equation_s / took_s - 1, simulated_s / took_s - 1))
             spread = f"{min(row['each_s'][name]):.1f}-{max(row['each_s'][name]):.1f}"
-            figures = f"{_beside(equation_s, took_s)} | {_beside(simulated_s, took_s)}"
+            figures = f"{_compared(equation_s, took_s)} | {_compared(simulated_s, took_s)}"
             yield f"| {row['name']} | {name} | {took_s:.1f} s ({spread}) | {figures} |"
     yield ""
     yield from (f"{name}: {_errors(of)}" for name, of in pairs.items())
 
 
-def _beside(foreseen_s: float, took_s: float) -> str:
-    return f"{foreseen_s:.1f} s ({foreseen_s / took_s - 1:+.0%})"
+def _compared(predicted_s: float, took_s: float) -> str:
+    return f"{predicted_s:.1f} s ({predicted_s / took_s - 1:+.0%})"
 
 
 def _errors(pairs: list[tuple[float, float]]) -> str:
-    """Return in words how far equations and simulation are off."""
+    """Return the errors of equations and simulation in words."""
     texts = [f"{fmean(map(abs, of)):.1%} (mean {fmean(of):+.1%})" for of in zip(*pairs, strict=True)]
     return f"mean error of the equations {texts[0]}, simulated {texts[1]}, {len(pairs)} runs"
 

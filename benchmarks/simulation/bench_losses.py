@@ -1,8 +1,8 @@
-"""Simulated cost of lost and slow nodes: beside the emulated kills, and on clusters of 178 and 1,000 nodes.
+"""Simulated cost of lost and slow nodes: compared with the emulated kills, and on clusters of 178 and 1,000 nodes.
 
 The kills are those of `benchmarks/cluster/bench_kills.py`: two copies of 1.6 GB on four nodes behind 400 Mbit/s.
 
-    python benchmarks/simulation/bench_losses.py
+python benchmarks/simulation/bench_losses.py
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ KILLS: Final = OwnRun(
 MOMENTS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 LARGE: Final = ((178, "100TB"), (1000, "1PB"))
 RACK: Final = 16
-"""Nodes that are lost together."""
+"""Nodes lost together."""
 SLOW: Final = {"links 1.5 times as long": "network:{}@1.5", "links twice": "network:{}@2", "everything twice": "{}@2"}
 
 
 def emulated(draws: int) -> Iterator[str]:
-    """Yield what is simulated of the emulated kills."""
+    """Yield the simulated costs of the emulated kills."""
     asked = question(KILLS)
     inputs = {"catalogs": [asked.catalog], "overheads": replace(asked.overheads, shared_sigma=0.0)}
     best = require_best(plan_again(asked.request, model=asked.model, **inputs))
@@ -55,7 +55,7 @@ def row_of(values: Iterator[float] | tuple[float, ...] | list[float], form: str 
 
 
 def large(draws: int) -> Iterator[str]:
-    """Yield what losses cost large clusters, as a table: a node, a rack of 16, a twentieth of all."""
+    """Yield a table of the cost of losses in large clusters: a node, a rack of 16, a twentieth of all."""
     yield "| nodes | lost | undisturbed | " + " | ".join(f"at {share:.0%}" for share in MOMENTS) + " |"
     yield "|--:|--:|--:|" + "--:|" * len(MOMENTS)
     for answer, nodes in clusters():
@@ -66,7 +66,7 @@ def large(draws: int) -> Iterator[str]:
 
 
 def slow(draws: int) -> Iterator[str]:
-    """Yield what slow nodes cost that stay in large clusters, as a table."""
+    """Yield a table of the cost of slow nodes that stay in large clusters."""
     yield "| nodes | slow | " + " | ".join(SLOW) + " |"
     yield "|--:|---|" + "--:|" * len(SLOW)
     for answer, nodes in clusters():

@@ -1,9 +1,9 @@
 """Simulation of this project's sort of 1 PB on 1,000 nodes and 10 PB on 10,000, with its driver and without.
 
-The driver's share is set to zero in the second and fourth row: that is what a driver would bring that sees groups of
-nodes only. It prints the processor seconds of each simulation.
+The driver's share is zero in the second and fourth row: the gain from a driver that manages groups of nodes only. It
+prints the processor seconds of each simulation.
 
-    python benchmarks/simulation/bench_petabyte.py
+python benchmarks/simulation/bench_petabyte.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TYPE: Final = "i8g.8xlarge"
 
 
 def without_driver(engine: Engine) -> Engine:
-    """Return an engine whose tasks cost its driver nothing."""
+    """Return an engine whose tasks take no time of its driver."""
     nothing = {"driver_s": 0.0, "driver_parcel_s": 0.0, "driver_per_node_s": 0.0}
     return replace(engine, tasks={name: replace(cost, **nothing) for name, cost in engine.tasks.items()})
 

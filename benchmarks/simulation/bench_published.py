@@ -1,8 +1,8 @@
-"""Runs of others, predicted by the engine that is nearest to their program: equations and simulation beside the clock.
-All of `published_runs.csv`, and those of `published/further_runs.csv`, which are no sorts of a shipped model.
+"""Runs of others, predicted by the engine nearest to their program: equations and simulation against measured times.
+All of `published_runs.csv`, and those of `published/further_runs.csv`, which are not sorts of a shipped model.
 
-    python benchmarks/simulation/bench_published.py           # prints the table
-    python benchmarks/simulation/bench_published.py --write   # and benchmarks/results/simulated_published_runs.csv
+python benchmarks/simulation/bench_published.py           # prints the table
+python benchmarks/simulation/bench_published.py --write   # and benchmarks/results/simulated_published_runs.csv
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from planner import recommend
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 RUNS: Final = CHECKOUT / "catalogs" / "published_runs.csv"
 RESULTS: Final = CHECKOUT / "benchmarks" / "results" / "simulated_published_runs.csv"
-"""What the page papers.md shows of the simulation."""
+"""File from which the page papers.md shows the simulation."""
 FURTHER: Final = Path(__file__).resolve().parent / "published"
-"""Runs whose models and machines are described here alone."""
+"""Runs with models and machines that only this folder describes."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """What equations and simulation say of a run: the factors by which they are off, and what is known of the miss."""
+class Predicted:
+    """Predictions of equations and simulation for a run: their error factors, and the known reasons for them."""
 
     name: str
     engine: str
@@ -40,8 +40,8 @@ class Foreseen:
     is_further: bool
 
 
-def foreseen(row: dict[str, str], *, draws: int, is_further: bool) -> Foreseen | None:
-    """Return what is said of a run; None where the planner finds no way to do it."""
+def predicted(row: dict[str, str], *, draws: int, is_further: bool) -> Predicted | None:
+    """Return the prediction for a run; None if the planner finds no way to do it."""
     answer = recommend(
         data=int(row["data_bytes"]),
         model=_own(row["model"]),
@@ -50,12 +50,12 @@ def foreseen(row: dict[str, str], *, draws: int, is_further: bool) -> Foreseen |
         nodes=int(row["nodes"]),
         assume=dict(pair.split("=") for pair in row["assume"].split()),
         engine=row["engine"],
-        head_room=0.0,  # they ran as they were
+        head_room=0.0,  # they ran without head room
     )
     if answer.best is None:
         return None
     simulation, measured_s = answer.simulate(draws=draws), float(row["seconds"])
-    return Foreseen(
+    return Predicted(
         name=f"{row['group']}: {row['run']}, {row['nodes']} x {row['instance_type']}",
         engine=row["engine"],
         measured_s=measured_s,
@@ -69,21 +69,21 @@ def foreseen(row: dict[str, str], *, draws: int, is_further: bool) -> Foreseen |
 
 
 def _own(name: str) -> str:
-    """Return the path of a model or a catalog that is described here, the name of a shipped one."""
+    """Return the path of a model or a catalog in this folder, or the name of a shipped one."""
     return str(FURTHER / name) if (FURTHER / name).exists() else name
 
 
-def runs(draws: int) -> Iterator[Foreseen]:
-    """Yield all runs that the planner finds a way to do."""
+def runs(draws: int) -> Iterator[Predicted]:
+    """Yield all runs that the planner can do."""
     for path in (RUNS, FURTHER / "further_runs.csv"):
         with path.open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
-                if (run := foreseen(row, draws=draws, is_further=path != RUNS)) is not None:
+                if (run := predicted(row, draws=draws, is_further=path != RUNS)) is not None:
                     yield run
 
 
-def lines(seen: Sequence[Foreseen]) -> Iterator[str]:
-    """Yield a table of the runs, which ends with their mean errors."""
+def lines(seen: Sequence[Predicted]) -> Iterator[str]:
+    """Yield a table of the runs, ending with their mean errors."""
     yield "| published run | engine | measured | equations | simulated | waits for | what the miss is |"
     yield "|---|---|--:|--:|--:|---|---|"
     for run in seen:
@@ -94,7 +94,7 @@ def lines(seen: Sequence[Foreseen]) -> Iterator[str]:
     yield _mean("| mean error, all |", seen)
 
 
-def _mean(name: str, seen: Sequence[Foreseen]) -> str:
+def _mean(name: str, seen: Sequence[Predicted]) -> str:
     equations, simulated = (
         fmean(abs(factor - 1) for factor in factors)
         for factors in zip(*((run.equations, run.simulated) for run in seen), strict=True)
@@ -103,7 +103,7 @@ def _mean(name: str, seen: Sequence[Foreseen]) -> str:
     return f"{name} | | {equations:.0%} | {simulated:.0%} | | 95% held in {held} of {len(seen)} |"
 
 
-def write(seen: Sequence[Foreseen]) -> None:
+def write(seen: Sequence[Predicted]) -> None:
     """Replace the file of results."""
     with RESULTS.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -1,7 +1,7 @@
-"""SizingBench: how well predictors of cluster run times do on measured runs, by fixed protocols.
+"""SizingBench: scores of predictors of cluster run times on measured runs, by fixed protocols.
 
-    python benchmarks/sizing [--seeds 25] [--suites c3o_sort,...] [--protocols few5,...] [--predictors planner,...]
-                             [--disguise 7]
+python benchmarks/sizing [--seeds 25] [--suites c3o_sort,...] [--protocols few5,...] [--predictors planner,...]
+[--disguise 7]
 
 Every file in predictors/ with a class Predictor takes part.
 """

@@ -1,4 +1,4 @@
-"""What each part of the calibration earns: errors and ranges with one part left out at a time.
+"""Contribution of each part of the calibration: errors and ranges with one part left out at a time.
 
 python benchmarks/sizing/ablation.py [--seeds 4] [--suites c3o_sgd,...] [--protocols new_type,few5]
 """
@@ -13,15 +13,15 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from made_up import untimed
 from predictors.planner import Predictor
 from protocols import deal
 from score import Score, mean
+from synthetic import untimed
 from tables import read, specifications
 
 from planner.calibration import fit, options, posterior, priors
 
-# Module or class, attribute, and what leaves the part out.
+# Module or class, attribute, and the value that leaves the part out.
 PARTS: dict[str, tuple[Any, str, Any]] = {
     "nothing": (options, "RECORDS_SHARE", options.RECORDS_SHARE),
     "work by records": (options, "RECORDS_SHARE", 0.0),

@@ -1,4 +1,4 @@
-"""Other names and other units, so that no predictor gains by knowing a type, a column or a runtime by heart."""
+"""Other names and units for the data, so that no predictor gains by knowing a type, a column or a runtime by heart."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TOLD = ("type", "n", "data_gb", "io", "spill", "replicas")
 
 
 class Disguise:
-    """Types and further columns renamed, counts in other units, texts replaced, and the second stretched by a factor
-    that rates shrink by; seed None leaves all as it is.
+    """Renaming of types and further columns, with counts in other units, texts replaced, and the second stretched by a
+    factor that divides rates; seed None changes nothing.
     """
 
     def __init__(self, specs: dict[str, Row], seed: int | None, rows: Sequence[Row] = ()) -> None:
@@ -38,7 +38,7 @@ class Disguise:
         self._columns = {} if seed is None else _columns(rows, rng)
 
     def row(self, row: Row, runtime_s: float | None = None) -> Row:
-        """Return a row as a predictor sees it, with `runtime_s` only if that is handed in."""
+        """Return a row as a predictor sees it, with `runtime_s` only if given."""
         seen = {key: value for key, value in row.items() if key not in ("runtime_s", "repeats_s")}
         for column, (alias, values) in self._columns.items():
             seen[alias] = values[seen.pop(column)]
@@ -53,7 +53,7 @@ class Disguise:
 
 
 def _columns(rows: Sequence[Row], rng: random.Random) -> dict[str, tuple[str, dict[Any, Any]]]:
-    """Return for each further column its new name and its values' new ones: shares stay, as they have no unit."""
+    """Return each further column's new name and its values' new ones: shares stay, as they have no unit."""
     columns = [key for key in rows[0] if key not in (*TOLD, "runtime_s", "repeats_s")] if rows else []
     disguised = {}
     for column, alias in zip(columns, rng.sample(range(100), len(columns)), strict=True):

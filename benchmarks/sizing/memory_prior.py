@@ -1,8 +1,8 @@
-"""What a job is taken to hold in memory before any run: chosen for each job by the regret on the others.
+"""Prior for the memory that a job needs before any run: chosen for each job by the regret on the others.
 
-    python benchmarks/sizing/memory_prior.py [--seeds 5]
+python benchmarks/sizing/memory_prior.py [--seeds 5]
 
-Regret is that of the cluster chosen from three runs, for as much data and for the most. Every job counts alike. The
+Regret is that of the cluster chosen from three runs, for the same data and for the most. Every job counts alike. The
 column `median` has the chosen prior, but chooses by the median in place of the mean over explanations.
 """
 
@@ -15,16 +15,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from made_up import learnable, untimed
 from protocols import deal
 from score import Score, mean
+from synthetic import learnable, untimed
 from tables import SUITES, read, specifications
 
 from planner.calibration import calibrate, priors
 from planner.calibration.history import parse_jobs
 
 JOBS = [suite for suite in SUITES if suite.startswith(("c3o", "dataproc")) and suite != "c3o_kmeans"]
-"""Spark's jobs; of k-means on C3O no six clusters ran on the same least data."""
+"""Spark's jobs; k-means on C3O is missing, as no six clusters ran on the same least data."""
 CANDIDATES = {
     "no memory": (0.0, 64.0),
     "0.5, 32": (0.5, 32.0),
@@ -34,7 +34,7 @@ CANDIDATES = {
     "0.75, 64": (0.75, 64.0),
     "0.75, 128": (0.75, 128.0),
 }
-"""Odds that a job holds data in memory, and the passes over a disk of what does not fit."""
+"""Odds that a job holds data in memory, and the passes over a disk of the data that does not fit."""
 
 
 def main() -> None:

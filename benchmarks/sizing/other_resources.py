@@ -1,9 +1,9 @@
-"""How little a job that does not sort may lean on disks, networks and memory: chosen for each job by the other jobs.
+"""Least reliance of a job that does not sort on disks, networks and memory: chosen for each job by the other jobs.
 
-    python benchmarks/sizing/other_resources.py
+python benchmarks/sizing/other_resources.py
 
 The candidates are prior centres of the disk's, the network's and memory's coefficients, for the explanations that leave
-the work open. Every family of machines is left out in turn and foreseen from the others. Each fold takes the candidate
+the work open. Every family of machines is left out in turn and predicted from the others. Each fold takes the candidate
 that gives the other jobs' times the highest mean log density; every family of a job counts alike, and every job.
 """
 
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _by_family(suite: str, chosen: dict[str, Prior]) -> dict[str, float]:
-    """Return the mean log density of each family's times, foreseen from the others."""
+    """Return the mean log density of each family's times, predicted from the others."""
     priors.OTHER_RESOURCES = chosen
     return {
         family(task.query[0]["type"]): float(np.mean([density for density, _ in densities(suite, task)]))

@@ -1,9 +1,9 @@
-"""How unlike a sort a job may be before any run: chosen for each job by the other jobs.
+"""Allowed difference of a job from a sort before any run: chosen for each job by the other jobs.
 
-    python benchmarks/sizing/other_work.py [--seeds 2]
+python benchmarks/sizing/other_work.py [--seeds 2]
 
 The candidates are standard deviations of the logarithm of the work, for the half of the explanations that leave it
-open; the first one has all jobs work as sorts do. Each fold takes the one whose predictions give the other jobs'
+open; the first one gives all jobs the work of sorts. Each fold takes the one whose predictions give the other jobs'
 measured times the highest mean log density, every job counting alike.
 """
 
@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from made_up import learnable, model_of, untimed
 from protocols import Task, deal
+from synthetic import learnable, model_of, untimed
 from tables import SUITES, read, specifications
 
 from planner.calibration import calibrate, priors
@@ -29,7 +29,9 @@ PROTOCOLS = ("no_runs", "few1", "few3", "few5", "few3_across")
 
 
 def main() -> None:
-    """Print one line per job: score of each spread on the others, the choice, and what it holds on the job itself."""
+    """Print one line per job: score of each spread on the others, the choice, and the share it holds on the job
+    itself.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=2)
     seeds = parser.parse_args().seeds
@@ -45,7 +47,7 @@ def main() -> None:
 
 
 def _of_spread(suite: str, spread: float, seeds: int) -> tuple[float, float]:
-    """Return the mean log density of the measured times, and the share that the range holds without runs."""
+    """Return the mean log density of the measured times, and the share within the range without runs."""
     priors.OTHER_WORK = priors.Prior(centre=1, spread=spread)
     results = {protocol: np.array(list(_densities(suite, protocol, seeds))) for protocol in PROTOCOLS}
     density = np.mean([rows[:, 0].mean() for rows in results.values() if len(rows)])

@@ -1,6 +1,6 @@
-"""How many runs the prior is worth: chosen for each job by how well ranges hold on the other jobs.
+"""Worth of the prior in runs: chosen for each job by how well ranges hold on the other jobs.
 
-    python benchmarks/sizing/prior_worth.py [--seeds 3]
+python benchmarks/sizing/prior_worth.py [--seeds 3]
 
 After n runs a range is as much wider than the posterior's as Student's t of n + worth degrees of freedom is wider than
 a normal. Each fold takes the worth whose ranges hold nearest to 90% on the other jobs, every job counting alike.
@@ -17,8 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from made_up import learnable, model_of, untimed
 from protocols import deal
+from synthetic import learnable, model_of, untimed
 from tables import SUITES, read, specifications
 
 from planner.calibration import calibrate, prediction
@@ -29,7 +29,9 @@ PROTOCOLS = ("few3", "few5", "few10", "few3_across", "new_family_few5")
 
 
 def main() -> None:
-    """Print one line per job: what each worth holds on the others, the choice, and what it holds on the job itself."""
+    """Print one line per job: the share that each worth holds on the others, the choice, and its share on the job
+    itself.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3)
     seeds = parser.parse_args().seeds

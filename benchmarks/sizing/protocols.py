@@ -1,7 +1,7 @@
-"""The fixed ways to deal the runs of a suite: what a predictor learns from, and what it must predict.
+"""Fixed ways to deal the runs of a suite into those to learn from and those to predict.
 
-Scored are the predicted configurations that it has not seen. Draws are seeded by protocol, type and number, so that
-everyone scores the same ones. In few-run protocols a run is one repeat; the truth is the median of the repeats.
+Only predicted configurations that the predictor has not seen are scored. Draws are seeded by protocol, type and number,
+so that everyone scores the same ones. In few-run protocols a run is one repeat; the truth is the median of the repeats.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Deal = tuple[list[Row], list[Row]]
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """Rows to learn from, with the seconds to be told for each, and rows to predict."""
+    """Rows to learn from, with the seconds to give for each, and rows to predict."""
 
     train: list[Row]
     train_s: list[float]
@@ -92,7 +92,7 @@ def _larger(column: str) -> Callable[[list[Row], int], Iterator[Deal]]:
 
 
 def _three_small(rows: list[Row], seeds: int, *, larger: bool) -> Iterator[Deal]:
-    """Deal three runs of the least data, and all clusters with as much or with the most."""
+    """Deal three runs of the least data, and all clusters with the same or the most data."""
     sizes = [row["data_gb"] for row in rows]
     small, large = ([row for row in rows if row["data_gb"] == size] for size in (min(sizes), max(sizes)))
     for seed in range(seeds if len(small) > 3 else 0):

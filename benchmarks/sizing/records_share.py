@@ -1,6 +1,6 @@
-"""How much longer a job is expected to take with more records in as many bytes: chosen for each job by the others.
+"""Expected slowdown of a job with more records in the same bytes: chosen for each job by the others.
 
-    python benchmarks/sizing/records_share.py [--seeds 4]
+python benchmarks/sizing/records_share.py [--seeds 4]
 
 The candidates are exponents of records per GB. Each fold takes the one whose predictions give the other jobs' measured
 times the highest mean log density, every protocol and job counting alike.
@@ -22,7 +22,7 @@ from tables import read
 from planner.calibration import options
 
 JOBS = ("c3o_sgd", "c3o_kmeans", "c3o_pagerank")
-"""The jobs at hand whose runs count records."""
+"""Available jobs whose runs count records."""
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 PROTOCOLS = ("new_type", "few5", "few3_across")
 

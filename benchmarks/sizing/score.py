@@ -10,9 +10,9 @@ from typing import Any
 from tables import Row
 
 SLACK = 1.02
-"""A deadline counts as missed when it is exceeded by more than 2%."""
+"""A deadline counts as missed when exceeded by more than 2%."""
 LEAST_CHOICE = 6
-"""Clusters of one job from which a choice is scored."""
+"""Least number of clusters of one job for which a choice is scored."""
 DEADLINES = (0.25, 0.5, 0.75)
 """The deadlines are these quantiles of the clusters' measured times."""
 
@@ -68,8 +68,8 @@ def _median(answer: Any) -> float:
 
 
 def _choices(rows: Sequence[Row], answers: Sequence[Any]) -> list[tuple[Sequence[Any], ...]]:
-    """Return for each job the clusters to choose from, their predicted times, and those that a deadline is planned
-    with: the range's upper ends.
+    """Return for each job the clusters to choose from, their predicted times, and the times for meeting a deadline: the
+    range's upper ends.
     """
     groups: dict[tuple[Any, ...], list[tuple[Row, float, float]]] = {}
     for row, answer in zip(rows, answers, strict=True):

@@ -1,9 +1,9 @@
-"""A sort that frees its input as it reads it, beside one that keeps it: in turn, in the same memory.
+"""A sort that frees its input as it reads it against one that keeps it: in turn, in the same memory.
 
-The input is a fresh copy each time, on the disk and out of the page cache. What is timed is the call of Python.
+The input is a fresh copy each time, on the disk and out of the page cache. The timed part is the Python call.
 
-    python benchmarks/sort/bench_consuming.py --bytes 1GB --memory 250MB --runs 5
-    python benchmarks/sort/bench_consuming.py --bytes 1GB --memory 250MB --lines
+python benchmarks/sort/bench_consuming.py --bytes 1GB --memory 250MB --runs 5
+python benchmarks/sort/bench_consuming.py --bytes 1GB --memory 250MB --lines
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bench_files import ROOT
 
 
 def seconds_of(source: Path, folder: Path, *, consumes: bool, lines: bool, memory_bytes: int) -> float:
-    """Sort a copy, and return the time that takes."""
+    """Sort a copy, and return the seconds."""
     import planner
 
     copy, output = folder / "copy", folder / "output"

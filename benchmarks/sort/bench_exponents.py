@@ -1,8 +1,8 @@
-"""Growth of a sort's time with its bytes: each thing that files have many of is doubled four times.
+"""Growth of a sort's time with its bytes: each quantity that files have many of is doubled four times.
 
-    python benchmarks/sort/bench_exponents.py [--repeats N] [--dir DIR]
+python benchmarks/sort/bench_exponents.py [--repeats N] [--dir DIR]
 
-An exponent is the slope of a line through the logarithms of number and seconds. It ends with 1 if one is above 1.1.
+An exponent is the slope of a line through the logarithms of number and seconds. The exit code is 1 if one is above 1.1.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Sorting files beside the floor (the same bytes moved, not sorted) and beside other tools, in turn.
+"""Sorting files against the floor (the same bytes moved, not sorted) and other tools, in turn.
 
 The input is warm and fits in memory: one pass. Whole processes are timed, so that start-up and clean-up count for all
-alike. Every output is validated against the input, out of the time. Peers not installed are named and left out; `make
-bench` installs them. bench_two_passes.py has what is larger than memory.
+alike. Every output is validated against the input, outside the timed part. Missing peers are named and left out; `make
+bench` installs them. bench_two_passes.py covers files larger than memory.
 
-    python benchmarks/sort/bench_files.py --bytes 1GB --runs 5
+python benchmarks/sort/bench_files.py --bytes 1GB --runs 5
 """
 
 from __future__ import annotations
@@ -77,14 +77,14 @@ def gnu_sort(source: Path, output: Path, memory: str, threads: int) -> Contestan
 
 
 def measure(contestants: list[Contestant], source: Path, output: Path, runs: int) -> None:
-    """Run all in turn, the input in the page cache, and print what they took."""
+    """Run all in turn, the input in the page cache, and print their times."""
     from planner.sorting.records.validate import validate_files
 
     checksum = validate_files([source]).checksum
     seconds: dict[str, list[float]] = {contestant.name: [] for contestant in contestants}
     for run in range(runs + 1):  # the first round warms up
         for contestant in contestants:
-            warm(source)  # outputs and what peers hold drive it out
+            warm(source)  # outputs and the peers' memory drive it out
             elapsed = seconds_of(contestant)
             if run > 0:
                 seconds[contestant.name].append(elapsed)

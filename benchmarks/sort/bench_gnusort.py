@@ -1,8 +1,8 @@
-"""`planner gnusort` beside GNU sort: the same options, threads and memory, in turn, every output compared.
+"""`planner gnusort` against GNU sort: the same options, threads and memory, in turn, every output compared.
 
 Whole processes are timed, ours with the start of Python. The input is warm; neither waits for the disk in the end.
 
-    python benchmarks/sort/bench_gnusort.py --bytes 1GB --memory 4GB --threads 2 --runs 5
+python benchmarks/sort/bench_gnusort.py --bytes 1GB --memory 4GB --threads 2 --runs 5
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BLOCK_LINES = 50_000
 
 
 def write_lines(path: Path, size_bytes: int) -> None:
-    """Write lines of words and numbers in columns of commas and of blanks; one in ten blocks comes twice."""
+    """Write lines of words and numbers in columns separated by commas and by blanks; one in ten blocks comes twice."""
     chance = random.Random(23)
     words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
     with path.open("w") as file:
@@ -43,7 +43,7 @@ def write_lines(path: Path, size_bytes: int) -> None:
 
 
 def seconds_of(command: list[str]) -> float:
-    """Return how long the command took."""
+    """Return the seconds that a command took."""
     start = time.perf_counter()
     subprocess.run(command, check=True, env=os.environ | {"LC_ALL": "C"})
     return time.perf_counter() - start

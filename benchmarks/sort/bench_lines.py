@@ -1,12 +1,12 @@
-"""Sorting log lines of mixed length beside GNU sort, or in several ways of spilling, in turn with the same memory.
+"""Sorting log lines of mixed length against GNU sort, or with several ways of spilling, in turn with the same memory.
 
 Whole processes are timed, `planner sort` with its start-up; outputs are compared byte for byte, and the first is
-validated. The input is warm. Other processes take time of the processors, so their seconds are shown as well.
+validated. The input is warm. Other processes take processor time, so processor seconds are shown as well.
 
-    python benchmarks/sort/bench_lines.py --bytes 1GB --memory 2GB --threads 2 --runs 5
-    python benchmarks/sort/bench_lines.py --bytes 2GB --memory 400MB --spill plain --spill lz4 --spill auto
-    sudo python benchmarks/sort/bench_lines.py --bytes 2GB --memory 400MB --spill plain --spill auto --disk 250MB
-    python benchmarks/sort/bench_lines.py --bytes 2GB --memory 400MB --spill plain --spill auto --random
+python benchmarks/sort/bench_lines.py --bytes 1GB --memory 2GB --threads 2 --runs 5
+python benchmarks/sort/bench_lines.py --bytes 2GB --memory 400MB --spill plain --spill lz4 --spill auto
+sudo python benchmarks/sort/bench_lines.py --bytes 2GB --memory 400MB --spill plain --spill auto --disk 250MB
+python benchmarks/sort/bench_lines.py --bytes 2GB --memory 400MB --spill plain --spill auto --random
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Contestant:
-    """A command without its files, how they are given, and what its runs took."""
+    """A command without its files, the form of their arguments, and the times of its runs."""
 
     name: str
     command: list[str]
@@ -55,7 +55,7 @@ def used_by_children() -> float:
 
 
 def contestants(directory: Path, options: argparse.Namespace) -> list[Contestant]:
-    """Return what is run: ours first. With a key, both keep the order of equal keys."""
+    """Return the commands to run: ours first. With a key, both keep the order of equal keys."""
     planner = str(Path(sys.executable).with_name("planner"))
     memory, threads = options.memory, options.threads
     ours = [planner, "sort", "--force", "--lines", "--memory", f"{memory}B", "--threads", str(threads)]
@@ -97,7 +97,7 @@ def measure(chosen: list[Contestant], source: Path, options: argparse.Namespace)
 
 
 def show(chosen: list[Contestant]) -> None:
-    """Print the medians with their range, and how many times as fast as the others the first is, or it they."""
+    """Print the medians with their range, and the speed ratios of the first to the others or the others to it."""
     for contestant in chosen:
         seconds = contestant.seconds
         print(
@@ -114,7 +114,7 @@ def show(chosen: list[Contestant]) -> None:
 
 
 def write_random_lines(path: Path, size_bytes: int) -> None:
-    """Write lines of 100 bytes that nothing shrinks: any byte but the newline."""
+    """Write lines of 100 bytes that cannot be compressed: any byte but the newline."""
     from numpy.random import default_rng
 
     random, left = default_rng(1), size_bytes // 100

@@ -1,9 +1,9 @@
 """Processor time of the sort on this machine: seconds for each byte, for the plans of `--engine local`.
 
-A file is sorted in two passes, with `--memory` to do it in; processor time is told apart by phase. As a plan has it the
-first phase reads, groups and writes all bytes, and the second reads, sorts and writes them:
+A file is sorted in two passes within `--memory`; processor time is measured by phase. As in a plan the first phase
+reads, groups and writes all bytes, and the second reads, sorts and writes them:
 
-    python benchmarks/sort/bench_local_engine.py --data 4GB --memory 1GB --runs 5
+python benchmarks/sort/bench_local_engine.py --data 4GB --memory 1GB --runs 5
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from planner.units import parse_size
 
 
 class PhaseMeter(threading.Thread):
-    """Notes how much processor time this process had used when a sort's last phase was first seen."""
+    """Thread that records this process's processor time when a sort's last phase is first seen."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__(daemon=True)

@@ -1,11 +1,11 @@
-"""Two passes with more and more memory: what is held in memory, and the time against the floor, in turn.
+"""Two passes with more and more memory: the share held in memory, and the time against the floor, in turn.
 
-The floor copies all bytes twice with our blocks and queue depths. What is held is neither written to scratch files nor
-read back, so `(2 + 2 (1 - held)) / 4` of the floor's time is the aim. The input is driven out of the page cache before
-every run.
+The floor copies all bytes twice with our blocks and queue depths. Data held in memory is neither written to scratch
+files nor read back, so `(2 + 2 (1 - held)) / 4` of the floor's time is the aim. The input is driven out of the page
+cache before every run.
 
-    python benchmarks/sort/bench_memory_curve.py --bytes 1GB --runs 5
-    python benchmarks/sort/bench_memory_curve.py --bytes 200MB --share 1.0 --share 1.2
+python benchmarks/sort/bench_memory_curve.py --bytes 1GB --runs 5
+python benchmarks/sort/bench_memory_curve.py --bytes 200MB --share 1.0 --share 1.2
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ HELD = re.compile(r"kept (\d+)")
 
 @dataclass(frozen=True)
 class Trial:
-    """One sort beside one copy: its seconds over the copy's, and the share of the data held in memory."""
+    """One sort and one copy: the sort's seconds over the copy's, and the share of the data held in memory."""
 
     ratio: float
     held: float
 
     @property
     def aim(self) -> float:
-        """Of the copy's time, what moving the bytes that were not held takes."""
+        """Share of the copy's time for moving the bytes that were not held."""
         return (2 + 2 * (1 - self.held)) / 4
 
 
 def timed(command: list[str]) -> tuple[float, str]:
-    """Run a command; return its seconds and what it printed."""
+    """Run a command; return its seconds and its output."""
     start = time.perf_counter()
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     return time.perf_counter() - start, done.stdout

@@ -1,10 +1,10 @@
-"""Sorts of many formats at random `--memory`, each in a control group that may have no more than that. Needs root.
+"""Sorts of many formats at random `--memory`, each in a control group limited to that. Needs root.
 
-A group of v1 or v2, whichever has the memory controller, kills a sort that holds more. Printed are the peaks
-of resident memory, mapped libraries included, over `--memory`, and how many sorts failed. The page cache of a group
-may fill it; it is taken back and counts as nothing here.
+A group of v1 or v2, whichever has the memory controller, kills a sort that holds more. The output is the peaks of
+resident memory, mapped libraries included, over `--memory`, and how many sorts failed. The page cache of a group may
+fill it; it is reclaimed and does not count here.
 
-    sudo python benchmarks/sort/bench_memory_peaks.py --runs 100 --seed 1
+sudo python benchmarks/sort/bench_memory_peaks.py --runs 100 --seed 1
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ duckdb.sql(f"COPY (SELECT * FROM {rows}) TO '{output}' (FORMAT parquet)")
 
 @dataclass(frozen=True)
 class Case:
-    """A file and how it is sorted, with the range of `--memory` in MB."""
+    """A file and the options of its sort, with the range of `--memory` in MB."""
 
     source: str
     options: tuple[str, ...]
@@ -63,7 +63,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sort ended: its peak of resident memory over its limit, and what it said if it failed."""
+    """A sort's outcome: its peak of resident memory over its limit, and its message if it failed."""
 
     case: str
     memory_mb: int
@@ -72,7 +72,7 @@ class Outcome:
 
 
 def write_inputs(folder: Path, size_bytes: int) -> None:
-    """Write each input once; Parquet by another process, as the largest size of this one passes to those it starts."""
+    """Write each input once; Parquet in another process, as children inherit the peak size of this one."""
     size = f"{size_bytes}B"
     subprocess.run([PLANNER, "generate", folder / "records", "--size", size], check=True, capture_output=True)
     lines = [PLANNER, "generate", "--lines", "--size", size, folder / "lines"]
@@ -84,7 +84,7 @@ def write_inputs(folder: Path, size_bytes: int) -> None:
 
 
 def parent_group() -> Path:
-    """Return the group to make others in: this process's own of v1, or the root of v2."""
+    """Return the group to create others in: this process's own of v1, or the root of v2."""
     for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
@@ -96,7 +96,7 @@ def parent_group() -> Path:
 
 @contextmanager
 def control_group(limit_bytes: int) -> Iterator[Path]:
-    """Make a group that may have so many bytes, and no swap beside them."""
+    """Make a group with this memory limit and no swap."""
     group = parent_group() / f"memory-peak-{os.getpid()}"
     group.mkdir()
     try:
@@ -167,7 +167,7 @@ def main() -> None:
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("bench_memory_peaks.py: left out, as it makes control groups, which needs root")
-        return  # so that `make bench` goes on
+        return  # lets `make bench` go on
     chance = random.Random(options.seed)
     outcomes = []
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:

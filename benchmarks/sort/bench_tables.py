@@ -1,10 +1,10 @@
-"""CSV and Parquet sorted by columns beside DuckDB, and qsv where it is installed: in turn, outputs compared.
+"""CSV and Parquet sorted by columns against DuckDB, and qsv where it is installed: in turn, outputs compared.
 
 Whole processes are timed, with the start of Python. The input is warm. DuckDB has the same threads and memory, reads
 columns of CSV with their types given, and keeps no order among equal keys, which saves it work. `qsv extsort` compares
-texts, so it runs where all keys are texts that ascend; the index that it needs is made before and is not timed.
+texts, so it runs where all keys are ascending texts; the index that it needs is made before and is not timed.
 
-    python benchmarks/sort/bench_tables.py --bytes 500MB --memory 4GB --threads 2 --runs 5
+python benchmarks/sort/bench_tables.py --bytes 500MB --memory 4GB --threads 2 --runs 5
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ORDERS = {"customer, amount descending": ("customer", "amount:num:desc"), "time"
 
 
 def write_csv(path: Path, size_bytes: int) -> None:
-    """Write sales with a quoted note, in which are commas and now and then a newline."""
+    """Write sales with a quoted note, which contains commas and now and then a newline."""
     chance = random.Random(29)
     words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
     with path.open("w", newline="") as file:
@@ -73,7 +73,7 @@ connection.execute(f"COPY (SELECT * FROM '{source}' ORDER BY {order}) TO '{outpu
 
 
 def seconds_of(command: list[str]) -> tuple[float, float]:
-    """Return how long the command took, by the clock and of a processor."""
+    """Return the wall and processor seconds of a command."""
     start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
@@ -105,7 +105,7 @@ def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.N
 
 
 def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
-    """Compare the columns of the keys of all outputs; equal keys may come in any order."""
+    """Compare the key columns of all outputs; equal keys may come in any order."""
     import duckdb
 
     columns = ", ".join(key.partition(":")[0] for key in keys)

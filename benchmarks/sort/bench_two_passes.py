@@ -1,11 +1,11 @@
-"""Sorting a file larger than memory beside tools that can: DuckDB (streamed through it), STXXL, GNU sort, in turn.
+"""Sorting a file larger than memory against tools that can: DuckDB (streamed through it), STXXL, GNU sort, in turn.
 
 The floor is the same bytes copied twice with our blocks and queue depths, nothing sorted. Whole processes are timed.
 The records are ASCII, because GNU sort needs lines, and are driven out of the page cache before every run. The first
-output of each is validated. A directory with three times the room of the data is needed.
+output of each is validated. Needs a directory with room for three times the data.
 
-    python benchmarks/sort/bench_two_passes.py --bytes 10GB --memory 2GB --runs 3
-    python benchmarks/sort/bench_two_passes.py --only "planner sort" --only "GNU sort" --runs 1
+python benchmarks/sort/bench_two_passes.py --bytes 10GB --memory 2GB --runs 3
+python benchmarks/sort/bench_two_passes.py --only "planner sort" --only "GNU sort" --runs 1
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FLOOR, OURS = "the floor", "planner sort"
 
 
 def contestants(source: Path, output: Path, memory_bytes: int) -> list[Contestant]:
-    """The floor first, then ours, then the peers that are installed."""
+    """Return the floor first, then ours, then the installed peers."""
     program = str(build_program())
     planner = str(Path(sys.executable).with_name("planner"))
     memory, files = str(memory_bytes), [str(source), str(output)]
@@ -62,7 +62,7 @@ def cool(path: Path) -> None:
 
 
 def measure(chosen: list[Contestant], source: Path, output: Path, runs: int) -> dict[str, list[float]]:
-    """Seconds of each, run by run; the first outputs are validated."""
+    """Return the seconds of each, run by run; the first outputs are validated."""
     from planner.sorting.records.validate import validate_files
 
     checksum = validate_files([source]).checksum
@@ -81,7 +81,7 @@ def measure(chosen: list[Contestant], source: Path, output: Path, runs: int) -> 
 
 
 def show(seconds: dict[str, list[float]]) -> None:
-    """Medians with their range, and paired ratios to the floor and to `planner sort` where they were run."""
+    """Print medians with their range, and paired ratios to the floor and to `planner sort` if these were run."""
     for name, values in seconds.items():
         line = f"  {name:<18} {median(values):8.2f} s ({min(values):.2f} to {max(values):.2f})"
         for other in (FLOOR, OURS):

@@ -1,4 +1,4 @@
-"""A control group whose processes read and write the disk of a directory at a given rate at most. Needs root."""
+"""A control group that limits the rate at which its processes read and write the disk of a directory. Needs root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 def disk_of(directory: Path) -> str:
-    """Return the numbers of the whole disk that holds a directory: limits are not for partitions."""
+    """Return the numbers of the whole disk that holds a directory: partitions cannot be limited."""
     device = directory.stat().st_dev
     entry = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
     if (entry / "partition").exists():
@@ -22,7 +22,7 @@ def disk_of(directory: Path) -> str:
 
 
 def settings(disk: str, bytes_per_s: int) -> tuple[Path, dict[str, str]]:
-    """Return where to make the group, and what to write into which of its files."""
+    """Return the place of the group, and the text for each of its files."""
     v1 = CONTROL_GROUPS / "blkio"
     if v1.exists():
         names = ("read", "write")
@@ -35,9 +35,9 @@ def settings(disk: str, bytes_per_s: int) -> tuple[Path, dict[str, str]]:
 
 @contextmanager
 def disk_limit(directory: Path, bytes_per_s: int | None) -> Iterator[list[str]]:
-    """Yield the words to put before a command, so that it is held to the rate, each way; none without a rate.
+    """Yield the words to put before a command to limit it to the rate, each way; none without a rate.
 
-    A group of v1 limits direct transfers only: what goes through the page cache is written by the system.
+    A group of v1 limits direct transfers only: the system writes the page cache.
     """
     if bytes_per_s is None:
         yield []

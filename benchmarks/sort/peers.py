@@ -1,7 +1,7 @@
 """Other tools that sort a file of 100-byte records by their first ten bytes: `python peers.py TOOL INPUT OUTPUT`.
 
-Each is given the fastest formulation known to us that writes the same output. Only `duckdb-streamed` keeps to the bytes
-of memory that are named behind OUTPUT; the others hold all of the data.
+Each uses the fastest formulation known to us with the same output. Only `duckdb-streamed` keeps to the bytes of memory
+given after OUTPUT; the others hold all of the data.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def record_batches(source: str, schema: Any) -> Iterator[Any]:
 
 
 def halves(records: Any) -> tuple[Any, Any]:
-    """The ten key bytes as an integer of eight and one of two, compared as the bytes are."""
+    """Return the ten key bytes as an integer of eight and one of two, in the same order as the bytes."""
     high = np.ascontiguousarray(records[:, :8]).view(">u8").ravel().astype(np.uint64)
     low = np.ascontiguousarray(records[:, 8:10]).view(">u2").ravel().astype(np.uint16)
     return high, low

@@ -1,9 +1,9 @@
-"""Does `planner explain-log` name the known cause of a job? Ten jobs, each made slow by one thing, and read blind.
+"""Does `planner explain-log` name the known cause of a job? Ten jobs, each slowed by one thing, and read blind.
 
-    python benchmarks/spark_log/bench_causes.py --spark-home ENVIRONMENT/pyspark --logs FOLDER --sizes first
+python benchmarks/spark_log/bench_causes.py --spark-home ENVIRONMENT/pyspark --logs FOLDER --sizes first
 
-Shares are of the slots' time while the job ran: what was measured beside Spark (`cause_jobs.py`) against what the log
-is read as. Logs that are there are read again, not made again. The shuffle needs root, for a network of its own.
+Shares are of the slots' time while the job ran: the measurement outside Spark (`cause_jobs.py`) against the reading of
+the log. Existing logs are read again, not made again. The shuffle needs root, for its own network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SLOTS: Final = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """A job with its sizes, first and second; the bounds that name its cause; and which part of the task time each
+    """A job with its sizes, first and second; the bounds that name its cause; and the part of the task time that each
     clock measured.
     """
 
@@ -80,7 +80,7 @@ CAUSES: Final = {
 
 
 def run(name: str, cause: Cause, *, size: int, spark_home: Path, log: Path) -> None:
-    """Run a job; leave its log, and beside it what was measured."""
+    """Run a job; leave its log, and the measurements next to it."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         (scratch / "log").mkdir()
@@ -114,14 +114,14 @@ def run(name: str, cause: Cause, *, size: int, spark_home: Path, log: Path) -> N
 
 
 def read_blind(log: Path) -> dict[str, Any]:
-    """Return what `planner explain-log --json` prints."""
+    """Return the output of `planner explain-log --json`."""
     command = [str(Path(sys.executable).with_name("planner")), "explain-log", str(log), "--json"]
     answer: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return answer
 
 
 def compared(cause: Cause, read: Mapping[str, Any], measured: Mapping[str, float]) -> dict[str, Any]:
-    """Return the cause named first, and for each part that was measured its share, and that which was read."""
+    """Return the cause named first, and for each measured part its measured and its read share."""
     whole_s = SLOTS * measured["wall"]
     known = {**measured, "gc": SLOTS * measured["gc_of_jvm"], "driver": SLOTS * measured.get("driver", 0.0)}
     parts = {**read["task_time_s"], "driver": SLOTS * (read["between_s"] + read["after_s"])}

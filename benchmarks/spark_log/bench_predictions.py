@@ -1,13 +1,13 @@
-"""Does one Spark event log foresee the same job on other clusters? Each is predicted before it runs.
+"""Does one Spark event log predict the same job on other clusters? Each is predicted before it runs.
 
-Jobs run on standalone Spark over emulated nodes, whose processors are limited by control groups and whose links are
-capped. From the log of one shape all other shapes are predicted; then they run. As root, with java and pyspark:
+Jobs run on standalone Spark over emulated nodes, with processors limited by control groups and links capped. From the
+log of one shape all other shapes are predicted; then they run. As root, with java and pyspark:
 
-    python benchmarks/spark_log/bench_predictions.py --spark-home ENVIRONMENT/pyspark --out trials.jsonl
+python benchmarks/spark_log/bench_predictions.py --spark-home ENVIRONMENT/pyspark --out trials.jsonl
 
-Every line of the output is one run, with what had been predicted for it. Called again, it goes on where it was ended,
-and runs again what others on the machine disturbed. `--report trials.jsonl` scores such a file; every log is then taken
-as the one that is known in turn, which says what a cluster picked from it would have saved.
+Every line of the output is one run, with its prediction. A second call continues where the first ended, and repeats
+runs that others on the machine disturbed. `--report trials.jsonl` scores such a file; every log then takes its turn as
+the known one, to show the savings of a cluster picked from it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from contention import Probe
 from spark_nodes import Shape, spark_nodes, usable
-from trial_report import Trial, foreseen, logged_work, report, trials_of
+from trial_report import Trial, logged_work, predicted, report, trials_of
 
 from planner.spark import log as spark_log
 
@@ -52,19 +52,19 @@ SHAPES: Final = {
         Shape(nodes=4, slots=1, processors=0.5, rate="200Mbit"),
     ),
 }
-"""Those that were tried while the model was made, of one processor in all, and those that were not."""
+"""Shapes tried while the model was made, of one processor in all, and those that were not."""
 ROWS: Final = {"sort": 10_000_000, "join": 6_000_000, "aggregate": 10_000_000, "pagerank": 2_500_000}
-"""So many that the logged shape takes about a minute."""
+"""Rows with which the logged shape takes about a minute."""
 PARTITIONS: Final = {"sort": 48, "join": 48, "aggregate": 48, "pagerank": 24}
 _DISTURBED: Final = 2.0
-"""A run during which others slowed a small loop by so much is run again."""
+"""A run is repeated if others slowed a small loop by this factor meanwhile."""
 
 
 def trials(
     jobs: list[str], shapes: Sequence[Shape], *, ran: Sequence[Trial], spark_home: Path, logs: Path, directory: Path
 ) -> Iterator[dict[str, Any]]:
-    """Yield each run of each job with its prediction: the logged shape first, so that all others are foreseen. What
-    `ran` undisturbed is not run again.
+    """Yield each run of each job with its prediction: the logged shape first, so that all others are predicted. Runs
+    that `ran` undisturbed are not repeated.
     """
     logs.mkdir(parents=True, exist_ok=True)
     done = [(trial.job, trial.shape) for trial in ran if trial.slowdown < _DISTURBED]
@@ -75,7 +75,7 @@ def trials(
         with spark_nodes(shape, spark_home=spark_home, directory=directory) as cluster:
             for job in left:
                 first = _log_of(logs, job, LOGGED)
-                before = {} if shape == LOGGED else foreseen(logged_work(first, LOGGED), shape)
+                before = {} if shape == LOGGED else predicted(logged_work(first, LOGGED), shape)
                 if before:
                     print(f"{job:10} {shape.name:55} {before['expected_s']:.1f} s expected", flush=True)
                 path = _log_of(logs, job, shape)
@@ -109,7 +109,7 @@ def main() -> None:
         parser.error("--spark-home: the folder of the package pyspark")
     if reason := usable(arguments.spark_home):
         sys.exit(reason)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that clusters are removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # clusters are removed, too
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     logs = arguments.out.with_suffix(".logs")
     ran = trials_of(arguments.out)

@@ -1,8 +1,7 @@
 """Processor time and memory of `planner.spark.log.read` for large event logs.
 
-Each run is a process of its own. Logs are those that are named, uncompressed; or one is made of stages of 10,000 tasks
-whose lines are as long as those of Spark 3, 3.6 kB with their accumulables. The floor is Python's json over the same
-lines.
+Each run is its own process. Logs are the given ones, uncompressed; or one made of stages of 10,000 tasks with lines as
+long as those of Spark 3, 3.6 kB with their accumulables. The floor is Python's json over the same lines.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_m
 
 
 def pieces(size_bytes: int) -> Iterator[bytes]:
-    """Yield a log of about so many bytes."""
+    """Yield a log of about this number of bytes."""
     made, task = 0, 0
     yield lines([log_start(), application_start()])
     while made < size_bytes:

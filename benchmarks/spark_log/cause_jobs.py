@@ -1,6 +1,6 @@
 """Jobs of Spark whose time goes to one known cause, run by `bench_causes.py`.
 
-Each prints what was measured beside Spark: CPU time of the task threads by the kernel, garbage collection by the JVM,
+Each prints measurements from outside Spark: CPU time of the task threads by the kernel, garbage collection by the JVM,
 time within a Python function, of a sleep or of a throttled server by their own clocks.
 """
 
@@ -21,14 +21,14 @@ from pyspark.sql import functions as F  # noqa: N812, as Spark's own documents d
 from slow_storage import SlowStorage
 
 _TASK_THREAD: Final = "Executor task l"
-"""The kernel keeps the first 15 letters of a thread's name."""
+"""The kernel keeps the first 15 characters of a thread's name."""
 _TICKS_PER_S: Final = 100
 _SLEEP_MS: Final = 50
 
 
 @dataclass
 class Job:
-    """A session, the size of the job, and what its own clocks measured, in seconds."""
+    """A session, the size of the job, and its own clocks' measurements, in seconds."""
 
     spark: SparkSession
     size: int
@@ -37,7 +37,7 @@ class Job:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """Measure what is computed within: wall time, CPU time of task threads, garbage collection."""
+        """Measure the body: wall time, CPU time of task threads, garbage collection."""
         begin, cpu, gc = time.monotonic(), _task_cpu_s(), self._gc_s()
         yield
         measured = {"wall": time.monotonic() - begin, "cpu": _task_cpu_s() - cpu, "gc_of_jvm": self._gc_s() - gc}
@@ -54,7 +54,9 @@ class Job:
 
 
 def _task_cpu_s() -> float:
-    """Return the CPU time of all threads that run tasks: in the JVM that started this process, and below it."""
+    """Return the CPU time of all threads that run tasks, in the JVM that started this process and in its
+    descendants.
+    """
     ticks = 0
     for process in Path("/proc").glob("[0-9]*"):
         for name in process.glob("task/[0-9]*/comm") if _is_below(int(process.name)) else ():
@@ -99,7 +101,7 @@ def sleep(job: Job) -> None:
 
 
 def udf(job: Job) -> None:
-    """Compute in a Python function of single rows."""
+    """Compute in a Python function that takes single rows."""
     spent = job.spark.sparkContext.accumulator(0.0)
 
     def slow(number: int) -> int:
@@ -123,7 +125,7 @@ def spill(job: Job) -> None:
 
 
 def skew(job: Job) -> None:
-    """Hash the rows of 16 keys, of which one has most."""
+    """Hash the rows of 16 keys, most of them of one key."""
     key = F.when(F.col("id") % 10 < 7, 0).otherwise(F.col("id") % 16)
     rows = job.rows(job.size, 4).select(key.alias("key"), F.col("id").cast("string").alias("text"))
     hashed = rows.repartition(16, "key").select(_hashed(F.col("text"), 40).alias("hash"))

@@ -1,4 +1,4 @@
-"""Slowdown of a trial by others on this machine or its host: a small fixed loop is timed now and then."""
+"""Slowdown of a trial by others on this machine or its host: a small fixed loop is timed periodically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ADDENDS: Final = 20_000
 
 
 class Probe:
-    """Times the loop in a control group of Spark's own weight while it is entered; it uses half a percent of a core."""
+    """Timer of the loop, in a control group of Spark's own weight while entered; it uses half a percent of a core."""
 
     def __init__(self, group: Path) -> None:
         self._group, self._stop = group, threading.Event()
@@ -34,7 +34,7 @@ class Probe:
 
     @property
     def slowdown(self) -> float:
-        """By how much the loop took longer on average than its fastest turn: its waits for a core, and slower cores."""
+        """Return the loop's mean time over its fastest: its waits for a core, and slower cores."""
         return fmean(self._wall_s) / min(self._cpu_s)
 
     def _watch(self) -> None:

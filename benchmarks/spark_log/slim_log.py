@@ -1,4 +1,4 @@
-"""Makes a log of `bench_causes.py` small enough for a test, without names of users, hosts and paths.
+"""Shrink a log of `bench_causes.py` for a test, without names of users, hosts and paths.
 
 python benchmarks/spark_log/slim_log.py cpu-first.log tests/data/spark/causes/cpu.gz
 """
@@ -25,7 +25,7 @@ _NAMELESS: Final = {"Host": "host", "App Name": "job"}
 
 
 def slimmed(value: Any) -> Any:
-    """Return an event, or a part of one, without what no reader needs."""
+    """Return an event, or a part of one, without the fields that no reader needs."""
     if isinstance(value, list):
         return [slimmed(item) for item in value]
     if not isinstance(value, dict):

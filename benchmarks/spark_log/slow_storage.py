@@ -1,4 +1,4 @@
-"""A store of files that sends each at a given rate, as WebHDFS; it measures how long it held tasks back."""
+"""A store of files that serves each at a given rate, as WebHDFS; it measures how long it held tasks back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _API: Final = "/webhdfs/v1"
 
 
 class SlowStorage:
-    """Serves `files` files in the folder `/data`, each of `file_bytes`, at `bytes_per_s` for each request."""
+    """Server of `files` files in the folder `/data`, each of `file_bytes`, at `bytes_per_s` for each request."""
 
     def __init__(self, *, files: int, file_bytes: int, bytes_per_s: float) -> None:
         self.files, self.file_bytes, self.bytes_per_s = files, file_bytes, bytes_per_s

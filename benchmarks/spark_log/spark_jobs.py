@@ -1,4 +1,4 @@
-"""Jobs for the trials of `bench_predictions.py`, run by spark-submit: their data is made as they read it."""
+"""Jobs for the trials of `bench_predictions.py`, run by spark-submit: they generate their data as they read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def numbered(spark: SparkSession, rows: int, *, keys: int) -> DataFrame:
 
 
 def kept(frame: DataFrame) -> None:
-    """Compute all of a frame and throw it away."""
+    """Compute all of a frame and discard it."""
     frame.write.format("noop").mode("overwrite").save()
 
 
@@ -31,7 +31,7 @@ def sort(spark: SparkSession, rows: int) -> None:
 
 
 def join(spark: SparkSession, rows: int) -> None:
-    """Join two tables on a key that occurs twice in the larger one, and add up by another."""
+    """Join two tables on a key that occurs twice in the larger one, and sum by another."""
     large = numbered(spark, rows, keys=rows // 2)
     small = numbered(spark, rows // 2, keys=rows // 2).select("key", F.col("number").alias("weight"))
     joined = large.join(small, "key").groupBy("number").agg(F.sum("weight"), F.max("text"))
@@ -39,13 +39,13 @@ def join(spark: SparkSession, rows: int) -> None:
 
 
 def aggregate(spark: SparkSession, rows: int) -> None:
-    """Count and add up by a key of which there are many."""
+    """Count and sum by a key with many values."""
     made = numbered(spark, rows, keys=rows // 4)
     kept(made.groupBy("key").agg(F.count("*"), F.sum("number"), F.max("text")))
 
 
 def pagerank(spark: SparkSession, rows: int) -> None:
-    """Three rounds of PageRank over a random graph of four edges a page."""
+    """Run three rounds of PageRank over a random graph of four edges a page."""
     pages = rows // 4
     ends = [F.pmod(F.xxhash64("id", F.lit(end)), F.lit(pages)).alias(name) for end, name in enumerate(("of", "to"))]
     links = spark.range(0, rows, 1, PARTITIONS).select(*ends).cache()

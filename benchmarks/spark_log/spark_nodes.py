@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on emulated nodes: links are capped, a control group gives each node its processors."""
+"""A standalone Spark cluster on emulated nodes: links are capped, a control group limits each node's processors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from planner.spark.model.machines import Nodes, NodeType
 
 _GROUPS: Final = Path("/sys/fs/cgroup/cpu")
 _PERIOD_US: Final = 100_000
-"""What Kubernetes sets unless it is told otherwise."""
+"""Default of Kubernetes."""
 _MOST_SHARES: Final = 262_144
-"""What the kernel allows: other processes on this machine get what Spark's leave."""
+"""The kernel's maximum: other processes on this machine get what Spark's leave."""
 _IN_GROUP: Final = 'echo $$ > "$0/cgroup.procs" && exec "$@"'
-"""Before the node is entered, as it has a /sys of its own."""
+"""Before the node is entered, as it has its own /sys."""
 _START_S: Final = 120.0
 _USD_PER_PROCESSOR_HOUR: Final = 0.05
 _MEMORY_BYTES: Final = 2_000_000_000
@@ -31,7 +31,7 @@ _JOBS: Final = Path(__file__).with_name("spark_jobs.py")
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """So many nodes with `slots` tasks at once, `processors` of this machine's time and a link of `rate` each."""
+    """A number of nodes with `slots` tasks at once, `processors` of this machine's time and a link of `rate` each."""
 
     nodes: int
     slots: int
@@ -44,7 +44,7 @@ class Shape:
         return f"{self.nodes} nodes, {self.slots} slots, {self.processors:g} processors, {self.rate}"
 
     def described(self) -> Nodes:
-        """Return the nodes as the model of Spark applications takes them; they are paid by their processors' time."""
+        """Return the nodes in the form of the Spark application model; they are paid by their processors' time."""
         machine = NodeType(
             cloud="emulated",
             instance_type=f"{self.slots}slots-{self.processors:g}cpu-{self.rate}",
@@ -72,8 +72,8 @@ class SparkNodes:
     """The control group of the master and the driver."""
 
     def run(self, job: str, *, rows: int, partitions: int, shape: Shape, log: Path) -> None:
-        """Run a job over so many rows, in so many partitions before and after every shuffle, and leave its event log in
-        the file `log`.
+        """Run a job over this number of rows, with the given partitions before and after every shuffle, and leave its
+        event log in the file `log`.
         """
         folder = log.with_suffix(".folder")
         shutil.rmtree(folder, ignore_errors=True)
@@ -107,7 +107,7 @@ class SparkNodes:
 
 @contextmanager
 def spark_nodes(shape: Shape, *, spark_home: Path, directory: Path) -> Iterator[SparkNodes]:
-    """Yield a cluster of a shape; nothing of it is left afterwards."""
+    """Yield a cluster of a shape; nothing of it remains afterwards."""
     shaping = parse_shaping(rate=shape.rate)
     with ExitStack() as stack:
         nodes = stack.enter_context(emulated_cluster(workers=shape.nodes, shaping=shaping, directory=directory))
@@ -181,7 +181,7 @@ def _wait_for(cluster: SparkNodes, *, workers: int) -> None:
 
 
 def usable(spark_home: Path) -> str:
-    """Return why no cluster can be made here, '' when one can."""
+    """Return the reason why no cluster can be made here, '' if one can."""
     if os.geteuid() != 0 or not (_GROUPS / "cpu.cfs_quota_us").exists():
         return "needs root and control groups of version 1 for processors"
     return "" if shutil.which("java") and spark_home.is_dir() else "needs java and pyspark"

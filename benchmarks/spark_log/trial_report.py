@@ -1,4 +1,4 @@
-"""Report on trials of `bench_predictions.py`: errors, ranges, and what the clusters that are picked cost."""
+"""Report on trials of `bench_predictions.py`: errors, ranges, and the costs of picked clusters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANY_TIME_S = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One run: what had been foreseen for it, None of the runs whose log foresees the others."""
+    """One run with its prediction, None for the runs whose log predicts the others."""
 
     job: str
     shape: Shape
@@ -34,13 +34,13 @@ class Trial:
 
     @property
     def cost(self) -> float:
-        """What the nodes cost while it ran."""
+        """Cost of the nodes while it ran."""
         return self.shape.described().usd_per_hour * self.measured_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A prediction and what was measured."""
+    """A prediction and its measurement."""
 
     expected_s: float
     measured_s: float
@@ -48,12 +48,12 @@ class Checked:
 
     @property
     def error(self) -> float:
-        """How much longer it was expected to take, as a share."""
+        """Excess of the expected over the measured time, as a share of the latter."""
         return self.expected_s / self.measured_s - 1
 
 
 def trials_of(path: Path) -> list[Trial]:
-    """Return the last run of each job on each shape, none where there is no such file."""
+    """Return the last run of each job on each shape, none if there is no such file."""
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     trials = [Trial(**{**row, "shape": Shape(**row["shape"]), "log": Path(row["log"])}) for row in rows]
     return list({(trial.job, trial.shape): trial for trial in trials}.values())
@@ -65,15 +65,15 @@ def logged_work(log: Path, ran_on: Shape) -> Work:
     return work_of(spark_log.read(str(log)).only(), ran_on.described())
 
 
-def foreseen(work: Work, shape: Shape) -> dict[str, float]:
-    """Return the seconds expected on a shape, and their 90% range."""
+def predicted(work: Work, shape: Shape) -> dict[str, float]:
+    """Return the expected seconds on a shape, and their 90% range."""
     prediction = work.predict(shape.described())
     return {"expected_s": prediction.duration_s, "low_s": prediction.low_s, "high_s": prediction.high_s}
 
 
 def report(trials: Sequence[Trial]) -> None:
-    """Print what was foreseen before the runs. Then, by the model as it is now, what every log foresees of the other
-    shapes, and which it picks.
+    """Print the predictions made before the runs. Then, by the current model, the predictions of every log for the
+    other shapes, and the shape that it picks.
     """
     print("foreseen from one log before the run:")
     foretold = [trial for trial in trials if trial.expected_s is not None]
@@ -83,7 +83,7 @@ def report(trials: Sequence[Trial]) -> None:
     print("every log in turn:")
     pairs = [(a, b) for a in trials for b in trials if a.job == b.job and a.shape != b.shape]
     _print_scores(
-        [b for _, b in pairs], [_checked(b, foreseen(logged_work(a.log, a.shape), b.shape)) for a, b in pairs]
+        [b for _, b in pairs], [_checked(b, predicted(logged_work(a.log, a.shape), b.shape)) for a, b in pairs]
     )
     _print_picks("as fast as the logged one", trials, lambda work: work.timeline.duration_s)
     _print_picks("at any time", trials, lambda _: _ANY_TIME_S)
@@ -122,7 +122,7 @@ def _score(name: str, checked: Sequence[Checked]) -> None:
 
 
 def _print_picks(words: str, trials: Sequence[Trial], deadline_s: Callable[[Work], float]) -> None:
-    """Print how often the cluster that is picked from a log was cheaper than the logged one when it ran."""
+    """Print how often the cluster picked from a log was cheaper than the logged one when it ran."""
     picks = [
         (pick.cost / trial.cost, pick.measured_s / trial.measured_s)
         for trial in trials
@@ -140,7 +140,7 @@ def _print_picks(words: str, trials: Sequence[Trial], deadline_s: Callable[[Work
 
 
 def _picked(logged: Trial, trials: Sequence[Trial], deadline_s: Callable[[Work], float]) -> Trial | None:
-    """Return the run on the cluster that is picked among those that ran, None where the logged one is kept."""
+    """Return the run on the cluster picked among those that ran, None if the logged one is kept."""
     work = logged_work(logged.log, logged.shape)
     plans = [
         (select_cluster(work, [t.shape.described().machine], nodes=t.shape.nodes, deadline_s=deadline_s(work)), t)

@@ -1,11 +1,11 @@
-"""Policies for spot machines, replayed on traces of when such machines could be had.
+"""Policies for spot machines, replayed on traces of their availability.
 
-    python benchmarks/spot/bench_replay.py --traces DIRECTORY [--starts 100] [--doubt 0.1]
+python benchmarks/spot/bench_replay.py --traces DIRECTORY [--starts 100] [--doubt 0.1]
 
 A trace is a CSV file with columns start_s, end_s and instances_available; the job needs as many machines as the trace
-has at most. Each job begins at a random moment of a trace, with every policy. Costs are shares of what the policy that
-knows the future pays. `--doubt` makes the work lognormal: policies are told its 95% quantile and may
-be late once in 20.
+has at most. Each job begins at a random moment of a trace, with every policy. Costs are shares of the cost of the
+policy that knows the future. `--doubt` makes the work lognormal: policies know its 95% quantile and may be late once in
+20.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ POLICIES: Final[dict[str, Callable[[SpotJob], Policy]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """At which steps all machines of a job could be had."""
+    """Steps at which all machines of a job were available."""
 
     name: str
     step_s: float
@@ -44,7 +44,7 @@ class Trace:
 
 
 def read_trace(path: Path, *, step_s: float) -> Trace:
-    """Read a trace, looked at every `step_s` seconds."""
+    """Read a trace, sampled every `step_s` seconds."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = [
             (float(row["start_s"]), int(row["instances_available"]), float(row["end_s"]))
@@ -57,9 +57,11 @@ def read_trace(path: Path, *, step_s: float) -> Trace:
 
 
 def replay(job: SpotJob, policy: Policy, available: NDArray[np.bool_], *, work_s: float) -> tuple[float, float]:
-    """Return cost and duration in seconds of a job that really has `work_s`; the cost is that of on-demand seconds."""
+    """Return cost and duration in seconds of a job whose true work is `work_s`; the cost is that of on-demand
+    seconds.
+    """
     on: Action = "wait"
-    restart_s, done_s, cost_s, step_s = 0.0, 0.0, 0.0, job.look_s
+    restart_s, done_s, cost_s, step_s = 0.0, 0.0, 0.0, job.decide_every_s
     for number, has_spot in enumerate(available):
         left_s = max(job.work_s - done_s, step_s)
         moment = Moment(
@@ -131,7 +133,7 @@ def main() -> None:
                 deadline_s=3600 * hours * factor,
                 restart_s=arguments.restart_s,
                 spot_share=arguments.spot_share,
-                look_s=arguments.step_s,
+                decide_every_s=arguments.step_s,
             )
             some = [outcome_of(job, trace, starts=arguments.starts, doubt=arguments.doubt, rng=rng) for trace in traces]
             usable = [outcome for outcome in some if outcome is not None]

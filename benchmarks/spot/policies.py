@@ -1,4 +1,4 @@
-"""Policies to compare the planner's with: always on demand, greedy, Uniform Progress, one that knows the future."""
+"""Policies for comparison with the planner's: always on demand, greedy, Uniform Progress, one that knows the future."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.clusters.spot.availability import Seen, SpotRates
+from planner.clusters.spot.availability import SpotHistory, SpotRates
 from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
 
 
 class Policy(Protocol):
-    """Decides step by step for one job."""
+    """Step-by-step decisions for one job."""
 
     def __call__(self, moment: Moment) -> Action:
-        """Return what to do until the next step."""
+        """Return the action until the next step."""
 
 
 class OnDemand:
@@ -59,37 +59,38 @@ class UniformProgress:
         return "on-demand" if self._behind(moment, ahead_s=0) else "wait"
 
     def _behind(self, moment: Moment, *, ahead_s: float) -> bool:
-        """Say whether less is done than even progress would have done so many seconds from now."""
+        """Return whether less is done than even progress would have done in `ahead_s` seconds."""
         elapsed_s = self.job.deadline_s - moment.time_left_s + ahead_s
         return self.job.work_s - moment.work_left_s < elapsed_s * self.job.work_s / self.job.deadline_s
 
 
 def is_at_the_net(job: SpotJob, moment: Moment) -> bool:
-    """Say whether the time left is less than the work and two restarts: Uniform Progress's safety net."""
+    """Return whether the time left is less than the work and two restarts: Uniform Progress's safety net."""
     return moment.time_left_s < moment.work_left_s + 2 * job.restart_s
 
 
 class Planner:
-    """The planner's own, which begins with `rates` and learns from what it sees of this job."""
+    """The planner's own policy, which begins with `rates` and learns from the availability during this job."""
 
     def __init__(self, job: SpotJob, rates: SpotRates) -> None:
-        self.job, self.prior, self.seen = job, rates, Seen()
+        self.job, self.prior, self.seen = job, rates, SpotHistory()
         self.was_up: bool | None = None
 
     def __call__(self, moment: Moment) -> Action:
         is_up = moment.spot_available
         if self.was_up is not None:
-            self.seen = self.seen.extend(was_up=self.was_up, for_s=self.job.look_s, is_up=is_up)
+            self.seen = self.seen.extend(was_up=self.was_up, for_s=self.job.decide_every_s, is_up=is_up)
         self.was_up = is_up
         return decide(self.job, moment, self.prior.update(self.seen))
 
 
 def least_cost(job: SpotJob, available: NDArray[np.bool_]) -> float:
-    """Return the least cost, in seconds of on-demand machines, for whoever knows at which steps spot ones can be had.
+    """Return the least cost, in seconds of on-demand machines, given full knowledge of the steps at which spot machines
+    are available.
 
     Steps are whole: work and restart are rounded down and time up, so that no policy can cost less.
     """
-    step_s, share = job.look_s, job.spot_share
+    step_s, share = job.decide_every_s, job.spot_share
     works, restart = int(job.work_s // step_s), int(job.restart_s // step_s)
     times = min(len(available), int(np.ceil(job.deadline_s / step_s)))
     held = np.lib.stride_tricks.sliding_window_view(np.append(available, [False] * restart), restart + 1).all(axis=1)

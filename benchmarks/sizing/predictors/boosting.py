@@ -1,7 +1,7 @@
 """Gradient-boosted regression trees on log time (Friedman 2001) re-implemented: 150 trees of depth 3, step 0.1, least
 squares.
 
-Features are what the planner sees too: log nodes, log data, the logs of the machine's specifications, and every numeric
+Features are the planner's inputs: log nodes, log data, the logs of the machine's specifications, and every numeric
 option.
 """
 
@@ -18,7 +18,7 @@ Tree = Callable[[np.ndarray], np.ndarray]
 
 
 class Predictor:
-    """Seconds from runs; without any it has nothing to say."""
+    """Predictor that needs runs; without any it has no answer."""
 
     name = "boosting"
     needs_runs = True

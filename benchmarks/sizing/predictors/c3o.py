@@ -1,9 +1,9 @@
-"""C3O's predictor (Will et al., IC2E 2021) re-implemented: of four models, the one that leaves out best.
+"""C3O's predictor (Will et al., IC2E 2021) re-implemented: the best of four models in leave-one-out validation.
 
 Two are "optimistic": scale-out and inputs act independently, so that time = g(nodes) h(inputs). g is a polynomial of
 degree 3 (here in 1 / nodes) through the largest group of runs with equal inputs. h is linear (BOM) or boosted trees
-(OGB) on the times brought to one node count. The others are Ernest and boosted trees (GBM). Each machine type is fitted
-by itself where it has three runs; other types see all runs together.
+(OGB) on the times scaled to one node count. The others are Ernest and boosted trees (GBM). Each machine type with three
+runs is fitted separately; other types see all runs together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Model = Callable[[Rows], np.ndarray]
 
 
 class Predictor:
-    """Seconds from runs; without any it has nothing to say."""
+    """Predictor that needs runs; without any it has no answer."""
 
     name = "C3O"
     needs_runs = True
@@ -95,7 +95,7 @@ def _inputs(rows: Rows, train: Rows) -> np.ndarray:
 
 
 def _options(train: Rows) -> list[str]:
-    """Return the columns of numbers that boosting takes for options."""
+    """Return the numeric columns that boosting uses as options."""
     return [
         key
         for key, value in train[0].items()

@@ -1,4 +1,4 @@
-"""The cluster that costs least by the hour, whatever it takes: a choice, no prediction."""
+"""Choice of the cluster with the lowest price per hour, regardless of time: not a prediction."""
 
 from __future__ import annotations
 

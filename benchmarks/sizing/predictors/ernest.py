@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Predictor:
-    """Seconds from runs; without any it has nothing to say."""
+    """Predictor that needs runs; without any it has no answer."""
 
     name = "Ernest"
     needs_runs = True

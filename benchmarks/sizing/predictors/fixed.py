@@ -1,4 +1,4 @@
-"""One rule for all jobs: many nodes of four cores with 4 GB each, as people order without looking at the job."""
+"""One rule for all jobs: many nodes of four cores with 4 GB each, a common order regardless of the job."""
 
 from __future__ import annotations
 

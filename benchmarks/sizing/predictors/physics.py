@@ -1,4 +1,4 @@
-"""The planner's equations with its constants as they come, times one factor learned from the runs."""
+"""The planner's equations with their default constants, times one factor learned from the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The planner's calibration. A suite tells what a user knows too: Spark on EMR, Hadoop, or a native sorter."""
+"""The planner's calibration. A suite implies what a user also knows: Spark on EMR, Hadoop, or a native sorter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MODEL_OF_SUITE = {"arrow_terasort": "hadoop", "exoshuffle": "native"}
 
 
 class Predictor:
-    """Median and 90% range; answers without runs, too."""
+    """Predictor of median and 90% range; it also answers without runs."""
 
     name = "planner"
     needs_runs = False

@@ -1,10 +1,10 @@
-"""Machine types that nobody built: how well a type never run is foreseen, whichever explanation holds.
+"""Made-up machine types: accuracy of predictions for a type never run, under each explanation.
 
-    python benchmarks/sizing/made_up.py [--types 25] [--suites c3o_sort,arrow_terasort]
+python benchmarks/sizing/synthetic.py [--types 25] [--suites c3o_sort,arrow_terasort]
 
-Each resource of a measured type is multiplied by a factor of its own, drawn by seed. The time of every measured run on
-it follows from one explanation fitted to all runs of the suite, so that what the formula misses stays as it was
-measured, times a factor for the type that no specification tells. Every explanation is the truth once.
+Each resource of a measured type is multiplied by its own factor, drawn by seed. The time of every measured run on it
+follows from one explanation fitted to all runs of the suite, so that the formula's errors stay as they were measured,
+times a factor for the type that no specification reveals. Each explanation is taken as true once.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ FACTORS = {
     ("ebs_mbps", "nvme_r_MBps", "nvme_w_MBps"): (0.5, 2.5),
     ("net_base_gbps", "net_burst_gbps"): (0.5, 3.0),
 }
-"""Smallest and largest factor of each resource: what the families of one generation in the catalogs span."""
+"""Smallest and largest factor of each resource: the range within the families of one generation in the catalogs."""
 UNTOLD_SD = 0.1
-"""Standard deviation of the logarithm of what a type does beyond its specification."""
+"""Standard deviation of the logarithm of a type's speed beyond its specification."""
 NAME = "made.up"
 
 
 def main() -> None:
-    """Print a Markdown table by suite and by the explanation that is true."""
+    """Print a Markdown table by suite and by the true explanation."""
     options = _options()
     print("| suite, true explanation | types | mean error, % | bias, % | in the 90% range, % | range's ratio |")
     print("|---|---:|---:|---:|---:|---:|")
@@ -53,7 +53,7 @@ def main() -> None:
         learned = calibrate(learnable(read(suite)), instances=specifications(), model=model_of(suite))
         for truth in explanations_of(suite):
             score, ratios = Score(), []
-            for query, specs in made_up(suite, truth, types=options.types):
+            for query, specs in synthetic(suite, truth, types=options.types):
                 jobs = parse_jobs(untimed(query), what="query", timed=False)
                 ranges = learned.mixture(jobs, instances=specs).range_s()
                 ratios += np.log(ranges[2] / ranges[1]).tolist()
@@ -73,12 +73,12 @@ def model_of(suite: str) -> str:
 
 
 def explanations_of(suite: str) -> tuple[Family, ...]:
-    """Return the explanations under which times on a made-up type are worked out."""
+    """Return the explanations under which times on a made-up type are computed."""
     return MODELS[model_of(suite)]
 
 
-def made_up(suite: str, truth: Family, *, types: int) -> Iterator[tuple[list[Row], dict[str, Row]]]:
-    """Yield the runs of one measured type as they would be on a type made up from it, with all specifications."""
+def synthetic(suite: str, truth: Family, *, types: int) -> Iterator[tuple[list[Row], dict[str, Row]]]:
+    """Yield the runs of one measured type as they would be on a type derived from it, with all specifications."""
     rows, specs = read(suite), specifications()
     coefficients = _fitted(rows, specs, truth)
     bases = sorted({row["type"] for row in rows})
@@ -102,7 +102,7 @@ def learnable(rows: Sequence[Row]) -> list[Row]:
 
 
 def untimed(rows: Sequence[Row]) -> list[Row]:
-    """Return rows as they are asked about."""
+    """Return rows without their times, as questions."""
     return [{key: value for key, value in row.items() if key not in ("repeats_s", "runtime_s")} for row in rows]
 
 

@@ -5,13 +5,16 @@
 #   make bench  benchmarks, other tools beside: a quiet machine with 30 GB of free disk, please
 #   make docs   the site, in build/site
 #   make lowest tests of planning with the oldest versions of dependencies that pyproject.toml allows, in build/lowest
+#   make lock   constraints.txt again after a change of pyproject.toml; LOCK_FLAGS="--upgrade-package NAME" raises a version
+#   make audit  known weaknesses of the versions in constraints.txt
 #   make wheel  source distribution and wheel, in dist/
 # PYTHON=python3.12 chooses an interpreter, CXX=clang++ a compiler.
 
 VENV   := .venv
 PYTHON_IN_VENV := $(VENV)/bin/python
 STAMPS := $(VENV)/stamps
-PIP    := $(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+PIP    := $(PYTHON_IN_VENV) -m pip --disable-pip-version-check install --quiet
+LOCKED := $(PIP) --require-hashes --constraint constraints.txt
 NATIVE := $(shell find native -type f)
 CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 
@@ -19,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the hundreds of processes that tests start w
 export TMPDIR := $(CURDIR)/build/tmp
 $(shell mkdir -p $(TMPDIR))
 
-.PHONY: always help run setup lint format test soak soak-quick bench docs lowest wheel clean
+.PHONY: always help run setup lint format test soak soak-quick bench docs lowest lock audit wheel clean
 .DELETE_ON_ERROR:
 
 help:
@@ -60,17 +63,24 @@ docs: setup
 
 LOWEST := build/lowest/bin/python
 LOWEST_TESTS := tests/test_units.py tests/catalog/test_documentation.py tests/exports/test_documented.py tests/planning/ranking
-UV := build/uv/bin/uv
-lowest: $(STAMPS)/venv  # Python 3.11: the oldest versions have no wheels for later ones
-	$(PYTHON_IN_VENV) -m venv build/uv && build/uv/bin/python -m pip --disable-pip-version-check install --quiet uv
+UV := $(VENV)/bin/uv
+lowest: $(STAMPS)/lock  # Python 3.11: the oldest versions have no wheels for later ones
 	$(UV) venv --quiet --clear --python $(PYTHON_IN_VENV) build/lowest
 	$(UV) pip compile --quiet --resolution lowest-direct --all-extras --python $(LOWEST) pyproject.toml --output-file build/lowest/versions.txt
 	SORTPLANNER_NO_NATIVE=1 $(UV) pip install --quiet --python $(LOWEST) --constraint build/lowest/versions.txt '.[plots,yaml]' pytest pytest-xdist hypothesis
 	build/lowest/bin/plan --data 100TB --html build/lowest/plan.html --force
 	$(LOWEST) -m pytest -p no:cacheprovider -W ignore::DeprecationWarning $(LOWEST_TESTS)  # old packages over new ones warn
 
+GROUPS := build test lint bench wheel lock
+lock: $(STAMPS)/lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --custom-compile-command "make lock" \
+	  --all-extras $(addprefix --group ,$(GROUPS)) --output-file constraints.txt $(LOCK_FLAGS) pyproject.toml
+
+audit: $(STAMPS)/lock
+	$(VENV)/bin/pip-audit --requirement constraints.txt --require-hashes --disable-pip
+
 wheel: $(STAMPS)/install
-	$(PIP) --group wheel
+	$(LOCKED) --group wheel
 	rm -rf build/dist && mkdir -p dist
 	SORTPLANNER_NATIVE=1 $(PYTHON_IN_VENV) -m build --no-isolation --outdir build/dist .
 	mv build/dist/*.tar.gz dist
@@ -87,7 +97,9 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/build-tools: $(STAMPS)/venv constraints.txt pyproject.toml
-	$(PIP) pip && $(PIP) --group build
+	@sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > $(TMPDIR)/pip.txt  # older ones take no hashes from constraints
+	$(PIP) --require-hashes --requirement $(TMPDIR)/pip.txt
+	$(LOCKED) --group build
 	@touch $@
 
 # The editable install knows the package's modules by name, and goes wrong when one becomes a package.
@@ -95,14 +107,20 @@ $(STAMPS)/modules: $(STAMPS)/venv always
 	@find planner -name '*.py' | sort | cmp -s - $@ || find planner -name '*.py' | sort > $@
 
 $(STAMPS)/install: $(STAMPS)/build-tools $(STAMPS)/modules $(NATIVE)
-	$(PIP) --no-build-isolation --editable .
+	@$(PYTHON_IN_VENV) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $(TMPDIR)/run.txt
+	$(LOCKED) --requirement $(TMPDIR)/run.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	$(PYTHON_IN_VENV) -m compileall -q planner  # as pip does for a wheel: the first call is as quick as the next
 	@touch $@
 
 $(STAMPS)/develop: $(STAMPS)/build-tools constraints.txt pyproject.toml
-	$(PIP) --group test --group lint
+	$(LOCKED) --group test --group lint
+	@touch $@
+
+$(STAMPS)/lock: $(STAMPS)/build-tools
+	$(LOCKED) --group lock
 	@touch $@
 
 $(STAMPS)/peers: $(STAMPS)/install $(STAMPS)/develop
-	$(PIP) --group bench
+	$(LOCKED) --group bench
 	@touch $@

@@ -1,4 +1,4 @@
-"""The build backend: scikit-build-core, which finds the manual pages of the commands in build/man."""
+"""Build backend: scikit-build-core, which takes the manual pages of the commands from build/man."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def build_wheel(*args: Any, **options: Any) -> str:
 
 
 def build_editable(*args: Any, **options: Any) -> str:
-    """Build without new manual pages: what makes them is not installed yet."""
+    """Build without new manual pages: the packages that make them are not installed yet."""
     MANUALS.mkdir(parents=True, exist_ok=True)
     return str(scikit_build.build_editable(*args, **options))

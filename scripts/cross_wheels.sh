@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds wheels for other Linux systems with zig's C++ compiler: sh scripts/cross_wheels.sh TARGET...
-# Targets: aarch64-gnu (glibc 2.28), x86_64-musl. They go to dist/, for the Python of .venv ($PYTHON). `make setup` comes first.
+# Targets: aarch64-gnu (glibc 2.28), aarch64-musl, x86_64-musl. They go to dist/, for the Python of .venv ($PYTHON). `make setup` comes first.
 # With SOURCE_DATE_EPOCH set, the files in a wheel carry that time.
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,8 +16,8 @@ for target in "$@"; do
     machine=${target%-*} libc=${target#*-}
     case $target in
         aarch64-gnu) triple=aarch64-linux-gnu.2.28 platform=manylinux_2_28_aarch64 ;;
-        x86_64-musl) triple=x86_64-linux-musl platform=musllinux_1_2_x86_64 ;;
-        *) echo "unknown target $target: use aarch64-gnu or x86_64-musl" >&2; exit 2 ;;
+        aarch64-musl | x86_64-musl) triple=$machine-linux-musl platform=musllinux_1_2_$machine ;;
+        *) echo "unknown target $target: use aarch64-gnu, aarch64-musl or x86_64-musl" >&2; exit 2 ;;
     esac
     compiler="$PWD/build/cross/$target"
     for language in cc c++; do

@@ -2,9 +2,10 @@
 
 Sources: cloudpilot-ai/karpenter-provider-gcp, `initial-prices.json` (commit 417f047, refreshed on 2026-08-03), and
 Azure/karpenter-provider-azure, `zz_generated.pricing.go` (commit 352646f, generated on 2026-06-18), both Apache-2.0,
-each brought into a CSV file with a row for each type and a column for each region; a blank cell is not sold there.
+each converted to a CSV file with a row for each type and a column for each region; a blank cell means not sold there.
 
-Some prices of the Azure list are Windows'. `mend_windows` finds them, and counts what it changes and leaves out.
+Some prices of the Azure list include Windows. `remove_windows_licence` finds them, and counts those it changes and
+leaves out.
 """
 
 from __future__ import annotations
@@ -23,34 +24,38 @@ from planner.catalog import load_catalog
 from planner.config.paths import catalogs_directory
 
 WINDOWS_USD_PER_VCPU_HOUR: Final = 0.046
-"""What Azure adds for Windows for each vCPU of the machine."""
+"""Azure's Windows surcharge for each vCPU of the machine."""
 
 _TOLERANCE: Final = 0.01
-"""Prices per vCPU of one level agree so far; an M size that is 2% more than the licence above another is no Windows."""
+"""Allowed difference between prices per vCPU of one level; an M size 2% more than the licence above another is not
+Windows.
+"""
 
 _USUAL: Final = 1.25
-"""How far a family's price may rise from home to another region beyond what all types do."""
+"""Greatest rise of a family's price from home to another region beyond the rise of all types."""
 
 _CONSTRAINED: Final = re.compile(r"Standard_[A-Z]+(\d+)-\d+")
-"""Sizes with fewer vCPUs than the machine that is paid for."""
+"""Sizes with fewer vCPUs than the machine that is billed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mended:
-    """Prices by type and region: as listed, and with the licence taken off; `left_out` are neither, by reason."""
+class WindowsPrices:
+    """Prices by type and region: as listed, and with the licence taken off; `left_out` are in neither, by reason."""
 
     listed: pd.DataFrame
     derived: pd.DataFrame
     left_out: dict[str, tuple[str, ...]]
 
 
-def mend_windows(prices: pd.DataFrame, machine_vcpu: pd.Series, family: pd.Series, *, home: str) -> Mended:
-    """Take the licence off prices that lie exactly it above other sizes of their family in a region.
+def remove_windows_licence(
+    prices: pd.DataFrame, machine_vcpu: pd.Series, family: pd.Series, *, home: str
+) -> WindowsPrices:
+    """Take the licence off prices that lie exactly that much above other sizes of their family in a region.
 
     A family has the licence on some sizes if all its prices per vCPU lie on one level, or two that differ by it, in
     every region. In a region where such a family has one level, its rise from home is compared with that of all types:
-    a level that rises more is all Windows', and left out, since no size proves the other. So are prices of nothing, and
-    those a fifth of what home and the region's usual rise say.
+    a level that rises more includes Windows throughout, and is left out, since no size proves the other. So are zero
+    prices, and prices of a fifth of the expectation from home and the region's usual rise.
     """
     usual = prices.div(prices[home], axis=0).median()
     slips = prices.lt(0.2 * prices[home].to_frame().dot(usual.to_frame().T.set_axis([home]))) | prices.eq(0)
@@ -67,7 +72,7 @@ def mend_windows(prices: pd.DataFrame, machine_vcpu: pd.Series, family: pd.Serie
     one_level = ~windows.groupby(family).transform("any")
     doubtful = prices.notna() & one_level & levels.div(levels[home], axis=0).gt(usual * _USUAL, axis=1) & affected
     mended = (prices - prices.notna().mul(machine_vcpu, axis=0) * WINDOWS_USD_PER_VCPU_HOUR).where(proven)
-    return Mended(
+    return WindowsPrices(
         listed=prices.where(~proven & ~doubtful),
         derived=mended.round(6),
         left_out={"Windows' with no size to prove it": _cells(doubtful), "nothing or next to it": _cells(slips)},
@@ -83,7 +88,7 @@ def _near(values: pd.DataFrame, wanted: float) -> pd.DataFrame:
 
 
 def machine_vcpus(catalog_name: str) -> tuple[pd.Series, pd.Series]:
-    """Return the vCPUs of the machine, and the family, of every type of a catalog."""
+    """Return the vCPUs of the underlying machine and the family of every type of a catalog."""
     types = load_catalog(catalog_name).instances
     constrained = (_CONSTRAINED.match(name) for name in types.names)
     vcpu = [float(match[1]) if match else own for match, own in zip(constrained, types.vcpu, strict=True)]
@@ -91,13 +96,13 @@ def machine_vcpus(catalog_name: str) -> tuple[pd.Series, pd.Series]:
 
 
 def read_wide(path: Path, known: pd.Index) -> pd.DataFrame:
-    """Return the prices of the types that the catalog has."""
+    """Return the prices of the catalog's types."""
     prices = pd.read_csv(path, index_col="instance_type")
     return prices.loc[prices.index.intersection(known, sort=False)]
 
 
 def write_wide(path: Path, parts: dict[str, pd.DataFrame], *, source: str, as_of: str, home: list[str]) -> None:
-    """Write prices by evidence, without the regions that prices.csv has."""
+    """Write prices by evidence, without the regions of prices.csv."""
     rows = pd.concat([_rows(prices.drop(columns=home), evidence=word) for word, prices in parts.items()])
     rows = rows.sort_values(["instance_type", "evidence"], ascending=[True, False])
     rows.insert(2, "source", source)
@@ -112,7 +117,7 @@ def _rows(prices: pd.DataFrame, *, evidence: str) -> pd.DataFrame:
 
 
 def main(arguments: list[str]) -> None:
-    """Import the files that are named."""
+    """Import the named files."""
     parser = ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("gcp", "gcp-spot", "azure"):
         parser.add_argument(f"--{name}", type=Path, required=True, help="CSV with a column for each region")
@@ -125,7 +130,7 @@ def main(arguments: list[str]) -> None:
         print(f"{target}: {prices.notna().to_numpy().sum():,} prices")
     vcpu, family = machine_vcpus("azure")
     prices = read_wide(options.azure, vcpu.index)
-    mended = mend_windows(prices, vcpu[prices.index], family[prices.index], home="eastus")
+    mended = remove_windows_licence(prices, vcpu[prices.index], family[prices.index], home="eastus")
     target, parts = azure / "region_prices.csv", {"spec": mended.listed, "derived": mended.derived}
     write_wide(target, parts, source="azure-prices", as_of="2026-06-18", home=["eastus", "westus2"])
     count = int(np.sum(mended.derived.notna().to_numpy()))

@@ -1,4 +1,4 @@
-"""The manual pages plan.1 and planner.1, made from the help of the commands; a wheel installs them."""
+"""The manual pages plan.1 and planner.1, made from the commands' help; a wheel installs them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _section(path: str, command: Any) -> Iterator[str]:
 
 
 def _body(command: Any, heading: str) -> Iterator[str]:
-    """Yield what a command does, its options, under headings of the page or as paragraphs, and its examples."""
+    """Yield a command's description, its options, under headings of the page or as paragraphs, and its examples."""
     paragraphs = [text for text in command.help.split("\n\n") if not text.startswith("Example: ")]
     yield "\n.PP\n".join(_filled(text) for text in paragraphs)
     context = command.make_context("", [], resilient_parsing=True)
@@ -84,7 +84,7 @@ def _meaning(error: type[errors.PlannerError]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return text that stands for itself in the language of manual pages."""
+    """Return text escaped for the language of manual pages."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
 

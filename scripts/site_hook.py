@@ -1,4 +1,4 @@
-"""Hook of mkdocs: the pages that are computed from the code and the catalogs whenever the site is built."""
+"""mkdocs hook: the pages that are computed from the code and the catalogs whenever the site is built."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from site_pages import (
     dependencies,
     leave_one_out,
     lee_fox,
+    licences,
     measured_rates,
     measurements,
     papers,
@@ -24,14 +25,16 @@ from site_pages import (
 
 
 def beneath(page: str, *others: str) -> str:
-    """Return a page with others as its last sections."""
+    """Return a page with others appended as its last sections."""
     return "\n".join([page, *(re.sub("^#", "##", other, flags=re.MULTILINE) for other in others)])
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "architecture.svg": architecture.picture,
     "commands.md": reference.commands_page,
-    "data-sources.md": lambda: beneath(reference.sources_page(), measured_rates.page(), reference.files_page()),
+    "data-sources.md": lambda: beneath(
+        reference.sources_page(), licences.page(), measured_rates.page(), reference.files_page()
+    ),
     "measurements.md": measurements.page,
     "python.md": reference.interface_page,
     "variation.md": variation.page,
@@ -41,17 +44,17 @@ SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
     "installing.md": (dependencies.page,),
     "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page),
 }
-"""Pages that are written in `docs/` and whose last sections are computed."""
+"""Pages written in `docs/` whose last sections are computed."""
 
 
 def on_config(config: Any) -> Any:
-    """Name the version in the title of every page: mkdocs calls this first."""
+    """Put the version into the title of every page: mkdocs calls this first."""
     config.site_name = f"{config.site_name} {version('sortplanner')}"
     return config
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add the pages to the site: mkdocs calls this when it has found the written ones."""
+    """Add the pages to the site: mkdocs calls this once it has found the written ones."""
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
     return files

@@ -1,10 +1,10 @@
-"""Take pictures of what a newcomer sees first, to look at: answers in terminals of 60, 80 and 120 columns, and pages of
+"""Take pictures of a newcomer's first answers for review: answers in terminals of 60, 80 and 120 columns, and pages of
 an answer and of a refusal at 390, 800 and 1280 pixels, light and dark.
 
 Usage: python scripts/take_screenshots.py FOLDER | --docs
 
-With --docs the pictures are those that the documents show: the chart, the page and the notebook's card, light and dark.
-Needs the extra `plots`, playwright and a Chromium. What does not fit is named, and the exit code is then 1.
+--docs takes the documents' pictures: the chart, the page and the notebook's card, light and dark. Needs the extra
+`plots`, playwright and a Chromium. Content that does not fit is listed, and the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEFT_OUT: Final = "() => document.documentElement.scrollWidth - document.docume
 
 
 def screens(folder: Path) -> Iterator[tuple[int, Path]]:
-    """Write what commands print as pages, and yield how many columns are too many, and the page."""
+    """Write the output of commands as pages, and yield the number of columns in excess, and the page."""
     for name, command in COMMANDS.items():
         for columns in COLUMNS:
             done = CliRunner().invoke(build(), command.split(), env={"COLUMNS": str(columns)}, terminal_width=columns)
@@ -62,7 +62,7 @@ def pages(folder: Path) -> Iterator[Path]:
 
 
 def picture(browser: Any, page: Path, name: str, *, width: int, dark: bool) -> int:
-    """Take a picture of a whole page, and return how many pixels of it are over the right edge."""
+    """Take a picture of a whole page, and return how many pixels extend beyond the right edge."""
     context = browser.new_context(
         viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light", offline=True
     )
@@ -77,7 +77,7 @@ def picture(browser: Any, page: Path, name: str, *, width: int, dark: bool) -> i
 
 
 def documents(browser: Any) -> list[str]:
-    """Take the pictures that the documents show, and return the names of those that are too large."""
+    """Take the documents' pictures, and return the names of those that are too large."""
     answer = planner.recommend("100TB")
     for name, dark in {"light": False, "dark": True}.items():
         (DOCUMENTS / f"chart-{name}.svg").write_text(str(drawn(answer.chart(dark=dark), suffix=".svg")), "utf-8")
@@ -97,7 +97,7 @@ def documents(browser: Any) -> list[str]:
 
 
 def main(folder: Path | None) -> int:
-    """Take all pictures into a folder, or those of the documents; return 1 where something does not fit."""
+    """Take all pictures into a folder, or those of the documents; return 1 if something does not fit."""
     from playwright.sync_api import sync_playwright
 
     executable = next(path for path in map(shutil.which, _BROWSERS) if path)
@@ -110,7 +110,7 @@ def main(folder: Path | None) -> int:
 
 
 def looked_at(browser: Any, folder: Path) -> list[str]:
-    """Take pictures of all answers and pages into a folder, and name what does not fit."""
+    """Take pictures of all answers and pages into a folder, and return the names of those that do not fit."""
     folder.mkdir(parents=True, exist_ok=True)
     wrong = []
     for over, page in screens(folder):

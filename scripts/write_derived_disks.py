@@ -1,7 +1,7 @@
-"""Write the rates of local disks that are computed from disks like them into the disks.csv of every catalog.
+"""Write the rates of local disks that are computed from similar disks into the disks.csv of every catalog.
 
-Usage: python scripts/write_derived_disks.py [--check | --accuracy]; with --check the files are compared instead of
-written, with --accuracy what is known is left out in turn and compared with what would have been computed.
+Usage: python scripts/write_derived_disks.py [--check | --accuracy]; --check compares the files instead of writing them,
+--accuracy leaves out each known rate in turn and compares it with its computed one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ADDED = (
 
 
 def derived_rows(table: pd.DataFrame, spread: pd.DataFrame, *, as_of: str) -> list[dict[str, str]]:
-    """Return rows of disks.csv for all that can be computed of a cloud's types."""
+    """Return rows of disks.csv for all types of a cloud whose rates can be computed."""
     rows = []
     for found in derive_all(table).itertuples():
         low, high = spread.loc[found.basis, ["low", "high"]]
@@ -62,12 +62,12 @@ def derived_rows(table: pd.DataFrame, spread: pd.DataFrame, *, as_of: str) -> li
 
 
 def _rounded(bytes_per_s: float) -> str:
-    """Return a rate to four digits: more would claim too much."""
+    """Return a rate to four digits: more would overstate its precision."""
     return f"{float(f'{bytes_per_s:.4g}'):.0f}"
 
 
 def text(path: Path, rows: list[dict[str, str]]) -> str:
-    """Return a disks.csv as it should be: its own rows, then the computed ones."""
+    """Return the expected text of a disks.csv: its own rows, then the computed ones."""
     with path.open(newline="", encoding="utf-8") as file:
         own = [row for row in csv.DictReader(file) if row["source"] != DERIVED_SOURCE]
     columns = list(own[0])
@@ -82,7 +82,7 @@ def text(path: Path, rows: list[dict[str, str]]) -> str:
 
 
 def main() -> int:
-    """Write the files, say whether they are current, or print how far computed rates are off."""
+    """Write the files, report whether they are current, or print the errors of computed rates."""
     tables = {name: disk_table(load_catalog(name)) for name in CATALOGS}
     if "--accuracy" in sys.argv:
         print(accuracy(factors(tables)).round(4).to_string())

@@ -1,6 +1,6 @@
 """Write catalogs/evidence_spreads.csv from the pairs of claimed and observed rates in catalogs/rate_comparisons.csv.
 
-Usage: python scripts/write_evidence_spreads.py [--check]; with --check the file is compared instead of written.
+Usage: python scripts/write_evidence_spreads.py [--check]; --check compares the file instead of writing it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from planner.config.paths import catalogs_directory
 
 
 def text() -> str:
-    """Return the file as it should be."""
+    """Return the expected text of the file."""
     rows = [
         ",".join([resource, evidence, str(count), *(f"{value:.4f}" for value in slowdowns)])
         for (resource, evidence), (count, slowdowns) in slowdowns_by_claim(comparisons()).items()
@@ -21,7 +21,7 @@ def text() -> str:
 
 
 def main() -> int:
-    """Write the file, or say whether it is current."""
+    """Write the file, or report whether it is current."""
     path = catalogs_directory() / f"{SPREADS.name}.csv"
     if "--check" in sys.argv:
         return int(path.read_text("utf-8") != text())

@@ -1,10 +1,9 @@
 """Write the files that the tests of `planner ingest` read: short runs of fio 3, iperf3, ioping and our own instruments.
 
-    python scripts/write_ingest_samples.py DIRECTORY
+python scripts/write_ingest_samples.py DIRECTORY
 
-needs fio, iperf3 and ioping, writes to tests/measurement/ingest/data/samples, and uses DIRECTORY (on a disk, for
-direct I/O) for data. What the runs measured is of no interest; their form is. Tables that nobody reads (`disk_util`,
-`latency_us`) are left out.
+Needs fio, iperf3 and ioping, writes to tests/measurement/ingest/data/samples, and uses DIRECTORY (on a disk, for direct
+I/O) for data. The form of the results matters, not the rates. Unused tables (`disk_util`, `latency_us`) are left out.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ def _fio(words: list[str], *, form: str = "json") -> dict[str, Any]:
 
 
 def _clients(directory: Path, text: str) -> dict[str, Any]:
-    """Two servers of this machine stand for two machines, and are named so."""
+    """Run two servers of this machine in place of two machines, and name them so."""
     shared = f"[global]\nsize=4M\ndirectory={directory}\n"
     servers = [subprocess.Popen(["fio", f"--server=127.0.0.1,{port}"], stdout=subprocess.DEVNULL) for port in _PORTS]
     try:
@@ -153,7 +152,7 @@ def _own(directory: Path, words: str) -> dict[str, Any]:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """Return the document without the tables that nobody reads."""
+    """Return the document without the unused tables."""
     document: dict[str, Any] = json.loads(text[text.index("{") :], object_pairs_hook=_read_keys)
     return document
 

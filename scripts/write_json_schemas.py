@@ -1,4 +1,4 @@
-"""Write a JSON Schema (draft 2020-12) of each kind of JSON that people store, from the dataclasses that it holds.
+"""Write a JSON Schema (draft 2020-12) of each kind of stored JSON from its dataclasses.
 
 Usage: python scripts/write_json_schemas.py
 """
@@ -26,15 +26,15 @@ _DERIVED: Final[dict[str, dict[str, Any]]] = {
     },
     "RunReport": {"passed": {"type": "boolean", "description": "Whether every check passed."}},
 }
-"""What a writer adds to the fields of a dataclass."""
+"""Fields that a writer adds to those of a dataclass."""
 _BESIDE: Final[dict[str, dict[str, Any]]] = {
     "plan": {"simulation": {"type": "object", "description": "What `plan --simulate --json` adds."}}
 }
-"""What a document of a kind may have beside its own fields."""
+"""Fields that a document of a kind may have in addition to its own."""
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """Return the schema of a kind of documents; whatever else a document has is allowed."""
+    """Return the schema of a kind of documents; further fields are allowed."""
     definitions: dict[str, Any] = {}
     _reference(KINDS[kind], definitions)
     whole = definitions.pop(KINDS[kind].__name__)
@@ -52,13 +52,13 @@ def schema_of(kind: str) -> dict[str, Any]:
 
 def _reference(of: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if of.__name__ not in definitions:
-        definitions[of.__name__] = {}  # one that holds itself would not end
+        definitions[of.__name__] = {}  # ends the recursion of one that contains itself
         definitions[of.__name__] = _object(of, definitions)
     return {"$ref": f"#/$defs/{of.__name__}"}
 
 
 def _object(of: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    hints, said = get_type_hints(of), dict(_said_of_fields(of))
+    hints, said = get_type_hints(of), dict(_field_descriptions(of))
     properties: dict[str, Any] = {}
     for field in fields(of):
         stored = field.metadata.get("stored")
@@ -91,8 +91,8 @@ def _any_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
     return {"anyOf": parts}
 
 
-def _said_of_fields(of: Any) -> Iterator[tuple[str, str]]:
-    """Yield what is said of a field: the sentence of the docstring that begins with its name, or its option's help."""
+def _field_descriptions(of: Any) -> Iterator[tuple[str, str]]:
+    """Yield a field's description: the sentence of the docstring that begins with its name, or its option's help."""
     names = {field.name for field in fields(of)}
     for sentence in re.split(r"(?<=[.;])\s+", " ".join((of.__doc__ or "").split())):
         if (first := re.match(r"`(\w+)`", sentence)) and first[1] in names:

@@ -1,8 +1,8 @@
-"""Write the lock file of what rented machines get: each package's version, and the hashes of its wheels.
+"""Write the lock file of rented machines: each package's version, and the hashes of its wheels.
 
-    python scripts/write_machine_lock.py
+python scripts/write_machine_lock.py
 
-pip resolves what the planner needs there for both processors, within constraints.txt, and downloads half a gigabyte.
+pip resolves the planner's needs there for both processors, within constraints.txt, and downloads half a gigabyte.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Write what commands answer into the pages that show it, record terminals, and draw a simulated sort.
+"""Write the answers of commands into the pages that show them, record terminals, and draw a simulated sort.
 
 Usage: python scripts/write_shown_answers.py [--check]
 
-Of README.md and docs/tutorial.md, the lines `$ plan ...` and `$ planner ...` of fenced blocks are run from top to
-bottom in an empty folder. What an answer says from its notes on depends on the day, and stands as `...`; so does what
-follows the lines that `| head -3` asks for. The commands of the pictures run in a terminal of their own. With --check
-nothing is written, and the exit code is 1 for a page that is not current.
+The lines `$ plan ...` and `$ planner ...` of fenced blocks in README.md and docs/tutorial.md are run from top to bottom
+in an empty folder. The part of an answer from its notes on depends on the day and appears as `...`, as do the lines
+beyond those that `| head -3` selects. Each pictured command runs in its own terminal. --check writes nothing, and the
+exit code is 1 for a page that is not current.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PICTURES: Final = {
     "docs/pictures/sizes.svg": "plan --data 3TB,6TB,12TB",
     "docs/pictures/deadline.svg": "plan --data 8TB --deadline 15m --confidence 95%",
 }
-"""Pictures of a terminal, with the command that is typed there."""
+"""Pictures of a terminal, with the command typed in it."""
 WAITS: Final = "docs/waits.svg"
 SIMULATED: Final = "plan --data 1TB --model daytona --instance i4i.4xlarge --nodes 8 --simulate --draws 1 --timeline"
 SHOWN: Final = re.compile(r"^```text\n(\$ plan.*?)^```", re.DOTALL | re.MULTILINE)
@@ -66,11 +66,11 @@ line-height: {line_height}px; white-space: pre}}
 </g>
 </svg>
 """
-"""As rich draws a terminal, without the font that it would load from elsewhere."""
+"""rich's drawing of a terminal, without the font that it would load from elsewhere."""
 
 
 def answer(command: str) -> str:
-    """Return what a command prints, with `...` for what depends on the day or was not asked for."""
+    """Return a command's output, with `...` for the parts that depend on the day or were not requested."""
     words, _, head = command.partition(" | head -")
     program, *arguments = shlex.split(words)
     done = CliRunner().invoke(build(), arguments if program == "planner" else ["plan", *arguments], env=_PLAIN)
@@ -84,7 +84,7 @@ _PLAIN: Final = {"COLUMNS": "80", "PLANNER_SETTINGS": os.devnull, "NO_COLOR": "1
 
 
 def page(text: str) -> str:
-    """Return a page with its answers as they are now."""
+    """Return a page with its current answers."""
     return SHOWN.sub(lambda shown: f"```text\n{''.join(map(_typed, _commands(shown[1])))}```", text)
 
 
@@ -97,7 +97,7 @@ def _typed(command: str) -> str:
 
 
 def picture(command: str) -> str:
-    """Return a terminal in which a command was typed as SVG."""
+    """Return an SVG of a terminal in which a command was typed."""
     shown = Text.from_ansi(_in_terminal(command)).split("\n")
     ends = next((at for at, line in enumerate(shown) if line.plain.startswith(_BY_DAY)), len(shown))
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, legacy_windows=False)
@@ -116,7 +116,7 @@ def picture(command: str) -> str:
 
 
 def _in_terminal(command: str) -> str:
-    """Return all that a command prints on a terminal of its own."""
+    """Return everything a command prints on its own terminal."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, _COLUMNS))
     unset = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
@@ -128,7 +128,7 @@ def _in_terminal(command: str) -> str:
 
 
 def _read(terminal: int) -> bytes:
-    """Return what a terminal was sent, or b"" when its last program has ended, which Linux makes an error."""
+    """Return the output sent to a terminal, or b"" when its last program has ended, which Linux reports as an error."""
     try:
         return os.read(terminal, 1 << 16)
     except OSError:
@@ -136,7 +136,7 @@ def _read(terminal: int) -> bytes:
 
 
 def waits() -> str:
-    """Return what nodes wait for in a simulated sort as SVG."""
+    """Return an SVG of the nodes' waits in a simulated sort."""
     answer(f"{SIMULATED} waits.svg")
     return Path("waits.svg").read_text("utf-8")
 

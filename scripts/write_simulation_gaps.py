@@ -1,6 +1,6 @@
-"""Write catalogs/simulation_gaps.csv: planned sorts beside simulated ones, by model, links, nodes and data of a node.
+"""Write catalogs/simulation_gaps.csv: planned and simulated sorts, by model, links, nodes and data per node.
 
-Usage: python scripts/write_simulation_gaps.py; it takes some minutes. A test makes a few rows again.
+Usage: python scripts/write_simulation_gaps.py; it takes some minutes. A test recomputes a few rows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from planner.catalog.shipped_tables import GAPS
 from planner.config.paths import catalogs_directory
 
 TYPES: Final = {"steady": "i4i.8xlarge", "bursting": "i4i.4xlarge"}
-"""By links: one of each kind, of one family, with volumes as well as disks."""
+"""By links: one type of each kind, of one family, with volumes and disks."""
 MODELS: Final = ("cloudsort", "daytona", "indy", "object-store")
 NODES: Final = (4, 12, 40, 150, 600)
 NODE_BYTES: Final = (5e9, 50e9, 500e9)
@@ -23,7 +23,7 @@ DRAWS: Final = 8
 
 
 def row(model: str, links: str, nodes: int, node_bytes: float) -> str | None:
-    """Return a row of the table, None where no such cluster can do the job."""
+    """Return a row of the table, None if no such cluster can do the job."""
     answer = recommend(
         data=nodes * node_bytes,
         model=model,

@@ -1,4 +1,4 @@
-"""The picture architecture.svg: the folders of `planner/` on their floors, from the import-linter contract."""
+"""The picture architecture.svg: the folders of `planner/` by layer, from the import-linter contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ text { fill: var(--ink); text-anchor: middle; } .small { font-size: 11.5px; } .p
 
 
 def floors() -> list[list[str]]:
-    """Return the folders and top modules of each floor, top floor first."""
+    """Return the folders and top modules of each layer, top layer first."""
     contracts = tomllib.loads(PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
     return [re.split(r"\s*[|:]\s*", layer) for layer in layers if layer != "__main__"]
@@ -40,7 +40,7 @@ def picture() -> str:
 
 
 def floor(graph: grimp.ImportGraph, rooms: list[str], *, index: int, count: int) -> Iterator[str]:
-    """Yield a floor's band and a box for each of its rooms: name, modules, and how many rooms import it."""
+    """Yield a layer's band and a box for each of its parts: name, modules, and how many parts import it."""
     top, hue = GAP + ROW * index, 210 + 150 * index // count
     yield f'<g style="--hue: {hue}">'
     yield f'<rect class="floor" x="{GAP}" y="{top}" width="{WIDTH - 2 * GAP}" height="{ROW - GAP}" rx="6"/>'

@@ -1,4 +1,4 @@
-"""The last section of installing.md: the packages that are installed, from `pyproject.toml` and their own metadata."""
+"""The last section of installing.md: the installed packages, from `pyproject.toml` and their own metadata."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ PURPOSES: Final = {
     "uvicorn": "the server below Starlette",
     "PyYAML": "lists of machines in YAML",
 }
-"""What each package does here. The decisions in architecture.md say which code was written by hand instead."""
+"""Purpose of each package. The decisions in architecture.md list code written by hand instead."""
 
 
 def page() -> str:
-    """Return the section. Raises ValueError where packages and their purposes do not match, which fails the build."""
+    """Return the section. Raises ValueError, which fails the build, where packages and their purposes do not match."""
     if unmatched := packages().keys() ^ PURPOSES.keys():
         raise ValueError(
             f"{', '.join(unmatched)}: in pyproject.toml or in PURPOSES of {Path(__file__).name}, not in both"
@@ -63,7 +63,7 @@ def page() -> str:
 
 
 def packages() -> dict[str, str]:
-    """Return each package with the first extra that installs it; nothing for what every installation has."""
+    """Return each package with the first extra that installs it; '' for packages of every installation."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     groups = {"": project["dependencies"], **project["optional-dependencies"]}
     found: dict[str, str] = {}
@@ -85,14 +85,14 @@ def row(name: str, extra: str) -> str:
 
 
 def licence(of: Distribution) -> str:
-    """Return the licence that the metadata state: an SPDX expression, else the classifier, else free text."""
+    """Return the licence in the metadata: an SPDX expression, else the classifier, else free text."""
     stated = of.metadata.get("License-Expression")
     classified = [value for value in of.metadata.get_all("Classifier") or () if value.startswith("License :: ")]
     return str(stated or (classified or [of.metadata["License"]])[0].rpartition(" :: ")[2])
 
 
 def home(of: Distribution) -> str:
-    """Return where the source lies: the first address on GitHub, else the home page."""
+    """Return the address of the source: the first on GitHub, else the home page."""
     urls = [url.rpartition(", ")[2] for url in of.metadata.get_all("Project-URL") or ()]
     urls.append(of.metadata.get("Home-page") or "")
     url = next((url for url in urls if "github.com" in url and "sponsors" not in url), next(filter(None, urls), ""))

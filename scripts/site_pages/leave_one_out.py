@@ -1,4 +1,4 @@
-"""The section of papers.md on published runs beside their predictions, and what they teach about the others."""
+"""Section of papers.md: published runs and their predictions, and what runs of other systems teach about each."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Foreseen:
-    """A run, and what the engine said of it: seconds expected and those not exceeded in 95 of 100. Both are NaN where
-    the planner finds no way to do it. `miss` is what is known of the difference.
+class Predicted:
+    """A run and the engine's prediction: seconds expected and those not exceeded in 95 of 100 runs. Both are NaN if the
+    planner finds no way to do it. `miss` explains the difference, as far as known.
     """
 
     group: str
@@ -72,17 +72,17 @@ class Foreseen:
 
     @property
     def feasible(self) -> bool:
-        """Return whether the planner had an answer."""
+        """True if the planner had an answer."""
         return not math.isnan(self.expected_s)
 
     @property
     def held(self) -> bool:
-        """Return whether the 95% held."""
+        """True if the run stayed within the 95% value."""
         return self.measured_s <= self.p95_s
 
 
-def published() -> Iterator[Foreseen]:
-    """Yield the runs of others with what is said of them."""
+def published() -> Iterator[Predicted]:
+    """Yield the published runs of others with their predictions."""
     with RUNS.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
@@ -94,9 +94,9 @@ def published() -> Iterator[Foreseen]:
             nodes=int(row["nodes"]),
             assume=dict(pair.split("=") for pair in row["assume"].split()),
             engine=row["engine"],
-            head_room=0.0,  # they ran as they were
+            head_room=0.0,  # they ran without head room
         ).best
-        yield Foreseen(
+        yield Predicted(
             group=row["group"],
             run=f"{row['run']}, {row['nodes']} x {row['instance_type']}",
             engine=row["engine"],
@@ -107,11 +107,11 @@ def published() -> Iterator[Foreseen]:
         )
 
 
-def own() -> Iterator[Foreseen]:
-    """Yield this project's emulated runs, with what was said before each."""
+def own() -> Iterator[Predicted]:
+    """Yield this project's emulated runs, with the prediction made before each."""
     rows = [json.loads(line) for line in OWN.read_text(encoding="utf-8").splitlines()]
     for row in rows:
-        yield Foreseen(
+        yield Predicted(
             group="own, emulated",
             run=row["name"],
             engine=OWN_ENGINE,
@@ -121,7 +121,7 @@ def own() -> Iterator[Foreseen]:
         )
 
 
-def left_out(run: Foreseen, runs: Sequence[Foreseen]) -> Foreseen:
+def left_out(run: Predicted, runs: Sequence[Predicted]) -> Predicted:
     """Return a prediction corrected by the runs of all other systems."""
     others: dict[str, list[float]] = {}
     for other in runs:
@@ -139,7 +139,7 @@ def page() -> str:
     return "\n".join([HEAD, *_summary(runs), "", *_table(runs), ""])
 
 
-def _summary(runs: Sequence[Foreseen]) -> Iterator[str]:
+def _summary(runs: Sequence[Predicted]) -> Iterator[str]:
     yield "## In short\n"
     yield f"| {' | '.join(COLUMNS)} |"
     yield "|---|---|--:|--:|--:|--:|--:|--:|"
@@ -148,23 +148,23 @@ def _summary(runs: Sequence[Foreseen]) -> Iterator[str]:
         yield _summary_row(group, of_group, [left_out(run, runs) for run in of_group])
 
 
-def _summary_row(group: str, runs: Sequence[Foreseen], corrected: Sequence[Foreseen]) -> str:
+def _summary_row(group: str, runs: Sequence[Predicted], corrected: Sequence[Predicted]) -> str:
     mean = math.exp(fmean(math.log(run.ratio) for run in runs))
     engine = ", ".join(dict.fromkeys(run.engine for run in runs))
     cells = [f"| {group} | {engine} | {len(runs)} | {_error(runs):.0%} | {mean:.2f} | {_held(runs)}"]
     return " | ".join([*cells, f"{_error(corrected):.0%}", f"{_held(corrected)} |"])
 
 
-def _error(runs: Sequence[Foreseen]) -> float:
+def _error(runs: Sequence[Predicted]) -> float:
     return fmean(abs(run.ratio - 1) for run in runs)
 
 
-def _held(runs: Sequence[Foreseen]) -> str:
+def _held(runs: Sequence[Predicted]) -> str:
     return f"{sum(run.held for run in runs)} of {len(runs)}"
 
 
-def _table(runs: Sequence[Foreseen]) -> Iterator[str]:
-    """Yield a row for each run: what it took, and predicted over measured by engine; a star where the 95% held."""
+def _table(runs: Sequence[Predicted]) -> Iterator[str]:
+    """Yield a row for each run: its time, and predicted over measured by engine; a star where the 95% held."""
     yield "## Run by run\n"
     yield "Predicted over measured; a star where the 95% held."
     yield "\n| system | run | measured | as planned | left out | simulated | what the miss is |"
@@ -175,7 +175,7 @@ def _table(runs: Sequence[Foreseen]) -> Iterator[str]:
         yield f"| {run.group} | {run.run} | {run.measured_s:,.4g} s | {cells} |"
 
 
-def _cell(run: Foreseen) -> str:
+def _cell(run: Predicted) -> str:
     return f"{run.ratio:.2f}{'*' if run.held else ''}" if run.feasible else "not feasible"
 
 

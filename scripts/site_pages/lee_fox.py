@@ -1,4 +1,4 @@
-"""Of the page papers.md: the storage figures that Lee & Fox (2019) print of four clouds, beside the planner's."""
+"""Section of papers.md: the storage figures that Lee & Fox (2019) print for four clouds, next to the planner's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKERS: Final = {
     "GCE": ("n1-highmem-96", "pd-ssd", 8, 834, "1200 MB/s read, 400 written", 60000),
     "OCI": ("BM.Standard2.52", "block", 6, 700, "1920 MB/s", 150000),
 }
-"""Table II: type, volumes, how many, of how many GB, most throughput and IOPS of a worker."""
+"""Table II: type, volumes, their number, GB each, most throughput and IOPS of a worker."""
 
 USD_PER_TFLOPS: Final = {"AWS": 6.59, "Azure": 5.15, "GCE": 7.05, "OCI": 4.02}
 """Prices of Table V over the GFLOPS of section III-A; Figure 8 prints bars."""

@@ -1,4 +1,4 @@
-"""Of the page data-sources.md: which rates of each catalog were measured, by whom and when."""
+"""Section of data-sources.md: the measured rates of each catalog, by whom and when."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KINDS: Final = {
     "sort_rates": "sorting in memory",
     "stragglers": "slow nodes",
 }
-"""The tables of rates that someone may have measured, in words."""
+"""Names of the tables of rates that can be measured."""
 
 HEAD = """# Measured rates
 
@@ -41,7 +41,7 @@ the shipped ones, and `planner catalog measurements` lists them.
 
 
 def page() -> str:
-    """Return the page: a row for each catalog, then who measured what."""
+    """Return the page: a row for each catalog, then who measured which rates."""
     catalogs = [load_catalog(name) for name in catalog_names()]
     return HEAD + "\n".join(map(shares, catalogs)) + "\n" + "".join(map(section, catalogs)) + OWN
 
@@ -59,7 +59,7 @@ def measured_types(table: Table) -> set[str]:
 
 
 def section(catalog: Catalog) -> str:
-    """Return a table of who measured what of a catalog, or a sentence where nobody did."""
+    """Return a table of who measured which rates of a catalog, or a sentence if nobody did."""
     rows = [row for kind in KINDS for row in measured(catalog, kind)]
     head = f"\n## {catalog.name}: {catalog.title}\n\n"
     if not rows:

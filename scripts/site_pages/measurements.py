@@ -1,4 +1,4 @@
-"""The page measurements.md: what was measured, by which command, where and when, from `benchmarks/results/`."""
+"""The page measurements.md: each measurement with its command, place and date, from `benchmarks/results/`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ reads and writes together. The EPYC is a Zen 5.
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """A command that was run, and each figure that it gave: what, figure, spread and aim, as text."""
+    """A command and the figures that it gave: what, figure, spread and aim, as text."""
 
     command: str
     machine: str
@@ -34,7 +34,7 @@ class Run:
 
     @property
     def line(self) -> str:
-        """Say what gives the figures again."""
+        """Return the line with the command that reproduces the figures."""
         conditions = f": {self.conditions}" if self.conditions else ""
         return f"`{self.command}`, {MACHINES[self.machine]}, {self.date:%Y-%m-%d}{conditions}"
 
@@ -55,7 +55,7 @@ class Topic:
 
     @property
     def lines(self) -> Iterator[str]:
-        """Yield the heading, a row for each figure, and what gives them again, by number."""
+        """Yield the heading, a row for each figure, and the commands that reproduce them, by number."""
         yield from (
             f"\n## [{self.title}]({self.page})\n",
             "| what | figure | spread | aim | run |",
@@ -68,6 +68,6 @@ class Topic:
 
 
 def page() -> str:
-    """Return the page, its topics by name of file."""
+    """Return the page, its topics by file name."""
     topics = [Topic.read(path) for path in sorted(RESULTS.glob("*.toml"))]
     return "\n".join([HEAD.rstrip("\n"), *(line for topic in topics for line in topic.lines), ""])

@@ -1,4 +1,4 @@
-"""The section of papers.md on SoCC 2015: every published figure that the equations give, computed by the planner."""
+"""Section of papers.md on SoCC 2015: every published figure that the equations give, computed by the planner."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def fewest(candidate: Candidate) -> float:
 
 
 def at_run_time(seconds: float) -> Callable[[Candidate], float]:
-    """Return what a cluster costs over the seconds it really ran (equation 7's N x price x time, prorated)."""
+    """Return the cost of a cluster over its measured seconds (equation 7's N x price x time, prorated)."""
     return lambda candidate: candidate.cost_usd.equation / candidate.time_s.equation * seconds
 
 
@@ -76,7 +76,7 @@ def phase_1(candidate: Candidate) -> float:
 
 
 def table_2() -> Iterator[Case]:
-    """Estimated dollars of a 100 TB sort from storage alone, and the nodes that hold 300 TB."""
+    """Yield the estimated dollars of a 100 TB sort from storage alone, and the nodes that hold 300 TB."""
     rows = (
         ("c3.large", 28, 9375),
         ("m3.large", 65, 9375),
@@ -95,7 +95,7 @@ def table_2() -> Iterator[Case]:
 
 
 def estimates() -> Iterator[Case]:
-    """Section 4.3 and Figure 9."""
+    """Yield the figures of section 4.3 and of Figure 9."""
     i2 = {"model": "indy", "instance": "i2.8xlarge", "nodes": 178}
     yield Case(what="i2.8xlarge in a placement group", published=325, unit="$", figure=cost, note="879 MB/s", **i2)
     yield Case(
@@ -112,7 +112,7 @@ def estimates() -> Iterator[Case]:
 
 
 def runs() -> Iterator[Case]:
-    """Section 5: what was predicted beside what was run."""
+    """Yield the predicted and actual runs of section 5."""
     indy = {"model": "indy", "instance": "i2.8xlarge", "nodes": 178}
     slowest = {"local_read": 2 * SSD_SLOWEST, "local_write": 2 * SSD_SLOWEST}
     yield Case(what="2-IO", published=888, unit="s", figure=time, note="879/1738 MB/s", **indy)
@@ -163,7 +163,7 @@ def runs() -> Iterator[Case]:
 
 
 def bills() -> Iterator[Case]:
-    """What the runs cost: their nodes and measured seconds at the catalog's prices, prorated."""
+    """Yield the costs of the runs: their nodes and measured seconds at the catalog's prices, prorated."""
     i2 = {"instance": "i2.8xlarge", "unit": "$", "kind": "identity"}
     yield Case(what="2-IO", published=299.45, model="indy", nodes=178, figure=at_run_time(888), note="888 s", **i2)
     yield Case(
@@ -209,7 +209,7 @@ def _section(title: str, column: str, cases: Iterator[Case]) -> str:
 
 
 def inputs(case: Case, candidate: Candidate) -> str:
-    """Return what a case gives to the plan beside the catalog, and where a law gives the network's rate, that rate."""
+    """Return the inputs that a case adds to the plan, and the network's rate where a law gives it."""
     names = {"network": "network", "local_read": "local reads", "local_write": "local writes", "price": "price"}
     given = [f"{names[name]} {amount(name, value)}" for name, value in case.assume.items()]
     if case.kind == "prediction (law)":
@@ -224,7 +224,7 @@ def amount(name: str, value: float) -> str:
 
 
 def replay(case: Case) -> Candidate:
-    """Plan a case as the papers would."""
+    """Plan a case by the papers' rules."""
     best = recommend(
         data="100TB",
         model=case.model,

@@ -24,7 +24,7 @@ NOTE = "Made from the code when the site is built.\n"
 
 
 def commands_page() -> str:
-    """Return every command: what it does, examples, arguments and options."""
+    """Return every command: its description, examples, arguments and options."""
     root = typer.main.get_command(build())
     return "\n".join(["# Commands\n", NOTE, *(line for path, leaf in leaves(root) for line in command(path, leaf))])
 
@@ -67,7 +67,7 @@ def cell(text: str) -> str:
 
 
 def interface_page() -> str:
-    """Return the Python interface: signatures and docstrings of what users call and get."""
+    """Return the Python interface: signatures and docstrings of everything that users call or receive."""
     parts = ["# Python interface\n", NOTE]
     parts += [
         "## planner\n",
@@ -102,7 +102,7 @@ def members(owner: type) -> Iterator[str]:
 
 
 def meaning(owner: Any, name: str) -> str:
-    """Return what a field says of itself, if it does."""
+    """Return a field's description, if it has one."""
     text = owner.__dataclass_fields__[name].metadata.get("meaning", "")
     return f": {text}" if text else ""
 
@@ -132,7 +132,7 @@ def sources_page() -> str:
         "# Sources of the data, and their licences\n",
         NOTE,
         "Every row of a catalog names its source. The figures are facts, and restated here.",
-        "The table has each source's licence, if it is published under one.\n",
+        "The table has each source's licence.\n",
     ]
     for name in catalog_names():
         catalog = load_catalog(name)
@@ -140,7 +140,7 @@ def sources_page() -> str:
         for key, source in catalog.sources.items():
             url = getattr(source, "url", "") or ""
             title = f"[{cell(source.title)}]({url})" if url else cell(source.title)
-            lines.append(f"| `{key}` | {title} | {getattr(source, 'licence', '') or 'not stated'} |")
+            lines.append(f"| `{key}` | {title} | {cell(source.licence)} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -159,6 +159,6 @@ def file_of(schema: Schema) -> Iterator[str]:
 
 
 def column_row(column: Column) -> str:
-    """Return a column's row; a blank cell is allowed where it says so."""
+    """Return a column's row; a blank cell is allowed only where stated."""
     blank, unit = "" if column.required else ", or blank", f" ({column.unit})" if column.unit else ""
     return f"| `{column.name}` | {column.expected}{blank} | {column.meaning}{unit} |"

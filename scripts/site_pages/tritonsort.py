@@ -1,4 +1,4 @@
-"""Of the page papers.md: TritonSort's published runs beside what the equations say of its testbed."""
+"""Section of papers.md: TritonSort's published runs next to the equations' predictions for its testbed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MISSES = """
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One published figure beside its prediction."""
+    """One published figure and its prediction."""
 
     what: str
     published: float
@@ -62,7 +62,7 @@ class Row:
 
 
 def replay(instance: str, *, model: str, data: str, nodes: int) -> Candidate:
-    """Plan a run of the testbed as the papers would."""
+    """Plan a run of the testbed by the papers' rules."""
     best = recommend(
         data=data, model=model, catalogs=("tritonsort-2011",), instances=(instance,), nodes=nodes, paper=True
     ).best

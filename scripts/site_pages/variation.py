@@ -1,4 +1,4 @@
-"""The page variation.md: what bandwidth distributions, slow nodes and token buckets do to plans."""
+"""The page variation.md: effects of bandwidth distributions, slow nodes and token buckets on plans."""
 
 from __future__ import annotations
 
@@ -125,11 +125,13 @@ Beyond, the mean rate falls towards the baseline.
 
 NODES, DRAWS, LINK, BLOCK = 16, 4000, 125e6, 128 * 2**20
 Sends = Callable[[float, Floats, Floats, Floats], Floats]
-"""Seconds of each simulated cluster: of a job's bytes, the nodes' egress and ingress (DRAWS, NODES), uniform draws."""
+"""Seconds of each simulated cluster, from a job's bytes, the nodes' egress and ingress (DRAWS, NODES), and uniform
+draws.
+"""
 
 
 def blocks(data: float, uniform: Floats) -> Floats:
-    """Return how many bytes each node holds where whole blocks lie on nodes at random."""
+    """Return the bytes that each node holds where whole blocks lie on nodes at random."""
     count = max(1, round(data / BLOCK))
     owner = (uniform[:, :count] * NODES).astype(int)
     return np.stack([(owner == node).sum(1) for node in range(NODES)], 1) * (data / count)
@@ -235,7 +237,7 @@ NETWORK_ALONE = {"local_read": ENOUGH, "local_write": ENOUGH, "partition": ENOUG
 
 
 def best_of(**given: Any) -> Candidate:
-    # As the papers have it: disks and networks alone, and disks filled to the brim.
+    # As in the papers: disks and networks alone, and disks filled completely.
     best = recommend(**({"head_room": 0.0, "engine": "ideal"} | given)).best
     if best is None:
         raise SystemExit(f"nothing feasible: {given}")

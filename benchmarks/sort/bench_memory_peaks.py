@@ -32,6 +32,12 @@ source, output, types = sys.argv[1:]
 rows = f"read_csv('{source}', header = true, columns = {types})"
 duckdb.sql(f"COPY (SELECT * FROM {rows}) TO '{output}' (FORMAT parquet)")
 """
+WIDE_PARQUET = """
+import sys, numpy, pyarrow, pyarrow.parquet
+random, rows = numpy.random.default_rng(1), int(sys.argv[2]) // 8 // 80
+columns = {f"c{i}": random.integers(0, 1 << 60, rows) for i in range(80)}
+pyarrow.parquet.write_table(pyarrow.table(columns), sys.argv[1], compression="zstd", use_dictionary=False)
+"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,7 @@ CASES = {
     "CSV, gz": Case("csv.gz", CSV_KEYS),
     "Parquet": Case("parquet", ("--format", "parquet", "--key", "customer", "--key", "amount:desc"), 336, 700),
     "Parquet, by a text": Case("parquet", ("--format", "parquet", "--key", "note"), 336, 700),
+    "Parquet, wide": Case("wide", ("--format", "parquet", "--key", "c1"), 380, 700),
 }
 
 
@@ -81,6 +88,7 @@ def write_inputs(folder: Path, size_bytes: int) -> None:
     for name in ("lines", "csv"):
         subprocess.run(["gzip", "-1", "-k", folder / name], check=True)
     subprocess.run([sys.executable, "-c", PARQUET, folder / "csv", folder / "parquet", TYPES], check=True)
+    subprocess.run([sys.executable, "-c", WIDE_PARQUET, folder / "wide", str(size_bytes)], check=True)
 
 
 def parent_group() -> Path:

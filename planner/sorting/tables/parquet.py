@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.arrow_library import arrow, arrow_errors, lean_memory
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
 from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, row_groups, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
@@ -58,8 +58,6 @@ _AHEAD: Final = 16
 """Rows decoded but not yet taken may take this fraction of the memory."""
 _ENCODED: Final = 8
 """Row groups being encoded, of all threads together, may take this fraction of the memory."""
-_PAGE_COPIES: Final = 2
-"""A page is in memory as stored, decompressed and decoded."""
 _THREAD_BYTES: Final = 1 << 25
 """Memory of a decoding thread for pages of all columns."""
 
@@ -99,7 +97,7 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     320 MiB of memory; IoFailureError.
     """
     free_bytes_of(job.memory_bytes)
-    with core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
+    with lean_memory(), core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
         return _Sort(job, progress).run()
 
 
@@ -112,7 +110,7 @@ def sort_row_groups(
     style: ParquetStyle,
 ) -> ParquetReport:
     """Sort the row groups listed in the files' metadata, instead of the job's inputs, into one file of a style."""
-    with core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
+    with lean_memory(), core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
         return _Sort(job, progress, inputs=inputs, keys=keys, style=style).run()
 
 
@@ -183,7 +181,8 @@ class _Sort:
         Raises BadInputError if the pages are too long even for one thread.
         """
         pages = [source.pages.longest for source in self._inputs]
-        of_thread = max(_PAGE_COPIES * (sum(pages) if self._job.merge else max(pages)), _THREAD_BYTES)
+        decoding = [source.decoding_bytes for source in self._inputs]
+        of_thread = max(sum(decoding) if self._job.merge else max(decoding), _THREAD_BYTES)
         needed_bytes = _LEAST_BYTES + of_thread - _THREAD_BYTES
         free_bytes = self._job.memory_bytes - needed_bytes
         needed_mb = needed_bytes // 1_000_000 + 1

@@ -20,6 +20,8 @@ _HEADER_BYTES: Final = (256, 1 << 14)
 """Sizes of header reads: a header also has the least and the greatest value, which may be long."""
 _MOST_PAGE_BYTES: Final = 1 << 21
 """Columns of a row group up to this size are not examined: pages usually have 1 MB."""
+_MOST_PAGES_BYTES: Final = 1 << 24
+"""The same for all columns together: each may have its share."""
 
 
 class Cell(NamedTuple):
@@ -40,12 +42,13 @@ class Cell(NamedTuple):
 
 class PageSizes(NamedTuple):
     """Bytes of the longest page of each column in a row group, summed, and of a row, where values are long or repeated;
-    and the longest value known to exist.
+    the longest value known to exist; and bytes of all columns' dictionaries, kept while the other pages are decoded.
     """
 
     longest: int
     row: float
     cell: Cell | None = None
+    dictionaries: int = 0
 
 
 def page_sizes(path: str, metadata: Any) -> PageSizes:
@@ -58,7 +61,10 @@ def page_sizes(path: str, metadata: Any) -> PageSizes:
                 sizes.append(_of_group(file, group, metadata.schema, first_row))
             first_row += group.num_rows
     return PageSizes(
-        max((size.longest for size in sizes), default=0), max((size.row for size in sizes), default=0), _longest(sizes)
+        max((size.longest for size in sizes), default=0),
+        max((size.row for size in sizes), default=0),
+        _longest(sizes),
+        max((size.dictionaries for size in sizes), default=0),
     )
 
 
@@ -77,11 +83,14 @@ def has_checksums(path: str, metadata: Any) -> bool:
 
 def _of_group(file: FileIO, group: Any, schema: Any, first_row: int) -> PageSizes:
     columns = range(group.num_columns)
+    most_bytes = min(_MOST_PAGE_BYTES, _MOST_PAGES_BYTES // max(group.num_columns, 1))
     sizes = [
-        _of_chunk(file, group.column(number), _Rows(schema.column(number), group, first_row)) for number in columns
+        _of_chunk(file, group.column(number), _Rows(schema.column(number), group, first_row), most_bytes)
+        for number in columns
     ]
     rows = sum(max(size.row, group.column(i).total_uncompressed_size / group.num_rows) for i, size in enumerate(sizes))
-    return PageSizes(sum(size.longest for size in sizes), rows, _longest(sizes))
+    longest, dictionaries = sum(size.longest for size in sizes), sum(size.dictionaries for size in sizes)
+    return PageSizes(longest, rows, _longest(sizes), dictionaries)
 
 
 class _Rows:
@@ -103,23 +112,27 @@ class _Rows:
         return found
 
 
-def _of_chunk(file: FileIO, chunk: Any, rows: _Rows) -> PageSizes:
-    """Return a column's longest page, the average size of a value of its dictionary, and its longest value."""
+def _of_chunk(file: FileIO, chunk: Any, rows: _Rows, most_bytes: int) -> PageSizes:
+    """Return a column's longest page, the average size of a value of its dictionary, and its longest value.
+
+    Up to `most_bytes`, the column counts as one page.
+    """
     size = chunk.total_uncompressed_size
-    if size <= _MOST_PAGE_BYTES and not chunk.has_dictionary_page:
+    if size <= most_bytes and not chunk.has_dictionary_page:
         return PageSizes(size, 0)
-    longest, value_bytes, cells = 0, 0.0, []
+    longest, dictionary_bytes, value_bytes, cells = 0, 0, 0.0, []
     try:
         for header in _headers(file, chunk):
             longest = max(longest, header[_DECODED_BYTES].value)
             cells.append(rows.cell(header))
             if header[_TYPE].value == _DICTIONARY_PAGE:
-                value_bytes = header[_DECODED_BYTES].value / max(header[_DICTIONARY].value[_VALUES].value, 1)
-                if size <= _MOST_PAGE_BYTES:
+                dictionary_bytes = header[_DECODED_BYTES].value
+                value_bytes = dictionary_bytes / max(header[_DICTIONARY].value[_VALUES].value, 1)
+                if size <= most_bytes:
                     return PageSizes(size, value_bytes)
     except (IndexError, KeyError, ValueError):  # damaged; pyarrow's error is better
         return PageSizes(size, value_bytes)
-    return PageSizes(longest, value_bytes, max((cell for cell in cells if cell), default=None))
+    return PageSizes(longest, value_bytes, max((cell for cell in cells if cell), default=None), dictionary_bytes)
 
 
 def _headers(file: FileIO, chunk: Any) -> Iterator[Struct]:

@@ -33,6 +33,12 @@ from planner.sorting.tables.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14
 _BATCH_BYTES: Final = 1 << 23
+_BUFFERS_BYTES: Final = 1 << 24
+"""Memory of a decoding thread for what it has read of all columns but not yet decoded."""
+_BUFFER_BYTES: Final = (1 << 14, 1 << 20)
+"""Least and most of it for one column."""
+_PAGE_COPIES: Final = 3
+"""A page is in memory as stored and decompressed; what was freed stays a little longer, as measured."""
 _ROW_COPIES: Final = 10
 """Most copies of a long row in memory, as measured: pages, decoded by pyarrow, packed, taken and encoded."""
 _BESIDE_ROW_BYTES: Final = 150_000_000
@@ -82,6 +88,12 @@ class ParquetInput:
     def pages(self) -> PageSizes:
         """The memory for its pages and for an average row of a row group."""
         return page_sizes(self.path, self.metadata)
+
+    @property
+    def decoding_bytes(self) -> int:
+        """The memory that a thread takes to decode a row group, beside its rows."""
+        columns: int = self.metadata.num_columns
+        return _PAGE_COPIES * self.pages.longest + self.pages.dictionaries + columns * _buffer_bytes(columns)
 
     def _require_rows_fit(self, batch: Any, first_row: int) -> None:
         if self.memory_bytes is None:
@@ -185,7 +197,7 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
                 content,
                 metadata=metadata,
                 pre_buffer=False,
-                buffer_size=1 << 20,
+                buffer_size=_buffer_bytes(metadata.num_columns if metadata else 1),
                 coerce_int96_timestamp_unit=int96_unit,
                 page_checksum_verification=True,
             )
@@ -195,6 +207,11 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
         if metadata is None:
             _require_readable_rows(path, file.metadata)
         yield file
+
+
+def _buffer_bytes(columns: int) -> int:
+    """Return the size of one column's read buffer."""
+    return max(min(_BUFFERS_BYTES // max(columns, 1), _BUFFER_BYTES[1]), _BUFFER_BYTES[0])
 
 
 def _require_readable_rows(path: str, metadata: Any) -> None:
@@ -259,8 +276,8 @@ def prefetch_rows(
 ) -> Iterator[Any]:
     """Yield the results of `prepare` for the batches of all files in order, while threads decode and prepare the next.
 
-    Ready results take about `most_bytes`, plus a batch for each thread. At least one thread runs. Raises
-    KeyboardInterrupt if cancelled.
+    Ready results of the row group in use take about `most_bytes`, and as much those of later ones, plus a batch for
+    each thread. At least one thread runs. Raises KeyboardInterrupt if cancelled.
     """
     groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
     threads = max(threads, 1)
@@ -282,7 +299,8 @@ _Group = tuple[ParquetInput, int]
 class _Ready:
     """Batches of row groups that threads put in and one consumer takes out in order.
 
-    A thread waits if too much is ready, unless the consumer is at its group: so one thread can always continue.
+    A thread waits if too much is ready of all groups; at the consumer's group, if there is too much of that group: so
+    one thread can always continue.
     """
 
     def __init__(self, groups: int, most_bytes: int) -> None:
@@ -319,13 +337,18 @@ class _Ready:
         """Return whether more is wanted."""
         size = batch.nbytes
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._is_stopped or self._taken == number or self._bytes + size <= self._most_bytes
-            )
+            self._changed.wait_for(lambda: self._is_stopped or self._has_room(number, size))
             self._batches[number].append(batch)
             self._bytes += size
             self._changed.notify_all()
             return not self._is_stopped
+
+    def _has_room(self, number: int, size: int) -> bool:
+        if self._bytes + size <= self._most_bytes:
+            return True
+        waiting = self._batches[number]
+        is_in_use = self._taken == number
+        return is_in_use and (not waiting or sum(batch.nbytes for batch in waiting) + size <= self._most_bytes)
 
     def batches(self) -> Iterator[Any]:
         """Yield all batches in order; raise any error of a decoding thread."""

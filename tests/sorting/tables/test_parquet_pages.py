@@ -6,16 +6,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import planner
 from planner.errors import BadInputError
-from planner.sorting.tables.parquet_pages import page_sizes
+from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
 from planner.sorting.tables.parquet_rows import read_footer
 
 
@@ -49,27 +51,43 @@ def test_damaged_headers_count_as_one_page(tmp_path: Path) -> None:
 
 
 def test_no_rows_have_no_pages(tmp_path: Path) -> None:
-    assert page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=[])) == (0, 0, None)
+    assert page_sizes(str(tmp_path / "in"), written(tmp_path / "in", s=[])) == PageSizes(0, 0)
 
 
 PEAK = "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
 
 
+def peak_ratio(folder: Path, memory_mb: int) -> float:
+    """Sort `in` to `out` in a process of its own; return its most resident memory over what it was given."""
+    call = f"format='parquet', key='n', memory_bytes={memory_mb}_000_000, force=True"
+    script = f"import planner; planner.sort('in', 'out', {call}); {PEAK}"
+    done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    if refused := re.search(r"give --memory of at least (\d+)MB", done.stderr):
+        return peak_ratio(folder, int(refused[1]))
+    return int(done.stdout) * 1024 / (memory_mb * 1_000_000)
+
+
+def long_values_beside_a_dictionary(rows: int) -> dict[str, Any]:
+    """Values of which pyarrow puts the first 1024 in a dictionary page, and the rest in pages of their own."""
+    return {"s": [os.urandom(150_000) for _ in range(rows)], "n": list(range(rows, 0, -1))}
+
+
+def many_columns_in_one_group(rows: int) -> dict[str, Any]:
+    random = np.random.default_rng(1)
+    columns = {f"c{i}": random.integers(0, 1 << 60, rows) for i in range(120)}
+    return columns | {"n": np.arange(rows, 0, -1)}
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read in /proc")
-def test_the_memory_that_is_advised_is_enough_and_kept(tmp_path: Path) -> None:
-    written(tmp_path / "in", s=[b"%d" % i * 40_000 for i in range(1500)], n=list(range(1500, 0, -1)))
-
-    def sort(memory_mb: int) -> subprocess.CompletedProcess[str]:
-        call = f"format='parquet', key='n', memory_bytes={memory_mb}_000_000, force=True"
-        script = f"import planner; planner.sort('in', 'out', {call}); {PEAK}"
-        return subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
-
-    refused = re.search(r"its pages of up to \d+ bytes do not fit: give --memory of at least (\d+)MB", sort(340).stderr)
-    assert refused
-    enough_mb = int(refused[1])
-    done = sort(enough_mb)
-    assert int(done.stdout) * 1024 < enough_mb * 1_100_000, done.stderr
-    assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(1, 1501))
+@pytest.mark.parametrize(
+    ("columns", "rows"), [(long_values_beside_a_dictionary, 2100), (many_columns_in_one_group, 250_000)]
+)
+def test_the_memory_that_is_advised_is_enough_and_kept(
+    tmp_path: Path, columns: Callable[[int], dict[str, Any]], rows: int
+) -> None:
+    written(tmp_path / "in", **columns(rows))
+    assert peak_ratio(tmp_path, 340) < 1.1
+    assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(1, rows + 1))
 
 
 def test_a_long_value_is_refused_at_once_by_row_and_column(tmp_path: Path) -> None:

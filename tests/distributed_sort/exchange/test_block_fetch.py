@@ -117,7 +117,7 @@ def answer(
         head = head_of(TOKEN, nonce, request, job=job, client=client, server=address)
         time.sleep(late_s)
         connection.sendall(head.replace(job.encode(), FILES.job.encode(), 1) + sent)
-        connection.settimeout(5)
+        connection.settimeout(60)
         return connection.recv(11, socket.MSG_WAITALL)
 
 
@@ -141,8 +141,8 @@ def test_what_was_given_up_is_taken_back_by_the_next_sort(server: BlockServer) -
 
 
 def test_an_address_that_is_not_reached_says_why(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_fetch, "_REACHED_WITHIN_S", 0.2)
     assert BlockFetcher(TOKEN).reach(server.address) == ""
+    monkeypatch.setattr(block_fetch, "_REACHED_WITHIN_S", 0.2)
     with socket.create_server((HOST, 0)) as silent:
         assert BlockFetcher(TOKEN).reach(silent.getsockname()) == "no answer within 0.2 s"
         address = silent.getsockname()
@@ -181,8 +181,11 @@ def test_a_segment_that_is_too_short_is_left_out(server: BlockServer, monkeypatc
     assert fetch(BlockFetcher(TOKEN), too_long) == [None]
 
 
-def test_a_server_that_begins_anew_has_the_same_address_and_is_asked_again(this_node: Path) -> None:
+def test_a_server_that_begins_anew_has_the_same_address_and_is_asked_again(
+    this_node: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     del this_node
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 60.0)
     write_segment(FILES, "s-0", [SEGMENT], reserve_bytes=0)
     first = BlockServer(HOST, token=TOKEN, seed=77)
     address = first.address

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Layout
+from planner.distributed_sort.exchange import block_fetch
 from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.node_files.blocks import Block
@@ -104,8 +105,9 @@ def test_a_partition_is_copied_as_it_is(services: list[NodeService]) -> None:
     assert services[0].copy(order, part._replace(segment="s-9")) is None
 
 
-def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService]) -> None:
-    """The second source is lost; its service is asked for a while before it is given up."""
+def test_blocks_that_wait_for_others_have_arrived(services: list[NodeService], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second source is lost; its service is asked until it is given up."""
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 600.0)
     slow = Part(8, ("127.0.0.1", 1), "s-0", offset=0, size_bytes=10, partitions=0)
     stored: list[tuple[int, ...]] = []
     storing = threading.Thread(

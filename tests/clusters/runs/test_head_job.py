@@ -162,7 +162,7 @@ def test_a_driver_that_ends_without_a_result_leaves_its_last_words(shell: LocalS
 def test_machines_end_when_nobody_comes_for_a_result_in_a_store(
     shell: LocalShell, monkeypatch: pytest.MonkeyPatch, manifest: str, *, is_claimed: bool, ends: bool
 ) -> None:
-    monkeypatch.setattr(head_job, "UNCLAIMED_S", 1)
+    monkeypatch.setattr(head_job, "UNCLAIMED_S", 600 if is_claimed else 1)  # a claim may come late
     drives(shell, RESULT | {"manifest": manifest})
     made = job(shell)
     made.begin(ORDER, address="a:1", ends_unclaimed=True)
@@ -188,7 +188,7 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
         keep=True,
     )
     drives(shell, STEP, then="exec sleep 600")
-    rented = short_lived(shell, ec2)
+    rented = short_lived(shell, ec2, kind=PatientShell)
     with pytest.raises(OutOfTimeError) as raised:
         rented.carry_out(lambda _: Prepared(job=sort_job), keep=True, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
@@ -242,12 +242,23 @@ def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec
     )
 
 
-def short_lived(shell: LocalShell, ec2: EmulatedEc2) -> RentedRun:
+class PatientShell(LocalShell):
+    """Has its time up only once the driver has spoken, however slow the machine is."""
+
+    def give_up(self) -> None:
+        log = self.home / "planner" / "job" / "driver.log"
+        until = time.monotonic() + 60
+        while not (log.exists() and log.read_text("utf-8")) and time.monotonic() < until:
+            time.sleep(0.05)
+        super().give_up()
+
+
+def short_lived(shell: LocalShell, ec2: EmulatedEc2, *, kind: type[LocalShell] = LocalShell) -> RentedRun:
     """Return a run on machines that end in four seconds, with a local shell as its head."""
 
     class Here(RentedRun):
         def ssh(self) -> Ssh:
-            return LocalShell(shell.home)
+            return kind(shell.home)
 
     session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
     keyed, directory = begin(order("short"))

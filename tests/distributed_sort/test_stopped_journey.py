@@ -1,4 +1,4 @@
-"""Processes of a node that stop without ending: the node is named within ten seconds, and its work moves."""
+"""Processes of a node that stop without ending: the node is named before it is given up, and its work moves."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from planner.distributed_sort.job.silence import _UNANSWERED_S
 from tests.distributed_sort.test_sort_journey import ALONE, COORDINATED, MAP, REDUCE, check, generated
 from tests.marks import QUICK_SOAK
 
@@ -78,5 +79,5 @@ def test_a_node_that_stops_is_named_and_its_work_moves(
     if phase == MAP:  # in phase two Ray may start other processes there, and the service is not needed
         assert report["lost_nodes"] == ["node-2"]
     named = [at_s for at_s, event in stopper.said if event["event"] == "waiting" and "node-2" in event["nodes"]]
-    assert named[0] <= 10
+    assert named[0] < _UNANSWERED_S  # test_silence.py has the exact time, by a clock that no load delays
     assert stopper.said[-1][0] < LONGEST_S

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from growing_windows import in_growing_windows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,7 +50,12 @@ def test_node_counts_double_until_all_take_part(nodes: int) -> None:
 
 def test_every_node_hears_from_every_other_and_the_slowest_counts() -> None:
     with agents(3) as nodes:
-        bench = bench_net(nodes, token=TOKEN, seconds=1, warm_up_s=0.05, doubling=True, machine_type="m.large")
+        bench = in_growing_windows(
+            lambda seconds: bench_net(
+                nodes, token=TOKEN, seconds=seconds, warm_up_s=0.05, doubling=True, machine_type="m.large"
+            ),
+            is_enough=lambda bench: all(run.slowest.bytes_per_s > 0 for run in bench.runs),
+        )
     document = json.loads(json.dumps(bench.to_dict(), allow_nan=False))
     assert (document["instrument"], document["nodes"], document["machine_type"]) == ("netbench", 3, "m.large")
     assert [point["nodes"] for point in document["curve"]] == [2, 3]

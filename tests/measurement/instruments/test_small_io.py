@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from growing_windows import in_growing_windows
 
 from planner.errors import BadInputError
 from planner.measurement.instruments.small_io import OPERATIONS, Operation, SmallIo, bench_small_io, plan_runs
@@ -27,7 +28,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> SmallIo:
         for operation in OPERATIONS
     ]
     folder = tmp_path_factory.mktemp("disk")
-    bench = bench_small_io(folder, seconds=0.25, file_bytes=FILE_BYTES, operations=few)
+    bench = in_growing_windows(
+        lambda seconds: bench_small_io(folder, seconds=seconds, file_bytes=FILE_BYTES, operations=few),
+        is_enough=lambda bench: all(run.latency_histogram for run in bench.runs),
+    )
     assert not list(folder.iterdir())
     return bench
 

@@ -112,30 +112,46 @@ def content(path: Path) -> Any:
     return pq.read_table(path)
 
 
-def disk_bytes(folder: Path) -> int:
-    """Return the disk space of the files, including this process's unnamed ones."""
-    found = 0
+def taken_bytes(folder: Path) -> dict[int, int]:
+    """Return the disk space of the files by inode, including this process's unnamed ones."""
+    found: dict[int, int] = {}
     for path in [*folder.rglob("*"), *Path("/proc/self/fd").iterdir()]:
         with contextlib.suppress(OSError):  # it has been removed
             status = path.stat()
             is_counted = folder in path.parents or (status.st_nlink == 0 and status.st_dev == folder.stat().st_dev)
-            found += status.st_blocks * 512 if stat.S_ISREG(status.st_mode) and is_counted else 0
+            if stat.S_ISREG(status.st_mode) and is_counted:
+                found[status.st_ino] = status.st_blocks * 512
     return found
+
+
+def disk_bytes(folder: Path) -> int:
+    return sum(taken_bytes(folder).values())
 
 
 @contextlib.contextmanager
 def most_disk_bytes(folder: Path) -> Iterator[list[int]]:
-    """Measure the disk space repeatedly; the list receives each measurement."""
-    found, ended = [disk_bytes(folder)], threading.Event()
+    """Measure the disk space around each step and between; the list receives each measurement.
+
+    A thread's look counts if a second one finds the same. Bytes that moved from file to file would count twice.
+    """
+    found, ended, real = [disk_bytes(folder)], threading.Event(), WorkFolder.save
 
     def look() -> None:
         while not ended.wait(0.002):
-            found.append(disk_bytes(folder))
+            if (taken := taken_bytes(folder)) == taken_bytes(folder):
+                found.append(sum(taken.values()))
+
+    def save(self: WorkFolder, state: State) -> None:
+        found.append(disk_bytes(folder))
+        real(self, state)
+        found.append(disk_bytes(folder))
 
     thread = threading.Thread(target=look)
     thread.start()
     try:
-        yield found
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(WorkFolder, "save", save)
+            yield found
     finally:
         ended.set()
         thread.join()

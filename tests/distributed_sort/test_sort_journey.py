@@ -418,7 +418,7 @@ def test_a_cluster_whose_cpus_are_all_in_use_says_so(sort_cluster: SortCluster, 
         began = time.monotonic()
         with pytest.raises(IoFailureError, match="other jobs use all 9 CPUs of the Ray cluster's 3 nodes"):
             sort_cluster.sort(source, tmp_path / "j", output="busy")
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60  # it is told after 9 s; the jobs take ten minutes
 
 
 @quick_soak

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
+
+from planner.errors import IoFailureError
 
 Result = TypeVar("Result")
 
@@ -13,6 +16,7 @@ def in_growing_windows(measure: Callable[[float], Result], *, is_enough: Callabl
     last is returned in any case.
     """
     for seconds in (0.25, 1.0, 4.0):
-        if is_enough(result := measure(seconds)):
-            return result
+        with suppress(IoFailureError):  # nothing arrived
+            if is_enough(result := measure(seconds)):
+                return result
     return measure(16.0)

@@ -48,7 +48,11 @@ class DuplicateError(RefusedCallError):
 
 
 class PassingError(IoFailureError):
-    """A failure that may pass; `untouched` if the call certainly did nothing."""
+    """A failure that may pass; `untouched` if the call certainly did nothing; `wait_s` is how long the cloud asks to
+    wait.
+    """
+
+    wait_s = 0.0
 
     def __init__(self, message: str, *, untouched: bool = False) -> None:
         super().__init__(message)
@@ -84,6 +88,9 @@ def call_translating_errors(
         if failure.hints:
             raise PermissionDeniedError(failure.text, failure.hints) from error
         if failure.code:
-            raise meaning_of(failure) from error
+            meant = meaning_of(failure)
+            if isinstance(meant, PassingError):
+                meant.wait_s = failure.wait_s
+            raise meant from error
         general = {"refused": PermissionDeniedError, "broken": IoFailureError}.get(failure.reason, PassingError)
         raise general(f"{what}: {failure.text}") from error

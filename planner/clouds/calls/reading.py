@@ -50,6 +50,7 @@ class _FailedCallError(Exception):
     def __init__(self, failure: CallFailure) -> None:
         super().__init__(failure.text)
         self.failure = failure
+        self.wait_s = failure.wait_s
 
 
 def read_cloud(
@@ -77,7 +78,6 @@ def read_cloud(
             attempt,
             policy=policy,
             may_pass=lambda error: isinstance(error, _FailedCallError) and error.failure.may_pass,
-            asked_pause_s=lambda error: error.failure.wait_s if isinstance(error, _FailedCallError) else 0.0,
         )
     except _FailedCallError as error:
         raise _error_of(error.failure, what=what, attempts=policy.most_attempts) from error.__cause__

@@ -52,16 +52,10 @@ class RetryPolicy:
             yield
 
 
-def retry(
-    call: Callable[[], Answer],
-    *,
-    policy: RetryPolicy,
-    may_pass: Callable[[BaseException], bool],
-    asked_pause_s: Callable[[BaseException], float] = lambda _: 0.0,
-) -> Answer:
+def retry(call: Callable[[], Answer], *, policy: RetryPolicy, may_pass: Callable[[BaseException], bool]) -> Answer:
     """Return what `call` returns, repeating it while it raises errors that `may_pass`.
 
-    `asked_pause_s` returns how long the cloud asks to wait after an error. Up to half of each pause is cut at random,
+    A pause is at least an error's `wait_s`, where the cloud asks to wait. Up to half of each pause is cut at random,
     so that many callers do not ask at the same moment. Raises the first error that may not pass. When the policy's time
     or attempts are used up, raises the last error; an IoFailureError then states how long was tried.
     """
@@ -71,7 +65,7 @@ def retry(
 
     def pause_s(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        asked_s = asked_pause_s(error) if error else 0.0
+        asked_s = getattr(error, "wait_s", 0.0)
         return min(max(growing(state) * random.uniform(0.5, 1.0), asked_s), policy.longest_pause_s)
 
     attempts = Retrying(

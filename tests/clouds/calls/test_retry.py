@@ -68,7 +68,9 @@ def test_pauses_double_up_to_the_longest_and_respect_the_cloud(monkeypatch: pyte
         True
     ] * 5
     pauses.clear()
-    retry(Failing(PassingError("away")), policy=policy, may_pass=may_pass, asked_pause_s=lambda _: 3.0)
+    put_off = PassingError("away")
+    put_off.wait_s = 3.0
+    retry(Failing(put_off), policy=policy, may_pass=may_pass)
     assert pauses == [3.0]
 
 

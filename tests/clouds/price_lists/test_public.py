@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from servers import HASTY, Answer, ReceivedRequest, served
 from typer.testing import CliRunner
 
 from planner.catalog import load_catalog
@@ -13,7 +14,6 @@ from planner.cli.app import build
 from planner.clouds.price_lists import Access, Refreshed, refresh
 from planner.errors import BadInputError, IoFailureError
 from tests.clouds.price_lists.retail_pages import item, retail
-from tests.clouds.price_lists.servers import HASTY, Answer, ReceivedRequest, served
 
 REGION = "eu-central-1"
 HEADER = (

@@ -190,7 +190,7 @@ def bench_disk(
 
     Without a `queue_depth` a few are tried for each mode and layout and the smallest within 5% of the best is taken.
     Raises BadInputError for impossible arguments (RAID-0 of one directory among them), IoFailureError naming the
-    directory when it cannot be written or is full, InterruptedRunError when interrupted.
+    directory when it cannot be written, is full or moves nothing, InterruptedRunError when interrupted.
     """
     if not directories or repeats < 1 or not seconds > 0:
         raise BadInputError("name at least one --dir, and measure at least once for more than 0 seconds")
@@ -210,6 +210,7 @@ def bench_disk(
             for _ in range(repeats)
             for layout, depth in depths.items()
         ]
+    _raise_if_still(runs)
     origin = Origin(
         instrument="diskbench",
         method="records read in blocks of 4,096,000 bytes, dealt to random partitions, written in chunks of 1,024,000",
@@ -259,6 +260,17 @@ def run_disk(
         write_bytes_per_s=_sum_of("write", volumes),
         volumes=volumes,
     )
+
+
+def _raise_if_still(runs: Sequence[DiskRun]) -> None:
+    still = [
+        f"--dir {volume.directory}: nothing was {'read' if volume.role == 'read' else 'written'} in {run.seconds:g} s"
+        for run in runs
+        for volume in run.volumes
+        if not volume.bytes_per_s
+    ]
+    if still:
+        raise IoFailureError("some disks moved nothing; measure for longer, or look at these disks", still)
 
 
 def _roles(directories: list[str], *, mode: Mode, layout: Layout) -> tuple[list[str], list[str]]:

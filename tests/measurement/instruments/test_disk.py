@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from growing_windows import in_growing_windows
@@ -18,6 +19,7 @@ from planner.errors import BadInputError, InterruptedRunError, IoFailureError
 from planner.measurement.instruments.disk import (
     LAYOUTS,
     MODES,
+    DiskBench,
     FileSystem,
     Mode,
     bench_disk,
@@ -57,6 +59,12 @@ def test_directories_take_the_roles_of_the_mode(tmp_path: Path, mode: str, roles
     assert not open_files_below(tmp_path)
 
 
+def benched(*directories: Path, **options: Any) -> DiskBench:
+    return in_growing_windows(
+        lambda seconds: bench_disk(directories, seconds=seconds, file_bytes=SMALL, **options), is_enough=lambda _: True
+    )
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_striped_directories_all_do_the_same(tmp_path: Path, mode: Mode) -> None:
     directories = [tmp_path / str(i) for i in range(3)]
@@ -72,21 +80,16 @@ def test_striped_directories_all_do_the_same(tmp_path: Path, mode: Mode) -> None
 def test_both_layouts_are_measured_in_turn_and_told_apart(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    bench = in_growing_windows(
-        lambda seconds: bench_disk(
-            [tmp_path / "a", tmp_path / "b"],
-            modes=["read"],
-            layouts=LAYOUTS,
-            seconds=seconds,
-            repeats=2,
-            queue_depth=1,
-            file_bytes=SMALL,
-        ),
-        is_enough=lambda bench: all(rate.lowest_total_bytes_per_s > 0 for rate in bench.rates),
-    )
+    bench = benched(tmp_path / "a", tmp_path / "b", modes=["read"], layouts=LAYOUTS, repeats=2, queue_depth=1)
     assert [run.layout for run in bench.runs] == ["jbod", "raid0", "jbod", "raid0"]
     assert [(rate.layout, rate.repeats) for rate in bench.rates] == [("jbod", 2), ("raid0", 2)]
     assert all(rate.within_run_sigma is not None and rate.across_runs_sigma is not None for rate in bench.rates)
+
+
+def test_a_disk_that_moves_nothing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(IoFailureError, match="moved nothing; measure for longer") as caught:
+        bench_disk([tmp_path], modes=["write"], seconds=1e-6, repeats=1, queue_depth=1, file_bytes=SMALL)
+    assert caught.value.details == (f"--dir {tmp_path}: nothing was written in 1e-06 s",)
 
 
 def test_an_array_of_one_disk_is_refused(tmp_path: Path) -> None:
@@ -109,9 +112,7 @@ def test_the_course_over_time_adds_up_to_the_whole(tmp_path: Path) -> None:
 
 
 def test_the_result_says_what_was_measured_how_and_where(tmp_path: Path) -> None:
-    bench = bench_disk(
-        [tmp_path], modes=MODES, seconds=0.2, repeats=2, queue_depth=1, file_bytes=SMALL, machine_type="m.large"
-    )
+    bench = benched(tmp_path, modes=MODES, repeats=2, queue_depth=1, machine_type="m.large")
     document = json.loads(json.dumps(bench.to_dict(), allow_nan=False))
     assert (document["instrument"], document["machine_type"], document["nodes"], document["repeats"]) == (
         "diskbench",
@@ -130,13 +131,13 @@ def test_the_result_says_what_was_measured_how_and_where(tmp_path: Path) -> None
 def test_directories_on_one_device_are_noted(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    bench = bench_disk([tmp_path / "a", tmp_path / "b"], seconds=0.2, repeats=1, queue_depth=1, file_bytes=SMALL)
+    bench = benched(tmp_path / "a", tmp_path / "b", repeats=1, queue_depth=1)
     assert any("lie on one file system" in note for note in bench.notes)
 
 
 def test_a_queue_depth_is_tried_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planner.measurement.instruments.disk.TRIAL_S", 0.1)
-    bench = bench_disk([tmp_path], modes=["write"], seconds=0.2, repeats=1, file_bytes=SMALL)
+    bench = benched(tmp_path, modes=["write"], repeats=1)
     assert bench.runs[0].queue_depth in {1, 2, 4, 8, 16}
 
 
@@ -206,7 +207,8 @@ def test_the_command_prints_one_json_object(tmp_path: Path) -> None:
     def read_bytes_per_s(seconds: float) -> float:
         words = [*command, *flags, "--seconds", f"{seconds}"]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        if done.returncode:
+            raise IoFailureError(done.stderr)
         return float(json.loads(done.stdout)["rates"][0]["read_bytes_per_s"])
 
     assert in_growing_windows(read_bytes_per_s, is_enough=bool) > 0

@@ -17,6 +17,16 @@ from statistics import median
 WANTED = {"plan --data 100TB --model daytona": 1.5, "plan --help": 0.5, "planner --help": 0.5}
 """Commands, and the allowed multiple of `import pandas`'s time."""
 PANDAS = [sys.executable, "-c", "import pandas"]
+IMPORTED = """
+import contextlib, sys
+from planner.cli.entry import plan_main
+sys.argv = ["plan", "--data", "100TB", "--model", "daytona"]
+with contextlib.redirect_stdout(sys.stderr), contextlib.suppress(SystemExit):
+    plan_main()
+print(*(name for name, module in sys.modules.items() if name != "__main__" and getattr(module, "__spec__", None)))
+"""
+"""Prints the modules that an answer of `plan` imports."""
+IMPORTS = "all imports of the first command"
 
 
 def seconds_of(work: Callable[[], object]) -> float:
@@ -33,10 +43,17 @@ def line(name: str, values: list[float], unit: str) -> str:
     return f"{name:<70} {median(values):8.3f} {unit}   ({min(values):.3f} to {max(values):.3f}, {len(values)} runs)"
 
 
+def commands() -> dict[str, list[str]]:
+    """Return what is compared with pandas: the commands, and the mere imports of the first."""
+    ran = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True)
+    script = f"from importlib import import_module\nfor name in {ran.stdout.split()}: import_module(name)"
+    typed = {words: [str(Path(sys.executable).with_name(words.split()[0])), *words.split()[1:]] for words in WANTED}
+    return typed | {IMPORTS: [sys.executable, "-c", script]}
+
+
 def time_commands(runs: int) -> None:
-    for typed, wanted in WANTED.items():
-        name, *words = typed.split()
-        command = [str(Path(sys.executable).with_name(name)), *words]
+    for typed, command in commands().items():
+        wanted = WANTED.get(typed, 1.5)
         pairs = [(seconds_of(lambda: quietly(command)), seconds_of(lambda: quietly(PANDAS))) for _ in range(runs + 1)]  # noqa: B023
         print(line(typed, [ours for ours, _ in pairs[1:]], "s"))
         print(line("python -c 'import pandas'", [pandas for _, pandas in pairs[1:]], "s"))

@@ -54,11 +54,13 @@ _PIECES: Final = 14
 _LEAST_PIECE_BYTES: Final = 1 << 18
 _MOST_TAKEN_BYTES: Final = 1 << 23
 """Limit without a merge: small enough that a row group is ready when the one before it is written."""
-_AHEAD: Final = 16
-"""Rows decoded but not yet taken may take this fraction of the memory."""
-_ENCODED: Final = 8
-"""Row groups being encoded, of all threads together, may take this fraction of the memory."""
-_THREAD_BYTES: Final = 1 << 25
+_AHEAD: Final = 8
+"""Rows decoded but not yet taken, of the group in use and of later ones, may each take this fraction of the memory."""
+_ENCODED: Final = 12
+"""Row groups being encoded, of all threads together, may take this fraction of the memory; as much is read, waits and
+is written.
+"""
+_THREAD_BYTES: Final = 5 << 23
 """Memory of a decoding thread for pages of all columns."""
 
 

@@ -205,7 +205,7 @@ class SortedFile:
             try:
                 for stretch in _stretches(groups):
                     waiting.append(pool.submit(self._encode, stretch))
-                    if len(waiting) > threads or threads == 1:  # one thread: there is no memory for more
+                    if len(waiting) > threads:
                         yield self._append(waiting.popleft().result())
                 while waiting:
                     yield self._append(waiting.popleft().result())

@@ -35,7 +35,7 @@ BATCH_ROWS: Final = 1 << 14
 _BATCH_BYTES: Final = 1 << 23
 _BUFFERS_BYTES: Final = 1 << 24
 """Memory of a decoding thread for what it has read of all columns but not yet decoded."""
-_BUFFER_BYTES: Final = (1 << 14, 1 << 20)
+_BUFFER_BYTES: Final = (1 << 14, 1 << 18)
 """Least and most of it for one column."""
 _PAGE_COPIES: Final = 3
 """A page is in memory as stored and decompressed; what was freed stays a little longer, as measured."""

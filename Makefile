@@ -20,7 +20,7 @@ CPP    := $(shell find native tests benchmarks -name '*.[ch]pp')
 
 unexport PYTHONDONTWRITEBYTECODE  # the hundreds of processes that tests start would each compile the planner
 export TMPDIR := $(CURDIR)/build/tmp
-$(shell mkdir -p $(TMPDIR))
+$(shell mkdir -p build/tmp)
 
 .PHONY: always help run setup lint format test soak soak-quick bench docs lowest lock audit wheel clean
 .DELETE_ON_ERROR:
@@ -97,8 +97,8 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/build-tools: $(STAMPS)/venv constraints.txt pyproject.toml
-	@sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > $(TMPDIR)/pip.txt  # older ones take no hashes from constraints
-	$(PIP) --require-hashes --requirement $(TMPDIR)/pip.txt
+	@sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > build/tmp/pip.txt  # older ones take no hashes from constraints
+	$(PIP) --require-hashes --requirement build/tmp/pip.txt
 	$(LOCKED) --group build
 	@touch $@
 
@@ -107,8 +107,8 @@ $(STAMPS)/modules: $(STAMPS)/venv always
 	@find planner -name '*.py' | sort | cmp -s - $@ || find planner -name '*.py' | sort > $@
 
 $(STAMPS)/install: $(STAMPS)/build-tools $(STAMPS)/modules $(NATIVE)
-	@$(PYTHON_IN_VENV) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $(TMPDIR)/run.txt
-	$(LOCKED) --requirement $(TMPDIR)/run.txt
+	@$(PYTHON_IN_VENV) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > build/tmp/run.txt
+	$(LOCKED) --requirement build/tmp/run.txt
 	$(PIP) --no-deps --no-build-isolation --editable .
 	$(PYTHON_IN_VENV) -m compileall -q planner  # as pip does for a wheel: the first call is as quick as the next
 	@touch $@

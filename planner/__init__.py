@@ -11,78 +11,161 @@ from __future__ import annotations
 TYPE_CHECKING = False
 """True for type checkers. Ctrl-C while `typing` loads, before any code can handle it, would print a traceback."""
 if TYPE_CHECKING:
-    from typing import Any
-
-    from planner.api.clusters import down, up
-    from planner.api.generate import generate
-    from planner.api.measure import measure
-    from planner.api.recommend import Recommendation, calibrate, own, recommend
+    from planner import errors as errors
+    from planner.api.clusters import Confirm as Confirm
+    from planner.api.clusters import RaisedCluster as RaisedCluster
+    from planner.api.clusters import down as down
+    from planner.api.clusters import up as up
+    from planner.api.generate import generate as generate
+    from planner.api.input_format import Format as Format
+    from planner.api.input_format import InputFormat as InputFormat
+    from planner.api.measure import DiskLayout as DiskLayout
+    from planner.api.measure import DiskMode as DiskMode
+    from planner.api.measure import measure as measure
+    from planner.api.progress import Step as Step
+    from planner.api.progress import TimedStep as TimedStep
+    from planner.api.recommend import Recommendation as Recommendation
+    from planner.api.recommend import calibrate as calibrate
+    from planner.api.recommend import own as own
     from planner.api.recommend import recommend as plan
-    from planner.api.recommend_each import DataSizes, recommend_each
-    from planner.api.run import run
-    from planner.api.sort import find_disorder, sort
-    from planner.api.validate import validate, validate_on_ray
-    from planner.sorting.tables.table import sort_table
+    from planner.api.recommend import recommend as recommend
+    from planner.api.recommend_each import DataSizes as DataSizes
+    from planner.api.recommend_each import recommend_each as recommend_each
+    from planner.api.rental_options import RentalOptions as RentalOptions
+    from planner.api.run import Listeners as Listeners
+    from planner.api.run import run as run
+    from planner.api.run_command import Work as Work
+    from planner.api.sort import find_disorder as find_disorder
+    from planner.api.sort import sort as sort
+    from planner.api.sort_job import Compress as Compress
+    from planner.api.sort_job import Disorder as Disorder
+    from planner.api.sort_job import SortResult as SortResult
+    from planner.api.validate import DatasetValidation as DatasetValidation
+    from planner.api.validate import Validation as Validation
+    from planner.api.validate import validate as validate
+    from planner.api.validate import validate_on_ray as validate_on_ray
+    from planner.calibration import Profile as Profile
+    from planner.clouds.order import Order as Order
+    from planner.clusters.emulated.shaping import Shaping as Shaping
+    from planner.clusters.runs.node_benchmarks import Effort as Effort
+    from planner.errors import BadInputError as BadInputError
+    from planner.errors import InfeasibleError as InfeasibleError
+    from planner.errors import InterruptedRunError as InterruptedRunError
+    from planner.errors import IoFailureError as IoFailureError
+    from planner.errors import LeftBehindError as LeftBehindError
+    from planner.errors import PlannerError as PlannerError
+    from planner.errors import ProviderRefusedError as ProviderRefusedError
+    from planner.errors import ValidationFailedError as ValidationFailedError
+    from planner.exports.platform import Export as Export
+    from planner.measurement.instruments.disk import DiskBench as DiskBench
+    from planner.measurement.instruments.net import NetBench as NetBench
+    from planner.measurement.instruments.small_io import SmallIo as SmallIo
+    from planner.measurement.instruments.sort_rate import SortRate as SortRate
+    from planner.planning.what_if.own_cluster import OwnCluster as OwnCluster
+    from planner.planning.what_if.what_if import Contrast as Contrast
+    from planner.planning.what_if.why_not import WhyNot as WhyNot
+    from planner.schemas.machine_lists import MachineList as MachineList
+    from planner.schemas.plan import Candidate as Candidate
+    from planner.schemas.plan import Plan as Plan
+    from planner.schemas.request import Request as Request
+    from planner.schemas.request_forms import NetworkView as NetworkView
+    from planner.schemas.request_forms import NodeLimit as NodeLimit
+    from planner.schemas.request_forms import Objective as Objective
+    from planner.schemas.request_forms import OwnPrice as OwnPrice
+    from planner.schemas.run_report import RunReport as RunReport
+    from planner.simulation.result import Simulation as Simulation
+    from planner.sorting.records.generate import GenerateLinesReport as GenerateLinesReport
+    from planner.sorting.records.generate import GenerateReport as GenerateReport
+    from planner.sorting.records.local import Spill as Spill
+    from planner.sorting.tables.table import sort_table as sort_table
 
     __version__: str
 
-__all__ = [
-    "DataSizes",
-    "Recommendation",
-    "calibrate",
-    "down",
-    "find_disorder",
-    "generate",
-    "measure",
-    "own",
-    "plan",
-    "recommend",
-    "recommend_each",
-    "run",
-    "sort",
-    "sort_table",
-    "up",
-    "validate",
-    "validate_on_ray",
-]
-
 _HOMES = {
-    "DataSizes": "api.recommend_each.DataSizes",
-    "Recommendation": "api.recommend.Recommendation",
-    "calibrate": "api.recommend.calibrate",
-    "down": "api.clusters.down",
-    "find_disorder": "api.sort.find_disorder",
-    "generate": "api.generate.generate",
-    "measure": "api.measure.measure",
-    "own": "api.recommend.own",
-    "plan": "api.recommend.recommend",
-    "recommend": "api.recommend.recommend",
-    "recommend_each": "api.recommend_each.recommend_each",
-    "run": "api.run.run",
-    "sort": "api.sort.sort",
-    "sort_table": "sorting.tables.table.sort_table",
-    "up": "api.clusters.up",
-    "validate": "api.validate.validate",
-    "validate_on_ray": "api.validate.validate_on_ray",
+    "BadInputError": "errors",
+    "Candidate": "schemas.plan",
+    "Compress": "api.sort_job",
+    "Confirm": "api.clusters",
+    "Contrast": "planning.what_if.what_if",
+    "DataSizes": "api.recommend_each",
+    "DatasetValidation": "api.validate",
+    "DiskBench": "measurement.instruments.disk",
+    "DiskLayout": "api.measure",
+    "DiskMode": "api.measure",
+    "Disorder": "api.sort_job",
+    "Effort": "clusters.runs.node_benchmarks",
+    "Export": "exports.platform",
+    "Format": "api.input_format",
+    "GenerateLinesReport": "sorting.records.generate",
+    "GenerateReport": "sorting.records.generate",
+    "InfeasibleError": "errors",
+    "InputFormat": "api.input_format",
+    "InterruptedRunError": "errors",
+    "IoFailureError": "errors",
+    "LeftBehindError": "errors",
+    "Listeners": "api.run",
+    "MachineList": "schemas.machine_lists",
+    "NetBench": "measurement.instruments.net",
+    "NetworkView": "schemas.request_forms",
+    "NodeLimit": "schemas.request_forms",
+    "Objective": "schemas.request_forms",
+    "Order": "clouds.order",
+    "OwnCluster": "planning.what_if.own_cluster",
+    "OwnPrice": "schemas.request_forms",
+    "Plan": "schemas.plan",
+    "PlannerError": "errors",
+    "Profile": "calibration",
+    "ProviderRefusedError": "errors",
+    "RaisedCluster": "api.clusters",
+    "Recommendation": "api.recommend",
+    "RentalOptions": "api.rental_options",
+    "Request": "schemas.request",
+    "RunReport": "schemas.run_report",
+    "Shaping": "clusters.emulated.shaping",
+    "Simulation": "simulation.result",
+    "SmallIo": "measurement.instruments.small_io",
+    "SortRate": "measurement.instruments.sort_rate",
+    "SortResult": "api.sort_job",
+    "Spill": "sorting.records.local",
+    "Step": "api.progress",
+    "TimedStep": "api.progress",
+    "Validation": "api.validate",
+    "ValidationFailedError": "errors",
+    "WhyNot": "planning.what_if.why_not",
+    "Work": "api.run_command",
+    "calibrate": "api.recommend",
+    "down": "api.clusters",
+    "find_disorder": "api.sort",
+    "generate": "api.generate",
+    "measure": "api.measure",
+    "own": "api.recommend",
+    "recommend": "api.recommend",
+    "recommend_each": "api.recommend_each",
+    "run": "api.run",
+    "sort": "api.sort",
+    "sort_table": "sorting.tables.table",
+    "up": "api.clusters",
+    "validate": "api.validate",
+    "validate_on_ray": "api.validate",
 }
-"""Path of each public name. Its module loads on first use, so importing the package costs nothing."""
+"""The module of each public name, which loads on first use, so importing the package costs nothing."""
 
-_FORMER_ROOMS = {"spark_log": "planner.spark.log", "task_trace": "planner.spark.task_trace"}
-"""Names documented before 0.1; `from planner import ...` finds them until 0.2."""
+__all__ = ["errors", "plan", *_HOMES]  # noqa: PLE0604  # texts, all of them
 
+if not TYPE_CHECKING:  # a type checker would take every misspelt name for one of these
 
-def __getattr__(name: str) -> Any:
-    """Load the API, or look up the version, on first use."""
-    from importlib import import_module
+    def __getattr__(name: str) -> object:
+        """Load the API, or look up the version, on first use."""
+        from importlib import import_module
 
-    if name == "__version__":
-        return import_module("importlib.metadata").version("sortplanner")
-    if name in _FORMER_ROOMS:
-        return import_module(_FORMER_ROOMS[name])
-    if name not in _HOMES:
-        raise AttributeError(f"module 'planner' has no attribute {name!r}")
-    module, _, attribute = _HOMES[name].rpartition(".")
-    return getattr(import_module(f"planner.{module}"), attribute)
+        if name == "__version__":
+            return import_module("importlib.metadata").version("sortplanner")
+        if name == "errors":
+            return import_module("planner.errors")
+        name = "recommend" if name == "plan" else name
+        if name not in _HOMES:
+            raise AttributeError(f"module 'planner' has no attribute {name!r}")
+        return getattr(import_module(f"planner.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -12,17 +12,24 @@ from typing import ClassVar
 
 
 class PlannerError(Exception):
-    """Base of all deliberate errors; `exit_code` is the process's exit code."""
+    """Base of all deliberate errors; `exit_code` is the process's exit code.
+
+    `field` is the argument that is wrong, as Python spells it, and `code` says how; both are empty where no single
+    argument is.
+    """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, details: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, details: Sequence[str] = (), *, field: str = "", code: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.details = tuple(details)
+        self.field = field
+        self.code = code
 
     def __str__(self) -> str:
-        return "\n".join((self.message, *(f"  {line}" for line in self.details)))
+        first = f"{self.field}: {self.message}" if self.field else self.message
+        return "\n".join((first, *(f"  {line}" for line in self.details)))
 
 
 class BadInputError(PlannerError):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.rental_options import RentalOptions
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, ProviderRefusedError
+from planner.schemas.door import checked
 from planner.schemas.plan import Plan
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def silent(text: str) -> None:
     """Print nothing."""
 
 
+@checked
 def up(
     plan: Plan | Recommendation,
     rental: RentalOptions,
@@ -62,9 +64,8 @@ def up(
     LeftBehindError if resources could not be removed again.
 
     >>> import planner
-    >>> from planner.api.rental_options import RentalOptions
     >>> answer = planner.recommend("1TB", instance="i4i.4xlarge")
-    >>> raised = planner.up(answer, RentalOptions(cloud="aws", max_cost=50), confirm=True)  # doctest: +SKIP
+    >>> raised = planner.up(answer, planner.RentalOptions(cloud="aws", max_cost=50), confirm=True)  # doctest: +SKIP
     >>> planner.down(raised.run)  # doctest: +SKIP
     """
     from planner.clusters.provisioning import cluster_lifecycle
@@ -81,6 +82,7 @@ def up(
     return RaisedCluster(order=order, cluster=cluster, directory=directory)
 
 
+@checked
 def down(run: str, *, say: Say = silent) -> int:
     """Take down all cloud resources of a run and return their number. Raises LeftBehindError.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.progress import OnProgress, reported
 from planner.errors import BadInputError
+from planner.schemas.door import Count, Offset, checked
 from planner.units import format_exact_size
 
 if TYPE_CHECKING:
@@ -15,16 +16,17 @@ if TYPE_CHECKING:
 _RECORD_BYTES = 100
 
 
+@checked
 def generate(
     path: str | os.PathLike[str],
     *,
-    records: int | None = None,
-    size_bytes: int | None = None,
-    start: int = 0,
+    records: Offset | None = None,
+    size_bytes: Offset | None = None,
+    start: Offset = 0,
     ascii: bool = False,
     skew: bool = False,
     lines: bool = False,
-    threads: int | None = None,
+    threads: Count | None = None,
     replaces: bool = True,
     on_progress: OnProgress | None = None,
 ) -> GenerateReport | GenerateLinesReport:

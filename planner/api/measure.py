@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from planner.api.progress import OnProgress, OnTime, reported, reported_time
-from planner.errors import BadInputError
+from planner.schemas.door import Bytes, Count, Seconds, checked
 
 if TYPE_CHECKING:
     from planner.measurement.instruments.disk import DiskBench
@@ -21,6 +21,7 @@ DiskMode = Literal["mixed", "read", "write", "all"]
 """Half reads and half writes, only reads, only writes, or each of these in turn."""
 DiskLayout = Literal["jbod", "raid0", "both"]
 """Each directory on its own, all striped as in RAID-0, or both in turn."""
+Instrument = Literal["disk", "small-io", "net", "sort"]
 
 
 @overload
@@ -30,10 +31,10 @@ def measure(
     directories: Sequence[StrPath],
     mode: DiskMode = "mixed",
     layout: DiskLayout = "jbod",
-    seconds: float = 10,
-    repeats: int = 3,
-    file_bytes: int | None = None,
-    queue_depth: int | None = None,
+    seconds: Seconds = 10,
+    repeats: Count = 3,
+    file_bytes: Bytes | None = None,
+    queue_depth: Count | None = None,
     machine_type: str | None = None,
     on_progress: OnTime | None = None,
 ) -> DiskBench: ...
@@ -43,9 +44,9 @@ def measure(
     *,
     directory: StrPath,
     mode: DiskMode = "mixed",
-    seconds: float = 10,
-    repeats: int = 1,
-    file_bytes: int | None = None,
+    seconds: Seconds = 10,
+    repeats: Count = 1,
+    file_bytes: Bytes | None = None,
     machine_type: str | None = None,
     on_progress: OnTime | None = None,
 ) -> SmallIo: ...
@@ -55,10 +56,10 @@ def measure(
     *,
     agents: Sequence[str],
     token: str,
-    seconds: float = 10,
-    warm_up_s: float = 2,
-    connections: int = 2,
-    repeats: int = 1,
+    seconds: Seconds = 10,
+    warm_up_s: Seconds = 2,
+    connections: Count = 2,
+    repeats: Count = 1,
     doubling: bool = False,
     machine_type: str | None = None,
     on_run: Callable[[int], None] | None = None,
@@ -67,13 +68,14 @@ def measure(
 def measure(
     what: Literal["sort"],
     *,
-    data_bytes: int = 1_000_000_000,
-    threads: int | None = None,
-    repeats: int = 5,
+    data_bytes: Bytes = 1_000_000_000,
+    threads: Count | None = None,
+    repeats: Count = 5,
     machine_type: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> SortRate: ...
-def measure(what: str, **options: Any) -> DiskBench | SmallIo | NetBench | SortRate:
+@checked
+def measure(what: Instrument, **options: Any) -> DiskBench | SmallIo | NetBench | SortRate:
     """Measure disks under a sort's access pattern, small transfers, the network between agents, or the in-memory sort.
 
     Runs last `seconds` each, `repeats` times; the result is their median. An agent is `planner bench net --agent` on
@@ -84,22 +86,22 @@ def measure(what: str, **options: Any) -> DiskBench | SmallIo | NetBench | SortR
     >>> planner.measure("sort", data_bytes=1_000_000, threads=1, repeats=1).bytes_per_s_per_vcpu > 0
     True
     """
-    if what not in _INSTRUMENTS:
-        raise BadInputError(f"measure {what!r}: one of {', '.join(_INSTRUMENTS)}")
     result: DiskBench | SmallIo | NetBench | SortRate = _INSTRUMENTS[what](**options)
     return result
 
 
+@checked
 def _measure_disks(
     *,
     directories: Sequence[StrPath],
     mode: DiskMode = "mixed",
     layout: DiskLayout = "jbod",
-    seconds: float = 10,
-    repeats: int = 3,
-    queue_depth: int | None = None,
+    seconds: Seconds = 10,
+    repeats: Count = 3,
+    file_bytes: Bytes | None = None,
+    queue_depth: Count | None = None,
+    machine_type: str | None = None,
     on_progress: OnTime | None = None,
-    **limits: Any,
 ) -> DiskBench:
     from planner.measurement.instruments import disk
 
@@ -114,19 +116,21 @@ def _measure_disks(
             layouts=layouts,
             seconds=seconds,
             repeats=repeats,
+            file_bytes=file_bytes,
             queue_depth=queue_depth,
+            machine_type=machine_type,
             progress=progress,
-            **limits,
         )
 
 
+@checked
 def _measure_small_io(
     *,
     directory: StrPath,
     mode: DiskMode = "mixed",
-    seconds: float = 10,
-    repeats: int = 1,
-    file_bytes: int | None = None,
+    seconds: Seconds = 10,
+    repeats: Count = 1,
+    file_bytes: Bytes | None = None,
     machine_type: str | None = None,
     on_progress: OnTime | None = None,
 ) -> SmallIo:
@@ -147,25 +151,53 @@ def _measure_small_io(
         )
 
 
+@checked
 def _measure_network(
-    *, agents: Sequence[str], token: str, on_run: Callable[[int], None] | None = None, **options: Any
+    *,
+    agents: Sequence[str],
+    token: str,
+    seconds: Seconds = 10,
+    warm_up_s: Seconds = 2,
+    connections: Count = 2,
+    repeats: Count = 1,
+    doubling: bool = False,
+    machine_type: str | None = None,
+    on_run: Callable[[int], None] | None = None,
 ) -> NetBench:
     from planner.measurement.instruments.net import bench_net
 
-    return bench_net(agents, token=token, on_run=on_run or (lambda nodes: None), **options)
+    return bench_net(
+        agents,
+        token=token,
+        seconds=seconds,
+        warm_up_s=warm_up_s,
+        connections=connections,
+        repeats=repeats,
+        doubling=doubling,
+        machine_type=machine_type,
+        on_run=on_run or (lambda nodes: None),
+    )
 
 
+@checked
 def _measure_sort(
     *,
-    data_bytes: int = 1_000_000_000,
-    threads: int | None = None,
+    data_bytes: Bytes = 1_000_000_000,
+    threads: Count | None = None,
+    repeats: Count = 5,
+    machine_type: str | None = None,
     on_progress: OnProgress | None = None,
-    **options: Any,
 ) -> SortRate:
     from planner.measurement.instruments.sort_rate import bench_sort
 
     with reported(["sort"], on_progress) as progress:
-        return bench_sort(data_bytes=data_bytes, threads=threads or _vcpus(), progress=progress, **options)
+        return bench_sort(
+            data_bytes=data_bytes,
+            threads=threads or _vcpus(),
+            repeats=repeats,
+            machine_type=machine_type,
+            progress=progress,
+        )
 
 
 def _vcpus() -> int:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
+from planner.schemas.door import checked
 from planner.schemas.plan import Candidate, Plan, Request
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from planner.planning.what_if.what_if import Contrast, WhatIf
     from planner.planning.what_if.why_not import WhyNot
     from planner.schemas.machine_lists import MachineList
+    from planner.schemas.request_arguments import RequestArguments
     from planner.simulation.result import Simulation
 
 
@@ -287,7 +289,7 @@ def recommend(
     profile: str | None = None,
     option: Mapping[str, str] | str | None = None,
     today: date | None = None,
-    **asked: Any,
+    **asked: Unpack[RequestArguments],
 ) -> Recommendation:
     """Recommend a cluster; the arguments are the options of `plan`, under the same names.
 
@@ -311,9 +313,11 @@ def recommend(
 
 
 recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
+recommend = checked(recommend)
 
 
-def own(machines: str, data: str | float | None = None, **asked: Any) -> OwnCluster:
+@checked
+def own(machines: str, data: str | float | None = None, **asked: Unpack[RequestArguments]) -> OwnCluster:
     """Return how long existing machines take: `20 x m5d.12xlarge`, or a file that lists them. The other arguments are
     those of `recommend`.
 
@@ -352,6 +356,7 @@ def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Cal
     return most_data(request, plan_of=brief or plan_of, quick_plan=brief, in_full=plan_of)
 
 
+@checked
 def calibrate(runs: Any, **given: Any) -> Profile:
     """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments.
 

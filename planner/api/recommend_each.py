@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from planner.api.recommend import Recommendation, recommend
 from planner.errors import BadInputError
 from planner.planning.what_if.data_curve import DataPoint, curve_json, data_points
+from planner.schemas.door import checked
 from planner.schemas.plan import Plan
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from planner.schemas.request_arguments import RequestArguments
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +74,8 @@ class DataSizes:
         return json.dumps(curve_json([json.loads(plan.to_json()) for plan in self.plans]), indent=2)
 
 
-def recommend_each(data: Sequence[str | float], **asked: Any) -> DataSizes:
+@checked
+def recommend_each(data: Sequence[str | float], **asked: Unpack[RequestArguments]) -> DataSizes:
     """Recommend a cluster for each size of `data`; the other arguments are those of `recommend`.
 
     Raises BadInputError for no size, a repeated size, and arguments that `recommend` refuses.

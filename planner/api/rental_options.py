@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.config.cloud_defaults import default_region
 from planner.errors import BadInputError
+from planner.schemas.door import Offset, Usd, checked
 from planner.schemas.request_forms import names
 from planner.units import parse_duration
 
@@ -21,13 +22,14 @@ MOST_HOURS: Final = 2880.0
 _NAMES: Final = ("ssh_from", "image", "node_identity", "subnet", "jump", "reservation")
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class RentalOptions:
     """User options for rented machines, without the job."""
 
     cloud: str
     regions: tuple[str, ...] = ()
-    max_cost: float | None = None
+    max_cost: Usd | None = None
     max_hours: str | None = None
     ssh_from: str | None = None
     image: str | None = None
@@ -38,8 +40,8 @@ class RentalOptions:
     is_private: bool = False
     jump: str = ""
     reservation: str = ""
-    or_next: int = 2
-    max_cost_per_month: float | None = None
+    or_next: Offset = 2
+    max_cost_per_month: Usd | None = None
     tags: tuple[tuple[str, str], ...] = ()
     region_source: str = field(default="", compare=False)
     """The source of the region, if it is the default of the cloud's own tool."""

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
@@ -27,6 +27,7 @@ from planner.api.software import (
     with_software,
 )
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
+from planner.schemas.door import checked
 from planner.schemas.plan import Plan
 from planner.units import parse_seconds, parse_size
 
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from planner.distributed_sort.dataset.dataset import Dataset
     from planner.schemas.run_report import RunReport
 
-EMULATED = "emulated"
+Place = Literal["emulated", "aws", "gcp", "azure"]
+EMULATED: Final = "emulated"
 EMULATED_NODES = 4
 
 OnEvent = Callable[[dict[str, Any]], None]
@@ -73,10 +75,11 @@ class Listeners:
     guard: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
+@checked
 def run(
     work: Work | Plan | Recommendation | str,
     *,
-    cloud: str | None = None,
+    cloud: Place | None = None,
     rental: RentalOptions | None = None,
     shaping: Shaping | None = None,
     effort: Effort | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.input_format import InputFormat
 from planner.schemas.arguments import option_of
+from planner.schemas.door import Bytes, Count, checked
 from planner.schemas.request_forms import number_text
 from planner.units import format_exact_size
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from planner.clusters.runs.node_benchmarks import Effort
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Work:
     """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands
@@ -28,9 +30,9 @@ class Work:
     data: str | None
     model: str
     instances: tuple[str, ...] = ()
-    nodes: int | None = None
+    nodes: Count | None = None
     arch: str | None = None
-    memory_bytes: int | None = None
+    memory_bytes: Bytes | None = None
     skew: bool = False
     keep: bool = False
     wheelhouse: Path | None = None
@@ -40,7 +42,7 @@ class Work:
     is_detached: bool = False
     form: InputFormat = field(default_factory=InputFormat)
     directory: Path = Path()
-    threads: int | None = None
+    threads: Count | None = None
 
 
 def run_words(

@@ -31,6 +31,7 @@ from planner.api.sort_job import (
 )
 from planner.api.sort_on_ray import manifest_and_place, sort_on_ray
 from planner.errors import BadInputError
+from planner.schemas.door import Bytes, Count, Offset, checked
 from planner.sorting.tables.folder_columns import Folders
 from planner.units import count_text
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from planner.sorting.records.local import Spill
 
 
+@checked
 def sort(
     inputs: StrPath | Sequence[StrPath] | ArrowDataset | RayDataset,
     output: StrPath,
@@ -56,23 +58,23 @@ def sort(
     zero_terminated: bool = False,
     lines: bool = False,
     merge: bool = False,
-    limit: int | None = None,
+    limit: Count | None = None,
     compress: Compress | None = None,
-    record_size: int | None = None,
-    key_offset: int = 0,
-    key_size: int | None = None,
+    record_size: Count | None = None,
+    key_offset: Offset = 0,
+    key_size: Count | None = None,
     stable: bool = False,
     spill: Spill = "auto",
-    memory_bytes: int | None = None,
-    threads: int | None = None,
+    memory_bytes: Bytes | None = None,
+    threads: Count | None = None,
     temp_dirs: Sequence[StrPath] = (),
     consume_input: bool = False,
     resume: bool = False,
     force: bool = False,
     ray: str | None = None,
-    copies: int = 1,
+    copies: Count = 1,
     to: str | None = None,
-    file_bytes: int | None = None,
+    file_bytes: Bytes | None = None,
     directory: StrPath | None = None,
     uniform: bool = False,
     staging: StrPath | None = None,
@@ -162,6 +164,7 @@ def sort(
     return sort_text(job, sources, result, say=say, on_progress=on_progress)
 
 
+@checked
 def find_disorder(
     source: StrPath,
     *,
@@ -173,9 +176,9 @@ def find_disorder(
     unique: bool = False,
     zero_terminated: bool = False,
     lines: bool = False,
-    record_size: int | None = None,
-    key_offset: int = 0,
-    key_size: int | None = None,
+    record_size: Count | None = None,
+    key_offset: Offset = 0,
+    key_size: Count | None = None,
     stable: bool = False,
     say: Say | None = None,
     on_progress: OnProgress | None = None,

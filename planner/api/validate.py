@@ -18,6 +18,7 @@ from planner.api.progress import OnProgress, reported
 from planner.api.sort import find_disorder
 from planner.api.sort_job import USUAL_RECORD, Disorder
 from planner.errors import BadInputError, ValidationFailedError
+from planner.schemas.door import Count, Offset, checked
 
 if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
@@ -78,6 +79,7 @@ class DatasetValidation:
             raise ValidationFailedError("the dataset is not what it should be", problems)
 
 
+@checked
 def validate(
     files: StrPath | Sequence[StrPath],
     *,
@@ -86,10 +88,10 @@ def validate(
     summary: StrPath | None = None,
     checksum: str | None = None,
     input: Sequence[StrPath] = (),
-    record_size: int | None = None,
-    key_offset: int = 0,
-    key_size: int | None = None,
-    threads: int | None = None,
+    record_size: Count | None = None,
+    key_offset: Offset = 0,
+    key_size: Count | None = None,
+    threads: Count | None = None,
     on_progress: OnProgress | None = None,
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
@@ -124,6 +126,7 @@ def validate(
     return Validation(report=report, expected=expected)
 
 
+@checked
 def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = None) -> DatasetValidation:
     """Have every copy of the dataset in a manifest read back on the nodes of the Ray cluster at this address.
 

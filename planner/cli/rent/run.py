@@ -63,7 +63,7 @@ def _run(options: RunOptions, form: InputFormat) -> RunReport | None:
     work, listeners = _work(options, form), renting.listeners()
     if options.cloud in (None, EMULATED):
         shaping = emulation.shaping_of(vars(options)) if options.cloud else None
-        return run_work(work, cloud=options.cloud, shaping=shaping, listeners=listeners)
+        return run_work(work, cloud=EMULATED if options.cloud else None, shaping=shaping, listeners=listeners)
     effort = effort_of(options.screen_seconds, options.screen_size)
     confirm = renting.asking(yes=options.yes)
     return run_work(work, rental=_rental_options(options), effort=effort, confirm=confirm, listeners=listeners)

@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.errors import BadInputError
 from planner.native import core_errors
+from planner.schemas.door import checked
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, PackedTable, Packing
 from planner.sorting.tables.parquet_schemas import without_row_numbers
@@ -17,6 +18,7 @@ from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_rows import MOST_ROWS, TableRows
 
 
+@checked
 def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
     """Return the rows of `table` in order, as a `pyarrow.Table` with the same schema and metadata. Only a RangeIndex of
     pandas is numbered again, as with `ignore_index=True`, because no column holds it.

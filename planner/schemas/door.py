@@ -1,0 +1,251 @@
+"""The door of the library: a public function checks its arguments against its own signature before it does anything.
+
+The signature is the one declaration of an argument: its type, words as a `Literal`, bounds as `Annotated[int,
+Between(1)]`, and default. `@checked` reads it on the first call.
+
+>>> @checked
+... def wait(*, mode: Literal["read", "write"] = "read", repeats: Count = 1) -> int:
+...     return repeats
+>>> wait(mode="reed")
+Traceback (most recent call last):
+    ...
+planner.errors.BadInputError: mode: 'reed' is none of read, write. Did you mean read?
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import math
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+
+from planner.errors import BadInputError, nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Between:
+    """Bounds of a number, both included."""
+
+    least: float
+    most: float = math.inf
+
+    def holds(self, value: float) -> bool:
+        """Return whether the value lies within the bounds; NaN never does."""
+        return self.least <= value <= self.most
+
+    def __str__(self) -> str:
+        return f"of at least {self.least}" if math.isinf(self.most) else f"from {self.least} to {self.most}"
+
+
+class Foreign:
+    """A type of another package, which is imported for type checkers only: anything but a value of Python's own."""
+
+
+Bytes = Annotated[int, Between(1)]
+"""An amount of data or memory, in bytes."""
+Count = Annotated[int, Between(1)]
+Offset = Annotated[int, Between(0)]
+Seconds = Annotated[float, Between(0, 1e9)]
+Usd = Annotated[float, Between(0, 1e12)]
+
+_UNIONS: Final = (Union, types.UnionType)
+_NUMBERS: Final[dict[Any, tuple[str, str]]] = {int: ("a whole number", "__index__"), float: ("a number", "__float__")}
+"""What each kind of number is called, and what tells it: numpy's numbers count, booleans don't."""
+
+_PLAIN: Final = {
+    str: "a text",
+    bool: "True or False",
+    types.NoneType: "None",
+    Callable: "a function",
+    Foreign: "an object of another package",
+}
+
+
+def checked(function: F) -> F:
+    """Return a function, or a dataclass, that raises BadInputError for arguments which its signature does not allow.
+
+    The error's `field` is the argument, its `code` one of `unknown-argument`, `missing-argument`, `wrong-type`,
+    `unknown-word` and `out-of-range`.
+    """
+    if is_dataclass(function):
+        setattr(function, "__init__", checked(function.__init__))  # noqa: B010  # mypy allows no plain assignment
+        return function
+
+    @functools.wraps(function)
+    def call(*positional: Any, **named: Any) -> Any:
+        signature, hints = _declared(function)
+        _require_names(signature, positional, named)
+        for name, value in _given(signature.bind(*positional, **named)):
+            if name in hints and (problem := _problem(value, hints[name])):
+                code, text = problem
+                raise BadInputError(text, field=name, code=code)
+        return function(*positional, **named)
+
+    return call  # type: ignore[return-value]
+
+
+def argument_types(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the type of each argument of a public function."""
+    return _declared(inspect.unwrap(function))[1]
+
+
+@functools.cache
+def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
+    signature, names = inspect.signature(function), _Names(function.__globals__)
+    stated = {
+        name: p.annotation
+        for name, p in signature.parameters.items()
+        if p.annotation is not p.empty and p.kind is not p.VAR_KEYWORD
+    }
+    hints = {name: _evaluated(annotation, names) for name, annotation in stated.items()}
+    return signature, hints
+
+
+def _given(bound: inspect.BoundArguments) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments of a call by name, those of `**further` among them."""
+    for name, value in bound.arguments.items():
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            yield from value.items()
+        else:
+            yield name, value
+
+
+def _require_names(signature: inspect.Signature, positional: Sequence[Any], named: Mapping[str, Any]) -> None:
+    """Raise BadInputError for an argument that the function does not have or that is missing."""
+    parameters = signature.parameters
+    by_place = [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        for name in named:
+            if name not in parameters:
+                text = f"no such argument.{nearest(name, list(parameters))}"
+                raise BadInputError(text, field=name, code="unknown-argument")
+    if len(positional) > len(by_place) and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+        text = f"give the arguments after {by_place[-1]} by name" if by_place else "give the arguments by name"
+        raise BadInputError(text, field=(by_place or [""])[-1], code="unknown-argument")
+    taken = by_place[: len(positional)]
+    if twice := next((name for name in taken if name in named), None):
+        raise BadInputError("given twice, by place and by name", field=twice, code="unknown-argument")
+    for name, p in parameters.items():
+        is_one = p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+        if is_one and p.default is p.empty and name not in named and name not in taken:
+            raise BadInputError("is missing; say which", field=name, code="missing-argument")
+
+
+class _Names(dict[str, Any]):
+    """The names that an annotation uses: the module's, then the public ones of `planner`; others are `Foreign`."""
+
+    def __init__(self, module: Mapping[str, Any]) -> None:
+        self.module = module
+
+    def __missing__(self, name: str) -> Any:
+        planner = sys.modules["planner"]
+        for found in (self.module.get(name), getattr(builtins, name, None)):
+            if found is not None:
+                return found
+        return getattr(planner, name) if name in planner.__all__ else Foreign
+
+
+def _evaluated(annotation: Any, names: _Names) -> Any:
+    return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # our own source
+
+
+def _problem(value: Any, hint: Any) -> tuple[str, str] | None:
+    """Return the code and the sentence for a value that its type does not allow."""
+    accepted = list(_accepted(hint))
+    if any(kind is Any for kind in accepted) or any(_fits(value, kind) for kind in accepted):
+        return None
+    words = [word for kind in accepted if get_origin(kind) is Literal for word in get_args(kind)]
+    if isinstance(value, str) and words and not any(kind in (str, Sequence[str]) for kind in accepted):
+        text = f"{value!r} is none of {', '.join(map(str, words))}.{nearest(value, [str(word) for word in words])}"
+        return "unknown-word", text
+    for kind in accepted:
+        if get_origin(kind) is Annotated and _is_a(value, get_args(kind)[0]):
+            return "out-of-range", f"{value!r} is not {_named(kind)}"
+    return "wrong-type", f"expected {_named(hint)}, not {_shown(value)}"
+
+
+def _accepted(hint: Any) -> Iterator[Any]:
+    """Yield the members of a union, at any depth."""
+    if get_origin(hint) in _UNIONS:
+        for member in get_args(hint):
+            yield from _accepted(member)
+    elif hint is None:
+        yield types.NoneType
+    else:
+        yield hint
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a type and within its bounds."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        bounds = [bound for bound in inner[1:] if isinstance(bound, Between)]
+        return _fits(value, inner[0]) and all(bound.holds(value) for bound in bounds)
+    if origin is Literal:
+        return any(value == word and type(value) is type(word) for word in inner)
+    if not _is_a(value, kind):
+        return False
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return all(not _problem(key, inner[0]) and not _problem(each, inner[1]) for key, each in value.items())
+    if origin is tuple and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(not _problem(*pair) for pair in zip(value, inner, strict=True))
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        return not any(_problem(each, inner[0]) for each in value)
+    return True
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Return whether a value is of a type, whatever it holds."""
+    kind = get_origin(kind) or kind
+    if kind is Any:
+        return True
+    if kind is Foreign:
+        return type(value).__module__ != "builtins"
+    if kind in _NUMBERS:
+        return not isinstance(value, bool | str | bytes) and hasattr(value, _NUMBERS[kind][1]) and _is_one(value, kind)
+    if isinstance(kind, type) and issubclass(kind, Sequence) and kind is not str:
+        return isinstance(value, kind) and not isinstance(value, str | bytes)
+    return isinstance(value, kind)
+
+
+def _is_one(value: Any, kind: Any) -> bool:
+    """Return whether a number is one, not NaN and not an array of several."""
+    try:
+        return not math.isnan(kind(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _named(kind: Any) -> str:
+    """Return what an error calls a type."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in _UNIONS:
+        return " or ".join(dict.fromkeys(_named(each) for each in _accepted(kind) if each is not types.NoneType))
+    if origin is Annotated:
+        return " ".join([_named(inner[0]), *(str(bound) for bound in inner[1:])])
+    if origin is Literal:
+        return ", ".join(map(repr, inner))
+    if kind in _NUMBERS:
+        return _NUMBERS[kind][0]
+    kind = origin or kind
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if isinstance(kind, type) and issubclass(kind, Mapping):
+        return "a mapping"
+    if isinstance(kind, type) and issubclass(kind, Sequence):
+        return f"a list, each {_named(inner[0])}" if inner else "a list"
+    if kind.__name__ == "PathLike":
+        return "a path"
+    return f"planner.{kind.__name__}" if kind.__module__.startswith("planner.") else kind.__name__
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{type(value).__name__} {text[:40]}..."

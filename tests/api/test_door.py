@@ -1,0 +1,180 @@
+"""Every public function refuses wrong arguments at its door: before anything is opened, created or asked."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import pytest
+
+import planner
+from planner.schemas.door import Foreign, argument_types
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+FUNCTIONS = [name for name in planner.__all__ if inspect.isfunction(getattr(planner, name))]
+CHECKED_CLASSES = ["RentalOptions", "Work"]
+INSTRUMENTS = [
+    f"measure {words}"
+    for words in ("disk directories=['.']", "small-io directory='.'", "net agents=[] token=''", "sort")
+]
+
+
+def called(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return a public function, or an instrument of `measure`, with arguments that are right in kind."""
+    name, _, words = name.partition(" ")
+    if words:
+        from planner.api.measure import _INSTRUMENTS
+
+        what, *rest = words.split(" ")
+        given = eval(f"dict({','.join(rest)})")
+        return lambda **more: planner.measure(what, **given | more), argument_types(_INSTRUMENTS[what])
+    function = getattr(planner, name)
+    return function, argument_types(function.__init__ if inspect.isclass(function) else function)
+
+
+def members(hint: Any) -> Iterator[Any]:
+    if get_origin(hint) in (None, Literal, Annotated) or not get_args(hint):
+        yield hint
+    else:
+        yield hint
+        for inner in get_args(hint):
+            yield from members(inner)
+
+
+def wrong_values(hint: Any) -> Iterator[tuple[Any, str]]:
+    """Yield values that an argument of this type does not take, each with the error's code."""
+    parts = list(members(hint))
+    yield (3 + 4j, "wrong-type")
+    yield (b"bytes", "wrong-type")
+    if Foreign not in parts:
+        yield (object, "wrong-type") if Callable not in {get_origin(part) for part in parts} else (3 + 4j, "wrong-type")
+    takes_texts = str in parts
+    if not takes_texts:
+        words = any(get_origin(part) is Literal for part in parts)
+        yield ("no such word", "unknown-word" if words else "wrong-type")
+    for part in parts:
+        if get_origin(part) is Annotated and float not in parts:
+            yield (part.__metadata__[0].least - 1, "out-of-range")
+            yield (float("nan"), "wrong-type")
+
+
+CASES = [
+    pytest.param(name, argument, list(wrong_values(hint)), id=f"{name}-{argument}")
+    for name in [*FUNCTIONS, *CHECKED_CLASSES, *INSTRUMENTS]
+    for argument, hint in called(name)[1].items()
+    if hint is not Any
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "values"), CASES)
+def test_each_argument_wrong_by_type_by_word_and_by_range(
+    name: str, argument: str, values: list[tuple[Any, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    function, hints = called(name)
+    required = {
+        other: _some(hints[other])
+        for other, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is parameter.empty and other in hints and other != argument
+    }
+    for value, code in values:
+        with pytest.raises(planner.BadInputError) as refused:
+            function(**required | {argument: value})
+        assert (refused.value.field, refused.value.code) == (argument, code)
+    assert list(tmp_path.iterdir()) == []
+
+
+def _some(hint: Any) -> Any:
+    """Return a value of a type, for the arguments that are not tried."""
+    for part in members(hint):
+        if part is str:
+            return "1GB"
+        if get_origin(part) is Literal:
+            return get_args(part)[0]
+        if part in (planner.Plan, planner.Recommendation):
+            return planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+        if part is planner.RentalOptions:
+            return planner.RentalOptions(cloud="aws")
+    return [] if hint is not Any else {"a": [1]}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CHECKED_CLASSES])
+def test_unknown_and_missing_arguments_are_named(name: str) -> None:
+    function = getattr(planner, name)
+    if "asked" not in inspect.signature(inspect.unwrap(function)).parameters:
+        needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        if any(p.kind is not p.VAR_KEYWORD for p in needed):
+            with pytest.raises(planner.BadInputError) as missing:
+                function()
+            assert (missing.value.field, missing.value.code) == (needed[0].name, "missing-argument")
+    if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values()):
+        return
+    with pytest.raises(planner.BadInputError) as unknown:
+        function(no_such_argument=1)
+    assert (unknown.value.field, unknown.value.code) == ("no_such_argument", "unknown-argument")
+
+
+def test_arguments_of_a_plan_are_named() -> None:
+    for asked, field in (({"deadlin": "1h"}, "deadlin"), ({"instance": 5}, "instance"), ({"nodes": 2.5}, "nodes")):
+        for function in (planner.recommend, lambda data, **asked: planner.recommend_each([data], **asked)):
+            with pytest.raises(planner.BadInputError) as refused:
+                function("1TB", **asked)
+            assert refused.value.field == field
+
+
+def test_names_are_looked_up_before_anything_is_asked() -> None:
+    def confirm(order: object) -> bool:
+        raise AssertionError("asked for money before the name was read")
+
+    with pytest.raises(planner.BadInputError) as refused:
+        planner.run("1MB", cloud="emulatd", confirm=confirm)  # type: ignore[arg-type]
+    assert (refused.value.field, refused.value.code) == ("cloud", "unknown-word")
+
+
+MISTAKES = """\
+import planner
+
+answer = planner.recommned("1TB")
+answer = planner.recommend("1TB", dedline="1h")
+planner.sort("in.csv", "out.csv", format="CSV")
+planner.sort("in.csv", "out.csv", memory_bytes="1GB")
+print(planner.recommend("1TB").best.node)
+planner.run("1MB", cloud="emulatd")
+planner.recommend("1TB", nodes=[3])
+"""
+RIGHT = """\
+import planner
+
+answer: planner.Recommendation = planner.recommend("1TB", deadline="1h", nodes=8)
+result: planner.SortResult = planner.sort("in.csv", "out.csv", format="csv", memory_bytes=10**9)
+plan: planner.Plan = answer.plan
+try:
+    report = planner.run("1MB")
+except planner.errors.BadInputError as error:
+    print(error.field, error.code)
+print(planner.measure("sort", data_bytes=10**6).bytes_per_s_per_vcpu)
+"""
+
+
+def test_a_type_checker_finds_the_mistakes_of_a_script(tmp_path: Path) -> None:
+    wrong, right = tmp_path / "wrong.py", tmp_path / "right.py"
+    wrong.write_text(MISTAKES)
+    right.write_text(RIGHT)
+    words = [sys.executable, "-m", "mypy", "--strict", str(wrong), str(right)]
+    ended = subprocess.run(words, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    lines = [line.split(":")[:3] for line in ended.stdout.splitlines() if "error:" in line]
+    assert {(Path(file).name, int(line)) for file, line, _ in lines} == {("wrong.py", n) for n in range(3, 10)}
+
+
+def test_the_shipped_argument_types_are_those_of_the_request() -> None:
+    path = CHECKOUT / "scripts" / "write_request_arguments.py"
+    spec = importlib.util.spec_from_file_location("write_request_arguments", path)
+    assert spec is not None and spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.FILE.read_text(encoding="utf-8") == script.text_of_arguments(), f"run: python {path.name}"

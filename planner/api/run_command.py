@@ -30,7 +30,7 @@ class Work:
     data: str | None
     model: str
     instances: tuple[str, ...] = ()
-    nodes: Count | None = None
+    nodes: int | None = None
     arch: str | None = None
     memory_bytes: Bytes | None = None
     skew: bool = False

@@ -30,6 +30,10 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises BadInputError for an unknown name, a field set twice, and an invalid value.
     """
+    for name in asked:
+        if name not in arguments():
+            meant = _MEANT.get(name, nearest(name, list(arguments())))
+            raise BadInputError(f"no such argument.{meant}", field=name, code="unknown-argument")
     given: dict[str, Any] = {}
     rest = dict(asked)
     if rest.get("most_data") and rest.get("data") is None:
@@ -52,8 +56,6 @@ def _require_data(data: str | float | None, *, most_data: bool) -> None:
 
 
 def _set(given: dict[str, Any], name: str, amount: Any) -> None:
-    if name not in arguments():
-        raise BadInputError(f"{name}: no such argument.{_MEANT.get(name, nearest(name, list(arguments())))}")
     field, form = arguments()[name]
     if field in COLLECTED:
         given[field] = (*given.get(field, ()), *form.read(amount, option_of(name)))

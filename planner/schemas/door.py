@@ -81,8 +81,7 @@ def checked(function: F) -> F:
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
         signature, hints = _declared(function)
-        _require_names(signature, positional, named)
-        for name, value in _given(signature.bind(*positional, **named)):
+        for name, value in _given(function, signature, positional, named).items():
             if name in hints and (problem := _problem(value, hints[name])):
                 code, text = problem
                 raise BadInputError(text, field=name, code=code)
@@ -108,34 +107,30 @@ def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str
     return signature, hints
 
 
-def _given(bound: inspect.BoundArguments) -> Iterator[tuple[str, Any]]:
-    """Yield the arguments of a call by name, those of `**further` among them."""
-    for name, value in bound.arguments.items():
-        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
-            yield from value.items()
-        else:
-            yield name, value
+def _given(
+    function: Callable[..., Any], signature: inspect.Signature, positional: Sequence[Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of a call by name. Raises BadInputError for one that is unknown, missing or given twice.
 
-
-def _require_names(signature: inspect.Signature, positional: Sequence[Any], named: Mapping[str, Any]) -> None:
-    """Raise BadInputError for an argument that the function does not have or that is missing."""
+    A function with `**further` arguments checks their names itself.
+    """
     parameters = signature.parameters
-    by_place = [name for name, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        for name in named:
-            if name not in parameters:
-                text = f"no such argument.{nearest(name, list(parameters))}"
-                raise BadInputError(text, field=name, code="unknown-argument")
-    if len(positional) > len(by_place) and not any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
+    by_place = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    taken = dict(zip(by_place, positional, strict=False))
+    takes_further = function.__code__.co_flags & inspect.CO_VARKEYWORDS
+    for name in named:
+        if name not in parameters and not takes_further:
+            text = f"no such argument.{nearest(name, list(parameters))}"
+            raise BadInputError(text, field=name, code="unknown-argument")
+        if name in taken:
+            raise BadInputError("given twice, by place and by name", field=name, code="unknown-argument")
+    if len(positional) > len(by_place):
         text = f"give the arguments after {by_place[-1]} by name" if by_place else "give the arguments by name"
         raise BadInputError(text, field=(by_place or [""])[-1], code="unknown-argument")
-    taken = by_place[: len(positional)]
-    if twice := next((name for name in taken if name in named), None):
-        raise BadInputError("given twice, by place and by name", field=twice, code="unknown-argument")
     for name, p in parameters.items():
-        is_one = p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-        if is_one and p.default is p.empty and name not in named and name not in taken:
+        if p.default is p.empty and p.kind is not p.VAR_KEYWORD and name not in taken | dict(named):
             raise BadInputError("is missing; say which", field=name, code="missing-argument")
+    return taken | dict(named)
 
 
 class _Names(dict[str, Any]):

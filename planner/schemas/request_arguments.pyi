@@ -31,8 +31,8 @@ class RequestArguments(TypedDict, total=False):
     input_region: str | None
     instance: str | Sequence[str]
     instances: str | Sequence[str]
-    interruptions: float | None
-    interruptions_per_node_hour: float | None
+    interruptions: str | float | None
+    interruptions_per_node_hour: str | float | None
     map_ratio: str | float
     max_nodes: str | int
     max_vcpus: str | int | None

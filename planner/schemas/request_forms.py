@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, get_args
 
@@ -303,7 +303,7 @@ def _amount(in_python: str, read: Callable[[Any], Any], show: Callable[[Any], st
         except BadInputError as error:
             raise BadInputError(f"{option}: {error.message}", error.details) from None
 
-    return Form(in_python, float if in_python == "float" else str, read_of, show)
+    return Form(in_python, str, read_of, show)
 
 
 _NAMES: Final = "str | Sequence[str]"
@@ -318,7 +318,7 @@ SIZE: Final = _amount("str | float", in_bytes, format_exact_size)
 SECONDS: Final = _amount("str | float", in_seconds, lambda seconds: f"{number_text(seconds)}s")
 RATE: Final = _amount("str | float", in_rate, lambda rate: f"{number_text(rate)}B/s")
 SHARE: Final = _amount("str | float", in_share, number_text)
-NUMBER: Final = _amount("float", in_share, number_text)
+NUMBER: Final = replace(_amount("str | float", in_share, number_text), option_type=float)
 USD: Final = _form("str | float", str, _usd, number_text)
 OBJECTIVE: Final = _form("Objective", str, _objective, str)
 PRICING: Final = _form(_NAMES, str, _pricing, str)

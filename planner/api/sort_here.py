@@ -116,6 +116,8 @@ def text_job_of(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob
         raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
     if form.separator and not form.key:
         raise BadInputError("--separator: whole lines are sorted, which have no fields; say --key, or leave it out")
+    if not (job.lines or form.is_text_or_table or job.merge or job.limit):
+        raise BadInputError(f"{sources[0]}: say what it holds: --format lines, csv or records")
     by_place = _keys_by_place(job.span)
     order = TextOrder(
         keys=form.line_keys() or by_place,

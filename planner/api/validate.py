@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from planner.api.contents.csv_dialect import detect_dialect
+from planner.api.contents.file_kinds import recognised
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import find_disorder
 from planner.api.sort_job import USUAL_RECORD, Disorder
@@ -94,8 +95,8 @@ def validate(
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
 
-    `checksum` (hex) or `input` (files) gives the input. Raises BadInputError for conflicting options; unsorted data is
-    an answer, not an error.
+    `checksum` (hex) or `input` (files) gives the input. Without `lines` and `record_size` the files show what they hold.
+    Raises BadInputError for conflicting options, and where nothing shows it; unsorted data is an answer, not an error.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -115,6 +116,8 @@ def validate(
         raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else checksum_number(checksum)
     paths = [Path(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
+    if not (lines or summaries or record_size):
+        lines = _are_lines([*paths, *map(Path, input)])
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
     layout["record_size"] = USUAL_RECORD[0] if record_size is None else record_size
     shared: dict[str, Any] = {"lines": lines, "layout": layout, "on_progress": on_progress}
@@ -122,6 +125,14 @@ def validate(
     if input:
         expected = int(_read([Path(file) for file in input], **shared).checksum, 16)
     return Validation(report=report, expected=expected)
+
+
+def _are_lines(files: Sequence[Path]) -> bool:
+    """Return whether files hold lines, and not generated records. Raises BadInputError for others, and for pipes."""
+    found = recognised(files, {}, say=None)
+    if not found:
+        raise BadInputError(f"{files[0]}: say what it holds: --lines, or --format records")
+    return "lines" in found
 
 
 def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = None) -> DatasetValidation:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
+import planner
 from planner.cli.app import build
 from planner.errors import BadInputError, ValidationFailedError
 
@@ -60,6 +65,79 @@ def test_text_is_sorted_by_lines(tmp_path: Path) -> None:
     assert "taken for lines of text" in call("validate", tmp_path / "out").stderr
 
 
-def test_keys_of_lines_are_those_of_lines_in_csv_too(table: Path, tmp_path: Path) -> None:
-    done = call("sort", table, tmp_path / "out", "--separator", ",", "--key", "2,2n")
-    assert "taken for" not in done.stderr and (tmp_path / "out").read_text().startswith("name,age\nEve,9")
+@pytest.mark.parametrize("name", ["in.csv", "in.tsv", "in.csv.gz", "in.parquet"])
+@pytest.mark.parametrize(
+    "key", ["1", "#1", "a", "a,b", "a,b:desc", "#1,2", "1,1", "2:desc,a", "1n", "1,1n", "2,3", "n,v"]
+)
+def test_a_key_of_a_table_is_columns_however_it_is_written(key: str, name: str, tmp_path: Path) -> None:
+    """The heading is never sorted among the rows, and no key changes what separates the columns."""
+    source, out = tmp_path / name, tmp_path / name.replace("in", "out")
+    if name == "in.parquet":
+        pyarrow.parquet.write_table(pyarrow.table({"a": ["20", "3"], "b": ["x y", "w v"]}), source)
+    else:
+        mark = "\t" if name == "in.tsv" else ","
+        content = f"a{mark}b\n20{mark}x y\n3{mark}w v\n".encode()
+        source.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    done = call("sort", source, out, "--key", key)
+    if key in ("1n", "1,1n", "2,3", "n,v"):
+        assert isinstance(done.exception, BadInputError) and not out.exists()
+        return
+    assert done.exit_code == 0
+    rows = [("20", "x y"), ("3", "w v")]
+    if name == "in.parquet":
+        assert [tuple(row.values()) for row in pyarrow.parquet.read_table(out).to_pylist()] == rows
+    else:
+        text = (gzip.decompress(out.read_bytes()) if name.endswith("gz") else out.read_bytes()).decode()
+        assert [tuple(line.split(mark)) for line in text.splitlines()] == [("a", "b"), *rows]
+
+
+@pytest.mark.parametrize("separator", [[], ["--separator", ","]])
+def test_a_column_may_be_called_like_two(separator: list[str], tmp_path: Path) -> None:
+    (source := tmp_path / "in.csv").write_text('"b,a",a,b\n1,2,3\n0,4,1\n')
+    for key, last in (("b,a", "1,2,3"), ("a,b", "0,4,1")):
+        call("sort", source, tmp_path / "out.csv", "--key", key, "--force", *separator)
+        assert (tmp_path / "out.csv").read_text().splitlines()[-1] == last
+
+
+WORDS = [[], ["--check"], ["--merge"], ["--unique"], ["--limit", "1"], ["--key", "0:4"], ["--consume-input"]]
+
+
+@pytest.mark.parametrize("words", WORDS, ids=lambda words: "".join(words) or "none")
+def test_nothing_is_cut_into_records_by_its_size(words: list[str], tmp_path: Path) -> None:
+    log = b"start\n" + b"crash\0\n" * 20
+    for content in (bytes(range(200)), log.ljust(200, b"x") + b"\n" * 100, b"a" * 70_000 + b"\nb\n" * 10_000):
+        (source := tmp_path / "in").write_bytes(content)
+        files = [source] if words == ["--check"] else [source, tmp_path / "out"]
+        for command in (["sort", *words, *files], ["validate", source], ["validate", source, "--input", source]):
+            refused = call(*command)
+            assert isinstance(refused.exception, BadInputError) and refused.exception.exit_code == 2
+        assert source.read_bytes() == content and not (tmp_path / "out").exists()
+    with pytest.raises(BadInputError):
+        planner.validate(source)
+
+
+def test_a_pipe_is_not_cut_into_records(tmp_path: Path) -> None:
+    for words in (["sort", "-", tmp_path / "out"], ["sort", "--check", "-"], ["validate", "/dev/stdin"]):
+        command = [sys.executable, "-m", "planner", *words]
+        done = subprocess.run(command, input=b"b\na\n" * 50, capture_output=True, check=False)
+        assert done.returncode == 2 and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_lines_of_100_bytes_are_whole_lines(end: str, tmp_path: Path) -> None:
+    lines = [f"{letter * (100 - len(end))}{end}".encode() for letter in "cab"]
+    (tmp_path / "in").write_bytes(b"".join(lines))
+    done = call("sort", tmp_path / "in", tmp_path / "out", "--json")
+    assert '"records": 3' in done.stdout or '"lines": 3' in done.stdout
+    assert "taken for lines of text" in done.stderr
+    assert (tmp_path / "out").read_bytes() == b"".join(sorted(lines))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ascii": True}, {"skew": True}, {"ascii": True, "skew": True, "start": 2**100}]
+)
+def test_generated_records_need_no_format(options: dict[str, Any], tmp_path: Path) -> None:
+    source, out = tmp_path / "in.txt", tmp_path / "out"
+    planner.generate(source, records=1000, **options)
+    assert planner.sort(source, out).counted == "records"
+    assert planner.validate(out, input=[source]).passed and planner.find_disorder(out) is None

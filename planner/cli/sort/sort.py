@@ -97,7 +97,7 @@ def sort(
 
     Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
 
-    Example: planner sort --separator , --key 3,3r --key 1,1n data.csv sorted.csv
+    Example: planner sort --separator : --key 3,3r --key 1,1n data.txt sorted.txt
 
     Example: planner sort --format csv --key time:desc --key amount:num sales.csv sorted.csv.zst
 
@@ -147,7 +147,7 @@ def _sort(sources: list[Path], output: Path, *, ray: str | None, **options: Any)
     if ray is not None:
         with shown_events() as on_event:
             return sort_data(sources, output, ray=ray, say=talk, on_event=on_event, **options)
-    advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
+    advice = "--lines sorts its lines, --format csv --key 2 its rows by the second column"
     with ends_without_reader(), records_expected(sources, advice=advice), shown_progress() as on_progress:
         return sort_data(sources, output, say=talk, on_progress=on_progress, **options)
 

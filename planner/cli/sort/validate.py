@@ -10,6 +10,7 @@ from typer import Argument, Option
 from planner.api.contents.file_kinds import recognised
 from planner.api.contents.text_advice import records_expected
 from planner.api.files import require_new, require_readable
+from planner.api.sort_job import USUAL_RECORD
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
@@ -99,6 +100,8 @@ def validate(
         return
     if key or separator or no_header is not None:
         raise BadInputError(_no_keys_of_lines(files[0], key))
+    if of_rows["format"] == "records":
+        layout["record_size"] = record_size or USUAL_RECORD[0]
     shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
     with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
         validation = validate_data(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import BadInputError, nearest
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.text.csv_keys import split_column
+from planner.sorting.text.csv_keys import columns_of, split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """Extension types ordered like the bytes and texts that store them."""
@@ -51,7 +51,7 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
     if not schema.names:
         raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all")
     keys = []
-    for text in texts:
+    for text in columns_of(texts, schema.names):
         column, words = split_column(text, schema.names, columns=len(schema.names))
         if wrong := [word for word in words if word not in _WORDS]:
             raise BadInputError(f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}")

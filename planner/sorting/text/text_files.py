@@ -18,7 +18,7 @@ from planner.errors import BadInputError, InterruptedRunError, IoFailureError, P
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, parse_column_key, read_first_row
+from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, columns_of, parse_column_key, read_first_row
 from planner.units import count_text
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
         if csv.header and row.values != names:
             raise BadInputError(f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal")
     try:
-        keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys)
+        texts = columns_of(csv.keys, names)
+        keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in texts)
     except BadInputError as error:
         columns = f"the first row of {first_name} has {count_text(len(first.values), 'column')}"
         raise BadInputError(error.message, [*error.details, columns]) from None

@@ -362,7 +362,6 @@ def test_a_finished_sort_is_not_resumed(tmp_path: Path) -> None:
     assert path.read_text() == "4\n3\n" and output.read_text() == "1\n2\n"
 
 
-
 @pytest.mark.parametrize(
     "options",
     [{"limit": 3}, {"merge": True}, {"compress": "gz"}, {"temp_dirs": ["/tmp"]}, {"spill": "lz4"}, {"ray": "auto"}],

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.datasets import files_of_dataset, is_of
 from planner.api.contents.file_kinds import recognised, require_fitting_name
-from planner.api.contents.listed_files import listed_files
-from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
+from planner.api.contents.listed_files import all_files, listed_files
+from planner.api.files import STANDARD_OUTPUT, mode_of, output_file, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
 from planner.api.sort_consuming import require_begun, resume_sort, sort_consuming
@@ -99,7 +99,7 @@ def sort(
     """
     rows = inputs if is_of(inputs, "ray.data") else None
     is_dataset = rows is not None or is_of(inputs, "pyarrow")
-    outputs = [Path(output), *map(Path, more_outputs)]
+    outputs = [output_file(name) for name in (output, *more_outputs)]
     if consume_input or resume:
         option = "--resume" if resume else "--consume-input"
         _require_alone(option, ray=ray is not None, more_output=bool(more_outputs), dataset=is_dataset)
@@ -167,7 +167,7 @@ def sort(
 
 
 def find_disorder(
-    source: StrPath,
+    source: StrPath | Sequence[StrPath],
     *,
     format: Format | None = None,
     key: str | Sequence[str] | None = None,
@@ -184,23 +184,24 @@ def find_disorder(
     say: Say | None = None,
     on_progress: OnProgress | None = None,
 ) -> Disorder | None:
-    """Return the first line, row or record of a file that is out of order, as `planner sort --check` does.
+    """Return the first line, row or record that is out of order in a file, or several in turn, as `planner sort --check` does.
 
     With `unique`, equal keys are also out of order. Raises BadInputError for conflicting options.
     """
     given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
     given |= {"no_header": no_header, "quote": quote}
-    found = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
+    sources = all_files(_paths(source))
+    found = _kind(sources, given, key=key, record_size=record_size, say=say)
     format, separator, lines, no_header, quote = found
     _require_csv(format, quote)
     form = _form(format, key, separator, no_header=bool(no_header), unique=unique, zero_terminated=zero_terminated)
     layout = (USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size)
     job = SortJob(form=form, lines=lines or format == "lines", record=layout, stable=stable, quote=quote)
     job.require_one_output(others=False)
-    require_readable([Path(source)] if str(source) != "-" else [])
+    require_readable(path for path in sources if str(path) != "-")
     if format == "parquet":
-        return disorder_of_rows(job, str(source), on_progress)
-    return disorder_of_text(job, Path(source))
+        return disorder_of_rows(job, sources, on_progress)
+    return disorder_of_text(job, sources)
 
 
 def _kind(

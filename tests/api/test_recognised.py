@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -141,3 +142,81 @@ def test_generated_records_need_no_format(options: dict[str, Any], tmp_path: Pat
     planner.generate(source, records=1000, **options)
     assert planner.sort(source, out).counted == "records"
     assert planner.validate(out, input=[source]).passed and planner.find_disorder(out) is None
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
+def test_rows_of_csv_are_rows_also_with_newlines_in_quotes(name: str, tmp_path: Path) -> None:
+    mark = "\t" if ".tsv" in name else ","
+    rows = [f'{i}{mark}"two\nlines, {mark}and ""three""\n"\n' for i in range(40_000, 0, -1)]
+    content = (f'id{mark}"a\nnote"\n' + "".join(rows)).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    found = call("validate", tmp_path / name, "--key", "id:int:desc", "--json")
+    assert (found.exit_code, json.loads(found.stdout)["rows"]) == (0, 40_000)
+    call("sort", tmp_path / name, tmp_path / f"out.{name}", "--key", "id:int")
+    same = call("validate", tmp_path / f"out.{name}", "--key", "id:int", "--input", tmp_path / name)
+    assert same.exit_code == 0 and same.stdout.splitlines()[0] == "Rows: 40000"
+    (tmp_path / "other.csv").write_bytes(content.replace(b"two\nlines", b"lines\ntwo", 1))
+    if name == "a.csv":
+        changed = call("validate", tmp_path / "out.a.csv", "--key", "id:int", "--input", tmp_path / "other.csv")
+        assert isinstance(changed.exception, ValidationFailedError)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "log", "dat"])
+def test_validate_takes_the_folders_and_files_that_sort_takes(form: str, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    for year in (2025, 2026):
+        (part := folder / f"year={year}").mkdir(parents=True)
+        if form == "parquet":
+            pyarrow.parquet.write_table(pyarrow.table({"id": [year, 1]}), part / "a.parquet")
+        elif form == "dat":
+            planner.generate(part / "a.dat", records=9, start=year)
+        else:
+            (part / f"a.{form}").write_text(f"id\n{year}\n1\n")
+    out, keys = tmp_path / f"out.{form}", ["--key", "id:int" if form == "csv" else "id"]
+    keys = keys if form in ("csv", "parquet") else []
+    assert call("sort", folder, out, *keys).exit_code == 0
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    assert call("validate", out, *keys, "--input", folder).exit_code == 0
+    (tmp_path / "sorted").mkdir()
+    out.rename(tmp_path / "sorted" / out.name)
+    assert call("validate", tmp_path / "sorted", *keys, "--input", folder).exit_code == 0
+    for unsorted in ([folder], files):
+        assert isinstance(call("validate", *unsorted, *keys).exception, ValidationFailedError)
+    fewer = call("validate", tmp_path / "sorted", *keys, "--input", files[0])
+    assert isinstance(fewer.exception, ValidationFailedError)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "log"])
+def test_the_order_goes_on_from_file_to_file(form: str, tmp_path: Path) -> None:
+    for name, values in (("a", [1, 2]), ("b", [2, 3])):
+        path = tmp_path / f"{name}.{form}"
+        if form == "parquet":
+            pyarrow.parquet.write_table(pyarrow.table({"id": values}), path)
+        else:
+            path.write_text("".join(f"{value}\n" for value in (["id"] if form == "csv" else []) + values))
+    one, other = tmp_path / f"a.{form}", tmp_path / f"b.{form}"
+    keys = ["--key", "id"] if form != "log" else []
+    assert call("validate", one, other, *keys).exit_code == 0
+    assert isinstance(call("validate", other, one, *keys).exception, ValidationFailedError)
+    found = planner.find_disorder([other, one], key="id" if keys else None)
+    assert found is not None and found.number == (4 if form == "csv" else 3)
+
+
+def test_an_output_that_ends_like_a_folder_is_none(tmp_path: Path) -> None:
+    (source := tmp_path / "in.log").write_text("b\na\n")
+    (tmp_path / "there").mkdir()
+    for folder in (f"{tmp_path}/new/", f"{tmp_path}/there/", f"{tmp_path}/there"):
+        for words in (
+            ["sort", source, folder],
+            ["generate", "--records", "1", folder],
+            ["sort", "--merge", source, folder],
+        ):
+            refused = call(*words)
+            assert isinstance(refused.exception, BadInputError) and refused.exception.exit_code == 2
+        with pytest.raises(BadInputError):
+            planner.sort(source, folder)
+        with pytest.raises(BadInputError):
+            planner.sort(source, tmp_path / "out", more_outputs=[folder])
+        with pytest.raises(BadInputError):
+            planner.generate(folder, records=1)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["in.log", "there"]

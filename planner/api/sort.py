@@ -100,11 +100,8 @@ def sort(
     rows = inputs if is_of(inputs, "ray.data") else None
     is_dataset = rows is not None or is_of(inputs, "pyarrow")
     outputs = [output_file(name) for name in (output, *more_outputs)]
-    if consume_input or resume:
-        option = "--resume" if resume else "--consume-input"
-        _require_alone(option, ray=ray is not None, more_output=bool(more_outputs), dataset=is_dataset)
-    if resume:
-        require_begun(outputs[0])
+    others = {"ray": ray is not None, "more_output": bool(more_outputs), "dataset": is_dataset}
+    _require_consuming_alone(others, outputs[0], consume_input=consume_input, resume=resume)
     sources, folders = _of_dataset(inputs, format, outputs) if is_dataset else (_paths(inputs), ())
     format = "parquet" if is_dataset else format
     if ray is None:
@@ -184,7 +181,7 @@ def find_disorder(
     say: Say | None = None,
     on_progress: OnProgress | None = None,
 ) -> Disorder | None:
-    """Return the first line, row or record that is out of order in a file, or several in turn, as `planner sort --check` does.
+    """Return the first line, row or record out of order in a file, or several in turn, as `planner sort --check` does.
 
     With `unique`, equal keys are also out of order. Raises BadInputError for conflicting options.
     """
@@ -265,9 +262,13 @@ def _without_columns_of_folders(*, union_by_name: bool, say: Say | None) -> None
         say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
 
 
-def _require_alone(option: str, **given: bool) -> None:
-    if name := next((name for name, is_given in given.items() if is_given), None):
+def _require_consuming_alone(others: dict[str, bool], output: Path, *, consume_input: bool, resume: bool) -> None:
+    name = next((name for name, is_given in others.items() if is_given), None)
+    if name and (consume_input or resume):
+        option = "--resume" if resume else "--consume-input"
         raise BadInputError(f"{option} does not go with --{name.replace('_', '-')}: leave out one of them")
+    if resume:
+        require_begun(output)
 
 
 def _form(format: Format | None, key: str | Sequence[str] | None, separator: str | None, **flags: bool) -> InputFormat:

@@ -64,7 +64,7 @@ def require_begun(output: Path) -> None:
 def resume_sort(
     job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, on_progress: OnProgress | None
 ) -> SortResult:
-    """Finish a begun sort with consumed inputs. Raises BadInputError if inputs and options are not those of the sort."""
+    """Finish a begun sort with consumed inputs. Raises BadInputError if inputs and options are not those of it."""
     from planner.sorting.consuming.work_folder import WorkFolder
 
     folder = WorkFolder(output.absolute())

@@ -99,8 +99,9 @@ def validate(
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
 
-    `checksum` (hex) or `input` (files) gives the input. Without `lines` and `record_size` the files show what they hold.
-    Raises BadInputError for conflicting options, and where nothing shows it; unsorted data is an answer, not an error.
+    `checksum` (hex) or `input` (files) gives the input. Without `lines` and `record_size` the files show what they
+    hold. Raises BadInputError for conflicting options, and where nothing shows it; unsorted data is an answer, not an
+    error.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:

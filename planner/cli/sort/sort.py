@@ -97,7 +97,7 @@ def sort(
 
     Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
 
-    Example: planner sort --separator : --key 3,3r --key 1,1n data.txt sorted.txt
+    Example: planner sort --key 3:desc --key 1:num data.csv sorted.csv
 
     Example: planner sort --format csv --key time:desc --key amount:num sales.csv sorted.csv.zst
 

@@ -124,12 +124,13 @@ def free_bytes_of(memory_bytes: int) -> int:
 
 
 def find_disorder(
-    paths: Sequence[str], keys: Sequence[str], *, unique: bool, progress: Progress
+    path: str | Sequence[str], keys: Sequence[str], *, unique: bool, progress: Progress
 ) -> tuple[int, list[Any]] | None:
     """Return the number, from 1, and the key values of the first row that is out of order in files read in turn.
 
     With `unique`, rows with equal keys are out of order, too. Raises BadInputError.
     """
+    paths = [path] if isinstance(path, str) else path
     with core_errors(), arrow_errors(f"cannot check {paths[0]}: pyarrow says"):
         sources = read_footers(paths)
         parsed = keys_of(keys, sources)

@@ -164,7 +164,9 @@ def common_categories(name: str, dictionaries: Iterable[Any]) -> Any:
         categories = []
     if len(categories) < len(set(chain.from_iterable(orders))):
         shown = sorted(" < ".join(map(str, order[:9])) for order in orders)[:9]
-        raise BadInputError(f"column {name!r}: its ordered categories have no common order; cast it to text first", shown)
+        raise BadInputError(
+            f"column {name!r}: its ordered categories have no common order; cast it to text first", shown
+        )
     return categories
 
 

@@ -34,6 +34,14 @@ def require_readable(paths: Iterable[Path]) -> None:
             raise BadInputError(f"{path}: permission denied; name a file that you may read")
 
 
+def output_file(name: str | os.PathLike[str]) -> Path:
+    """Return the path of an output, which is one file. Raises BadInputError for a folder, also one to be made."""
+    text = os.fspath(name)
+    if text.endswith("/") and "://" not in text:
+        raise BadInputError(f"{text} is a folder: name the file in it that is to be written, as {text}sorted")
+    return Path(name)
+
+
 def require_directories(option: str, paths: Iterable[Path]) -> None:
     """Raise BadInputError naming the first path of an option that is not a directory."""
     for path in paths:

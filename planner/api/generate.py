@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from planner.api.files import output_file
 from planner.api.progress import OnProgress, reported
 from planner.errors import BadInputError
 from planner.schemas.door import Count, Offset, checked
@@ -42,6 +43,7 @@ def generate(
     """
     from planner.sorting.records.generate import generate_file, generate_lines_file
 
+    path = output_file(path)
     if not lines:
         count = record_count(records, size_bytes)
         with reported(["generate"], on_progress) as progress:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.datasets import files_of_dataset, is_of
 from planner.api.contents.file_kinds import recognised, require_fitting_name
-from planner.api.contents.listed_files import listed_files
-from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
+from planner.api.contents.listed_files import all_files, listed_files
+from planner.api.files import STANDARD_OUTPUT, mode_of, output_file, require_readable
 from planner.api.input_format import Format, InputFormat
 from planner.api.progress import OnProgress
-from planner.api.sort_consuming import is_begun, resume_sort, sort_consuming
+from planner.api.sort_consuming import require_begun, resume_sort, sort_consuming
 from planner.api.sort_here import disorder_of_rows, disorder_of_text, sort_parquet, sort_records, sort_text
 from planner.api.sort_job import (
     USUAL_RECORD,
@@ -88,9 +88,9 @@ def sort(
     the object store prefix for the partitions. Nodes whose disks are not configured use `directory`. A pyarrow Dataset
     stands for its Parquet files; a Ray Dataset is first written to a new folder in `staging`. With `consume_input` the
     inputs' space is freed as they are read, and they are deleted at the end; after a failure `resume` finishes the
-    sort, and needs neither inputs nor options. `say` receives notes, `on_event` the events of a cluster. Raises
-    BadInputError for conflicting options and for an existing output, unless `force` replaces it; IoFailureError;
-    InterruptedRunError.
+    sort, and needs neither inputs nor options; it begins none. `say` receives notes, `on_event` the events of a
+    cluster. Raises BadInputError for conflicting options and for an existing output, unless `force` replaces it;
+    IoFailureError; InterruptedRunError.
 
     >>> import planner, tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,9 @@ def sort(
     """
     rows = inputs if is_of(inputs, "ray.data") else None
     is_dataset = rows is not None or is_of(inputs, "pyarrow")
-    outputs = [Path(output), *map(Path, more_outputs)]
+    outputs = [output_file(name) for name in (output, *more_outputs)]
+    others = {"ray": ray is not None, "more_output": bool(more_outputs), "dataset": is_dataset}
+    _require_consuming_alone(others, outputs[0], consume_input=consume_input, resume=resume)
     sources, folders = _of_dataset(inputs, format, outputs) if is_dataset else (_paths(inputs), ())
     format = "parquet" if is_dataset else format
     if ray is None:
@@ -113,7 +115,7 @@ def sort(
             sources, folders = _listed(sources, outputs, is_begun=resume, say=say)
         given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
         given |= {"no_header": no_header, "quote": quote}
-        if not (resume and (is_begun(Path(output)) or not all(map(mode_of, sources)))):
+        if not resume:
             found = _kind(sources, given, key=key, record_size=record_size, say=say)
             format, separator, lines, no_header, quote = found
     elif quote:
@@ -140,10 +142,9 @@ def sort(
         _without_columns_of_folders(union_by_name=union_by_name, say=say)
     if ray is None and not resume:
         require_fitting_name(outputs[0], is_parquet=format == "parquet")
-    if consume_input or resume:
-        _require_alone(ray=ray is not None, more_output=bool(more_outputs), dataset=is_dataset)
-        if resume:
-            return resume_sort(job, sources, outputs[0], force=force, say=say, on_progress=on_progress)
+    if resume:
+        return resume_sort(job, sources, outputs[0], force=force, on_progress=on_progress)
+    if consume_input:
         return sort_consuming(job, sources, outputs[0], force=force, on_progress=on_progress)
     if ray is not None:
         outputs[0], to = manifest_and_place(outputs[0], to, say=say)
@@ -166,7 +167,7 @@ def sort(
 
 @checked
 def find_disorder(
-    source: StrPath,
+    source: StrPath | Sequence[StrPath],
     *,
     format: Format | None = None,
     key: str | Sequence[str] | None = None,
@@ -183,23 +184,24 @@ def find_disorder(
     say: Say | None = None,
     on_progress: OnProgress | None = None,
 ) -> Disorder | None:
-    """Return the first line, row or record of a file that is out of order, as `planner sort --check` does.
+    """Return the first line, row or record out of order in a file, or several in turn, as `planner sort --check` does.
 
     With `unique`, equal keys are also out of order. Raises BadInputError for conflicting options.
     """
     given = {"format": format, "separator": separator, "lines": lines, "zero_terminated": zero_terminated}
     given |= {"no_header": no_header, "quote": quote}
-    found = _kind([Path(source)], given, key=key, record_size=record_size, say=say)
+    sources = all_files(_paths(source))
+    found = _kind(sources, given, key=key, record_size=record_size, say=say)
     format, separator, lines, no_header, quote = found
     _require_csv(format, quote)
     form = _form(format, key, separator, no_header=bool(no_header), unique=unique, zero_terminated=zero_terminated)
     layout = (USUAL_RECORD[0] if record_size is None else record_size, key_offset, key_size)
     job = SortJob(form=form, lines=lines or format == "lines", record=layout, stable=stable, quote=quote)
     job.require_one_output(others=False)
-    require_readable([Path(source)] if str(source) != "-" else [])
+    require_readable(path for path in sources if str(path) != "-")
     if format == "parquet":
-        return disorder_of_rows(job, str(source), on_progress)
-    return disorder_of_text(job, Path(source))
+        return disorder_of_rows(job, sources, on_progress)
+    return disorder_of_text(job, sources)
 
 
 def _kind(
@@ -263,9 +265,13 @@ def _without_columns_of_folders(*, union_by_name: bool, say: Say | None) -> None
         say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
 
 
-def _require_alone(**given: bool) -> None:
-    if name := next((name for name, is_given in given.items() if is_given), None):
-        raise BadInputError(f"--consume-input does not go with --{name.replace('_', '-')}: leave out one of them")
+def _require_consuming_alone(others: dict[str, bool], output: Path, *, consume_input: bool, resume: bool) -> None:
+    name = next((name for name, is_given in others.items() if is_given), None)
+    if name and (consume_input or resume):
+        option = "--resume" if resume else "--consume-input"
+        raise BadInputError(f"{option} does not go with --{name.replace('_', '-')}: leave out one of them")
+    if resume:
+        require_begun(output)
 
 
 def _form(format: Format | None, key: str | Sequence[str] | None, separator: str | None, **flags: bool) -> InputFormat:

@@ -14,7 +14,7 @@ from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
 from planner.api.input_format import InputFormat
 from planner.api.progress import OnProgress, reported
 from planner.api.sort_here import text_job_of
-from planner.api.sort_job import Say, SortJob, SortResult, require_inputs
+from planner.api.sort_job import SortJob, SortResult, require_inputs
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -50,38 +50,28 @@ def sort_consuming(
         return _run(folder, state, job, progress, replaces=force)
 
 
-def is_begun(output: Path) -> bool:
-    """Return whether there is a sort into an output to be resumed."""
+def require_begun(output: Path) -> None:
+    """Raise BadInputError unless a sort into an output is there to be resumed."""
     from planner.sorting.consuming.work_folder import WorkFolder
 
-    return WorkFolder(output.absolute()).has_journal()
+    if not WorkFolder(output.absolute()).has_journal():
+        raise BadInputError(
+            f"{output}: no sort into it is unfinished; there is nothing to resume",
+            ["leave out --resume to sort; only a sort with --consume-input, which deletes its inputs, is resumed"],
+        )
 
 
 def resume_sort(
-    job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, say: Say | None, on_progress: OnProgress | None
+    job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, on_progress: OnProgress | None
 ) -> SortResult:
-    """Finish a sort with consumed inputs that was started; start it if nothing was freed yet.
-
-    Raises BadInputError if there is nothing to resume, or if inputs and options are not those of the sort.
-    """
+    """Finish a begun sort with consumed inputs. Raises BadInputError if inputs and options are not those of it."""
     from planner.sorting.consuming.work_folder import WorkFolder
-    from planner.sorting.records.keyed import TextReport
 
     folder = WorkFolder(output.absolute())
-    if folder.has_journal():
-        with reported(["read", "write"], on_progress) as progress, folder.locked():
-            state = folder.load()
-            _require_same(state, job, sources, output)
-            return _run(folder, state, job, progress, replaces=force or state.asked["replaces"])
-    if sources and all(map(mode_of, sources)):
-        if say:
-            say(f"note: no sort into {output} was begun; it begins now")
-        return sort_consuming(job, sources, output, force=force, on_progress=on_progress)
-    if not mode_of(output):
-        raise BadInputError(f"{output}: no sort into it was begun; there is nothing to resume")
-    if say:
-        say(f"note: {output} is whole; there is nothing to resume")
-    return SortResult(counted="further rows", count=0, seconds=0, report=TextReport(0, 0, 0, 0, 0, "nothing was left"))
+    with reported(["read", "write"], on_progress) as progress, folder.locked():
+        state = folder.load()
+        _require_same(state, job, sources, output)
+        return _run(folder, state, job, progress, replaces=force or state.asked["replaces"])
 
 
 def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, replaces: bool) -> SortResult:

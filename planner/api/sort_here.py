@@ -84,11 +84,11 @@ def sort_text(
     return SortResult(counted=counted, count=report.lines, seconds=seconds, report=report)
 
 
-def disorder_of_text(job: SortJob, source: Path) -> Disorder | None:
+def disorder_of_text(job: SortJob, sources: Sequence[Path]) -> Disorder | None:
     from planner.native import run_interruptible
     from planner.sorting.text.text_files import check_text_file
 
-    text_job = text_job_of(job, [source])
+    text_job = text_job_of(job, sources)
     found = run_interruptible(lambda progress: check_text_file(text_job, progress))
     if found is None:
         return None
@@ -116,6 +116,8 @@ def text_job_of(job: SortJob, sources: Sequence[Path], **limits: Any) -> TextJob
         raise BadInputError("--key, --no-header and their kin sort text: give --format csv, or lines")
     if form.separator and not form.key:
         raise BadInputError("--separator: whole lines are sorted, which have no fields; say --key, or leave it out")
+    if not (job.lines or form.is_text_or_table or job.merge or job.limit):
+        raise BadInputError(f"{sources[0]}: say what it holds: --format lines, csv or records")
     by_place = _keys_by_place(job.span)
     order = TextOrder(
         keys=form.line_keys() or by_place,
@@ -185,12 +187,14 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
     return SortResult(counted="rows", count=report.rows, seconds=seconds, report=report, tables=(str(output),))
 
 
-def disorder_of_rows(job: SortJob, source: str, on_progress: OnProgress | None) -> Disorder | None:
+def disorder_of_rows(job: SortJob, sources: Sequence[Path], on_progress: OnProgress | None) -> Disorder | None:
     from planner.sorting.tables import parquet
 
     job.form.require_no_text_options()
     with reported(["read"], on_progress) as progress:
-        found = parquet.find_disorder(source, job.form.key or (), unique=job.form.unique, progress=progress)
+        found = parquet.find_disorder(
+            [str(path) for path in sources], job.form.key or (), unique=job.form.unique, progress=progress
+        )
     return found and Disorder(number=found[0], text=", ".join(map(str, found[1])))
 
 

@@ -110,13 +110,12 @@ class SortJob:
 
     @property
     def record_bytes(self) -> int:
-        """Size of a record; 0 for text. --unique, --merge and --limit alone mean lines. Raises BadInputError."""
-        if self.lines or not self.form.is_of_records:
+        """Size of a record; 0 for text. Raises BadInputError."""
+        if self.form.format != "records":
             return 0
         if self.record[0] < 1:
             raise BadInputError(f"--record-size {self.record[0]}: a record has at least one byte")
-        says_so = self.form.format == "records" or self.form.key or self.record != USUAL_RECORD
-        return self.record[0] if says_so or not (self.form.unique or self.merge or self.limit) else 0
+        return self.record[0]
 
     @property
     def span(self) -> tuple[int, int | None] | None:

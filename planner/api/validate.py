@@ -7,13 +7,16 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from planner.api.contents.csv_dialect import detect_dialect
+from planner.api.contents.file_kinds import recognised
+from planner.api.contents.listed_files import all_files, listed_files
+from planner.api.input_format import InputFormat
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import find_disorder
 from planner.api.sort_job import USUAL_RECORD, Disorder
@@ -22,6 +25,8 @@ from planner.schemas.door import Count, Offset, checked
 
 if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
+    from planner.sorting.tables.folder_columns import Folders
+    from planner.sorting.text.text_files import CsvColumns
 
 StrPath = str | os.PathLike[str]
 _OF_A_COPY: Final = ("records", "sorted", "duplicates", "checksum")
@@ -96,8 +101,9 @@ def validate(
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
 
-    `checksum` (hex) or `input` (files) gives the input. Raises BadInputError for conflicting options; unsorted data is
-    an answer, not an error.
+    `checksum` (hex) or `input` (files) gives the input. Without `lines` and `record_size` the files show what they
+    hold. Raises BadInputError for conflicting options, and where nothing shows it; unsorted data is an answer, not an
+    error.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -116,14 +122,32 @@ def validate(
     if checksum is not None and input:
         raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else checksum_number(checksum)
-    paths = [Path(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
+    paths, inputs = _files(files), _files(input)
+    if not (lines or summaries or record_size):
+        lines = _are_lines([*paths, *inputs])
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
     layout["record_size"] = USUAL_RECORD[0] if record_size is None else record_size
     shared: dict[str, Any] = {"lines": lines, "layout": layout, "on_progress": on_progress}
     report = validate_summaries(paths) if summaries else _read(paths, summary=summary, **shared)
-    if input:
-        expected = int(_read([Path(file) for file in input], **shared).checksum, 16)
+    if inputs:
+        expected = int(_read(inputs, **shared).checksum, 16)
     return Validation(report=report, expected=expected)
+
+
+def _files(names: StrPath | Sequence[StrPath]) -> list[Path]:
+    return all_files(_paths(names))
+
+
+def _paths(names: StrPath | Sequence[StrPath]) -> list[Path]:
+    return [Path(name) for name in ([names] if isinstance(names, str | os.PathLike) else names)]
+
+
+def _are_lines(files: Sequence[Path]) -> bool:
+    """Return whether files hold lines, and not generated records. Raises BadInputError for others, and for pipes."""
+    found = recognised(files, {}, say=None)
+    if not found:
+        raise BadInputError(f"{files[0]}: say what it holds: --lines, or --format records")
+    return "lines" in found
 
 
 @checked
@@ -152,12 +176,6 @@ def checksum_number(checksum: str) -> int:
         return int(checksum, 16)
     except ValueError:
         raise BadInputError(f"--checksum {checksum}: write it in hex, as `planner validate` prints it") from None
-
-
-def read_lines(files: Sequence[Path], *, on_progress: OnProgress | None) -> ValidationReport:
-    """Return the content of uncompressed text, by whole lines."""
-    layout = {"key_offset": 0, "key_size": None, "threads": None}
-    return _read(list(files), lines=True, layout=layout, on_progress=on_progress)
 
 
 def _read(
@@ -246,63 +264,66 @@ class RowsValidation:
 
 
 def validate_rows(
-    file: Path,
+    files: StrPath | Sequence[StrPath],
     *,
     format: Literal["csv", "parquet"],
     key: Sequence[str],
     separator: str | None = None,
     no_header: bool | None = None,
     checksum: str | None = None,
-    input: Sequence[Path] = (),
+    input: Sequence[StrPath] = (),
     say: Callable[[str], None] | None = None,
     on_progress: OnProgress | None = None,
 ) -> RowsValidation:
-    """Read a file of rows twice: for their order by `key`, and for their checksum.
+    """Read files of rows twice: for their order by `key`, one after the other, and for their checksum.
 
     `input` is the input's files. A `separator` or `no_header` of CSV that is None is detected as `sort` does, and
-    passed to `say`. Raises BadInputError for a key that is not a column, and for compressed CSV.
+    passed to `say`. Raises BadInputError for a key that is not a column.
     """
     if checksum is not None and input:
         raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else checksum_number(checksum)
-    of_text: dict[str, Any] = {"separator": separator, "no_header": bool(no_header)}
+    paths = _files(files)
+    of_text: dict[str, Any] = {"separator": separator, "no_header": no_header, "quote": None}
     if format == "csv":
-        given = {"separator": separator, "no_header": no_header, "quote": None}
-        of_text = {
-            name: value for name, value in detect_dialect([file], given, key, say=say).items() if name in of_text
-        }
-    disorder = find_disorder(file, format=format, key=list(key), on_progress=on_progress, **of_text)
+        of_text = detect_dialect(paths, of_text, key, say=say)
+    disorder = find_disorder(paths, format=format, key=list(key), on_progress=on_progress, **of_text)
     unordered, duplicates = (None if disorder else 0), None
     if format == "parquet":
-        count, found, unordered, duplicates = _of_parquet([file], on_progress, key=key)
+        count, found, unordered, duplicates = _of_parquet(listed_files(_paths(files)), on_progress, key=key)
+        if input:
+            expected = _of_parquet(listed_files(_paths(input)), on_progress)[1]
     else:
-        count, found = _content([file], format=format, no_header=of_text["no_header"], on_progress=on_progress)
-    if input:
-        _, expected = _content(input, format=format, no_header=of_text["no_header"], on_progress=on_progress)
+        form = InputFormat(format="csv", key=key, separator=of_text["separator"], no_header=of_text["no_header"])
+        columns = form.csv_columns(quote=of_text["quote"])
+        count, found = _of_csv(paths, columns, on_progress)
+        if input:
+            _, expected = _of_csv(_files(input), columns, on_progress)
     counts = {"unordered": unordered, "duplicates": duplicates}
     return RowsValidation(rows=count, disorder=disorder, checksum=f"{found:x}", expected=expected, **counts)
 
 
-def _content(files: Sequence[Path], *, format: str, no_header: bool, on_progress: OnProgress | None) -> tuple[int, int]:
-    """Return the number of rows, and the sum of their hashes; a heading counts once in the sum, and is not a row."""
-    if format == "parquet":
-        return _of_parquet(files, on_progress)[:2]
-    if len(files) > 1 and not no_header:
-        raise BadInputError("--input: several files of CSV have several headings; name one file")
-    report = read_lines(files, on_progress=on_progress)
-    return report.records - (0 if no_header else min(report.records, 1)), int(report.checksum, 16)
+def _of_csv(files: Sequence[Path], columns: CsvColumns, on_progress: OnProgress | None) -> tuple[int, int]:
+    """Return the number of rows, and the sum of their hashes and the heading's."""
+    from planner.native import run_interruptible
+    from planner.sorting.records.keyed import TextOrder
+    from planner.sorting.text.text_files import TextJob, summarize_rows
+
+    job = TextJob(inputs=tuple(map(str, files)), csv=columns, order=TextOrder(stable=True))
+    with reported(["validate"], on_progress) as progress:
+        return run_interruptible(lambda shown: summarize_rows(job, shown), progress)
 
 
 def _of_parquet(
-    files: Sequence[Path], on_progress: OnProgress | None, *, key: Sequence[str] = ()
+    files: Mapping[Path, Folders], on_progress: OnProgress | None, *, key: Sequence[str] = ()
 ) -> tuple[int, int, int, int]:
     """Return the row count, the sum of row hashes, and how many come before their predecessor or have its keys."""
     from planner.sorting.tables.arrow_library import arrow
-    from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, read_footer, rows_of
+    from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, read_footers, rows_of
     from planner.sorting.tables.table_hash import rows_checksum
     from planner.sorting.tables.table_runs import count_disorder
 
-    sources = [read_footer(str(path)) for path in files]
+    sources = read_footers([str(path) for path in files], fills=True, folders=list(files.values()))
     keys = keys_of(key, sources) if key else []
     count = checksum = unordered = duplicates = 0
     last = None

@@ -108,6 +108,11 @@ class Source:
         finally:
             self.chunks = chain(taken, self.chunks or ())
 
+    def read_in_chunks(self) -> None:
+        """Have a file that the core could read itself pass through a pipe, too."""
+        if self.chunks is None and self._from_start is not None:
+            self.chunks = self._from_start()
+
     def skip(self, size: int) -> None:
         """Drop the first bytes of the chunks."""
         if self.chunks is not None:

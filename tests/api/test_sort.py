@@ -64,7 +64,7 @@ def test_parquet_by_a_column(tmp_path: Path) -> None:
 
 def test_notes_go_to_the_caller(table: Path) -> None:
     notes: list[str] = []
-    planner.sort(table, table.with_name("out"), key="2n", separator=",", say=notes.append)
+    planner.sort(table, table.with_name("out"), key="2n", separator=",", format="lines", say=notes.append)
     assert len(notes) == 1 and "looks like a heading" in notes[0]
 
 
@@ -100,8 +100,8 @@ def test_records_are_not_taken_for_lines(tmp_path: Path, options: dict[str, Any]
     source, out = tmp_path / "in.dat", tmp_path / "out.dat"
     records = [bytes([key]) * 10 + b"\n\x00" * 45 for key in (1, 2, 3)]
     source.write_bytes(b"".join(records))
-    for size in (None, 100):
-        planner.sort(source, out, record_size=size, force=True, **options)
+    for said in ({"format": "records"}, {"record_size": 100}):
+        planner.sort(source, out, force=True, **said, **options)
         assert out.read_bytes() == b"".join(records[: options.get("limit")])
 
 
@@ -183,5 +183,5 @@ def test_an_address_is_no_file_and_the_error_says_who_reads_it(tmp_path: Path) -
 @pytest.mark.parametrize(("separator", "byte"), [("\\t", "\t"), ("\\0", "\0")])
 def test_a_separator_of_lines_may_be_written_with_a_backslash(separator: str, byte: str, tmp_path: Path) -> None:
     (tmp_path / "in").write_text(f"a a{byte}2\nb{byte}1\n")
-    planner.sort(tmp_path / "in", tmp_path / "out", key="2,2n", separator=separator)
+    planner.sort(tmp_path / "in", tmp_path / "out", key="2,2n", separator=separator, format="lines")
     assert (tmp_path / "out").read_text() == f"b{byte}1\na a{byte}2\n"

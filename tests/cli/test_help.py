@@ -125,12 +125,14 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 ON_A_CLUSTER = "--ray"
 """Examples with this option need a Ray cluster: tests/distributed_sort."""
+OF_AN_INTERRUPTED_SORT = "--resume"
+"""Examples with this option: tests/sorting/consuming."""
 TAKE_LONG = {"bench fleet", "scale"}
 """Commands whose example belongs to the soak's quick part."""
 RUN = [
     pytest.param(name, example, id=example, marks=QUICK_SOAK if name in TAKE_LONG else ())
     for name, example in EXAMPLES
-    if name not in CALLED_ELSEWHERE and ON_A_CLUSTER not in example.split()
+    if name not in CALLED_ELSEWHERE and not {ON_A_CLUSTER, OF_AN_INTERRUPTED_SORT} & set(example.split())
 ]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.native import Progress
+from planner.sorting.text.csv_keys import columns_of
 
 _SEPARATORS: Final = (",", "\t", ";", "|")
 """Candidate separators; the first wins among those that fit equally well."""
@@ -46,15 +47,6 @@ def detect_dialect(
     return found
 
 
-def column_counts(path: Path) -> tuple[int, int]:
-    """Return how many columns the first row of CSV has, and how many fields that blanks divide; zeros for no row."""
-    text = _beginning(path)
-    if not text.strip():
-        return 0, 0
-    dialect = dialect_of(text, ())
-    return len(_rows(text, dialect.separator, dialect.quote)[0]), len(text.lstrip().splitlines()[0].split())
-
-
 def _reported(
     source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[str], None] | None
 ) -> dict[str, Any]:
@@ -86,12 +78,11 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
     """
     hint, text = _without_hint(text)
     separator = separator or hint
-    names = [key for key in keys if not key.split(":")[0].isdigit()]
     quotes = [quote] if quote else [_DOUBLE, _SINGLE, _NO_QUOTE]
-    found = {each: _best_separator(text, names, separator, each) for each in quotes}
+    found = {each: _best_separator(text, separator, each) for each in quotes}
     chosen = next((each for each in (_SINGLE, _NO_QUOTE) if not quote and _is_quote(text, each, found)), quotes[0])
     mark, rows = found[chosen]
-    names += [key for key in keys if _is_number_as_name(key, rows[0])]
+    names = [key for key in columns_of(keys, rows[0]) if _is_name(key, rows[0])]
     return Dialect(
         separator=mark,
         no_header=not names and _has_numbers_only_below(rows),
@@ -113,14 +104,9 @@ _Found = tuple[str, list[list[str]]]
 """A separator and the rows it gives."""
 
 
-def _best_separator(text: str, names: Sequence[str], separator: str | None, quote: str) -> _Found:
+def _best_separator(text: str, separator: str | None, quote: str) -> _Found:
     tables = {mark: _rows(text, mark, quote) for mark in ([separator] if separator else _SEPARATORS)}
-
-    def fitness(mark: str) -> tuple[int, int]:
-        rows = tables[mark]
-        return sum(_begins_with_one(key, rows[0]) for key in names), len(rows[0]) if _is_regular(rows) else 0
-
-    best = max(tables, key=fitness)
+    best = max(tables, key=lambda mark: len(tables[mark][0]) if _is_regular(tables[mark]) else 0)
     return best, tables[best]
 
 
@@ -163,16 +149,10 @@ def _fields(text: str, mark: str, quote: str) -> list[list[str]] | None:
     return [row for row in rows if row != [""]]
 
 
-def _begins_with_one(key: str, columns: Sequence[str]) -> bool:
-    """Return whether a key names one of the columns; column names may contain colons."""
-    words = key.split(":")
-    return any(":".join(words[:size]) in columns for size in range(1, len(words) + 1))
-
-
-def _is_number_as_name(key: str, columns: Sequence[str]) -> bool:
-    """Return whether a key is a number used as a column name, such as 2026, and not a column's position."""
-    number = key.partition(":")[0]
-    return number.isdigit() and number in columns and int(number) > len(columns)
+def _is_name(key: str, columns: Sequence[str]) -> bool:
+    """Return whether a key is a column name and not a position; 2026 is a name beyond the positions."""
+    number = key.partition(":")[0].removeprefix("#")
+    return not number.isdigit() or (number in columns and int(number) > len(columns))
 
 
 def _rows(text: str, separator: str, quote: str) -> list[list[str]]:

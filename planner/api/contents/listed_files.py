@@ -37,6 +37,11 @@ def listed_files(sources: Sequence[Path]) -> dict[Path, Folders]:
     return found
 
 
+def all_files(sources: Sequence[Path]) -> list[Path]:
+    """Return the files of all sources in turn; one that is named twice comes twice. Raises BadInputError."""
+    return [path for source in sources for path in listed_files([source])]
+
+
 def _listed(source: Path) -> Iterator[tuple[Path, Folders]]:
     if stat.S_ISDIR(mode_of(source)):
         for path in files_below(source):

@@ -19,7 +19,7 @@ def records_expected(files: Sequence[Path], *, advice: str) -> Iterator[None]:
     try:
         yield
     except BadInputError as error:
-        if "no whole number of records" not in error.message or not any(map(is_text, files)):
+        if "no whole number of records" not in error.message or not any(is_text(_beginning(file)) for file in files):
             raise
         raise BadInputError(f"{error.message}; it looks like text: {advice}") from error
 
@@ -47,9 +47,8 @@ def _is_number(field: bytes) -> bool:
     return True
 
 
-def is_text(file: Path) -> bool:
+def is_text(beginning: bytes) -> bool:
     """Return whether the beginning of a file is text."""
-    beginning = _beginning(file)
     return bool(beginning) and not _CONTROL & set(beginning)
 
 

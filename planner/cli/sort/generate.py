@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from planner.api.files import require_new
+from planner.api.files import output_file, require_new
 from planner.cli.shell.console import show_json, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.option_values import amount
@@ -19,7 +19,7 @@ from planner.units import count_text, format_bytes, format_exact_size, format_ra
 
 
 def generate(
-    file: Annotated[Path, Argument(help="The file to write; it appears complete or not at all.")],
+    file: Annotated[str, Argument(help="The file to write; it appears complete or not at all.")],
     *,
     records: Annotated[str | None, Option(help="How many records of 100 bytes: 10,000,000 or 1e7.")] = None,
     size: Annotated[str | None, Option(help="How much instead: 1GB.")] = None,
@@ -42,8 +42,8 @@ def generate(
     from planner.api.generate import generate as generate_data
 
     if records is None and size is None:
-        _refuse_size_as_file(file)
-    require_new([file], force=force)
+        _refuse_size_as_file(Path(file))
+    require_new([output_file(file)], force=force)
     with shown_progress() as on_progress:
         report = generate_data(
             file,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _DISORDER = 1
 
 _MoreOutput = Annotated[
-    list[Path] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
+    list[str] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
 ]
 _TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; otherwise the disk of the output.")]
 
@@ -59,7 +59,7 @@ _Sources = Annotated[
 def sort(
     sources: _Sources = None,
     output: Annotated[
-        Path, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")
+        str, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")
     ] = ...,  # type: ignore[assignment]  # typer's word for required
     *,
     more_output: _MoreOutput = None,
@@ -97,7 +97,7 @@ def sort(
 
     Example: planner sort --lines --key-offset 5 --key-size 12 --stable app.log sorted.log
 
-    Example: planner sort --separator , --key 3,3r --key 1,1n data.csv sorted.csv
+    Example: planner sort --key 3:desc --key 1:num data.csv sorted.csv
 
     Example: planner sort --format csv --key time:desc --key amount:num sales.csv sorted.csv.zst
 
@@ -116,7 +116,7 @@ def sort(
     of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     of_data |= {"lines": lines, "stable": stable} | vars(keys)
     if of_data.pop("check") and cluster.ray is None:
-        _check([*(sources or ()), output], of_data, more_output=more_output, json=json)
+        _check([*(sources or ()), Path(output)], of_data, more_output=more_output, json=json)
         return
     of_cluster = dict(vars(cluster))
     if (file_size := of_cluster.pop("file_size")) is not None:
@@ -137,22 +137,22 @@ def sort(
         **of_data,
         **of_cluster,
     )
-    _show(result, to_stdout=str(output) in STANDARD_OUTPUT, explain=explain, json=json)
+    _show(result, to_stdout=output in STANDARD_OUTPUT, explain=explain, json=json)
 
 
-def _sort(sources: list[Path], output: Path, *, ray: str | None, **options: Any) -> SortResult:
+def _sort(sources: list[Path], output: str, *, ray: str | None, **options: Any) -> SortResult:
     """Sort with progress shown; the error for records that look like text explains how to sort text."""
     from planner.api.sort import sort as sort_data
 
     if ray is not None:
         with shown_events() as on_event:
             return sort_data(sources, output, ray=ray, say=talk, on_event=on_event, **options)
-    advice = "--lines sorts its lines, --separator , --key 2,2 by the second column"
+    advice = "--lines sorts its lines, --format csv --key 2 its rows by the second column"
     with ends_without_reader(), records_expected(sources, advice=advice), shown_progress() as on_progress:
         return sort_data(sources, output, say=talk, on_progress=on_progress, **options)
 
 
-def _check(files: list[Path], options: dict[str, Any], *, more_output: list[Path] | None, json: bool) -> None:
+def _check(files: list[Path], options: dict[str, Any], *, more_output: list[str] | None, json: bool) -> None:
     """Print the first out-of-order line, and end with 1 if there is one, as `gnusort -c` does."""
     from planner.api.sort import find_disorder
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from typer import Argument, Option
 
 from planner.api.contents.file_kinds import recognised
+from planner.api.contents.listed_files import all_files
 from planner.api.contents.text_advice import records_expected
 from planner.api.files import require_new, require_readable
+from planner.api.sort_job import USUAL_RECORD
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
 
 
-_NOTHING_ELSE: Final = (False, False, None, None, None, 0, None, None, None, None, None, None)
+_NOTHING_ELSE: Final[tuple[object, ...]] = (False, False, None, [], None, 0, None, None, None, None, None, None)
 """Unset values of the options that describe the files' contents, where a manifest describes them."""
 _COMPARED: Final = {True: " (that of the input)", False: " (that of --checksum)"}
 """Text after a matching checksum, by whether --input was given."""
@@ -80,7 +82,8 @@ def validate(
     """
     from planner.api.validate import validate as validate_data
 
-    require_readable([*files, *(input or ())])
+    all_read, input = all_files([*files, *(input or ())]), input or []
+    require_readable(all_read)
     require_new([summary], force=force)
     layout: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
     if ray is not None:
@@ -91,16 +94,19 @@ def validate(
         return
     of_rows: dict[str, Any] = {"format": format, "key": key, "separator": separator, "no_header": no_header}
     if not summaries and record_size is None:
-        of_rows |= recognised([*files, *(input or ())], of_rows | layout | {"lines": lines}, say=talk)
+        of_rows |= recognised(all_read, of_rows | layout | {"lines": lines}, say=talk)
     lines = lines or of_rows.pop("lines", False) or format == "lines"
     if of_rows["format"] in ("csv", "parquet"):
-        _require_plain_rows(files, lines=lines, of_records=(summary, threads, *layout.values()))
-        _validate_rows(files[0], of_rows, checksum=checksum, input=input or [], json=json)
+        if lines or (summary, threads, *layout.values()) != (None, None, None, 0, None):
+            raise BadInputError("of CSV and Parquet say --key; --lines, --summary and the place of a key are of others")
+        _validate_rows(files, of_rows, checksum=checksum, input=input, json=json)
         return
     if key or separator or no_header is not None:
         raise BadInputError(_no_keys_of_lines(files[0], key))
-    shared: dict[str, Any] = {"checksum": checksum, "input": input or (), "threads": threads, **layout}
-    with records_expected([*files, *(input or ())], advice="add --lines"), shown_progress() as on_progress:
+    if of_rows["format"] == "records":
+        layout["record_size"] = record_size or USUAL_RECORD[0]
+    shared: dict[str, Any] = {"checksum": checksum, "input": input, "threads": threads, **layout}
+    with records_expected(all_read, advice="add --lines"), shown_progress() as on_progress:
         validation = validate_data(
             files, lines=lines, summaries=summaries, summary=summary, on_progress=on_progress, **shared
         )
@@ -114,20 +120,15 @@ def validate(
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
 
 
-def _require_plain_rows(files: list[Path], *, lines: bool, of_records: tuple[object, ...]) -> None:
-    if len(files) > 1:
-        raise BadInputError(f"one file of rows at a time, not also {files[1]}: order is that of a file")
-    if lines or of_records != (None, None, None, 0, None):
-        raise BadInputError("of CSV and Parquet say --key; --lines, --summary and the place of a key are of others")
-
-
-def _validate_rows(file: Path, of_rows: dict[str, Any], *, checksum: str | None, input: list[Path], json: bool) -> None:
+def _validate_rows(
+    files: list[Path], of_rows: dict[str, Any], *, checksum: str | None, input: list[Path], json: bool
+) -> None:
     from planner.api.validate import validate_rows
 
     if not of_rows["key"]:
-        raise BadInputError(f"{file} has rows: say by which columns they are to be in order, --key NAME")
+        raise BadInputError(f"{files[0]} has rows: say by which columns they are to be in order, --key NAME")
     with shown_progress() as on_progress:
-        validation = validate_rows(file, checksum=checksum, input=input, on_progress=on_progress, say=talk, **of_rows)
+        validation = validate_rows(files, checksum=checksum, input=input, on_progress=on_progress, say=talk, **of_rows)
     if json:
         show_json(validation.to_dict())
     else:

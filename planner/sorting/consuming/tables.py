@@ -53,7 +53,8 @@ def form_of(
     units = [source.int96_unit for source in sources if int96_leaves(source.metadata)]
     stored = [key._replace(categories=key.categories and key.categories.to_pylist()) for key in parsed]
     checked = has_checksums(sources[0].path, sources[0].metadata)
-    read = {"unit": next(iter(units), None), "fills": fills, "folders": list(map(dict, folders))}
+    read: dict[str, Any] = {"unit": next(iter(units), None), "fills": fills, "folders": list(map(dict, folders))}
+    read["categories"] = dict(sources[0].categories)
     return {"keys": stored, "unique": unique, "read": read, "has_checksums": checked}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedWriter, FileIO
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
@@ -21,7 +22,6 @@ from planner.sorting.tables.parquet_rows import (
     keys_of,
     largest_group_bytes,
     prefetch_rows,
-    read_footer,
     read_footers,
     rows_of,
 )
@@ -123,16 +123,20 @@ def free_bytes_of(memory_bytes: int) -> int:
     return memory_bytes - _LIBRARY_BYTES
 
 
-def find_disorder(path: str, keys: Sequence[str], *, unique: bool, progress: Progress) -> tuple[int, list[Any]] | None:
-    """Return the number, from 1, and the key values of the first row that is out of order.
+def find_disorder(
+    path: str | Sequence[str], keys: Sequence[str], *, unique: bool, progress: Progress
+) -> tuple[int, list[Any]] | None:
+    """Return the number, from 1, and the key values of the first row that is out of order in files read in turn.
 
     With `unique`, rows with equal keys are out of order, too. Raises BadInputError.
     """
-    with core_errors(), arrow_errors(f"cannot check {path}: pyarrow says"):
-        source = read_footer(path)
-        parsed = keys_of(keys, [source])
-        progress.begin_phase(0, bytes_total=decoded_bytes([source]))
-        return first_disorder(rows_of(source, progress), parsed, unique=unique)
+    paths = [path] if isinstance(path, str) else path
+    with core_errors(), arrow_errors(f"cannot check {paths[0]}: pyarrow says"):
+        sources = read_footers(paths)
+        parsed = keys_of(keys, sources)
+        progress.begin_phase(0, bytes_total=decoded_bytes(sources))
+        rows = chain.from_iterable(rows_of(source, progress) for source in sources)
+        return first_disorder(rows, parsed, unique=unique)
 
 
 class _NamedOutput(FileIO):

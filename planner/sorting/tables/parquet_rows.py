@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,15 @@ from planner.sorting.tables.parquet_schemas import (
     united_schema,
     with_folders,
 )
-from planner.sorting.tables.table_keys import ColumnKey, has_categories, parse_table_keys, with_categories
+from planner.sorting.tables.table_keys import (
+    ColumnKey,
+    common_categories,
+    has_categories,
+    parse_table_keys,
+    stored_categories,
+    with_categories,
+    with_one_order,
+)
 from planner.sorting.tables.table_runs import Tables
 
 BATCH_ROWS: Final = 1 << 14
@@ -60,6 +68,8 @@ class ParquetInput:
     """Unit in which 96-bit times are read."""
     folders: Mapping[str, Any] = field(default_factory=dict)
     """Columns from the folders of a file, with their values."""
+    categories: Mapping[str, Any] = field(default_factory=dict)
+    """Categories of ordered columns in the order of all files."""
     batch_bytes: int = _BATCH_BYTES
     """Bytes per batch: longer rows are decoded fewer than `BATCH_ROWS` at a time."""
 
@@ -72,7 +82,7 @@ class ParquetInput:
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
-                yield conform(batch)
+                yield with_one_order(conform(batch), self.categories)
 
     @cached_property
     def _first_rows(self) -> list[int]:
@@ -156,11 +166,13 @@ def read_footers(
     unit: str | None = None,
     fills: bool = False,
     folders: Sequence[Mapping[str, str | None]] = (),
+    categories: Mapping[str, Any] | None = None,
 ) -> list[ParquetInput]:
     """Return inputs read with one schema; 96-bit times in the given unit, or in the one that holds them all.
 
-    With `fills`, columns missing in some files are null there; the folders of each path may add some. Raises
-    BadInputError also for columns that differ, and for 96-bit times that no unit holds.
+    With `fills`, columns missing in some files are null there; the folders of each path may add some. Ordered
+    `categories` are those of all files otherwise. Raises BadInputError also for columns that differ, for categories
+    without a common order, and for 96-bit times that no unit holds.
     """
     sources = []
     for path in paths:
@@ -174,7 +186,24 @@ def read_footers(
         sources = [replace(source, folders=values) for source, values in zip(sources, columns, strict=True)]
     schemas = [with_folders(source.schema, source.folders) for source in sources]
     schema = united_schema(schemas, paths, fills=fills)
-    return [replace(source, schema=schema) for source in sources]
+    if categories is None:
+        names = [field.name for field in schema if has_categories(field.type)]
+        categories = {name: common_categories(name, _dictionaries(sources, name)) for name in names}
+    return [replace(source, schema=schema, categories=categories) for source in sources]
+
+
+def _dictionaries(sources: Sequence[ParquetInput], column: str) -> Iterator[Any]:
+    """Yield the dictionaries of a column in all row groups, or the categories that Polars stores with it."""
+    for source in sources:
+        if column not in source.schema.names:
+            continue
+        if (stored := stored_categories(source.schema.field(column))) is not None:
+            yield stored
+            continue
+        for group in range(source.metadata.num_row_groups):
+            with _open(source.path, source.metadata) as file:
+                batches = file.iter_batches(1, row_groups=[group], columns=[column])
+                yield from (batch.column(0).dictionary for batch in islice(batches, 1))
 
 
 def _int96_batches(source: ParquetInput, unit: str) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from planner.schemas.door import checked
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, PackedTable, Packing
 from planner.sorting.tables.parquet_schemas import without_row_numbers
-from planner.sorting.tables.table_keys import ColumnKey, key_columns, parse_table_keys, with_categories
+from planner.sorting.tables.table_keys import ColumnKey, key_columns, parse_table_keys, with_categories, with_one_order
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_rows import MOST_ROWS, TableRows
 
@@ -32,6 +32,7 @@ def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
     Raises BadInputError for a key that is not a column or has no order, and for types whose rows pyarrow cannot take.
     """
     whole = table if isinstance(table, arrow().Table) else arrow().table(table)
+    whole = with_one_order(whole)
     parsed = with_categories(parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema), whole)
     with core_errors(), arrow_errors("cannot sort the table: pyarrow says"):
         rows = sorted_table(whole, parsed)

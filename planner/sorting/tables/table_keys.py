@@ -8,14 +8,15 @@ cannot take values of text views, which Polars has, so these become texts. Order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
-from itertools import chain
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from planner.errors import BadInputError, nearest
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.text.csv_keys import split_column
+from planner.sorting.text.csv_keys import columns_of, split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """Extension types ordered like the bytes and texts that store them."""
@@ -51,7 +52,7 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
     if not schema.names:
         raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all")
     keys = []
-    for text in texts:
+    for text in columns_of(texts, schema.names):
         column, words = split_column(text, schema.names, columns=len(schema.names))
         if wrong := [word for word in words if word not in _WORDS]:
             raise BadInputError(f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}")
@@ -145,11 +146,65 @@ def with_categories(keys: Sequence[ColumnKey], table: Any) -> list[ColumnKey]:
     ]
 
 
+def common_categories(name: str, dictionaries: Iterable[Any]) -> Any:
+    """Return all categories in the one order that agrees with every dictionary. Raises BadInputError if there is none,
+    or several: a sort invents no order.
+    """
+    orders = {tuple(value for value in dictionary.to_pylist() if value is not None) for dictionary in dictionaries}
+    before = TopologicalSorter[Any]({value: () for order in orders for value in order})
+    for one, other in chain.from_iterable(map(pairwise, orders)):
+        before.add(other, one)
+    categories: list[Any] = []
+    try:
+        before.prepare()
+        while before.is_active() and len(ready := before.get_ready()) == 1:
+            before.done(*ready)
+            categories += ready
+    except CycleError:
+        categories = []
+    if len(categories) < len(set(chain.from_iterable(orders))):
+        shown = sorted(" < ".join(map(str, order[:9])) for order in orders)[:9]
+        raise BadInputError(
+            f"column {name!r}: its ordered categories have no common order; cast it to text first", shown
+        )
+    return categories
+
+
+def with_one_order(table: Any, orders: Mapping[str, Any] | None = None) -> Any:
+    """Return a table or record batch whose ordered categories are in one order: as given by column, or a common one.
+    Raises BadInputError as `common_categories`.
+    """
+    for number, field in enumerate(table.schema):
+        if not has_categories(field.type) or (orders is not None and field.name not in orders):
+            continue
+        column = table.column(number)
+        chunks = column.chunks if hasattr(column, "chunks") else [column]
+        listed = [chunk.dictionary for chunk in chunks]
+        categories = common_categories(field.name, listed) if orders is None else orders[field.name]
+        plain = without_views(field.type)
+        wanted = arrow().array(categories, plain.value_type)
+        if all(dictionary.cast(plain.value_type).equals(wanted) for dictionary in listed):
+            continue
+        codes = _category_codes(arrow().chunked_array(chunks, type=field.type), wanted, name=field.name)
+        made = [
+            arrow().DictionaryArray.from_arrays(chunk.cast(plain.index_type), wanted, ordered=True).cast(field.type)
+            for chunk in codes.chunks
+        ]
+        new = made[0] if column is chunks[0] else arrow().chunked_array(made, type=field.type)
+        table = table.set_column(number, field, new)
+    return table
+
+
+def stored_categories(field: Any) -> Any:
+    """Return the categories that Polars stores with a column; None if there are none."""
+    texts = (text for name, text in (field.metadata or {}).items() if name.startswith(_POLARS_CATEGORIES))
+    return next((arrow().array(_parse_polars(text)) for text in texts), None)
+
+
 def _categories(field: Any, column: Any) -> Any:
     """Return the categories that Polars stores with a column, or the longest dictionary."""
-    for name, text in (field.metadata or {}).items():
-        if name.startswith(_POLARS_CATEGORIES):
-            return arrow().array(_parse_polars(text))
+    if (stored := stored_categories(field)) is not None:
+        return stored
     plain = without_views(field.type.value_type)
     none = arrow().array([], field.type.value_type)
     return max((chunk.dictionary for chunk in column.chunks), key=len, default=none).cast(plain)

@@ -155,8 +155,19 @@ def parse_column_key(text: str, names: Sequence[str], *, columns: int) -> Key:
     return Key(first_field=column, options=_options(words, text))
 
 
+def columns_of(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the keys of single columns: `a,b:desc` is two, unless a column is called so."""
+    return [key for text in texts for key in ([text] if begins_with_one(text, names) else text.split(","))]
+
+
+def begins_with_one(key: str, names: Sequence[str]) -> bool:
+    """Return whether a key names one of the columns; column names may contain colons."""
+    words = key.split(":")
+    return any(":".join(words[:size]) in names for size in range(1, len(words) + 1))
+
+
 def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[str]]:
-    """Return the column at the start of a key, counted from 0, and its other words; `1` is the first column.
+    """Return the column at the start of a key, counted from 0, and its other words; `1` and `#1` are the first column.
 
     Names may have colons: the longest that fits is the column. Raises BadInputError if none or two fit.
     """
@@ -167,9 +178,10 @@ def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int,
             raise BadInputError(f"--key {text}: {names.count(name)} columns are called {name!r}; give a number instead")
         if name in names:
             return names.index(name), words[size:]
-    if words[0].isascii() and words[0].isdigit():
-        return _column(words[0], text, columns=columns), words[1:]
-    raise BadInputError(_no_such_column(text, names))
+    if number := re.fullmatch(r"#?([0-9]+)", words[0]):
+        return _column(number[1], text, columns=columns), words[1:]
+    advice = ["columns are 2, 2:num, 2:num:desc; lines have other keys, with --format lines"]
+    raise BadInputError(_no_such_column(text, names), advice if words[0][:1].isdigit() else [])
 
 
 def _column(number: str, text: str, *, columns: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from planner.errors import BadInputError, InterruptedRunError, IoFailureError, P
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, parse_column_key, read_first_row
+from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, columns_of, parse_column_key, read_first_row
 from planner.units import count_text
 
 if TYPE_CHECKING:
@@ -111,20 +112,59 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
 
 
 def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | None:
-    """Return the number, from 1, and the text of the first line out of order in the only input.
+    """Return the number, from 1, and the text of the first line out of order in the inputs, one after the other.
 
     With a unique order, equal lines are out of order, too. In CSV the header is row 1.
     """
-    with _open_inputs(job, progress) as opened:
-        (first_byte,) = opened.first_bytes
+    with _open_inputs(job, progress, joined=len(job.inputs) > 1) as opened:
+        first_byte = opened.first_bytes[0]
         return find_disorder(opened.paths[0], order=opened.order, first_byte=first_byte, first_row=opened.first_row)
 
 
+def summarize_rows(job: TextJob, progress: Progress) -> tuple[int, int]:
+    """Return the number of rows of CSV files, and the sum of their hashes and the heading's. Raises BadInputError."""
+    assert job.csv is not None
+    rows, checksum = 0, 0
+    with core_errors():
+        sources = [open_source(path, progress) for path in job.inputs]
+        for source in sources:
+            source.read_in_chunks()
+        opened = open_csv(job.csv, sources, job.order)
+        if opened.order.csv is None:  # empty files
+            return 0, 0
+        for piece in _whole_rows(join_texts(sources, opened.order), opened.order.csv[1]):
+            found = core.summarize_text(piece, opened.order.for_core())
+            rows, checksum = rows + found[0], checksum + found[1]
+            progress.add_bytes(len(piece))
+    return rows, checksum + zlib.crc32(opened.prologue)
+
+
+def _whole_rows(chunks: Iterable[bytes], quote: bytes) -> Iterator[bytes]:
+    """Yield the same text in pieces that end where a row does, at a newline outside quotes."""
+    waiting = b""
+    for chunk in chunks:
+        waiting += chunk
+        end, quotes = len(waiting), waiting.count(quote)
+        while (newline := waiting.rfind(b"\n", 0, end)) >= 0:
+            quotes -= waiting.count(quote, newline, end)
+            if quotes % 2 == 0:
+                yield waiting[: newline + 1]
+                waiting = waiting[newline + 1 :]
+                break
+            end = newline
+    if waiting:
+        yield waiting
+
+
 @contextmanager
-def _open_inputs(job: TextJob, progress: Progress) -> Iterator[OpenedInputs]:
-    """Yield the inputs; threads read those that are not plain files. Their errors take precedence over others."""
+def _open_inputs(job: TextJob, progress: Progress, *, joined: bool = False) -> Iterator[OpenedInputs]:
+    """Yield the inputs; threads read those that are not plain files, and all that are `joined` to one. Their errors
+    take precedence over others.
+    """
     with core_errors():
         sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
+        for source in sources if joined else ():
+            source.read_in_chunks()
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
         pipes: list[Pipe] = []
     try:
@@ -239,7 +279,8 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
         if csv.header and row.values != names:
             raise BadInputError(f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal")
     try:
-        keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in csv.keys)
+        texts = columns_of(csv.keys, names)
+        keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in texts)
     except BadInputError as error:
         columns = f"the first row of {first_name} has {count_text(len(first.values), 'column')}"
         raise BadInputError(error.message, [*error.details, columns]) from None

@@ -33,7 +33,9 @@ SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
         ("text;with\nno;such,thing\n", ["1"], ";", False),
         ('a,"b;c"\n1,"2;3"\n', ["a"], ",", False),
         ("a,b,c\n1,2\n", ["a"], ",", False),
-        ("c,d0;e:f1\n1,2;3\n", ["e:f1:num", "c,d0:num"], ";", False),
+        ("c,d0;e:f1\n1,2;3\n", ["e:f1:num", "c,d0:num"], ",", False),
+        ("n,v\na b,1\na,2\n", ["n,v"], ",", False),
+        ("a\tb\n1\t2\n", ["a\tb"], "\t", False),
     ],
 )
 def test_what_makes_equal_rows_separates(text: str, keys: list[str], separator: str, no_header: bool) -> None:

@@ -24,17 +24,15 @@ from planner.errors import BadInputError
         ("a.csv.gz", gzip.compress(b"a,b\n", mtime=0), "CSV, compressed (gz)"),
         ("a.log", b"one\ntwo\n", "lines of text"),
         ("a", "zo\u00eb\n".encode(), "lines of text"),
+        ("a.log", b"one line without an end", "lines of text"),
+        ("a", b"A" * 98 + b"\r\n" + b"b" * 98 + b"\r\n", "lines of text"),
         ("a", b"\x1b[31mred\x1b[0m\n" * 100, "lines of text"),
         ("a", "\u00ff\u00e9\n".encode("latin-1") * 100, "lines of text"),
         ("a.dat", gzip.compress(b"one\n", mtime=0), "lines of text, compressed (gz)"),
-        ("a.dat.gz", gzip.compress(bytes(range(200)), mtime=0), "records of 100 bytes, compressed (gz)"),
         ("a.gz", gzip.compress(b"", mtime=0), "lines of text, compressed (gz)"),
         ("a.gz", gzip.compress(b"one\n", mtime=0)[:-9], "lines of text, compressed (gz)"),
         ("a.dat", b"PAR1....PAR1", "Parquet"),
         ("a.csv", b"PAR1....PAR1", "Parquet"),
-        ("a.csv", bytes(range(200)), "records of 100 bytes"),
-        ("a", bytes(range(100)), "records of 100 bytes"),
-        ("a", b"\xff" * 100, "records of 100 bytes"),
         ("a.json", b'{"k": 2}\n{"k": 1}\n', "lines of text"),
         ("a.json", b"[2, 1]\n[1, 2]\n", "lines of text"),
     ],
@@ -50,6 +48,12 @@ def test_records_of_the_sort_benchmark_are_records_though_they_are_text(tmp_path
     generate(tmp_path / "a.txt", records=3, ascii=printable)
     kind = kind_of(tmp_path / "a.txt")
     assert kind is not None and kind.format == "records"
+    packed = tmp_path / "a.dat.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "a.txt").read_bytes()))
+    kind = kind_of(packed)
+    assert kind is not None and kind.text == "records of 100 bytes, compressed (gz)"
+    with pytest.raises(BadInputError, match="is compressed, and no text"):
+        kind_of(packed.rename(tmp_path / "a.dat"))
 
 
 STREAM = io.BytesIO()
@@ -61,7 +65,18 @@ tarfile.TarFile.open(fileobj=ARCHIVE, mode="w").addfile(tarfile.TarInfo("a"))
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("a.dat", gzip.compress(bytes(range(200)), mtime=0), "is compressed, and no text"),
+        ("a.dat", gzip.compress(bytes(range(200)), mtime=0), "has bytes that no text has"),
+        ("a.dat.gz", gzip.compress(bytes(range(200)), mtime=0), "has bytes that no text has"),
+        ("a.csv", bytes(range(200)), "has bytes that no text has"),
+        ("a.dat", bytes(range(100)), "has bytes that no text has"),
+        ("a", b"\xff" * 100, "has no line's end"),
+        ("a", b"x" * 70_000 + b"\n", "has no line's end"),
+        ("a.log", b"start\ncrash\0\n", "has bytes that no text has"),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "has bytes that no text has"),
+        ("a", "a,b\n".encode("utf-16"), "is UTF-16: make it UTF-8 first"),
+        ("a.orc", b"ORC" + bytes(97), "has bytes that no text has"),
+        ("a.pkl", b"\x80\x04\x95" + bytes(97), "has bytes that no text has"),
+        ("a.pdf", b"%PDF-1.4\n%text\n", "is a PDF"),
         ("a.tar", ARCHIVE.getvalue(), "is an archive of tar"),
         ("a.tar.gz", gzip.compress(ARCHIVE.getvalue(), mtime=0), "is an archive of tar"),
         ("a.txt", "text\n".encode("utf-16") * 25, "is UTF-16: make it UTF-8 first"),
@@ -102,21 +117,12 @@ def test_a_manifest_is_not_sorted_as_text(tmp_path: Path) -> None:
         kind_of(manifest)
 
 
-def test_a_key_of_lines_beside_csv_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", [["1"], ["1n"], ["n,v"], ["0:10"], ["a"]])
+def test_no_key_says_what_a_file_is(tmp_path: Path, key: list[str]) -> None:
     (tmp_path / "a.csv").write_text("a,b\n")
-    messages: list[str] = []
-    assert recognised([tmp_path / "a.csv"], {"key": ["1"]}, say=messages.append) == {}
-    assert messages == [f"{tmp_path / 'a.csv'}: --key 1 is a key of lines; for one of columns say --format csv"]
-
-
-@pytest.mark.parametrize(("key", "is_refused"), [("1", False), ("3", False), ("4", True), ("9", True), ("9,9n", False)])
-def test_a_number_beyond_the_columns_and_the_fields_is_refused(tmp_path: Path, key: str, is_refused: bool) -> None:
-    (tmp_path / "a.csv").write_text("a b c,d\n1 2 3,4\n")
-    with pytest.raises(BadInputError) if is_refused else nullcontext() as refused:
-        recognised([tmp_path / "a.csv"], {"key": [key]}, say=None)
-    if refused is not None:
-        assert refused.value.message == f"--key {key}: there is no column {key}"
-        assert refused.value.details == (f"the first row of {tmp_path / 'a.csv'} has 2 columns",)
+    (tmp_path / "a.log").write_text("a,b\n")
+    assert recognised([tmp_path / "a.csv"], {"key": key}, say=None)["format"] == "csv"
+    assert recognised([tmp_path / "a.log"], {"key": key}, say=None) == {"lines": True}
 
 
 @pytest.mark.parametrize(("name", "of_parquet", "of_text"), [

@@ -22,10 +22,10 @@ def test_text_said_to_be_records_is_refused_with_what_sorts_it(tmp_path: Path) -
     text, data, out = tmp_path / "a.csv", tmp_path / "a.dat", str(tmp_path / "out")
     text.write_text("name,n\nzoë,2\n", encoding="utf-8")
     data.write_bytes(bytes(range(256)))
-    advice = "it looks like text: --lines sorts its lines, --separator , --key 2,2"
+    advice = "it looks like text: --lines sorts its lines, --format csv --key 2"
     assert advice in refusal("sort", "--format", "records", str(text), out)
     assert "it looks like text: add --lines" in refusal("validate", "--format", "records", str(text))
-    assert refusal("sort", str(data), out).endswith("56 are left over")
+    assert refusal("sort", "--format", "records", str(data), out).endswith("56 are left over")
 
 
 def test_a_key_is_numbers(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def call(*words: str) -> str:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """Return a file of words and numbers."""
-    path = tmp_path / "data.csv"
+    path = tmp_path / "data.txt"
     path.write_bytes(b"10,b,x\n9,a,y\n9,b,z\n10,a,w")
     return path
 

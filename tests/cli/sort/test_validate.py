@@ -114,7 +114,7 @@ def test_keys_of_lines_are_checked_by_sort(tmp_path: Path) -> None:
 def test_the_place_of_disorder_counts_from_1_as_check_does(tmp_path: Path) -> None:
     file = tmp_path / "bad.dat"
     file.write_bytes(b"".join(bytes([key]) * 100 for key in (1, 2, 1)))
-    failed = CliRunner().invoke(build(), ["validate", str(file)])
+    failed = CliRunner().invoke(build(), ["validate", "--format", "records", str(file)])
     assert "Unordered: 1 (the first is record 3, counted from 1)" in failed.stdout
-    checked = CliRunner().invoke(build(), ["sort", "--check", str(file)])
+    checked = CliRunner().invoke(build(), ["sort", "--check", "--format", "records", str(file)])
     assert (checked.exit_code, checked.stderr) == (1, f"{file}:3: disorder: 0x{'01' * 10}\n")

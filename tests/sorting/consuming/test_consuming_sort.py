@@ -192,7 +192,8 @@ def test_a_sort_killed_at_any_step_is_resumed(
             try:
                 planner.sort(inputs, output, memory_bytes=MEMORY_BYTES, **begin)
             except KilledError:
-                begin = {"resume": True, **options}
+                is_begun = (tmp_path / ".out.sorting" / "journal.json").exists()
+                begin = {"resume" if is_begun else "consume_input": True, **options}
             else:
                 break
     else:
@@ -337,15 +338,28 @@ def test_an_input_that_others_change_is_an_error_and_no_row_is_lost(
     assert (tmp_path / "out").read_bytes() == b"".join(sorted(before.splitlines(keepends=True)))
 
 
-def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [{}, {"consume_input": True}, {"unique": True}, {"force": True}])
+def test_resume_begins_no_sort_and_keeps_the_inputs(more: dict[str, Any], tmp_path: Path) -> None:
+    """It would delete inputs, though nobody gave them up."""
+    path, output = tmp_path / "in.txt", tmp_path / "out"
+    path.write_text("2\n2\n1\n")
+    for sources in ([path], [tmp_path / "none"], []):
+        with pytest.raises(BadInputError, match="nothing to resume"):
+            planner.sort(sources, output, resume=True, **more)
     with pytest.raises(BadInputError, match="nothing to resume"):
-        planner.sort([], tmp_path / "out", resume=True)
-    inputs, options = lines(tmp_path)
-    messages: list[str] = []
-    planner.sort(inputs, tmp_path / "out", resume=True, say=messages.append, **options)
-    assert any("it begins now" in text for text in messages)
-    planner.sort(inputs, tmp_path / "out", resume=True, say=messages.append, **options)
-    assert "nothing to resume" in messages[-1]
+        planner.sort(path, path, resume=True, **more)
+    assert path.read_text() == "2\n2\n1\n"
+    assert [found.name for found in tmp_path.iterdir()] == ["in.txt"]
+
+
+def test_a_finished_sort_is_not_resumed(tmp_path: Path) -> None:
+    path, output = tmp_path / "in.txt", tmp_path / "out"
+    path.write_text("2\n1\n")
+    planner.sort(path, output, consume_input=True)
+    path.write_text("4\n3\n")
+    with pytest.raises(BadInputError, match="nothing to resume"):
+        planner.sort(path, output, resume=True)
+    assert path.read_text() == "4\n3\n" and output.read_text() == "1\n2\n"
 
 
 @pytest.mark.parametrize(

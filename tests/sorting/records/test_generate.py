@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError
 from planner.native import Progress, core
-from planner.sorting.records.generate import generate_file
+from planner.sorting.records.generate import generate_file, is_generated
 
 
 def md5(path: Path) -> str:
@@ -87,3 +89,19 @@ def test_progress_ends_at_the_total(tmp_path: Path) -> None:
     progress = Progress()
     generate_file(tmp_path / "records", records=50_000, progress=progress)
     assert (progress.bytes_done, progress.bytes_total, progress.phase) == (5_000_000, 5_000_000, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"ascii": True}, {"skew": True}, {"ascii": True, "skew": True}])
+@pytest.mark.parametrize("start", [0, 2**100, 2**128 - 300])
+def test_generated_records_are_told_from_others(tmp_path: Path, options: dict[str, Any], start: int) -> None:
+    generate_file(tmp_path / "records", records=600, start=start, **options)
+    content = (tmp_path / "records").read_bytes()
+    in_order = b"".join(sorted(content[at : at + 100] for at in range(0, len(content), 100)))
+    for records in (content, in_order, content[:100], content[:-7]):
+        assert is_generated(records)
+    for others in (content[1:], content[:-100] + bytes(100), content[:50], b"", content[:100] + b"x\n" * 50):
+        assert not is_generated(others)
+
+
+def test_random_bytes_are_not_taken_for_generated() -> None:
+    assert not any(is_generated(np.random.default_rng(seed).bytes(100)) for seed in range(2000))

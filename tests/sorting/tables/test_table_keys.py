@@ -141,3 +141,53 @@ def test_natural_order_takes_numbers_by_value(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"".join(reversed(padded)))
     planner.sort(tmp_path / "in", tmp_path / "out", record_size=8, key="0:8:natural")
     assert (tmp_path / "out").read_bytes() == b"".join(padded)
+
+
+def categories_file(path: Path, *groups: list[str]) -> str:
+    """Write a Parquet file whose row groups have these categories, each with a row for each of them."""
+    field = pa.field("c", pa.dictionary(pa.int32(), pa.string(), ordered=True))
+    schema = pa.schema([field, ("k", pa.int64())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for names in groups:
+            places = pa.array(range(len(names)), pa.int32())
+            values = pa.DictionaryArray.from_arrays(places, names, ordered=True)
+            writer.write_table(pa.table([values, range(len(names))], schema=schema))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (["low", "high"], ["low", "mid", "high"], ["low", "mid", "high"]),
+        (["mid", "high"], ["low", "mid"], ["low", "mid", "high"]),
+        (["low", "high"], ["high", "low"], None),
+        (["low", "high"], ["low", "mid"], None),
+        (["a"], ["b"], None),
+    ],
+)
+@pytest.mark.parametrize("key", ["k", "c"])
+@pytest.mark.parametrize("files", [1, 2])
+def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
+    one: list[str], other: list[str], expected: list[str] | None, key: str, files: int, tmp_path: Path
+) -> None:
+    groups = [[one, other]] if files == 1 else [[one], [other]]
+    paths = [categories_file(tmp_path / f"in{number}", *each) for number, each in enumerate(groups)]
+    table = pa.concat_tables(pq.read_table(path) for path in paths)
+    job = ParquetJob(
+        inputs=tuple(paths), output=str(tmp_path / "out"), keys=(key,), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
+    )
+    if expected is None:
+        with pytest.raises(BadInputError):
+            sort_parquet(job, Progress())
+        assert not (tmp_path / "out").exists()
+        if files == 2:  # pyarrow itself unites the dictionaries of one file
+            with pytest.raises(BadInputError):
+                sort_table(table, keys=key)
+        return
+    sort_parquet(job, Progress())
+    for made in (pq.read_table(job.output), *([sort_table(table, keys=key)] if files == 2 else [])):
+        column = made.column("c")
+        assert column.type.ordered and column.unify_dictionaries().chunk(0).dictionary.to_pylist() == expected
+        assert sorted(column.to_pylist()) == sorted(one + other)
+        if key == "c":
+            assert column.to_pylist() == sorted(one + other, key=expected.index)

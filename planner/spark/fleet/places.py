@@ -57,7 +57,8 @@ def list_logs(place: str) -> Listing:
     if object_store.is_object(place):
         found = object_store.list_versions(place)
         if not found and object_store.size_if_there(place) is not None:
-            found = {place: object_store.version_of(place)}
+            version = object_store.version_of(place)
+            found = {place: (version.size_bytes, version.modified)}
         prefix = place.rstrip("/") + "/"
     else:
         root = Path(place).expanduser()

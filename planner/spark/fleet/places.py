@@ -130,7 +130,7 @@ def _files_below(root: Path) -> Iterator[tuple[str, tuple[int, str]]]:
                 path = Path(folder, file)
                 if path.is_file():
                     status = path.stat()
-                    yield str(path), (status.st_size, f"{status.st_size} {status.st_mtime_ns}")
+                    yield str(path), (status.st_size, f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
     except OSError as error:
         raise IoFailureError(f"{root} cannot be listed: {error}") from error
 

@@ -160,7 +160,7 @@ class FileVersion:
     ETag, version and time.
 
     `status`, the time in ns of the last change of a file's inode ("ctime"), cannot be set by a program. It is '' for
-    objects, and where nodes have files of their own by one name. `pieces` is a CRC-32 of some of the content.
+    objects, and where nodes have files of their own by one name. `pieces` is a CRC-32 of some of a file's content.
     """
 
     size_bytes: int

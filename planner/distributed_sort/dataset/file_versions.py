@@ -46,7 +46,7 @@ def versions_of(files: Versions) -> dict[str, FileVersion]:
     def whole(uri: str) -> FileVersion | None:
         try:
             version = version_of(uri)
-            return replace(version, pieces=_pieces(uri, version))
+            return version if object_store.is_object(uri) else replace(version, pieces=_pieces(uri, version))
         except IoFailureError:
             return None
 
@@ -117,9 +117,5 @@ def _pieces(uri: str, version: FileVersion) -> int:
         return 0
     last = version.size_bytes - length
     starts = sorted({last * number // (_PIECES - 1) for number in range(_PIECES)})
-    if object_store.is_object(uri):
-        return zlib.crc32(
-            b"".join(piece.tobytes() for piece in object_store.read_ranges(uri, starts=starts, length=length))
-        )
     with file_errors("read", uri), Path(uri).open("rb") as file:
         return zlib.crc32(b"".join(os.pread(file.fileno(), length, start) for start in starts))

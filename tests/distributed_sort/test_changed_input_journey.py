@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from planner.sorting.text.text_files import CsvColumns
 from tests.distributed_sort.dataset.test_input_versions import replaced, rewritten
 from tests.distributed_sort.test_object_store_journey import BUCKET, ON_HEAD, Store, store
 from tests.distributed_sort.test_sort_journey import ALONE, COORDINATED, MAP, REDUCE
-from tests.distributed_sort.test_text_journey import once
+from tests.distributed_sort.test_text_journey import once as when_begun
 
 if TYPE_CHECKING:
     from conftest import SortCluster
@@ -45,10 +46,22 @@ def order(source: Dataset, folder: Path, **options: Any) -> dict[str, Any]:
 
 def require_nothing_left(cluster: SortCluster, folder: Path, kept: Path) -> None:
     nodes = (1, 2, 3)
-    assert [path.name for node in nodes for path in (cluster.directory(node) / "changed").iterdir()] == [kept.name]
+    assert [path.name for node in nodes for path in cluster.directory(node).glob("changed/*")] == [kept.name]
     assert not [path for node in nodes for path in cluster.directory(node).rglob(".planner-sort-*")]
     assert not (folder / "out.json").exists() and not (folder / "journal").exists()
     assert kept.read_text() == "a user's"
+
+
+def once(cluster: SortCluster, act: Callable[[], object], *, phase: str) -> Callable[[dict[str, Any]], None]:
+    """Return a function that acts once when a phase begins, while the driver waits."""
+
+    def act_meanwhile() -> None:
+        driver = cluster.driver()
+        os.kill(driver, signal.SIGSTOP)
+        act()
+        os.kill(driver, signal.SIGCONT)
+
+    return when_begun(act_meanwhile, phase=phase)
 
 
 @pytest.fixture
@@ -85,7 +98,7 @@ def test_a_replaced_file_ends_the_sort(
     )
     other = b"k,t\n" + rows("B")
     with pytest.raises(InputChangedError, match=str(files[1])) as caught:
-        sort_cluster.do(asked, once(lambda: change(files[1], other), phase=phase))
+        sort_cluster.do(asked, once(sort_cluster, lambda: change(files[1], other), phase=phase))
     assert caught.value.exit_code == 6
     require_nothing_left(sort_cluster, tmp_path, kept)
     sort_cluster.do(asked)
@@ -104,7 +117,7 @@ def test_a_replaced_table_ends_the_sort(sort_cluster: SortCluster, tmp_path: Pat
     content = other.read_bytes()
     asked = order(tables_of([str(path)], ["k"]), tmp_path)
     with pytest.raises(InputChangedError, match=str(path)):
-        sort_cluster.do(asked, once(lambda: replaced(path, content), phase=phase))
+        sort_cluster.do(asked, once(sort_cluster, lambda: replaced(path, content), phase=phase))
     require_nothing_left(sort_cluster, tmp_path, kept)
 
 
@@ -116,7 +129,7 @@ def test_what_a_killed_driver_did_with_a_replaced_file_does_not_count(
     path.write_bytes(rows("A"))
     asked, events = order(lines_of([str(path)], TextFormat()), tmp_path), list[str]()
     with pytest.raises(IoFailureError, match="run the same command again"):
-        sort_cluster.do(asked, once(lambda: os.kill(sort_cluster.driver(), 9), phase=REDUCE))
+        sort_cluster.do(asked, once(sort_cluster, lambda: os.kill(sort_cluster.driver(), 9), phase=REDUCE))
     content = bytearray(rows("A"))
     content[5000:5001] = b"x"
     replaced(path, bytes(content))
@@ -143,7 +156,7 @@ def test_a_replaced_object_ends_the_sort(sort_cluster: SortCluster, store: Store
         with pytest.raises(InputChangedError, match=name):
             sort_cluster.do(
                 order(source, tmp_path, output=f"{BUCKET}/changed-{phase[:3]}-sorted"),
-                once(lambda: writer.communicate(rows("B")), phase=phase),
+                once(sort_cluster, lambda: writer.communicate(rows("B")), phase=phase),
             )
         assert not writer.wait()
     assert not store.sizes(f"changed-{phase[:3]}-sorted") and not (tmp_path / "out.json").exists()

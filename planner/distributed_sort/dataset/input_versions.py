@@ -14,7 +14,8 @@ from planner.errors import InputChangedError
 
 File = tuple[str, str]
 """The node on whose disks a file is, '' where all nodes reach it, and its name."""
-_MOST_LOSSES_IN_TURN: Final = 5
+_ATTEMPTS: Final = 3
+"""How often files are asked about; the next time on the next node, as one may be lost, or not reach them."""
 _MOST_COMPARED: Final = 16
 """Most files that all nodes look at, to see whether they share a file system."""
 
@@ -57,18 +58,18 @@ def _ask(
 ) -> dict[File, Any]:
     """Return what a task answers about files, by file: asked on their nodes, and about shared ones on all by turns."""
     answers = dict[File, Any]()
-    for _ in range(_MOST_LOSSES_IN_TURN):
+    for attempt in range(_ATTEMPTS):
         shares = defaultdict[tuple[str, str], dict[str, FileVersion | None]](dict)
-        for number, ((node, uri), version) in enumerate(files.items()):
+        for number, (node, uri) in enumerate(files):
             if (node, uri) not in answers and node in ("", *nodes.names):
-                shares[node or nodes.names[number % len(nodes.names)], node][uri] = version
+                reader = node or nodes.names[(number + attempt) % len(nodes.names)]
+                shares[reader, node][uri] = files[node, uri]
         begun = {asked: nodes.run(asked[0], task, share) for asked, share in shares.items()}
         told = {asked: nodes.wait_for(reference, nodes=asked[:1]) for asked, reference in begun.items()}
         for (_, node), share in told.items():
             answers |= {} if share is LOST else {(node, uri): answer for uri, answer in share.items()}
-        if LOST not in told.values():
-            break
-        nodes.detect_losses(at_once=True)
+        if LOST in told.values():
+            nodes.detect_losses(at_once=True)
     return answers
 
 

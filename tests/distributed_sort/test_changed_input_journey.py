@@ -121,25 +121,6 @@ def test_a_replaced_table_ends_the_sort(sort_cluster: SortCluster, tmp_path: Pat
     require_nothing_left(sort_cluster, tmp_path, kept)
 
 
-def test_what_a_killed_driver_did_with_a_replaced_file_does_not_count(
-    sort_cluster: SortCluster, tmp_path: Path, kept: Path
-) -> None:
-    """Their pieces are alike: one row differs."""
-    path = tmp_path / "in"
-    path.write_bytes(rows("A"))
-    asked, events = order(lines_of([str(path)], TextFormat()), tmp_path), list[str]()
-    with pytest.raises(IoFailureError, match="run the same command again"):
-        sort_cluster.do(asked, once(sort_cluster, lambda: os.kill(sort_cluster.driver(), 9), phase=REDUCE))
-    content = bytearray(rows("A"))
-    content[5000:5001] = b"x"
-    replaced(path, bytes(content))
-    result = sort_cluster.do(asked, lambda event: events.append(event["event"]))
-    assert "anew" in events and not result["report"]["resumed"]
-    held = b"".join(Path(part.uri).read_bytes() for part in read_manifest(tmp_path / "out.json").partitions)
-    assert sorted(held.splitlines()) == sorted(bytes(content).splitlines())
-    assert kept.exists()
-
-
 @pytest.mark.parametrize("phase", [SAMPLE, MAP, REDUCE])
 def test_a_replaced_object_ends_the_sort(sort_cluster: SortCluster, store: Store, tmp_path: Path, phase: str) -> None:
     source = Dataset(
@@ -177,3 +158,22 @@ def test_nodes_with_files_of_their_own_by_one_name_sort_them(sort_cluster: SortC
         sort_cluster.inside(2, "umount", str(folder))
     held = [Path(part.uri).read_bytes() for part in read_manifest(tmp_path / "out.json").partitions]
     assert b"".join(held).count(b"\n") == 3 * ROWS
+
+
+def test_what_a_killed_driver_did_with_a_replaced_file_does_not_count(
+    sort_cluster: SortCluster, tmp_path: Path, kept: Path
+) -> None:
+    """Their pieces are alike: one row differs."""
+    path = tmp_path / "in"
+    path.write_bytes(rows("A"))
+    asked, events = order(lines_of([str(path)], TextFormat()), tmp_path), list[str]()
+    with pytest.raises(IoFailureError, match="run the same command again"):
+        sort_cluster.do(asked, once(sort_cluster, lambda: os.kill(sort_cluster.driver(), 9), phase=REDUCE))
+    content = bytearray(rows("A"))
+    content[5000:5001] = b"x"
+    replaced(path, bytes(content))
+    result = sort_cluster.do(asked, lambda event: events.append(event["event"]))
+    assert "anew" in events and not result["report"]["resumed"]
+    held = b"".join(Path(part.uri).read_bytes() for part in read_manifest(tmp_path / "out.json").partitions)
+    assert sorted(held.splitlines()) == sorted(bytes(content).splitlines())
+    assert kept.exists()

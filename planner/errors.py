@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class PlannerError(Exception):
@@ -60,6 +60,18 @@ class IoFailureError(PlannerError):
     """A disk, a file or a node failed."""
 
     exit_code = 6
+
+
+class InputChangedError(IoFailureError):
+    """A file of the input was written or replaced while it was sorted, so that what was made of it does not count."""
+
+    @classmethod
+    def of(cls, where: str, how: str) -> Self:
+        """Return the error of a file, and what changed."""
+        return cls(
+            f"{where} was changed while it was sorted, so rows could be lost or doubled",
+            [how, "sort again when nobody writes to it"],
+        )
 
 
 class UnfinishedError(IoFailureError):

@@ -80,7 +80,7 @@ def load_distributions(path: Path | None = None) -> dict[str, BandwidthDistribut
     Raises BadInputError listing all problems of the file, including percentiles that decrease.
     """
     path = catalogs_directory() / f"{SCHEMA.name}.csv" if path is None else path
-    return dict(_load(path, path.stat().st_mtime_ns if path.exists() else 0))
+    return dict(_load(path, path.stat().st_ctime_ns if path.exists() else 0))
 
 
 def distribution(name: str) -> BandwidthDistribution:

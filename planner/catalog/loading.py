@@ -121,7 +121,7 @@ def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
     newer = sorted(version.iterdir()) if version else []
     paths = [*sorted(directory.iterdir()), *newer, measurements_file(directory.name)]
     files = [(str(path), path.stat()) for path in paths if path.is_file()]
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in files)
+    return tuple((name, stat.st_ctime_ns, stat.st_size) for name, stat in files)
 
 
 @lru_cache(maxsize=32)

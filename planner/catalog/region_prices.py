@@ -27,7 +27,7 @@ _ABOUT: Final = (TYPE, *PROVENANCE)
 def listed_regions(directory: Path, pricing: str) -> tuple[str, ...]:
     """Return the regions in a catalog's wide file, in its order; none without such a file."""
     path = directory / FILES.get(pricing, "")
-    return _header(path, path.stat().st_mtime_ns) if path.is_file() else ()
+    return _header(path, path.stat().st_ctime_ns) if path.is_file() else ()
 
 
 def price_rows(directory: Path, region: str, pricing: str) -> Table | None:
@@ -38,7 +38,7 @@ def price_rows(directory: Path, region: str, pricing: str) -> Table | None:
     if region not in listed_regions(directory, pricing):
         return None
     path = directory / FILES[pricing]
-    wide = _read(path, path.stat().st_mtime_ns)
+    wide = _read(path, path.stat().st_ctime_ns)
     known = np.flatnonzero(~np.isnan(wide[region]))
     columns = {column.name: wide[column.name][known] for column in _ABOUT}
     columns |= {name: np.full(len(known), text) for name, text in (("region", region), ("pricing", pricing))}
@@ -67,7 +67,7 @@ def _read(path: Path, stamp: int) -> Table:
 
 
 def _schema(path: Path) -> Schema:
-    regions = (number(name, "USD/h", "Linux, no commitment") for name in _header(path, path.stat().st_mtime_ns))
+    regions = (number(name, "USD/h", "Linux, no commitment") for name in _header(path, path.stat().st_ctime_ns))
     columns: tuple[Column, ...] = (*_ABOUT, *regions)
     return Schema(
         name=path.stem, meaning="prices of further regions", key=("instance_type", "evidence"), columns=columns

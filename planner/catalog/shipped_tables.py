@@ -176,7 +176,7 @@ def measured_clocks_ghz(cloud: str, path: Path | None = None) -> dict[str, float
     Raises BadInputError for a broken file.
     """
     path = catalogs_directory() / f"{CLOCKS.name}.csv" if path is None else path
-    return dict(_load_clocks(path, path.stat().st_mtime_ns if path.exists() else 0).get(cloud, ()))
+    return dict(_load_clocks(path, path.stat().st_ctime_ns if path.exists() else 0).get(cloud, ()))
 
 
 @lru_cache(maxsize=4)

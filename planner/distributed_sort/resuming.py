@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import secrets
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
-from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition
-from planner.distributed_sort.dataset.input_versions import fingerprints
+from planner.distributed_sort.dataset.dataset import Dataset, FileVersion, Layout, Partition
+from planner.distributed_sort.dataset.input_versions import files_of
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.ledger import Journal, Progress
-from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.publishing import ManifestPlace, may_be_published
@@ -29,7 +28,7 @@ def open_job(
     """Return the files and progress of the journal's job, if it is the same as now; else the files of a new one. All
     files of another job are deleted, unless its result was published at one of the `places`. Raises IoFailureError.
     """
-    identity, earlier = _identity(request, nodes), journal.read()
+    identity, earlier = _identity(request), journal.read()
     if earlier is not None:
         reason = _difference(earlier.identity, identity)
         if not reason and earlier.progress is not None:
@@ -49,33 +48,13 @@ def open_job(
     return files, None
 
 
-def _identity(request: SortRequest, nodes: Nodes) -> dict[str, Any]:
+def _identity(request: SortRequest) -> dict[str, Any]:
     """Return the facts that must be the same for earlier work to count, as JSON-able values."""
     options = {name: getattr(request, name) for name in _OPTIONS}
+    files = {f"{node}:{uri}": version for (node, uri), version in files_of(request.source).items() if version}
     return {
         "options": options | {"source": request.source.digest(), "versions": versions()},
-        "files": _fingerprints(request.source, nodes),
-    }
-
-
-def _fingerprints(source: Dataset, nodes: Nodes) -> dict[str, str]:
-    """Return the fingerprint of each file of the input that a node can read, by node and name."""
-    by_node, names = defaultdict[str, list[str]](list), nodes.names
-    copies = [copy for partition in source.partitions for copy in partition.copies]
-    files = dict.fromkeys((copy.node, uri) for copy in copies for uri in copy.files)
-    for number, (node, uri) in enumerate(files):
-        by_node[node or f"/{names[number % len(names)]}"].append(uri)
-    begun = {
-        key: nodes.run(key.removeprefix("/"), fingerprints, uris)
-        for key, uris in by_node.items()
-        if key.removeprefix("/") in names
-    }
-    found = {key: nodes.wait_for(reference, nodes=(key.removeprefix("/"),)) for key, reference in begun.items()}
-    return {
-        f"{'' if key.startswith('/') else key}:{uri}": text
-        for key, prints in found.items()
-        if prints is not LOST
-        for uri, text in prints.items()
+        "files": {name: asdict(version) for name, version in files.items()},
     }
 
 
@@ -85,9 +64,11 @@ def _difference(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """
     if earlier["options"] != now["options"]:
         return "the request is another one"
-    before: Mapping[str, str] = earlier["files"]
-    changed = [name for name, text in now["files"].items() if before.get(name, text) != text]
-    return f"{changed[0].removeprefix(':')} was changed" if changed else ""
+    before, present = earlier["files"], now["files"]
+    for name in before.keys() & present.keys():
+        if FileVersion(**before[name]).difference(FileVersion(**present[name])):
+            return f"{name.removeprefix(':')} was changed"
+    return ""
 
 
 def _with_intact_output(progress: Progress, nodes: Nodes, layout: Layout) -> Progress:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from planner.distributed_sort.content.content import merge_summaries
 from planner.distributed_sort.dataset.copies import run_on_any
 from planner.distributed_sort.dataset.dataset import Dataset
-from planner.distributed_sort.dataset.input_versions import changed_objects
+from planner.distributed_sort.dataset.input_versions import require_unchanged, with_versions
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.job.events import Emit
@@ -31,9 +31,16 @@ from planner.distributed_sort.publishing import (
     without_empty_files,
 )
 from planner.distributed_sort.resuming import open_job
-from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError, UnfinishedError
+from planner.errors import (
+    BadInputError,
+    InputChangedError,
+    IoFailureError,
+    PlannerError,
+    ProviderRefusedError,
+    UnfinishedError,
+)
 from planner.sort_policy.placement import fits_in_cache
-from planner.units import count_of, count_text
+from planner.units import count_of
 
 _MOST_DAMAGES: Final = 3
 """Most times that the intermediate files of one node are made again."""
@@ -103,14 +110,12 @@ def sort_dataset(
         try:
             run_rounds(job, between=_repair_damaged_files)
             dataset, report = _result(job, resumed=resumed)
-            _require_unchanged_objects(job, held)
+            if held.replaced() is None:  # else the result may be published
+                require_unchanged(job.request.source, nodes)
             publish(places, dataset, journal=held, nodes=nodes, replaces=replaces, source=request.source)
-        except _WrongOutputError:
-            _end(job, node_tasks.undo)
-            raise
-        except (IoFailureError, ProviderRefusedError) as error:
-            raise _unfinished(error) from error
-        except PlannerError:
+        except PlannerError as error:
+            if _can_continue(error):
+                raise _unfinished(error) from error
             _end(job, node_tasks.clean if may_be_published(held, job.cluster.files.job, places) else node_tasks.undo)
             raise
         _end(job, node_tasks.clean)
@@ -121,27 +126,10 @@ class _WrongOutputError(IoFailureError):
     """The output does not match the input, so that none of it counts."""
 
 
-def _require_unchanged_objects(job: Job, journal: Journal) -> None:
-    """Raise IoFailureError where an object of the input has changed since the job began."""
-    if journal.replaced() is not None:  # the result may be published
-        return
-    earlier = journal.read()
-    prints: dict[str, str] = {} if earlier is None else earlier.identity["files"]
-    objects = {uri: text for key, text in prints.items() if is_object(uri := key.removeprefix(":"))}
-    names = job.cluster.nodes.names
-    shares = [dict(list(objects.items())[number :: len(names)]) for number in range(len(names))]
-    asked = {
-        name: job.cluster.nodes.run(name, changed_objects, share)
-        for name, share in zip(names, shares, strict=True)
-        if share
-    }
-    for name, reference in asked.items():
-        changed = job.cluster.nodes.wait_for(reference, nodes=(name,))
-        if changed is not LOST and changed:
-            raise _WrongOutputError(
-                f"{count_text(len(changed), 'object')} of the input changed during the sort",
-                [*changed[:10], "rows could be lost or doubled: sort again when nobody writes to them"],
-            )
+def _can_continue(error: PlannerError) -> bool:
+    """Return whether the same call may continue a job after an error: what is wrong with its data does not go away."""
+    is_passing = isinstance(error, (IoFailureError, ProviderRefusedError))
+    return is_passing and not isinstance(error, (_WrongOutputError, InputChangedError))
 
 
 def _unfinished(error: PlannerError) -> PlannerError:
@@ -176,6 +164,7 @@ def _prepare_job(
     free_bytes = sum(facts.free_bytes for facts in nodes.facts.values())
     emit({"event": "probed", "nodes": len(nodes.names), "cpus": sum(nodes.cpus.values()), "free_bytes": free_bytes})
     began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
+    request = replace(request, source=with_versions(request.source, nodes))
     files, earlier = open_job(request, nodes, journal, emit, places=places)
     try:
         _require_other_name(places, files, nodes)

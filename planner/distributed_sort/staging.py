@@ -27,6 +27,7 @@ from planner.distributed_sort.dataset.compressed_input import (
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.dataset.input_files import files_of
+from planner.distributed_sort.dataset.input_versions import with_versions
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name, part_name
@@ -96,8 +97,10 @@ def require_empty(place: str) -> None:
 
 def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
     """Have the nodes fetch equal shares of a dataset; return it as it lies there, with the checksums of fixed records'
-    partitions, and the amounts moved. Failed fetches are tried again, by another node. Raises IoFailureError.
+    partitions, and the amounts moved. Failed fetches are tried again, by another node. Raises IoFailureError, and
+    InputChangedError for an object that is replaced meanwhile.
     """
+    source = with_versions(source, nodes)
     disks = sum(nodes.facts[name].data_disks for name in nodes.names)
     is_whole = source.layout.text is not None or source.layout.table is not None
     whole = tuple(largest_first(source) if is_whole else pieces(source, disks=disks))
@@ -185,7 +188,7 @@ def largest_first(source: Dataset) -> list[Partition]:
 
 def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, threads: int) -> Staged:
     """Copy a piece of an object to a disk of this node, and compute its checksum."""
-    path = Path(files.output_uri(number))
+    (there, *_), path = piece.copies, Path(files.output_uri(number))
     checksum = requests = 0
 
     def parts() -> Iterator[Bytes]:
@@ -193,7 +196,9 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
         step = object_store.REQUEST_BYTES // layout.record_size
         for first in range(0, piece.records, step):
             part = np.empty(min(step, piece.records - first) * layout.record_size, np.uint8)
-            object_store.read_range(piece.uri, part, offset=piece.copies[0].offset + first * layout.record_size)
+            object_store.read_range(
+                there.uri, part, offset=there.offset + first * layout.record_size, version=there.version
+            )
             with core_errors():
                 checksum += core.validate_records(part.data, **layout.core(), threads=threads).checksum
             requests += 1
@@ -229,11 +234,11 @@ def fetch_object(partition: Partition, layout: Layout, files: JobFiles, number: 
     def parts() -> Iterator[Bytes]:
         for first in steps:
             part = np.empty(min(object_store.REQUEST_BYTES, size - first), np.uint8)
-            object_store.read_range(there.uri, part, offset=first)
+            object_store.read_range(there.uri, part, offset=first, version=there.version)
             yield part
 
     write_atomically(path, parts(), durable=False)
-    here_too = (replace(there, uri=str(path), node=node_name()), *partition.copies)
+    here_too = (Copy(uri=str(path), node=node_name(), offset=there.offset), *partition.copies)
     return Staged(partition=replace(partition, copies=here_too), bytes=size, requests=len(steps))
 
 

@@ -22,6 +22,7 @@ from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.content.partitioning import split
 from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, dataset_of
+from planner.distributed_sort.dataset.input_versions import with_versions
 from planner.distributed_sort.job.job import SortRequest
 from planner.distributed_sort.job.ledger import Journal
 from planner.distributed_sort.node_files.node_environment import JobFiles, job_of_part
@@ -77,7 +78,7 @@ class Publishing(RuleBasedStateMachine):
 
     def request(self, driver: Driver) -> SortRequest:
         source = Dataset(partitions=(Partition(records=1, copies=(Copy(uri=str(driver.source)),)),))
-        return SortRequest(source=source, output="out")
+        return SortRequest(source=with_versions(source, self.nodes), output="out")
 
     @rule(turn=st.integers(0, 1), changes=st.booleans())
     def begin_or_resume(self, turn: int, changes: bool) -> None:

@@ -6,21 +6,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import obstore
 import pytest
-from obstore.store import MemoryStore
 
 from planner.distributed_sort import sort
-from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Layout
-from planner.distributed_sort.dataset.input_versions import fingerprints
 from planner.distributed_sort.job.job import Job, Trouble
-from planner.distributed_sort.job.ledger import Journal, Ledger
+from planner.distributed_sort.job.ledger import Ledger
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.distributed_sort.publishing import ManifestPlace
 from planner.errors import BadInputError, IoFailureError
-from tests.distributed_sort.inline_nodes import InlineNodes
 
 
 def damaged_job(events: list[dict[str, Any]]) -> Job:
@@ -70,19 +65,3 @@ def test_a_manifest_is_not_called_as_its_partitions_folder(tmp_path: Path) -> No
     sort._require_other_name([ManifestPlace(uri=str(tmp_path / "out.json"))], files, nodes)
     with pytest.raises(BadInputError, match="the partitions' folder on b's disk"):
         sort._require_other_name([ManifestPlace(uri=str(tmp_path / "out"))], files, nodes)
-
-
-def test_an_object_that_was_written_meanwhile_ends_the_sort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, journal = MemoryStore(), Journal(tmp_path / "journal")
-    monkeypatch.setattr(object_store, "_store", lambda _: store)
-    obstore.put(store, "in", b"line\n")
-    prints = {f":{uri}": text for uri, text in fingerprints(["s3://b/in"]).items()}
-    journal.open_job(JobFiles(job="j", output="out"), {"options": {}, "files": prints | {":/in": "5 bytes"}})
-    job: Any = SimpleNamespace(cluster=SimpleNamespace(nodes=InlineNodes(["a", "b"], monkeypatch)))
-    sort._require_unchanged_objects(job, journal)
-    obstore.put(store, "in", b"enil\n")
-    with pytest.raises(IoFailureError, match="1 object of the input changed") as caught:
-        sort._require_unchanged_objects(job, journal)
-    assert caught.value.details[0] == "s3://b/in"
-    journal.record_replaced([None])
-    sort._require_unchanged_objects(job, journal)  # the result may have arrived by now

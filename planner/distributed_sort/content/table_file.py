@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from planner.distributed_sort.dataset import object_store
-from planner.distributed_sort.dataset.dataset import Copy, Partition
+from planner.distributed_sort.dataset.dataset import Copy, FileVersion, Partition
+from planner.distributed_sort.dataset.file_versions import of_one_version, version_of
 from planner.distributed_sort.dataset.partition_reader import DamagedFileError, copy_here
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors
@@ -114,11 +115,10 @@ def open_parquet(partition: Partition) -> Iterator[Any]:
 @contextmanager
 def open_copy(copy: Copy) -> Iterator[tuple[Any, Footer]]:
     """Open a copy as `opened` does, and return its footer too."""
-    with _parquet_errors(copy):
-        size, changed = _version(copy.uri)
+    with _parquet_errors(copy), of_one_version(copy) as version:
         with _footer_errors():
-            footer = _footer(copy.uri, size, changed)
-        with _file(copy.uri, size, footer.metadata) as file:
+            footer = _footer(copy.uri, version)
+        with _file(copy.uri, version.size_bytes, footer.metadata) as file:
             yield file, footer
 
 
@@ -143,7 +143,7 @@ def require_int96_fits(uri: str, footer: Footer, groups: Sequence[int]) -> None:
     columns = int96_leaves(footer.metadata)
     if not columns:
         return
-    size, _ = _version(uri)
+    size = version_of(uri).size_bytes
 
     def batches(unit: str) -> Iterator[Any]:
         with _file(uri, size, footer.metadata, unit=unit) as file:
@@ -161,8 +161,9 @@ def require_int96_fits(uri: str, footer: Footer, groups: Sequence[int]) -> None:
 
 
 @lru_cache(maxsize=_FOOTERS_KEPT)
-def _footer(uri: str, size: int, _changed: str) -> Footer:
+def _footer(uri: str, version: FileVersion) -> Footer:
     """Return the footer of a file. A process parses it once, not for each task: that can take 40 ms."""
+    size = version.size_bytes
     with _file(uri, size, None) as unread:
         metadata = unread.metadata
     with StoredObject(uri, size) if object_store.is_object(uri) else Path(uri).open("rb") as raw:
@@ -180,14 +181,6 @@ def _footer(uri: str, size: int, _changed: str) -> Footer:
 def _file(uri: str, size: int, metadata: Any, *, unit: str | None = None) -> Any:
     is_far = object_store.is_object(uri)
     return parquet_of(StoredObject(uri, size) if is_far else uri, is_far=is_far, metadata=metadata, unit=unit)
-
-
-def _version(uri: str) -> tuple[int, str]:
-    """Return the size of a file in bytes, and a text that changes when the file does."""
-    if object_store.is_object(uri):
-        return object_store.version_of(uri)
-    status = Path(uri).stat()
-    return status.st_size, f"{status.st_ino} {status.st_mtime_ns}"
 
 
 @contextmanager

@@ -146,7 +146,8 @@ def decompressed_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
         except BadInputError as error:
             raise BadInputError(f"{node_name()}: {error.message}", error.details) from error
         return
-    pieces = beginning_of(copy.uri, size_of(copy.uri), piece_bytes=COMPRESSED_PIECE_BYTES)
+    size = size_of(copy.uri)
+    pieces = beginning_of(copy.uri, size, piece_bytes=COMPRESSED_PIECE_BYTES, version=copy.version)
     try:
         for chunk in decompress_text(pieces, copy.compression):
             yield np.frombuffer(chunk, np.uint8)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.errors import IoFailureError, PlannerError
+from planner.errors import InputChangedError, IoFailureError, PlannerError
 
 PAUSES_S: Final = (0.0, 2.0, 10.0, 30.0)
 """Pause before each try; failures of a busy store or disk go away."""
@@ -35,6 +35,8 @@ class Outcomes:
         """Wait for the outcome of a partition on a node, and keep it, or the reason of its failure."""
         try:
             result = outcome()
+        except InputChangedError:  # for all who read it
+            raise
         except PlannerError as error:
             self.failed[number] = str(error)
             return

@@ -155,6 +155,33 @@ class Recipe:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileVersion:
+    """The version of a file or an object. `modified` is the time of modification, which a copy may keep, or an object's
+    ETag, version and time.
+
+    `status`, the time in ns of the last change of a file's inode ("ctime"), cannot be set by a program. It is '' for
+    objects, and where nodes have files of their own by one name. `pieces` is a CRC-32 of some of a file's content.
+    """
+
+    size_bytes: int
+    modified: str
+    e_tag: str = ""
+    status: str = ""
+    inode: int = 0
+    pieces: int = 0
+
+    def difference(self, now: FileVersion) -> str:
+        """Return what changed since, '' if nothing did. A file system without inodes of its own may renumber them."""
+        if now.size_bytes != self.size_bytes:
+            return f"{now.size_bytes} bytes instead of {self.size_bytes}"
+        if now.modified != self.modified:
+            return f"its size is the same, but not its {'ETag' if self.e_tag else 'time of modification'}"
+        if self.status and now.status and now.status != self.status:
+            return "its size and time of modification are the same, but it was written or replaced (its ctime changed)"
+        return "" if now.pieces == self.pieces else "its size and times are the same, but not its content"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A small file that a copy joins with others: its content from byte `offset` on, and its number of `records`,
     estimated where it has a `compression`.
@@ -164,13 +191,14 @@ class Part:
     records: int
     offset: int = 0
     compression: str = ""
+    version: FileVersion | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
     """A file with a partition's records, which begin `offset` bytes into it: a path on the disks of `node`, or, where
     that is '', a URI that all reach. For a file with `compression` (gz, zst), the offset is in its plain text. A
-    `joined` one has `parts` instead of one file.
+    `joined` one has `parts` instead of one file. A sort adds the `version`, which no manifest has.
     """
 
     uri: str
@@ -178,6 +206,7 @@ class Copy:
     offset: int = 0
     compression: str = ""
     parts: tuple[Part, ...] = ()
+    version: FileVersion | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -186,7 +215,9 @@ class Copy:
 
     def document(self) -> dict[str, Any]:
         """Return the copy as stored in a manifest."""
-        return {name: value for name, value in asdict(self).items() if value or name not in ("compression", "parts")}
+        bare = replace(self, version=None, parts=tuple(replace(part, version=None) for part in self.parts))
+        optional = ("compression", "parts", "version")
+        return {name: value for name, value in asdict(bare).items() if value or name not in optional}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from planner.config.user_files import HIDDEN, files_below, require_no_table_log
 from planner.distributed_sort.dataset import object_store
-from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
+from planner.distributed_sort.dataset.dataset import Copy, FileVersion, Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import read_records
 from planner.distributed_sort.node_files.run_files import file_errors
@@ -65,9 +65,11 @@ def size_of(name: str) -> int:
         return object_store.size_of(name) if is_object(name) else Path(name).stat().st_size
 
 
-def beginning_of(name: str, size: int, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
-    """Yield a file from its beginning, a piece at a time. Raises IoFailureError."""
-    partition = Partition(records=size, copies=(Copy(uri=name),))
+def beginning_of(
+    name: str, size: int, *, piece_bytes: int = _PIECE_BYTES, version: FileVersion | None = None
+) -> Iterator[bytes]:
+    """Yield a file from its beginning, a piece at a time. Raises IoFailureError, InputChangedError."""
+    partition = Partition(records=size, copies=(Copy(uri=name, version=version),))
     for first in range(0, size, piece_bytes):
         count = min(piece_bytes, size - first)
         yield read_records(partition, _BYTES, first=first, records=count).tobytes()

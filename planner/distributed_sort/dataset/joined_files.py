@@ -121,7 +121,7 @@ def _lines(part: Part, text: TextFormat) -> Bytes:
     size = size_of(part.uri)
     if not part.compression and size != part.offset + part.records:
         raise _changed(part, f"{size} bytes instead of {part.offset + part.records}")
-    pieces = beginning_of(part.uri, size, piece_bytes=max(1, size))
+    pieces = beginning_of(part.uri, size, piece_bytes=max(1, size), version=part.version)
     whole = b"".join(decompress_text(pieces, part.compression) if part.compression else pieces)
     content = whole[part.offset :]
     end = text.line_end.encode()
@@ -136,7 +136,7 @@ def _lines(part: Part, text: TextFormat) -> Bytes:
 
 def _rows(part: Part, schema: Any) -> Any:
     """Return the rows of a part with the columns that its folders add."""
-    copy = Copy(uri=part.uri)
+    copy = Copy(uri=part.uri, version=part.version)
     with open_copy(copy) as (file, footer):
         if footer.metadata.num_rows != part.records:
             raise _changed(part, f"{count_text(footer.metadata.num_rows, 'row')} instead of {part.records}")

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.arrays import raw_bytes
+from planner.distributed_sort.dataset.dataset import FileVersion
 from planner.distributed_sort.dataset.store_access import ACCOUNT, account_error, require_credentials
 from planner.distributed_sort.node_files.node_environment import job_of_part, node_name
 from planner.distributed_sort.node_files.requests import track_request
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError, InputChangedError, IoFailureError
 from planner.extras import optional
 
 SCHEMES: Final = ("s3://", "gs://", "az://")
@@ -70,13 +71,17 @@ def is_object(uri: str) -> bool:
     return uri.startswith(SCHEMES)
 
 
-def read_range(uri: str, into: NDArray[np.uint8], *, offset: int) -> None:
-    """Fill `into` with the bytes of an object from `offset` on. Raises IoFailureError naming node and object."""
+def read_range(uri: str, into: NDArray[np.uint8], *, offset: int, version: FileVersion | None = None) -> None:
+    """Fill `into` with the bytes of an object from `offset` on. Raises IoFailureError naming node and object, and
+    InputChangedError if a `version` is asked for that is no longer there.
+    """
     if not len(into):
         return
     store, path = _store_and_path(uri)
+    condition = {"if_match": version.e_tag} if version is not None and version.e_tag else {}
     with _store_errors("read", uri):
-        content = np.frombuffer(_obstore().get_range(store, path, start=offset, length=len(into)), np.uint8)
+        options = {"range": (offset, offset + len(into)), **condition}
+        content = np.frombuffer(_obstore().get(store, path, options=options).bytes(), np.uint8)
     into[:] = _require_length(uri, content, len(into))
 
 
@@ -123,15 +128,16 @@ def write_file(uri: str, path: Path) -> int:
 
 def size_of(uri: str) -> int:
     """Return the size of an object in bytes. Raises IoFailureError."""
-    return version_of(uri)[0]
+    return version_of(uri).size_bytes
 
 
-def version_of(uri: str) -> tuple[int, str]:
-    """Return the size of an object in bytes, and a text that differs for another object. Raises IoFailureError."""
+def version_of(uri: str) -> FileVersion:
+    """Return the version of an object. Raises IoFailureError."""
     store, path = _store_and_path(uri)
     with _store_errors("read", uri):
         head = _obstore().head(store, path)
-    return int(head["size"]), f"{head.get('e_tag')} {head['last_modified']}"
+    facts = (head.get("e_tag"), head.get("version"), head["last_modified"])
+    return FileVersion(size_bytes=int(head["size"]), modified=" ".join(map(str, facts)), e_tag=head.get("e_tag") or "")
 
 
 def size_if_there(uri: str) -> int | None:
@@ -264,14 +270,17 @@ def _obstore() -> Any:
 
 @contextmanager
 def _store_errors(doing: str, uri: str) -> Iterator[None]:
-    """Turn errors of the store or the library into an IoFailureError that names node, object and reason. A long wait,
-    as the library retries, is noted for the node's service.
+    """Turn errors of the store or the library into an IoFailureError that names node, object and reason, an
+    InputChangedError if another version was asked for. A long wait, as the library retries, is noted for the node's
+    service.
     """
-    from obstore.exceptions import BaseError
+    from obstore.exceptions import BaseError, PreconditionError
 
     try:
         with track_request(f"the store has yet to let it {doing} {uri}"):
             yield
+    except PreconditionError as error:
+        raise InputChangedError.of(uri, "its ETag is another") from error
     except (BaseError, OSError) as error:
         if refused := account_error(uri, str(error)):
             raise refused from error

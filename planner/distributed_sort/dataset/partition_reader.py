@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,10 +12,11 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
+from planner.distributed_sort.dataset.file_versions import require_version, version_in
 from planner.distributed_sort.dataset.object_store import is_object, read_range, read_ranges, size_of
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors, read_exactly
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError, InputChangedError, IoFailureError
 from planner.native import core, core_errors
 from planner.units import count_text
 
@@ -83,7 +85,7 @@ def copy_here(partition: Partition) -> Copy:
     if copies := _copies_here(partition):
         return copies[0]
     raise IoFailureError(
-        f"{node_name()}: {_display_name(partition)} cannot be read here, and nothing says how to remake it"
+        f"{node_name()}: {display_name(partition)} cannot be read here, and nothing says how to remake it"
     )
 
 
@@ -119,8 +121,10 @@ def naming_file(partition: Partition) -> Iterator[None]:
         yield
     except DamagedFileError as error:
         raise InputDamagedError(f"{copy_here(partition).uri}: {error.message}", error.details) from error
+    except InputChangedError:
+        raise
     except BadInputError as error:
-        raise BadInputError(f"{_display_name(partition)}: {error.message}", error.details) from error
+        raise BadInputError(f"{display_name(partition)}: {error.message}", error.details) from error
     except IoFailureError as error:
         raise InputUnreadableError(error.message, error.details) from error
 
@@ -134,7 +138,7 @@ def nodes_with(partition: Partition) -> list[str]:
     return nodes or ([""] if partition.copies or partition.recipe else [])
 
 
-def _display_name(partition: Partition) -> str:
+def display_name(partition: Partition) -> str:
     """Return the user's name of the file: not that of the text made from a compressed one."""
     if not partition.copies:
         return f"a partition of {count_text(partition.records, 'record')}"
@@ -142,9 +146,13 @@ def _display_name(partition: Partition) -> str:
 
 
 def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:
+    """Raises InputChangedError where the file has another version than the copy's."""
     if is_object(copy.uri):
-        read_range(copy.uri, into, offset=offset)
+        read_range(copy.uri, into, offset=offset, version=copy.version)
         return
     with file_errors("read", copy.uri), Path(copy.uri).open("rb", buffering=0) as file:
-        file.seek(offset)
-        read_exactly(file, into, copy.uri)
+        try:
+            file.seek(offset)
+            read_exactly(file, into, copy.uri)
+        finally:  # a shorter file cannot be read, either
+            require_version(copy, version_in(os.fstat(file.fileno())))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from planner.distributed_sort.dataset.compressed_input import with_decompressed_copies
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
-from planner.distributed_sort.dataset.input_versions import InputVersions
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.partition_reader import Slice
+from planner.distributed_sort.dataset.partition_reader import Slice, display_name
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.ledger import Journal, Ledger
@@ -21,7 +20,7 @@ from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.job.silence import patience_s
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.errors import IoFailureError
+from planner.errors import InputChangedError, IoFailureError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes
 from planner.statistics.slow_node_screening import DroppedNode
 
@@ -127,11 +126,16 @@ class Work:
     moved: BytesMoved = field(default_factory=BytesMoved)
     input_checksums: dict[int, int] = field(default_factory=dict)
     """Checksums by slice that was read; their sum is the checksum of the input."""
-    input_versions: InputVersions = field(init=False)
-    """Versions of the files that were read."""
+    content_checksums: dict[int, int] = field(default_factory=dict)
+    """By slice of records or text that was read: the CRC-32 of its bytes."""
 
-    def __post_init__(self) -> None:
-        self.input_versions = InputVersions.of(self.source)
+    def note_content(self, checksums: Mapping[int, int]) -> None:
+        """Keep checksums of slices. Raises InputChangedError where a slice had another when it was read before."""
+        for number, checksum in checksums.items():
+            if self.content_checksums.setdefault(number, checksum) != checksum:
+                partition = self.source.partitions[self.slices[number].partition]
+                name = display_name(partition)
+                raise InputChangedError.of(name, "a part of it was read again, with other content")
 
     @property
     def record_size(self) -> int:

@@ -14,7 +14,7 @@ from planner.distributed_sort.dataset.partition_reader import nodes_with
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.errors import IoFailureError
+from planner.errors import InputChangedError, IoFailureError
 from planner.units import count_of
 
 _MOST_ATTEMPTS: Final = 10
@@ -99,6 +99,8 @@ def _run_attempt(
         try:
             if (outcome := nodes.wait_for(reference, nodes=(node,))) is not LOST:
                 ended[number] = outcome
+        except InputChangedError:
+            raise
         except IoFailureError as error:
             fault = unreadable_copy(tasks[number].partition, node, reachable, error)
             failures.append(_Failure(error=error, fault=fault))

@@ -5,7 +5,7 @@ a disk; the rest waits in a segment of its node's memory until the owners fetch 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Final
 
@@ -17,10 +17,9 @@ from planner.distributed_sort.content.partitioning import AnySplitting
 from planner.distributed_sort.content.table_file import open_copy
 from planner.distributed_sort.content.text_content import Text
 from planner.distributed_sort.dataset.dataset import Layout, Partition
-from planner.distributed_sort.dataset.input_versions import FileVersion, version_here
 from planner.distributed_sort.dataset.partition_reader import Slice, copies_at, copy_here, naming_file
 from planner.distributed_sort.exchange.segments import drop_segments, write_segment
-from planner.distributed_sort.node_files.blocks import Block
+from planner.distributed_sort.node_files.blocks import Block, checksums_of
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name
 from planner.distributed_sort.node_tasks.node_tasks import Stored, store
 from planner.errors import BadInputError
@@ -54,7 +53,7 @@ class Mapped:
     """Work of a map task on `node`: bytes read from a copy of its input, bytes remade, total seconds, and, if
     requested, the sum of its records' checksums. By first partition, `stored` has the blocks that it wrote to the
     node's disks, `offsets` the beginnings of the others in the segment, `sizes` the bytes of all blocks' records.
-    `versions` are those of the file before and after it was read.
+    `content_checksum` is, by slice, the CRC-32 of the bytes read, not of tables.
     """
 
     node: str
@@ -65,7 +64,7 @@ class Mapped:
     stored: dict[int, Stored]
     offsets: dict[int, int]
     sizes: dict[int, int]
-    versions: tuple[FileVersion | None, ...] = ()
+    content_checksum: dict[int, int] = field(default_factory=dict)
 
 
 def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
@@ -79,12 +78,13 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
     size = order.layout.stored_size
     content = content_of(order.layout)
     with naming_file(order.partition):
-        before = version_here(order.partition)
         records = content.read_slice(order.partition, order.slice)
-        versions = before, version_here(order.partition)
         if order.memory_bytes:
             require_sortable(order.partition, order.layout, order.slice, records, memory_bytes=order.memory_bytes)
         grouped, offsets = content.group(records, splitting, order.threads)
+    content_checksum = dict[int, int]()
+    if order.layout.table is None:
+        content_checksum[order.slice.number] = int(checksums_of(records, np.array([len(records)]))[0])
     stored, sent = dict[int, Stored](), dict[int, Block]()
     for owner, first, end in order.ranges:
         counts = np.diff(offsets[first : end + 1])
@@ -106,7 +106,7 @@ def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
         stored=stored,
         offsets=_offsets(sent),
         sizes={first: int(offsets[end] - offsets[first]) * size for _, first, end in order.ranges},
-        versions=versions,
+        content_checksum=content_checksum,
     )
 
 

@@ -223,6 +223,7 @@ def _note(job: Job, report: Report) -> bool:
         job.work.ledger.done[number] = (partition, summary)
         job.work.journal.record_finished(number, partition, summary)
     job.work.input_checksums |= report.input_checksums
+    job.work.note_content(report.content_checksums)
     for moved in fields(job.work.moved):
         setattr(job.work.moved, moved.name, getattr(job.work.moved, moved.name) + getattr(report.moved, moved.name))
     job.trouble.retries += report.retries

@@ -64,6 +64,7 @@ class Report:
     changes: LedgerRows
     finished: tuple[tuple[int, Partition, bytes], ...]
     input_checksums: dict[int, int]
+    content_checksums: dict[int, int]
     moved: BytesMoved
     slow: tuple[DroppedNode, ...]
     damaged: dict[str, str]
@@ -162,6 +163,7 @@ class Coordinator:
             changes=job.work.ledger.take_changes(),
             finished=tuple(job.unwritten.lines),
             input_checksums=job.work.input_checksums,
+            content_checksums=job.work.content_checksums,
             moved=job.work.moved,
             slow=tuple(job.slow),
             damaged=dict(job.trouble.damaged),
@@ -173,7 +175,8 @@ class Coordinator:
             effort=Counter(effort),
         )
         job.cluster.nodes.tasks = job.trouble.retries = 0
-        job.work.moved, job.work.input_checksums, job.unwritten.lines, job.slow = BytesMoved(), {}, [], []
+        job.work.moved, job.work.input_checksums, job.work.content_checksums = BytesMoved(), {}, {}
+        job.unwritten.lines, job.slow = [], []
         job.events.clear()
         self._cpu_s = time.process_time()
         return report

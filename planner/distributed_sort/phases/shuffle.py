@@ -18,7 +18,7 @@ from planner.distributed_sort.job.nodes import LOST
 from planner.distributed_sort.job.pending_tasks import PendingTasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
 from planner.distributed_sort.node_tasks.node_tasks import Stored
-from planner.errors import IoFailureError
+from planner.errors import InputChangedError, IoFailureError
 from planner.sort_policy.admission import ActiveMaps
 from planner.sort_policy.send_queue import SendQueue
 
@@ -242,6 +242,8 @@ class Shuffle:
         """Have a slice grouped again, preferably by another node that holds its input. Raises the error of the last
         try.
         """
+        if isinstance(error, InputChangedError):
+            raise error
         self._failed_on[number].append(node)
         if len(self._failed_on[number]) == _MOST_FAILURES:
             raise error
@@ -258,7 +260,7 @@ class Shuffle:
             in_progress.is_disturbed = True
             self._release_blocks(number, blocks=in_progress.left, size_bytes=in_progress.left_bytes)
             return
-        self._work.input_versions.note(mapped.versions)
+        self._work.note_content(mapped.content_checksum)
         in_progress.left_bytes = sum(mapped.sizes.values())
         in_progress.is_disturbed = mapped.node != in_progress.source  # the segment is on another node
         self._grouped[in_progress.source] += 1

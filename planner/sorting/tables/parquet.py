@@ -169,6 +169,7 @@ class _Sort:
     ) -> None:
         self._job = job
         self._progress = progress
+        self._reads_files = inputs is None  # and frees none of their space
         self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in inputs or _sources(job)]
         self._first = self._inputs[0]
         self._keys = keys_of(job.keys, self._inputs) if keys is None else list(keys)
@@ -276,5 +277,7 @@ class _Sort:
                 self._progress.add_bytes(part.decoded_bytes)
             size = result.finish()
             file.flush()
+        for source in self._inputs if self._reads_files else ():
+            source.require_unchanged()
         output.commit(size)
         return rows

@@ -57,7 +57,8 @@ def list_logs(place: str) -> Listing:
     if object_store.is_object(place):
         found = object_store.list_versions(place)
         if not found and object_store.size_if_there(place) is not None:
-            found = {place: object_store.version_of(place)}
+            version = object_store.version_of(place)
+            found = {place: (version.size_bytes, version.modified)}
         prefix = place.rstrip("/") + "/"
     else:
         root = Path(place).expanduser()
@@ -129,7 +130,7 @@ def _files_below(root: Path) -> Iterator[tuple[str, tuple[int, str]]]:
                 path = Path(folder, file)
                 if path.is_file():
                     status = path.stat()
-                    yield str(path), (status.st_size, f"{status.st_size} {status.st_mtime_ns}")
+                    yield str(path), (status.st_size, f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
     except OSError as error:
         raise IoFailureError(f"{root} cannot be listed: {error}") from error
 

@@ -1,124 +1,214 @@
-"""Errors name input files that change while they are sorted."""
+"""A sort reads one version of each file: errors name files that are written or replaced meanwhile."""
 
 from __future__ import annotations
 
+import gzip
 import os
+import shutil
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from obstore.store import MemoryStore
 
+from planner.distributed_sort.content.table_file import open_copy
 from planner.distributed_sort.dataset import object_store
-from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe, TextFormat
-from planner.distributed_sort.dataset.input_versions import (
-    FileVersion,
-    InputVersions,
-    changed_objects,
-    fingerprints,
-    version_here,
-)
-from planner.distributed_sort.node_files.node_environment import NODE_NAME
-from planner.errors import IoFailureError
+from planner.distributed_sort.dataset.compressed_input import decompressed_text
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Part, Partition, Recipe, TextFormat
+from planner.distributed_sort.dataset.file_versions import version_of, versions_of
+from planner.distributed_sort.dataset.input_versions import files_of, require_unchanged, with_versions
+from planner.distributed_sort.dataset.joined_files import JOINED
+from planner.distributed_sort.dataset.partition_reader import read_records
+from planner.errors import InputChangedError
+from tests.distributed_sort.inline_nodes import InlineNodes
+
+LINES = b"line\n" * 20_000
+TICK_S = 0.05
+"""Longer than a kernel's time of last change stands still."""
+BYTES, TEXT = Layout(record_size=1), Layout(record_size=1, text=TextFormat())
 
 
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(NODE_NAME, "a")
+def path(tmp_path: Path) -> Path:
     path = tmp_path / "in"
-    path.write_bytes(b"line\n")
-    os.utime(path, ns=(0, 0))
+    path.write_bytes(LINES)
+    time.sleep(TICK_S)
     return path
 
 
-TEXT = Layout(record_size=1, text=TextFormat())
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return InlineNodes(["a", "b"], monkeypatch)
 
 
-def whole(path: Path) -> Partition:
-    """Return the partition of a file's whole present content."""
-    return Partition(records=path.stat().st_size, copies=(Copy(uri=str(path)),))
+def whole(path: Path, node: str = "", layout: Layout = BYTES) -> Dataset:
+    """Return a file's whole present content as a dataset."""
+    copy = Copy(uri=str(path), node=node)
+    return Dataset(partitions=(Partition(records=path.stat().st_size, copies=(copy,)),), layout=layout)
 
 
-def version_of(path: Path, node: str = "") -> FileVersion:
-    version = version_here(Partition(records=5, copies=(Copy(uri=str(path), node=node),)))
-    assert version is not None
-    return version
+def replaced(path: Path, content: bytes) -> None:
+    """Replace a file by one of the same times, as `cp -p`, `tar` and `rsync -a` do."""
+    new = path.with_name("new")
+    new.write_bytes(content)
+    shutil.copystat(path, new)
+    new.replace(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [(b"line\nmore\n", "10 bytes instead of 5"), (b"l\n", "2 bytes instead of 5"), (b"enil\n", "its size is the same")],
-    ids=["grown", "shrunk", "replaced"],
-)
-def test_a_file_that_was_changed_is_named(path: Path, content: bytes, told: str) -> None:
-    versions = InputVersions()
-    versions.note([version_of(path), version_of(path)])
-    (path.parent / "new").write_bytes(content)
-    (path.parent / "new").rename(path)
-    with pytest.raises(IoFailureError, match=f"{path} was changed while it was sorted") as caught:
-        versions.note([version_of(path)])
-    assert caught.value.details[0].startswith(told)
+def rewritten(path: Path, content: bytes) -> None:
+    """Write a file in place and set its times back."""
+    times = path.stat()
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-def test_copies_on_nodes_are_files_of_their_own(path: Path) -> None:
-    versions = InputVersions()
-    versions.note([version_of(path, "a")])
-    os.utime(path, ns=(1, 1))
-    versions.note([version_of(path)])
-    with pytest.raises(IoFailureError, match=r"^a: "):
-        versions.note([version_of(path, "a")])
+def touched(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    os.utime(path, ns=(7, 7))
 
 
-def test_what_is_no_file_has_no_version(path: Path) -> None:
-    assert version_here(Partition(records=5, copies=(), recipe=Recipe(start=0))) is None
-    assert version_here(Partition(records=5, copies=(Copy(uri="s3://bucket/in"),))) is None
-    InputVersions().note([None])
-    path.unlink()
-    with pytest.raises(IoFailureError, match="cannot read"):
-        version_of(path)
+ONE_BYTE = b"x" + LINES[1:]
+CHANGES = [(replaced, LINES), (replaced, ONE_BYTE), (rewritten, ONE_BYTE), (touched, LINES), (touched, b"l\n")]
 
 
-def test_text_that_grew_between_its_listing_and_its_first_read_is_named(path: Path) -> None:
-    """No node saw it shorter: only the listing shows it."""
-    source = Dataset(partitions=(whole(path),), layout=TEXT)
+@pytest.mark.parametrize("node", ["", "a"])
+@pytest.mark.parametrize(("change", "content"), CHANGES)
+def test_a_changed_file_is_no_longer_read_nor_published(
+    nodes: Any, path: Path, node: str, change: Callable[[Path, bytes], None], content: bytes
+) -> None:
+    source = with_versions(whole(path, node), nodes)
+    require_unchanged(source, nodes)
+    change(path, content)
+    with pytest.raises(InputChangedError, match=str(path)):
+        require_unchanged(source, nodes)
+    with pytest.raises(InputChangedError, match=str(path)):
+        nodes.wait_for(nodes.run("a", _read, source.partitions[0]), nodes=("a",))
+
+
+def _read(partition: Partition) -> bytes:
+    return read_records(partition, BYTES, first=0, records=4).tobytes()
+
+
+@pytest.mark.parametrize("change", [Path.read_bytes, Path.unlink])
+def test_what_was_only_read_or_deleted_has_not_changed(
+    nodes: Any, path: Path, change: Callable[[Path], object]
+) -> None:
+    source = with_versions(whole(path), nodes)
+    change(path)
+    require_unchanged(source, nodes)
+
+
+def test_a_table_is_read_in_one_version(nodes: Any, tmp_path: Path) -> None:
+    path, other = tmp_path / "in.parquet", tmp_path / "other"
+    for name, rows in (path, [1, 2]), (other, [3, 4]):
+        pq.write_table(pa.table({"k": rows}), name)
+        time.sleep(TICK_S)
+    (copy,) = with_versions(whole(path), nodes).partitions[0].copies
+    with open_copy(copy) as (file, _):
+        assert file.read()["k"].to_pylist() == [1, 2]
+    with pytest.raises(InputChangedError, match=str(path)), open_copy(copy):
+        replaced(path, other.read_bytes())
+
+
+@pytest.mark.parametrize("compression", ["gz", JOINED])
+def test_a_file_that_is_unpacked_again_is_the_same(nodes: Any, tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "in"
+    packed = gzip.compress if compression == "gz" else bytes
+    path.write_bytes(packed(LINES))
+    time.sleep(TICK_S)
+    parts = () if compression == "gz" else (Part(uri=str(path), records=len(LINES)),)
+    copy = Copy(uri=str(path), compression=compression, parts=parts)
+    source = with_versions(Dataset(partitions=(Partition(records=len(LINES), copies=(copy,)),), layout=TEXT), nodes)
+    (copy,) = source.partitions[0].copies
+    assert b"".join(piece.tobytes() for piece in decompressed_text(copy, TEXT)) == LINES
+    replaced(path, path.read_bytes())
+    with pytest.raises(InputChangedError, match=str(path)):
+        list(decompressed_text(copy, TEXT))
+    with pytest.raises(InputChangedError, match=str(path)):
+        require_unchanged(source, nodes)
+
+
+@pytest.fixture
+def own_copies(nodes: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Node b has a file of its own by the name: it is returned."""
+    own = path.with_name("of-b")
+    shutil.copy2(path, own)
+
+    def version_there(uri: str) -> Any:
+        return version_of(str(own) if os.environ["PLANNER_NODE_NAME"] == "b" else uri)
+
+    monkeypatch.setattr("planner.distributed_sort.dataset.file_versions.version_of", version_there)
+    return own
+
+
+def test_nodes_may_have_files_of_their_own_by_one_name(nodes: Any, path: Path, own_copies: Path) -> None:
+    """Inodes and times of last change differ there, which is no change; other content is one."""
+    source = with_versions(whole(path), nodes)
+    (version,) = files_of(source).values()
+    assert version is not None and (version.status, version.inode) == ("", 0)
+    require_unchanged(source, nodes)
+    touched(path, LINES)
+    shutil.copystat(own_copies, path)
+    require_unchanged(source, nodes)
+    replaced(path, ONE_BYTE)
+    with pytest.raises(InputChangedError, match="content"):
+        require_unchanged(source, nodes)
+
+
+def test_a_file_system_may_number_a_file_again() -> None:
+    """Mounts of object stores do; their times of last change are times of modification."""
+    before = version_of(__file__)
+    assert not before.difference(replace(before, inode=before.inode + 1))
+    assert before.difference(replace(before, inode=before.inode + 1, pieces=1))
+
+
+def test_earlier_versions_stay(nodes: Any, path: Path) -> None:
+    """A sort after staging reads what was staged."""
+    source = with_versions(whole(path), nodes)
+    replaced(path, ONE_BYTE)
+    with pytest.raises(InputChangedError):
+        require_unchanged(with_versions(source, nodes), nodes)
+
+
+def test_text_of_another_length_than_listed_is_named(nodes: Any, path: Path) -> None:
+    source = whole(path, layout=TEXT)
     with path.open("ab") as file:
         file.write(b"more\n")
-    with pytest.raises(IoFailureError, match="was changed while it was sorted") as caught:
-        InputVersions.of(source).note([version_of(path)])
-    assert caught.value.details[0] == "10 bytes instead of 5"
+    with pytest.raises(InputChangedError, match="100005 bytes instead of 100000"):
+        with_versions(source, nodes)
+    with_versions(replace(source, layout=BYTES), nodes)  # records may be a part of a file
 
 
-def test_text_that_is_as_long_as_listed_is_sorted(path: Path) -> None:
-    InputVersions.of(Dataset(partitions=(whole(path),), layout=TEXT)).note([version_of(path)])
+def test_what_is_no_file_has_no_version(nodes: Any, path: Path) -> None:
+    source = Dataset(partitions=(Partition(records=5, copies=(), recipe=Recipe(start=0)),))
+    assert with_versions(source, nodes) == source
+    assert versions_of({str(path.with_name("absent")): None}) == {}
+    assert with_versions(whole(path), nodes).digest() == whole(path).digest(), "no manifest has versions"
 
 
-def test_records_may_be_a_part_of_a_file(path: Path) -> None:
-    source = Dataset(partitions=(replace(whole(path), records=3),), layout=Layout(record_size=1))
-    InputVersions.of(source).note([version_of(path)])
-
-
-@pytest.mark.parametrize("size", [0, 5, 4096, 100_000])
-def test_a_fingerprint_is_of_the_content_too(path: Path, size: int) -> None:
-    path.write_bytes(b"x" * size)
-    os.utime(path, ns=(0, 0))
-    before = fingerprints([str(path), str(path.with_name("absent"))])
-    assert before.keys() == {str(path)}, "what cannot be read has not changed"
-    assert fingerprints([str(path)]) == before
-    path.write_bytes(b"x" * (size - 1) + b"y")
-    os.utime(path, ns=(0, 0))
-    assert fingerprints([str(path)]) != before, "same size but for the empty one, same time"
-    path.write_bytes(b"x" * size)
-    os.utime(path, ns=(0, 1))
-    assert fingerprints([str(path)]) != before, "it was written again"
-
-
-def test_objects_that_were_written_meanwhile_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_objects_are_read_in_one_version(nodes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     store, names = MemoryStore(), ["s3://b/same", "s3://b/other", "s3://b/gone"]
     monkeypatch.setattr(object_store, "_store", lambda _: store)
     for name in names:
         obstore.put(store, name.removeprefix("s3://b/"), b"line\n")
-    before = fingerprints(names)
-    obstore.put(store, "other", b"enil\n")
+    copies = [Partition(records=5, copies=(Copy(uri=name),)) for name in names]
+    source = with_versions(Dataset(partitions=tuple(copies), layout=TEXT), nodes)
+    require_unchanged(source, nodes)
     obstore.delete(store, "gone")
-    assert changed_objects(before) == ["s3://b/other"], "what is gone would have failed"
+    require_unchanged(source, nodes)  # what is gone would have failed
+    obstore.put(store, "other", b"enil\n")
+    with pytest.raises(InputChangedError, match="s3://b/other"):
+        require_unchanged(source, nodes)
+    same, other, _ = source.partitions
+    assert read_records(same, BYTES, first=0, records=5).tobytes() == b"line\n"
+    with pytest.raises(InputChangedError, match="s3://b/other"):
+        read_records(other, BYTES, first=0, records=5)
+    assert np.array_equal(read_records(copies[1], BYTES, first=0, records=5), np.frombuffer(b"enil\n", np.uint8))

@@ -20,6 +20,7 @@ from planner.distributed_sort.content.table_content import Tables
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition, TextFormat
+from planner.distributed_sort.dataset.file_versions import versions_of
 from planner.distributed_sort.dataset.partition_reader import Slice
 from planner.distributed_sort.dataset.quote_grid import grid_of
 from planner.distributed_sort.dataset.quote_scan import flips
@@ -31,7 +32,7 @@ from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, NODE_NAME, JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InputChangedError
 from planner.native import core
 from planner.sorting.text.text_files import CsvColumns
 
@@ -108,24 +109,22 @@ def test_segments_that_nobody_shall_read_are_deleted(partition: Partition) -> No
     os.close(open_segment(FILES, "s-1"))
 
 
-def test_versions_tell_of_a_file_that_changes_while_it_is_read(
-    partition: Partition, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    splitting, read = splitting_of(partition), partition_reader.read_records
-    before, after = map_slice(order_for(partition), splitting).versions
-    assert before == after is not None
+def test_a_file_that_changes_while_it_is_read_is_named(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:
+    version, read = versions_of({partition.uri: None})[partition.uri], partition_reader.read_exactly
+    known = replace(partition, copies=(replace(partition.copies[0], version=version),))
+    splitting = splitting_of(partition)
+    assert map_slice(order_for(known), splitting).content_checksum == (
+        map_slice(order_for(replace(known, copies=())), splitting).content_checksum
+    ), "the recipe makes the same"
 
     def growing(*arguments: Any, **options: Any) -> Any:
-        records = read(*arguments, **options)
+        read(*arguments, **options)
         with Path(partition.uri).open("ab") as file:
             file.write(b"more")
-        return records
 
-    monkeypatch.setattr(partition_reader, "read_records", growing)
-    before, after = map_slice(order_for(partition), splitting).versions
-    assert before is not None
-    assert after is not None
-    assert after.size_bytes == before.size_bytes + 4
+    monkeypatch.setattr(partition_reader, "read_exactly", growing)
+    with pytest.raises(InputChangedError, match=partition.uri):
+        map_slice(order_for(known), splitting)
 
 
 LONG = 50_000

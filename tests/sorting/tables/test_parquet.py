@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InputChangedError
 from planner.native import Progress
 from planner.sorting.tables import parquet, parquet_output, parquet_rows, table_runs
 from planner.sorting.tables.parquet import ParquetJob, ParquetReport, sort_parquet
@@ -228,3 +229,24 @@ def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
 def test_a_table_without_columns_is_said_to_have_none(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="there is no column k: the table has no columns at all"):
         run(tmp_path, [pa.table({})], ["k"])
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_file_that_is_replaced_meanwhile_ends_the_sort(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merge: bool
+) -> None:
+    """The new one has the same size and time; the output stays as it was."""
+    path, output = tmp_path / "in0", tmp_path / "out"
+    output.write_text("earlier")
+    write, ahead = path.with_name("new").write_bytes, parquet.prefetch_tables
+
+    def replace_and_go_on(groups: Any) -> Any:
+        write(path.read_bytes())
+        shutil.copystat(path, path.with_name("new"))
+        path.with_name("new").replace(path)
+        return ahead(groups)
+
+    monkeypatch.setattr(parquet, "prefetch_tables", replace_and_go_on)
+    with pytest.raises(InputChangedError, match=str(path)) as caught:
+        run(tmp_path, [pa.table({"a": [1, 2, 3]})], ["a"], merge=merge)
+    assert (caught.value.exit_code, output.read_text()) == (6, "earlier")

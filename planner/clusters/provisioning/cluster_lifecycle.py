@@ -109,26 +109,30 @@ class FoundRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """Result of a sweep: each run found, and the reason for each region that could not be listed."""
+    """Result of a sweep: each run found, the reason for each region that could not be listed, and resources that
+    somebody else gave tags like the planner's.
+    """
 
     runs: tuple[FoundRun, ...]
     unseen: dict[str, str]
+    strange: tuple[Resource, ...]
 
 
 def sweep(session: ProviderSession, *, regions: Sequence[str]) -> Sweep:
     """Find runs by their tags alone."""
     kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
     by_run: dict[str, dict[Key, Resource]] = {}
+    strange: dict[Key, Resource] = {}
     unseen: dict[str, str] = {}
     for _ in session.policy.settling():
         for region in [region for region in regions if region not in unseen]:
             try:
                 for resource in session.provider.find(kinds, region=region):
-                    by_run.setdefault(resource.run, {})[resource.key] = resource
+                    (strange if resource.oddity else by_run.setdefault(resource.run, {}))[resource.key] = resource
             except PlannerError as error:
                 unseen[region] = error.message
     found = (_found_run(run, tuple(resources.values()), session) for run, resources in by_run.items())
-    return Sweep(runs=tuple(found), unseen=unseen)
+    return Sweep(runs=tuple(found), unseen=unseen, strange=tuple(strange.values()))
 
 
 def _found_run(run: str, resources: tuple[Resource, ...], session: ProviderSession) -> FoundRun:

@@ -82,8 +82,10 @@ class RunDirectory:
     @classmethod
     def open(cls, run: str) -> Self:
         """Return the directory of an existing run. Raises BadInputError when there is none."""
+        from planner.clouds.order import RUN_NAME
+
         directory = cls(runs_directory() / run)
-        if not (directory.path / JOURNAL).exists():
+        if not RUN_NAME.fullmatch(run) or not (directory.path / JOURNAL).exists():
             raise BadInputError(
                 f"no run {run}.{nearest(run, known_runs())}",
                 [

@@ -58,19 +58,24 @@ def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: 
 
 
 def down(directory: RunDirectory, session: ProviderSession) -> int:
-    """Remove all of a run's resources in the cloud and return their number. Raises LeftBehindError."""
+    """Remove all of a run's resources in the cloud and return their number. Raises LeftBehindError; IoFailureError
+    where nothing is left, but the journal cannot be written.
+    """
     account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
-    teardown = Teardown(account=account, say=session.say)
     if directory.unsure() or directory.order().expires_at < datetime.now(UTC):
-        try:  # the bill needs unrecorded machines: launched without an answer, or past their end
+        with suppress(PlannerError):  # only the bill needs unrecorded machines: without an answer, or past their end
             account.observe(directory)
-        except PlannerError as error:
-            raise teardown.unlisted_error(directory.regions(), error) from error
-    removed = teardown.regions(directory.regions())
-    directory.record_gone(directory.ordered())
-    directory.note("ended", nodes=[])
-    directory.note("down", removed=removed)
+    removed = Teardown(account=account, say=session.say).regions(directory.regions())
     directory.forget_key()
+    try:
+        directory.record_gone(directory.ordered())
+        directory.note("ended", nodes=[])
+        directory.note("down", removed=removed)
+    except IoFailureError as error:
+        raise IoFailureError(
+            f"run {account.run}: nothing is left in the cloud, but its end could not be noted",
+            [str(error), f"make room, and repeat `planner cluster down {account.run}`: the bill counts it as running"],
+        ) from error
     return removed
 
 

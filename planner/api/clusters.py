@@ -82,8 +82,8 @@ def up(
 
 
 def down(run: str, *, say: Say = silent) -> int:
-    """Take down all cloud resources of a run and return their number, where the lock can be taken at all. Raises
-    LeftBehindError; BadInputError while another process works on the run, which then cleans up.
+    """Take down all cloud resources of a run and return their number. Raises LeftBehindError, and BadInputError while
+    another process works on the run.
 
     >>> import planner
     >>> planner.down("r20261121-1430-x7k2mq")  # doctest: +SKIP

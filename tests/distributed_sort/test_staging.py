@@ -165,4 +165,7 @@ def test_every_byte_is_brought_in_and_sent(
         object_store.read_range(part.uri, content, offset=0)
         assert content.tobytes() == Path(own.uri).read_bytes()
     assert sent.bytes == 5400 and {part.uri.rpartition("/")[0] for part in there.partitions} == {f"{bucket}/out"}
+    monkeypatch.setattr(object_store, "list_files", lambda prefix: {})
+    with pytest.raises(IoFailureError, match="not all is there"):
+        staging.stage_out(nodes, local, f"{bucket}/out")  # type: ignore[arg-type]
     del this_node

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from planner.api.rental_options import RentalOptions
-from planner.errors import BadInputError, InterruptedRunError, IoFailureError, ProviderRefusedError
+from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError, ProviderRefusedError
 from planner.schemas.door import checked
 from planner.schemas.plan import Plan
 
@@ -84,7 +84,8 @@ def up(
 
 @checked
 def down(run: str, *, say: Say = silent) -> int:
-    """Take down all cloud resources of a run and return their number. Raises LeftBehindError.
+    """Take down all cloud resources of a run and return their number. Raises LeftBehindError, and BadInputError while
+    another process works on the run.
 
     >>> import planner
     >>> planner.down("r20261121-1430-x7k2mq")  # doctest: +SKIP
@@ -95,9 +96,12 @@ def down(run: str, *, say: Say = silent) -> int:
     from planner.clusters.runs.rented_run import is_unsaved
 
     directory = RunDirectory.open(run)
-    if is_unsaved(directory):
-        say(f"the output of run {run} lies on its machines' disks alone, and goes with them")
-    with directory.lock():
+    with suppress(PlannerError, OSError):  # its manifest cannot be read
+        if is_unsaved(directory):
+            say(f"the output of run {run} lies on its machines' disks alone, and goes with them")
+    with ExitStack() as stack:
+        with suppress(OSError):  # the disk is full or read-only
+            stack.enter_context(directory.lock())
         return cluster_lifecycle.down(directory, session_with_access(directory.order().cloud, say=say))
 
 

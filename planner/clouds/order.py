@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from planner.schemas.plan import Candidate, VolumeSet
+
+RUN_NAME: Final = re.compile("[a-z0-9_-]{1,63}")
+"""Names of runs that a call may carry: clouds and shells read none of these characters as a pattern."""
+TAG_FORMS: Final = {
+    "planner-run": re.compile("r[0-9]{8}-[0-9]{4}-[a-z0-9]{6}"),
+    "planner-owner": re.compile("[a-z0-9_-]{0,63}"),
+    "planner-origin": re.compile("([0-9a-f]{8})?"),
+}
+"""Tags as the planner writes them, '' for those that a resource may lack; `parse_stamp` has the form of its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,4 +239,7 @@ def stamp(moment: datetime) -> str:
 
 def parse_stamp(text: str) -> datetime:
     """Return the time that `stamp` wrote. Raises ValueError for anything else."""
-    return datetime.strptime(text, "%Y%m%dt%H%M%Sz").replace(tzinfo=UTC)
+    moment = datetime.strptime(text, "%Y%m%dt%H%M%Sz").replace(tzinfo=UTC)
+    if stamp(moment) != text:
+        raise ValueError(f"{text!r} is not a time as tags hold it")
+    return moment

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, runtime_checkable
 
 from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, RefusedCallError, StillInUseError
-from planner.clouds.order import ClusterOffer, Order, parse_stamp
+from planner.clouds.order import RUN_NAME, TAG_FORMS, ClusterOffer, Order, parse_stamp
 from planner.errors import BadInputError, PlannerError
 
 NodeState = Literal["starting", "running", "stopped", "ended"]
@@ -40,7 +40,8 @@ class Place:
 @dataclass(frozen=True, kw_only=True)
 class Resource:
     """An existing resource in the cloud that may cost money. `ending` means that its deletion has been accepted; `name`
-    is the run's name for it, '' where unknown; `owner` and `origin` identify who began the run, and where.
+    is the run's name for it, '' where unknown; `owner` and `origin` identify who began the run, and where. `oddity`
+    quotes tags that the planner never writes, '' for none: somebody else has set them.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Resource:
     expires_at: datetime | None = None
     ending: bool = False
     name: str = ""
+    oddity: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -65,6 +67,8 @@ class Resource:
             expires_at = parse_stamp(tags.get("planner-expires", ""))
         except ValueError:
             expires_at = None
+        odd = [key for key, form in TAG_FORMS.items() if not form.fullmatch(tags.get(key, ""))]
+        odd += ["planner-expires"] if expires_at is None and "planner-expires" in tags else []
         return cls(
             kind=resource_kind,
             id=id,
@@ -74,18 +78,21 @@ class Resource:
             origin=tags.get("planner-origin", ""),
             expires_at=expires_at,
             ending=ending,
+            oddity=", ".join(f"{key}={tags.get(key, '')!r}" for key in odd),
         )
 
     @property
     def text(self) -> str:
-        """Text for people: instance i-0123 in us-east-1 (run x)."""
-        return f"{self.kind} {self.id} in {self.region} (run {self.run})"
+        """Text for people, in one line: instance i-0123 in us-east-1 (run x)."""
+        text = f"{self.kind} {self.id} in {self.region} (run {self.run})"
+        return text if text.isprintable() else ascii(text)
 
 
 def require_named(run: str | None) -> None:
-    """Raise BadInputError for a run without a name: a search for its tag would match the machines of all runs."""
-    if run == "":
-        raise BadInputError("a run without a name: nothing is listed or deleted for it; name the run")
+    """Raise BadInputError for a name that no run has: '' and patterns such as `r*` would match others' machines."""
+    if run is not None and not RUN_NAME.fullmatch(run):
+        named = f"run {run!r} has a name that no run has" if run else "a run without a name"
+        raise BadInputError(f"{named}: nothing is listed or deleted for it; name the run")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -143,3 +143,35 @@ def test_a_damaged_object_ends_the_run_at_once(this_node: Path, monkeypatch: pyt
     with pytest.raises(BadInputError, match=r"in\.gz: the gzip data end early"):
         staging.stage_in(nodes, source)  # type: ignore[arg-type]
     assert nodes.begun[3:] == ["a"], "both are asked for versions first"
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, Layout.of_text(TextFormat())], ids=["records", "lines"])
+def test_every_byte_is_brought_in_and_sent(
+    this_node: Path, monkeypatch: pytest.MonkeyPatch, bucket: str, layout: Layout
+) -> None:
+    """Objects of several requests each, of which no two bytes in a row are alike."""
+    request_bytes = object_store.REQUEST_BYTES
+    whole = {f"{bucket}/in/{name}": bytes(n * step % 251 for n in range(2700)) for name, step in (("a", 1), ("b", 7))}
+    for uri, content in whole.items():
+        object_store.write_object(uri, np.frombuffer(content, np.uint8))
+    monkeypatch.setattr(object_store, "REQUEST_BYTES", 1000)
+    nodes = InlineNodes(["a"], monkeypatch)
+    records = 2700 // layout.record_size
+    parts = tuple(Partition(records=records, copies=(Copy(uri=uri),)) for uri in whole)
+    staged, moved = staging.stage_in(nodes, Dataset(partitions=parts, layout=layout))  # type: ignore[arg-type]
+    assert {part.copies[1].uri: Path(part.uri).read_bytes() for part in staged.partitions} == whole
+    assert (moved.bytes, moved.requests) == (5400, 6)
+    monkeypatch.setattr(object_store, "REQUEST_BYTES", request_bytes)  # stores refuse small parts of an upload
+    local = Dataset(
+        partitions=tuple(replace(part, copies=part.copies[:1]) for part in staged.partitions), layout=layout
+    )
+    there, sent = staging.stage_out(nodes, local, f"{bucket}/out")  # type: ignore[arg-type]
+    for part, own in zip(there.partitions, local.partitions, strict=True):
+        content = np.empty(2700, np.uint8)
+        object_store.read_range(part.uri, content, offset=0)
+        assert content.tobytes() == Path(own.uri).read_bytes()
+    assert sent.bytes == 5400 and {part.uri.rpartition("/")[0] for part in there.partitions} == {f"{bucket}/out"}
+    monkeypatch.setattr(object_store, "list_files", lambda prefix: {})
+    with pytest.raises(IoFailureError, match="not all is there"):
+        staging.stage_out(nodes, local, f"{bucket}/out")  # type: ignore[arg-type]
+    del this_node

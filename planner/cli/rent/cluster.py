@@ -245,8 +245,10 @@ def cluster_sweep(
     reasons = _reasons_to_spare(swept.runs, session.provider.identity(), all_runs=all_runs, anyone=anyone)
     wanted = [found for found in swept.runs if not reasons[found.run]]
     spared = [(found, reason) for found in swept.runs if (reason := reasons[found.run])]
-    for found, reason in [] if json else spared:
-        talk(f"{swept_text(found, now=now)}; stays: {reason}")
+    strange = [f"{item.text} stays: the planner never writes {item.oddity}" for item in swept.strange]
+    stays = [f"{swept_text(found, now=now)}; stays: {reason}" for found, reason in spared]
+    for line in [] if json else [*stays, *strange]:
+        talk(line)
     if wanted:
         listed = "\n".join(swept_text(found, now=now) for found in wanted)
         renting.confirm(f"{listed}\nto be taken down", yes=yes)
@@ -259,7 +261,7 @@ def cluster_sweep(
                 left += [error.message, *error.details]
     if json:
         stay = [{**found.document(), "reason": reason} for found, reason in spared]
-        show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen})
+        show_json({"removed": removed, "left": left, "spared": stay, "unseen": swept.unseen, "strange": strange})
     else:
         others = " and ".join(f"--cloud {name}" for name in CLOUDS if name != cloud)
         taken = f"{count_text(len(removed), 'run')} taken down, {count_text(sum(removed.values()), 'resource')}"

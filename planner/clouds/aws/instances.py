@@ -288,7 +288,8 @@ def nodes(ec2: Service, run: str) -> Iterator[Node]:
     filters = [{"Name": "tag:planner-run", "Values": [run]}]
     for reservation in ec2.items("describe_instances", "Reservations", Filters=filters):
         for instance in reservation["Instances"]:
-            yield _node(instance, region=ec2.region)
+            if resources.tags_of(instance, "instance").get("planner-run") == run:
+                yield _node(instance, region=ec2.region)
 
 
 def _node(instance: dict[str, Any], *, region: str) -> Node:

@@ -123,12 +123,10 @@ def prepare(network: RunNetwork, place: Place) -> None:
 
 def described_subnet(ec2: Service, subnet: str) -> dict[str, Any]:
     """Return AWS's description of an existing subnet. Raises BadInputError where the region lacks it."""
-    try:
-        return next(iter(ec2.items("describe_subnets", "Subnets", Filters=[{"Name": "subnet-id", "Values": [subnet]}])))
-    except StopIteration as error:
-        raise BadInputError(
-            f"--subnet {subnet}: {ec2.region} has no such subnet; name its region with --region"
-        ) from error
+    for item in ec2.items("describe_subnets", "Subnets", Filters=[{"Name": "subnet-id", "Values": [subnet]}]):
+        if item.get("SubnetId", subnet) == subnet:  # AWS reads `subnet-*` as a pattern; a dry run has no id
+            return item
+    raise BadInputError(f"--subnet {subnet}: {ec2.region} has no such subnet; name its region with --region")
 
 
 def _own_network(network: RunNetwork, place: Place) -> None:

@@ -96,17 +96,17 @@ def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple
     require_named(run)
     tagged = {"Name": "tag:planner-run", "Values": [run]} if run else {"Name": "tag-key", "Values": ["planner-run"]}
     for resource, description in _described(ec2, resource_kind, tagged):
-        if resource.run:
+        if run in (None, resource.run):
             yield resource, description
 
 
 def look_up(ec2: Service, resources: Sequence[Resource]) -> Iterator[Resource]:
-    """Yield those of some resources of one kind that exist, looked up by id."""
-    resource_kind = resources[0].kind
+    """Yield those of some resources of one kind that exist, looked up by id. AWS reads a key named `*` as a pattern."""
+    resource_kind, ids = resources[0].kind, {resource.id for resource in resources}
     by_id = _hyphenated(RESOURCE_TYPES[resource_kind].id)
     for start in range(0, len(resources), _MOST_VALUES):
         named = {"Name": by_id, "Values": [resource.id for resource in resources[start : start + _MOST_VALUES]]}
-        yield from (resource for resource, _ in _described(ec2, resource_kind, named))
+        yield from (found for found, _ in _described(ec2, resource_kind, named) if found.id in ids)
 
 
 def _hyphenated(name: str) -> str:

@@ -8,6 +8,7 @@ Schedules have no tags: a run's are identified by name.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,6 +25,8 @@ from planner.config.settings import load_settings
 from planner.errors import PlannerError
 
 KIND: Final = "end-schedule"
+_NAME: Final = re.compile(r"planner-(.+)-\d+-(i-[0-9a-f]+|<.+>)")
+"""Name of a schedule: run, round and machine, <in brackets> in a dry run."""
 _TARGET: Final = "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"
 _SERVICE: Final = "scheduler.amazonaws.com"
 AT_ONCE: Final = 8
@@ -87,11 +90,12 @@ def schedule(scheduler: Service, order: Order, journal: Journal, ids: Sequence[s
 
 
 def find(scheduler: Service, *, run: str | None) -> Iterator[Resource]:
-    """Yield the schedules of a run, or of any."""
+    """Yield the schedules of a run, or of any; others' schedules may begin with the same words."""
     for item in scheduler.items("list_schedules", "Schedules", NamePrefix=f"planner-{run}-" if run else "planner-"):
-        name = str(item["Name"])
-        of = run or name.removeprefix("planner-").rsplit("-", 3)[0]  # the rest is a round and an id, i-0abc
-        yield Resource(kind=KIND, id=name, region=scheduler.region, run=of)
+        match = _NAME.fullmatch(name := str(item["Name"]))
+        if match and run in (None, match[1]):
+            tags = {"planner-run": match[1]}
+            yield Resource.from_tags(tags, resource_kind=KIND, id=name, region=scheduler.region, ending=False)
 
 
 def look_up(scheduler: Service, resources: Sequence[Resource]) -> Iterator[Resource]:

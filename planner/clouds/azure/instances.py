@@ -319,14 +319,15 @@ def _end(network: RunNetwork, name: str) -> dict[str, Any]:
     return {"location": network.place.region, "tags": network.order.tags, "properties": properties}
 
 
-def nodes(arm: Arm, group: str, *, region: str) -> Iterator[Node]:
-    """Yield the machines of a resource group, with their addresses; none when it is gone.
+def nodes(arm: Arm, group: str, *, run: str, region: str) -> Iterator[Node]:
+    """Yield a run's machines in a resource group, with their addresses; none when it is gone.
 
     The group's listing describes the machines, the subscription's with `status_only` their states: no listing has both
     (docs/clouds.md#documented-facts). The latter writes ids in another case.
     """
     try:
-        machines = list(arm.items("machine", group))
+        tagged = ((item.get("tags", {}).get("planner-run"), item) for item in arm.items("machine", group))
+        machines = [item for of, item in tagged if of == run]
         statuses = {item["id"].lower(): item for item in arm.items("machine-status", status_only="true")}
         interfaces = list(arm.items("network-interface", group))
         addresses = {item["id"].lower(): item for item in arm.items("public-address", group)}

@@ -89,7 +89,7 @@ class AzureProvider:
         return tuple(
             node
             for group, _ in self._groups(region=region, run=run)
-            for node in instances.nodes(self._arm, group.id, region=region)
+            for node in instances.nodes(self._arm, group.id, run=run, region=region)
         )
 
     def host_keys(self, node: Node) -> tuple[str, ...]:
@@ -142,14 +142,10 @@ class AzureProvider:
         require_named(run)
         of_run = f" and tagValue eq '{run}'" if run else ""
         for item in self._arm.items(_GROUP, filter=f"tagName eq 'planner-run'{of_run}"):
-            tagged = item["tags"]["planner-run"]
-            if item["location"] == region and tagged and run in (None, tagged):
+            tags = item.get("tags") or {}  # Azure also returns those whose key differs in case
+            if item["location"] == region and run in (None, tags.get("planner-run")):
                 resource = Resource.from_tags(
-                    item["tags"],
-                    resource_kind=_GROUP,
-                    id=item["name"],
-                    region=item["location"],
-                    ending=_is_ending(item),
+                    tags, resource_kind=_GROUP, id=item["name"], region=item["location"], ending=_is_ending(item)
                 )
                 yield resource, item
 

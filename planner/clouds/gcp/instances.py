@@ -24,7 +24,8 @@ _RESERVATION_KEY: Final = "compute.googleapis.com/reservation-name"
 def described_reservation(compute: Compute, name: str, *, region: str) -> dict[str, Any]:
     """Return Google's description of a reservation. Raises BadInputError when the region lacks it."""
     for item in compute.items("reservations.aggregatedList", filter=f"name={name}"):
-        if not zone_of(item) or zone_of(item).rpartition("-")[0] == region:
+        is_here = not zone_of(item) or zone_of(item).rpartition("-")[0] == region
+        if is_here and item.get("name", name) == name:  # a dry run has neither
             return item
     raise BadInputError(f"--reservation {name}: {region} has no such reservation; name its region with --region")
 

@@ -58,7 +58,7 @@ def find(
     for item in _list_of_run(compute, resource_type, region=region, run=run):
         tags = tags_of(item, resource_kind)
         in_region = region in (_region_of(item, resource_type.scope), tags.get(_REGION))
-        if in_region and tags.get("planner-run") and run in (None, tags["planner-run"]):
+        if in_region and "planner-run" in tags and run in (None, tags["planner-run"]):
             resource = Resource.from_tags(
                 tags,
                 resource_kind=resource_kind,

@@ -58,19 +58,24 @@ def up(order: Order, places: Sequence[Place], directory: RunDirectory, session: 
 
 
 def down(directory: RunDirectory, session: ProviderSession) -> int:
-    """Remove all of a run's resources in the cloud and return their number. Raises LeftBehindError."""
+    """Remove all of a run's resources in the cloud and return their number. Raises LeftBehindError; IoFailureError
+    where nothing is left, but the journal cannot be written.
+    """
     account = Reconciliation.of(directory, provider=session.provider, policy=session.policy)
-    teardown = Teardown(account=account, say=session.say)
     if directory.unsure() or directory.order().expires_at < datetime.now(UTC):
-        try:  # the bill needs unrecorded machines: launched without an answer, or past their end
+        with suppress(PlannerError):  # only the bill needs unrecorded machines: without an answer, or past their end
             account.observe(directory)
-        except PlannerError as error:
-            raise teardown.unlisted_error(directory.regions(), error) from error
-    removed = teardown.regions(directory.regions())
-    directory.record_gone(directory.ordered())
-    directory.note("ended", nodes=[])
-    directory.note("down", removed=removed)
+    removed = Teardown(account=account, say=session.say).regions(directory.regions())
     directory.forget_key()
+    try:
+        directory.record_gone(directory.ordered())
+        directory.note("ended", nodes=[])
+        directory.note("down", removed=removed)
+    except IoFailureError as error:
+        raise IoFailureError(
+            f"run {account.run}: nothing is left in the cloud, but its end could not be noted",
+            [str(error), f"make room, and repeat `planner cluster down {account.run}`: the bill counts it as running"],
+        ) from error
     return removed
 
 
@@ -109,26 +114,30 @@ class FoundRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
-    """Result of a sweep: each run found, and the reason for each region that could not be listed."""
+    """Result of a sweep: each run found, the reason for each region that could not be listed, and resources that
+    somebody else gave tags like the planner's.
+    """
 
     runs: tuple[FoundRun, ...]
     unseen: dict[str, str]
+    strange: tuple[Resource, ...]
 
 
 def sweep(session: ProviderSession, *, regions: Sequence[str]) -> Sweep:
     """Find runs by their tags alone."""
     kinds = [resource_kind for stage in session.provider.stages for resource_kind in stage]
     by_run: dict[str, dict[Key, Resource]] = {}
+    strange: dict[Key, Resource] = {}
     unseen: dict[str, str] = {}
     for _ in session.policy.settling():
         for region in [region for region in regions if region not in unseen]:
             try:
                 for resource in session.provider.find(kinds, region=region):
-                    by_run.setdefault(resource.run, {})[resource.key] = resource
+                    (strange if resource.oddity else by_run.setdefault(resource.run, {}))[resource.key] = resource
             except PlannerError as error:
                 unseen[region] = error.message
     found = (_found_run(run, tuple(resources.values()), session) for run, resources in by_run.items())
-    return Sweep(runs=tuple(found), unseen=unseen)
+    return Sweep(runs=tuple(found), unseen=unseen, strange=tuple(strange.values()))
 
 
 def _found_run(run: str, resources: tuple[Resource, ...], session: ProviderSession) -> FoundRun:

@@ -13,8 +13,8 @@ import platform
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -64,9 +64,15 @@ class Event:
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """The directory of one run. It is a Journal for providers."""
+    """The directory of one run. It is a Journal for providers.
+
+    It remembers the lines that this process has read or noted: a take-down knows them where the disk is full or the
+    directory gone. A line that could not be written is written with the next one.
+    """
 
     path: Path
+    _lines: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
+    _unwritten: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def create(cls, order: Order) -> Self:
@@ -82,8 +88,10 @@ class RunDirectory:
     @classmethod
     def open(cls, run: str) -> Self:
         """Return the directory of an existing run. Raises BadInputError when there is none."""
+        from planner.clouds.order import RUN_NAME
+
         directory = cls(runs_directory() / run)
-        if not (directory.path / JOURNAL).exists():
+        if not RUN_NAME.fullmatch(run) or not (directory.path / JOURNAL).exists():
             raise BadInputError(
                 f"no run {run}.{nearest(run, known_runs())}",
                 [
@@ -100,16 +108,20 @@ class RunDirectory:
 
     def note(self, what: str, **details: Any) -> None:
         """Append a line and wait until it is on the disk. Raises IoFailureError when the disk refuses."""
-        line = json.dumps({"at": datetime.now(UTC).isoformat(), "what": what, **details}).encode() + b"\n"
+        line = json.dumps({"at": datetime.now(UTC).isoformat(), "what": what, **details})
+        self._lines[line] = None
+        self._unwritten.append(line)
+        waiting = list(self._unwritten)
         try:
             with (self.path / JOURNAL).open("ab+") as journal:
                 journal.seek(-1 if journal.tell() else 0, os.SEEK_END)
                 is_torn = journal.read(1) not in (b"", b"\n")
-                journal.write(b"\n" * is_torn + line)
+                journal.write(b"\n" * is_torn + "".join(f"{line}\n" for line in waiting).encode())
                 journal.flush()
                 os.fsync(journal.fileno())
         except OSError as error:
             raise IoFailureError(f"{self.path / JOURNAL}: {error.strerror}") from error
+        del self._unwritten[: len(waiting)]
 
     def intend(self, resource_kind: str, *, name: str, region: str) -> None:
         """See Journal."""
@@ -142,9 +154,22 @@ class RunDirectory:
             self.note("gone", ids=ids)
 
     def events(self) -> tuple[Event, ...]:
-        """Return the journal, without a line cut off by a crash or a full disk: its call was never made."""
-        lines = (self.path / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
-        return tuple(event for line in lines[:-1] if (event := _event(line)))
+        """Return the journal, without a line cut off by a crash or a full disk: its call was never made. Raises OSError
+        where it cannot be read, and this process knows no line of it.
+        """
+        return tuple(event for line in self._known_lines() if (event := _event(line)))
+
+    def _known_lines(self) -> Iterable[str]:
+        """Return the lines on the disk, then those that are known here alone."""
+        try:
+            lines = (self.path / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
+        except OSError:
+            if not self._lines:
+                raise
+            return tuple(self._lines)
+        known = dict.fromkeys((*filter(None, lines), *self._lines))
+        self._lines.update(known)
+        return known
 
     def order(self) -> Order:
         """Return the order. Raises BadInputError when the run ended before it was written, or cannot be read."""
@@ -152,7 +177,10 @@ class RunDirectory:
 
         orders = [event for event in self.events() if event.what == "order"]
         if not orders:
-            raise BadInputError(f"{self.path}: the journal has no order; nothing was created. Remove the directory")
+            raise BadInputError(
+                f"{self.path}: the journal has no order",
+                ["if it was cut, `planner cluster sweep` ends by its tags what the run created"],
+            )
         try:
             return Order.from_dict(orders[-1].details)
         except (KeyError, TypeError, ValueError) as error:
@@ -165,8 +193,11 @@ class RunDirectory:
             ) from error
 
     def regions(self) -> tuple[str, ...]:
-        """Return the regions in which the run may have created resources."""
-        return tuple(dict.fromkeys(event.details["region"] for event in self.events() if event.what == "intent"))
+        """Return the regions in which the run may have created resources: of a damaged journal, all that it may use."""
+        named = [event.details["region"] for event in self.events() if event.what == "intent"]
+        if not named or not all(map(_event, self._known_lines())):
+            named += [region for choice in self.order().choices for region in choice.regions]
+        return tuple(dict.fromkeys(named))
 
     def unsure(self) -> bool:
         """Return whether a create call without a recorded outcome may have been made."""
@@ -192,8 +223,7 @@ class RunDirectory:
 
 
 def _event(line: str) -> Event | None:
-    try:
+    with suppress(ValueError, KeyError, TypeError, AttributeError):  # cut off, or not a line of this journal
         document = json.loads(line)
-    except ValueError:
-        return None
-    return Event(at=datetime.fromisoformat(document.pop("at")), what=document.pop("what"), details=document)
+        return Event(at=datetime.fromisoformat(document.pop("at")), what=document.pop("what"), details=document)
+    return None

@@ -48,15 +48,6 @@ class Teardown:
         """Remove the resources that tie a run to a zone. Raises LeftBehindError when some remain."""
         return self._delete_until_gone([region], self._provider.tied_to_zone)
 
-    def unlisted_error(self, regions: Iterable[str], error: PlannerError) -> LeftBehindError:
-        """Return the error that names all resources that may exist, when the cloud could not be asked."""
-        left = [
-            item
-            for region in dict.fromkeys(regions)
-            for item in self.account.possibly_existing(self._kinds, region=region)
-        ]
-        return _left_behind_error(self.account.run, left, {"nothing was asked to end": str(error)})
-
     def _delete_until_gone(self, regions: list[str], kinds: Collection[str]) -> int:
         """Empty regions until none shows any resource for as long as a listing may be late."""
         problems: dict[str, str] = {}

@@ -80,7 +80,7 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
     request = {"do": "finish", "request": {**job.order["request"], "output": to}, "sorted": sorted_event}
     with rented.ssh() as ssh:
         manifest = rented.run_another_order(job, request, ssh, listening)["manifest"]
-    if not manifest.startswith(to):
+    if not manifest.startswith(f"{to.rstrip('/')}/"):
         raise BadInputError(
             f"run {directory.path.name}: its job goes on; `planner cluster attach` follows it to its end"
         )

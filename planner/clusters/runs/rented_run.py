@@ -103,9 +103,9 @@ class RentedRun:
         """Stop the job, take everything down, and return the error to raise, with what is lost and what remains."""
         ends_at = f"{self.order.expires_at:%Y-%m-%d %H:%M} UTC"
         self.session.say(f"the run ends: its machines end by themselves at {ends_at}")
-        job = load_job(self.directory)
+        job = self._known_job()
         if job is not None:
-            with suppress(IoFailureError), self.ssh() as ssh:
+            with suppress(IoFailureError, OSError), self.ssh() as ssh:
                 self.head_job(ssh).stop()
                 self._keep_log(self.head_job(ssh))
         losses = [
@@ -204,7 +204,7 @@ class RentedRun:
 
     def _keep_log(self, head: HeadJob) -> None:
         """Keep the driver's log before its machine ends."""
-        with suppress(IoFailureError):
+        with suppress(IoFailureError, OSError):
             (self.directory.path / LOG).write_text(head.log(), encoding="utf-8")
 
     def _head_is_gone(self) -> bool:
@@ -244,9 +244,15 @@ class RentedRun:
             f"run {self.order.run}: interrupted; all that was created has been removed"
         ) from error
 
+    def _known_job(self) -> SortJob | None:
+        """Return the run's job; None also where it cannot be read, as a take-down must not depend on this disk."""
+        with suppress(PlannerError, OSError, ValueError):
+            return load_job(self.directory)
+        return None
+
     def _has_result(self) -> bool:
         """Return whether a sorted output exists only on the machines."""
-        job = load_job(self.directory)
+        job = self._known_job()
         return job is not None and (self.directory.path / MANIFEST).exists() and not is_in_place(job.first_plan)
 
     def _result_text(self) -> str:
@@ -257,15 +263,15 @@ class RentedRun:
         )
 
     def _close(self, report: RunReport, job: SortJob) -> RunReport:
-        """Account for the run, take the cluster down unless it is kept, and account again."""
-        self._add_cost(report, job)
-        if job.keep:
+        """Account for the run, take the cluster down unless it is kept, and account again: then a full disk raises."""
+        with suppress(PlannerError, OSError):
+            self._add_cost(report, job)
             if is_unsaved(self.directory):
-                self.session.say(_saving_text(self.order))
+                lost = f"the output on the machines' disks goes with them; {KEEPING}"
+                self.session.say(_saving_text(self.order) if job.keep else lost)
+        if job.keep:
             self.session.say(_kept_text(self.order))
         else:
-            if is_unsaved(self.directory):
-                self.session.say(f"the output on the machines' disks goes with them; {KEEPING}")
             self.stopwatch.measure("take down", lambda: down(self.directory, self.session))
         return self._add_cost(report, job)
 

@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -30,7 +30,7 @@ from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
 from planner.clusters.spot.availability import SpotHistory, SpotRates
 from planner.clusters.spot.policy import Action, Moment, SpotJob, decide
-from planner.errors import PlannerError, ProviderRefusedError
+from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
 from planner.units import count_text
 
 _POLLS_PER_LOOK: Final = 6
@@ -204,7 +204,8 @@ class Replacement:
         ordered = {resource.id for resource in self.directory.ordered()}
         strangers = {node.id for node in nodes if node.state != "ended"} - ordered
         if strangers:
-            self.directory.note("seen", nodes=sorted(strangers))
+            with suppress(IoFailureError):  # they must end also where the disk is full
+                self.directory.note("seen", nodes=sorted(strangers))
             self._end(strangers)
 
     def _end(self, names: Collection[str]) -> None:

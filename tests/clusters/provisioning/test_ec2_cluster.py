@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order, volumes
@@ -18,6 +19,7 @@ from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, beg
 from planner.clusters.provisioning.dry_run import rehearse
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.errors import IoFailureError
 
 CREATES = ("Create", "Run", "Import")
 
@@ -228,3 +230,25 @@ def test_a_run_nobody_knows(ec2: EmulatedEc2) -> None:
     ended = ec2.planner("cluster", "down", "r20260101-0000-aaaaaa")
     assert ended.code == 2
     assert "sweep" in ended.text
+
+
+def test_a_full_disk_after_the_launch_leaves_nothing(ec2: EmulatedEc2, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It used to leave three machines, because the journal could not be written before anything was ended."""
+    keyed, directory = begin(order("full"))
+    note = RunDirectory.note
+
+    def refuse(self: RunDirectory, what: str, **details: Any) -> None:
+        if what == "made" and details["kind"] == "instance":
+            monkeypatch.setattr(RunDirectory, "note", fail)
+        note(self, what, **details)
+
+    def fail(self: RunDirectory, what: str, **details: Any) -> None:
+        raise IoFailureError("No space left on device")
+
+    monkeypatch.setattr(RunDirectory, "note", refuse)
+    with pytest.raises(IoFailureError) as raised:
+        up(keyed, [Place(choice=choice(), region=ec2.region, zone=ec2.zones[0])], directory, session())
+    assert ec2.left() == {} and any("No space left" in line for line in raised.value.details)
+    monkeypatch.setattr(RunDirectory, "note", note)
+    down(directory, session())
+    assert [event.what for event in directory.events()][-1] == "down"

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
+import boto3
 import pytest
+from cluster_outcomes import went_up
+from emulated_cloud import QUICK, EmulatedCloud
 from emulated_ec2 import EmulatedEc2
 
+from planner.clouds.azure.client import LiveArm
 from planner.clouds.calls.azure import identity_in
 from planner.clouds.calls.gcp import gcloud_account
+from planner.clouds.gcp.client import LiveCompute
+from planner.clouds.gcp.resources import description
 from planner.clouds.protocol import Resource
-from planner.clusters.provisioning.cluster_lifecycle import FoundRun
+from planner.clusters.provisioning.cluster_lifecycle import FoundRun, ProviderSession, sweep
+from planner.clusters.provisioning.reconciliation import Reconciliation
+from planner.clusters.provisioning.run_directory import RunDirectory
+from planner.errors import BadInputError
 
 
 def found(*, owner: str, origin: str) -> FoundRun:
@@ -57,3 +67,74 @@ def test_people_are_known_by_whom_gcloud_and_az_signed_in(tmp_path: Path, monkey
     assert (gcloud_account(), identity_in("s-1")) == ("ada@example.com", "eve@example.com")
     monkeypatch.setenv("AZURE_CLIENT_ID", "4711")
     assert identity_in("s-1") == "app-4711", "the SDK takes the environment's application first"
+
+
+def tag_by_hand(cloud: EmulatedCloud, name: str, tags: dict[str, str]) -> None:
+    """Make a network, or a resource group, with tags that somebody else has written."""
+    if cloud.cloud == "azure":
+        LiveArm(policy=QUICK).create("resource-group", name, body={"location": cloud.region, "tags": tags})
+    elif cloud.cloud == "gcp":
+        body = {"name": name, "autoCreateSubnetworks": False, "description": description(tags, region=cloud.region)}
+        LiveCompute(policy=QUICK).create("networks.insert", body=body, run="by-hand")
+    else:
+        written = [{"Key": key, "Value": value} for key, value in tags.items()]
+        with closing(boto3.client("ec2", region_name=cloud.region)) as client:
+            client.create_vpc(CidrBlock="10.9.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": written}])
+
+
+@pytest.mark.parametrize("odd", ["r*", "r????????-????-??????", "../../x", "another's"])
+def test_a_tag_that_the_planner_never_writes_ends_no_machine(cloud: EmulatedCloud, odd: str) -> None:
+    """EC2 reads `*` and `?` in a filter as patterns: one such tag ended the machines of every run."""
+    went_up(cloud)
+    tag_by_hand(cloud, "by-hand", {"planner-run": odd, "planner-expires": "20200101t000000z"})
+    live = cloud.left()
+    careful = [word for word in cloud.sweep if word != "--all"]
+    answer = json.loads(cloud.planner(*careful, "--anyone", "--json").text)
+    assert answer["removed"] == {} and cloud.left() == live
+    assert len(answer["strange"]) == 1 and repr(odd) in answer["strange"][0]
+    assert cloud.planner(*cloud.sweep, "--anyone").code == 0
+    assert cloud.machines() == 0 and cloud.left(), "what was tagged by hand stays"
+
+
+@pytest.mark.parametrize(
+    "odd", [{"planner-owner": "it's\u009b31m"}, {"planner-expires": "soon"}, {"planner-expires": "2020101t000000z"}]
+)
+def test_an_owner_or_an_end_of_another_form_is_named_and_stays(ec2: EmulatedEc2, odd: dict[str, str]) -> None:
+    tags = {"planner-run": "r20200101-0000-bcdfgh", "planner-owner": "x", "planner-expires": "20200101t000000z"}
+    tag_by_hand(ec2, "by-hand", tags | odd)
+    ended = ec2.planner(*ec2.sweep, "--anyone")
+    assert ended.code == 0 and ec2.left()["vpc"] == 1
+    assert "planner never writes" in ended.text and "\u009b" not in ended.text
+    tag_by_hand(ec2, "by-hand", tags)
+    assert ec2.planner(*ec2.sweep, "--anyone").code == 0
+    assert ec2.left() == {}, "the run's exact tag decides once it is known"
+
+
+def test_no_call_takes_a_pattern_for_a_run(cloud: EmulatedCloud) -> None:
+    provider = cloud.provider()
+    for name in ("r*", "r?", "r\\*", "R1", "' or tagName ne '", "../x", "r 1", "r1\n"):
+        with pytest.raises(BadInputError):
+            provider.find(provider.stages[0], region=cloud.region, run=name)
+        with pytest.raises(BadInputError):
+            provider.nodes(name, region=cloud.region)
+        with pytest.raises(BadInputError):
+            Reconciliation(provider=provider, run=name, policy=QUICK)
+        with pytest.raises(BadInputError):
+            RunDirectory.open(name)
+    assert cloud.proxy.seen == []
+
+
+def test_a_key_whose_name_is_a_pattern_stands_for_itself_alone(ec2: EmulatedEc2) -> None:
+    """It is looked up by its name after it was asked to end."""
+    with closing(boto3.client("ec2", region_name=ec2.region)) as client:
+        for name in ("*", "somebody-else's"):
+            client.create_key_pair(KeyName=name)
+    star = Resource(kind="key-pair", id="*", region=ec2.region, run="r1")
+    assert [found.id for found in ec2.provider().look_up([star])] == ["*"]
+
+
+def test_an_azure_tag_whose_key_differs_in_case_is_no_run(azure: EmulatedCloud) -> None:
+    tag_by_hand(azure, "by-hand", {"Planner-Run": "r20200101-0000-bcdfgh"})
+    session = ProviderSession(provider=azure.provider(), policy=QUICK, say=lambda _: None)
+    swept = sweep(session, regions=[azure.region])
+    assert swept.runs == () and [item.id for item in swept.strange] == ["by-hand"]

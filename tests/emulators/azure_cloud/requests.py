@@ -78,5 +78,5 @@ def fits(group: dict[str, Any], wanted: str) -> bool:
     match = re.fullmatch(r"tagName eq '([\w-]+)'(?: and tagValue eq '([\w-]+)')?", wanted)
     if match is None:
         raise RefusedError(400, "InvalidFilterInQueryString", wanted)
-    have = group.get("tags", {}).get(match[1])
+    have = {key.lower(): value for key, value in group.get("tags", {}).items()}.get(match[1])  # as Azure compares keys
     return have is not None and match[2] in (None, have)

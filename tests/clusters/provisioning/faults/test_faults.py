@@ -6,6 +6,7 @@ Faults specific to one cloud are in test_ec2_faults, test_gcp_faults and test_az
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from fault_proxy import Answer, Fault, Lose, ProxiedRequest
 
 from planner.clusters.provisioning.observed_capacity import observed_limits
 from planner.clusters.provisioning.reconciliation import Reconciliation
+from planner.clusters.provisioning.run_directory import JOURNAL
 from planner.errors import BadInputError
 
 
@@ -338,3 +340,39 @@ def test_a_run_without_a_name_is_nobodys(cloud: EmulatedCloud) -> None:
     with pytest.raises(BadInputError, match="run without a name"):
         Reconciliation(provider=provider, run="", policy=policy)
     assert cloud.proxy.seen == []
+
+
+def lose_at_launch(cloud: EmulatedCloud, then: Fault = None, *, at: str = "") -> None:
+    """Delete all runs' directories when machines are launched; answer every action `at` with a fault `then`."""
+
+    def judge(seen: ProxiedRequest) -> Fault:
+        if seen.action == cloud.launching and cloud.is_meant(seen):
+            shutil.rmtree(cloud.home, ignore_errors=True)
+        return then if seen.action == at and cloud.is_meant(seen) else None
+
+    cloud.proxy.judge = judge
+
+
+def test_a_launch_whose_directory_is_deleted_leaves_nothing(cloud: EmulatedCloud) -> None:
+    """The take-down knows the run from memory, and its resources from their tags."""
+    lose_at_launch(cloud)
+    assert JOURNAL in refused(cloud, code=6), "the disk that failed is named"
+
+
+def test_what_is_left_without_a_directory_is_named(cloud: EmulatedCloud, words: Words) -> None:
+    action, name = words.last_to_go
+    lose_at_launch(cloud, answer(cloud, words.in_use), at=action)
+    ended = cloud.planner(*cloud.up, policy=replace(QUICK, give_up_s=1.0, gone_s=2.0))
+    assert ended.code == 7 and name in ended.text
+    assert cloud.machines() == 0 or cloud.cloud == "azure", "there the group is the last to go, with all in it"
+
+
+def test_a_journal_that_was_cut_and_a_lock_that_cannot_be_taken_keep_nothing_running(cloud: EmulatedCloud) -> None:
+    """What was noted after the order is lost, so that no line names a region."""
+    went_up(cloud)
+    journal, lock = cloud.home / cloud.runs()[0] / JOURNAL, cloud.home / cloud.runs()[0] / "lock"
+    text = journal.read_bytes()
+    journal.write_bytes(text[: text.index(b'"intent"')])
+    lock.unlink()
+    lock.mkdir()
+    went_down(cloud)

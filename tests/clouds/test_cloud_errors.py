@@ -46,6 +46,13 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
         ("InvalidVpcID.NotFound", NotFoundError),
         ("InvalidPermission.Duplicate", DuplicateError),
         ("InvalidParameterValue", RefusedCallError),
+        ("BandwidthLimitExceeded", PassingError),
+        ("EC2ThrottledException", PassingError),
+        ("InternalServerException", PassingError),
+        ("InsufficientCapacityOnHost", NoCapacityError),
+        ("Server.InsufficientInstanceCapacity", NoCapacityError),
+        ("Client.VolumeLimitExceeded", QuotaExceededError),
+        ("InvalidInput", RefusedCallError),
     ],
 )
 def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
@@ -87,6 +94,8 @@ def test_a_region_that_is_closed_to_the_account_leaves_the_others() -> None:
         ("notFound", NotFoundError),
         ("alreadyExists", DuplicateError),
         ("INVALID_USAGE", RefusedCallError),
+        ("resourceNotReady", PassingError),
+        ("conflict", RefusedCallError),
     ],
 )
 def test_codes_of_compute_engine(code: str, meaning: type[PlannerError]) -> None:
@@ -110,7 +119,17 @@ def test_a_quota_of_calls_per_minute_passes() -> None:
         ("ResourceGroupNotFound", 404, NotFoundError),
         ("NicInUse", 400, StillInUseError),
         ("InvalidParameter", 400, RefusedCallError),
+        ("PropertyChangeNotAllowed", 409, RefusedCallError),
+        ("OperationNotAllowed", 409, RefusedCallError),
+        ("Unheard", 409, RefusedCallError),
+        ("Unheard", 501, RefusedCallError),
+        ("AnotherOperationInProgress", 409, PassingError),
+        ("RetryableError", 409, PassingError),
     ],
 )
 def test_codes_of_azure(code: str, status: int, meaning: type[PlannerError]) -> None:
     assert type(azure.meaning_of(code, "why", status=status, what="creating machine node-0")) is meaning
+
+
+def test_a_throttled_call_passes_even_if_its_message_names_a_quota() -> None:
+    assert type(azure.meaning_of("TooManyRequests", "quota of reads", status=429, what="listing size")) is PassingError

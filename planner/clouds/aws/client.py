@@ -68,7 +68,7 @@ class LiveService:
         """
 
         def may_pass(error: BaseException) -> bool:
-            return isinstance(error, PassingError) or (fresh and isinstance(error, NotFoundError))
+            return isinstance(error, PassingError) or (fresh and is_of_a_run(error))
 
         return retry(
             lambda: self._once(operation, request, repeatable=repeatable), policy=self._policy, may_pass=may_pass
@@ -152,9 +152,13 @@ def _stated_end() -> datetime | None:
     return end
 
 
-_AWAY: Final = frozenset({"InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"})
+_AWAY: Final = frozenset({
+    "InternalError", "InternalFailure", "InternalServerError", "InternalServerException", "InternalErrorException",
+    "PriorRequestNotComplete", "RequestTimeout", "ServiceException", "ServiceFailure", "ServiceUnavailable",
+    "Unavailable",
+})  # fmt: skip
 _NO_CAPACITY: Final = frozenset({
-    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity",
+    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity", "InsufficientCapacityOnHost",
     "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
     "ReservationCapacityExceeded", "UnfulfillableCapacity", "SpotMaxPriceTooLow",
 })  # fmt: skip
@@ -173,9 +177,22 @@ _WRONG_VALUE: Final = "InvalidParameterValue"
 """Also the code for a network interface that cannot be deleted yet; only the message tells them apart."""
 
 
+_OF_A_RUN: Final = (
+    "InvalidVpc", "InvalidSubnet", "InvalidGroup", "InvalidSecurityGroup", "InvalidInternetGateway", "InvalidRoute",
+    "InvalidKeyPair", "InvalidPlacementGroup", "InvalidInstance", "InvalidPermission", "Gateway",
+)  # fmt: skip
+"""First words of codes for resources that a run makes."""
+
+
+def is_of_a_run(error: BaseException) -> bool:
+    """Return whether AWS does not know a resource of a kind that a run makes; a new one may only be late."""
+    return isinstance(error, NotFoundError) and error.code.startswith(_OF_A_RUN)
+
+
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an AWS error code; `what` names the request and its target."""
     text = f"{what}: {message} ({code})"
+    code = code.removeprefix("Server.").removeprefix("Client.")  # prefixes of codes in EC2's reference
     if is_throttled(code) or code in _AWAY:
         return errors.PassingError(text, untouched=is_throttled(code))
     if code in _NO_CAPACITY or (code == _WRONG_VALUE and _CLOSED_ZONE in message):

@@ -1,8 +1,8 @@
 """Actions that a run needs on AWS, and dry runs that check whether the account may take them.
 
 EC2 checks the permission before it checks whether what a call names exists, and a dry run stops there. So a made-up id
-serves: "unauthorized" is a no, any other answer a yes. Other parameters are those of a launch, since policies may allow
-only some types, tags or disks.
+serves: "unauthorized" is a no, "would have succeeded" and "not found" are a yes. Other parameters are those of a
+launch, since policies may allow only some types, tags or disks. Any other refusal is one that the launch would meet.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from planner.clouds.aws.client import Service
+from planner.clouds.aws.client import Service, is_of_a_run
 from planner.clouds.aws.dry_run import DryRun
-from planner.clouds.aws.instances import identity_request, image_of, launch, zones_of
-from planner.clouds.aws.network import RunNetwork, prepare
+from planner.clouds.aws.instances import described_reservation, identity_request, image_of, launch, zones_of
+from planner.clouds.aws.network import RunNetwork, described_subnet, prepare
 from planner.clouds.aws.resources import RESOURCE_TYPES
 from planner.clouds.calls.retry import RetryPolicy
-from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError, StillInUseError
-from planner.clouds.order import Order
+from planner.clouds.cloud_errors import (
+    NoCapacityError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RefusedCallError,
+    StillInUseError,
+)
+from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import Unnoted
 from planner.clouds.protocol import ANYWHERE, NETWORK, NODES_SUBNET, Finding, Place
 from planner.errors import BadInputError, PlannerError, ProviderRefusedError
@@ -98,31 +104,37 @@ _MADE_UP: Final = {
     "InternetGatewayId": "igw",
     "VpcEndpointId": "vpce",
 }
+_NOTHING: Final = f"{0:017}"
+"""Number in a made-up id."""
+_OF_KEY: Final = re.compile(r"\((InvalidKey(Pair)?\.Format|MissingParameter|InvalidParameterValue)\)")
 _AT_ONCE: Final = 8
 
 
-def launch_requests(ec2: Service, order: Order) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the requests that create an order's clusters in a region, as a launch makes them, with made-up ids.
+def launch_requests(ec2: Service, order: Order, choice: ClusterOffer) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the requests that create a choice's cluster in a region, as a launch makes them, with made-up ids.
 
-    Choices that cannot be launched there, which other checks report, are left out, and so is the instance profile,
-    which has its own check.
+    A choice that cannot be launched there, which other checks report, has none. The instance profile, which has its own
+    check, is left out.
     """
     pretended = DryRun(ask=ec2)
-    for choice in order.choices:
-        with suppress(BadInputError):
-            if ec2.region in choice.regions:
-                place = Place(choice=choice, region=ec2.region, zone=_zone(ec2, choice.instance_type))
-                service = pretended.connect("ec2", ec2.region)
-                network = RunNetwork.of(replace(order, node_identity=""), service, Unnoted(), RetryPolicy())
-                prepare(network, place)
-                launch(network, place, machines=choice.machines, head=True, round=0)
+    with suppress(BadInputError):
+        if ec2.region in choice.regions:
+            place = Place(choice=choice, region=ec2.region, zone=_zone(ec2, order, choice.instance_type))
+            service = pretended.connect("ec2", ec2.region)
+            network = RunNetwork.of(replace(order, node_identity=""), service, Unnoted(), RetryPolicy())
+            prepare(network, place)
+            launch(network, place, machines=choice.machines, head=True, round=0)
     for request in pretended.requests:
         if request.operation in WRITES | STAGING_WRITES:
             asked = {key: value for key, value in request.parameters.items() if key != "ClientToken"}
             yield request.operation, _with_ids(asked)
 
 
-def _zone(ec2: Service, instance_type: str) -> str:
+def _zone(ec2: Service, order: Order, instance_type: str) -> str:
+    if order.reservation:
+        return str(described_reservation(ec2, order.reservation)["AvailabilityZone"])
+    if order.subnet:
+        return str(described_subnet(ec2, order.subnet)["AvailabilityZone"])
     return min(zones_of(ec2, instance_type), default=f"{ec2.region}a")
 
 
@@ -133,17 +145,48 @@ def _with_ids(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_ids(item) for item in value]
     match = re.fullmatch(r"<(\w+) \d+>", value) if isinstance(value, str) else None
-    return f"{_MADE_UP[match[1]]}-{0:017}" if match else value
+    return f"{_MADE_UP[match[1]]}-{_NOTHING}" if match else value
 
 
-def denied_operations(ec2: Service, order: Order) -> dict[str, str]:
-    """Return the operations of an order's run that this account may not do in a region, each with AWS's message."""
-    launch = list(launch_requests(ec2, order))
-    asked = {operation for operation, _ in launch}
-    calls = [(name, least) for name, least in (READS | writes_of(order)).items() if name not in asked] + launch
+@dataclass(frozen=True, kw_only=True)
+class _Refusals:
+    """AWS's refusals of a run's operations: `denied` ones lack a permission, the launch meets `met`, and `unclear` ones
+    leave unknown whether it does.
+    """
+
+    denied: dict[str, str] = field(default_factory=dict)
+    met: dict[str, str] = field(default_factory=dict)
+    unclear: dict[str, str] = field(default_factory=dict)
+
+
+def _refusals(ec2: Service, order: Order) -> _Refusals:
+    """Return the operations of an order's run that AWS refuses in a region, each with AWS's message.
+
+    If a quota or a lack of capacity stops one choice, and not another, the launch tries the other.
+    """
+    launch = [
+        (number, *asked) for number, choice in enumerate(order.choices) for asked in launch_requests(ec2, order, choice)
+    ]
+    asked = {operation for _, operation, _ in launch}
+    calls = [(-1, name, least) for name, least in (READS | writes_of(order)).items() if name not in asked] + launch
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        denials = pool.map(lambda call: _denial(ec2, *call), calls)
-    return {operation: denial for (operation, _), denial in zip(calls, denials, strict=True) if denial is not None}
+        answers = list(pool.map(lambda call: _refusal(ec2, *call[1:]), calls))
+    refused = [(*call[:2], refusal) for call, refusal in zip(calls, answers, strict=True) if refusal is not None]
+    has_another = {number for number, *_ in launch} > {number for number, *_ in refused if number >= 0}
+    lesser = (NoCapacityError, QuotaExceededError) if has_another else ()
+    found = _Refusals()
+    for number, operation, refusal in refused:
+        if isinstance(refusal, PermissionDeniedError):
+            found.denied[operation] = refusal.reason
+        elif (
+            number < 0
+            or isinstance(refusal, lesser)
+            or (operation == "create_subnet" and isinstance(refusal, NoCapacityError))
+        ):
+            found.unclear[operation] = refusal.message
+        else:
+            found.met[operation] = refusal.message
+    return found
 
 
 def _ending_operations(order: Order) -> set[str]:
@@ -154,23 +197,27 @@ def _ending_operations(order: Order) -> set[str]:
 
 
 def permission_finding(ec2: Service, order: Order, *, decode: Callable[[str], str] = lambda _: "") -> Finding:
-    """Return a finding on whether the account may do all that a run does, and why not; `decode` reads AWS's encoded
-    messages.
+    """Return a finding on whether the account may do all that a run does, and why not, and whether AWS refuses it for
+    another reason; `decode` reads AWS's encoded messages.
     """
     subject = f"permissions in {ec2.region}"
     try:
-        missing = denied_operations(ec2, order)
+        refusals = _refusals(ec2, order)
     except PermissionDeniedError as error:
         return Finding(subject=subject, ok=False, text=error.message)
     lacking = [
         action_of(operation) + (f" ({why})" if (why := _readable(reason, decode)) else "")
-        for operation, reason in missing.items()
+        for operation, reason in refusals.denied.items()
     ]
-    text = f"lacks {', '.join(lacking)}" if missing else "all actions allowed, asked as a launch asks"
-    if missing and set(missing) == _ending_operations(order):
-        text = f"{text} where nothing has a run's tag, as docs/aws-policy.json has it; with the tag not known"
-        return Finding(subject=subject, ok=None, text=text)
-    return Finding(subject=subject, ok=not missing, text=text)
+    parts = [f"lacks {', '.join(lacking)}"] * bool(lacking)
+    is_of_tag = set(refusals.denied) == _ending_operations(order)
+    if is_of_tag:
+        parts = [f"{parts[0]} where nothing has a run's tag, as docs/aws-policy.json has it; with the tag not known"]
+    parts += [f"refused: {text}" for text in refusals.met.values()]
+    parts += [f"not known: {text}" for text in refusals.unclear.values()]
+    is_refused = bool(refusals.met or (lacking and not is_of_tag))
+    text = "; ".join(parts) or "all actions allowed, asked as a launch asks"
+    return Finding(subject=subject, ok=False if is_refused else None if parts else True, text=text)
 
 
 _ENCODED: Final = "Encoded authorization failure message:"
@@ -234,12 +281,28 @@ def action_of(operation: str) -> str:
     return "ec2:" + "".join(word.capitalize() for word in operation.split("_"))
 
 
-def _denial(ec2: Service, operation: str, request: dict[str, Any]) -> str | None:
-    """Return AWS's reason against a call, '' where it gives none; None for an allowed call."""
+def _refusal(ec2: Service, operation: str, request: dict[str, Any]) -> PlannerError | None:
+    """Return AWS's refusal of a call; None for an allowed one. A zone's refusal counts if all zones refuse."""
+    refusal = _answer(ec2, operation, request)
+    if isinstance(refusal, NoCapacityError) and "Placement" in request:
+        for zone in zones_of(ec2, request["InstanceType"]):
+            placement = {**request["Placement"], "AvailabilityZone": zone}
+            other = _answer(ec2, operation, {**request, "Placement": placement})
+            if not isinstance(other, NoCapacityError):
+                return other
+    return refusal
+
+
+def _answer(ec2: Service, operation: str, request: dict[str, Any]) -> PlannerError | None:
     try:
         ec2.call(operation, DryRun=True, **request)
-    except PermissionDeniedError as error:
-        return error.reason
-    except (RefusedCallError, ProviderRefusedError, StillInUseError):
-        return None
+    except (RefusedCallError, ProviderRefusedError, StillInUseError) as error:
+        has_passed = getattr(error, "code", "") == _DRY_RUN_PASSED or is_of_a_run(error)
+        return None if has_passed or _is_of_stand_in(error, operation) else error
     return None
+
+
+def _is_of_stand_in(error: PlannerError, operation: str) -> bool:
+    """Return whether a refusal that is no denial is due to a made-up id, or to the key, which is not made yet."""
+    is_of_key = operation == "import_key_pair" and _OF_KEY.search(error.message) is not None
+    return not isinstance(error, PermissionDeniedError) and (_NOTHING in error.message or is_of_key)

@@ -25,13 +25,7 @@ from planner.clouds.calls.azure import (
 from planner.clouds.calls.http import get_text
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.cloud_errors import (
-    NotFoundError,
-    PassingError,
-    RefusedCallError,
-    StillInUseError,
-    call_translating_errors,
-)
+from planner.clouds.cloud_errors import PassingError, RefusedCallError, StillInUseError, call_translating_errors
 from planner.config.cloud_defaults import default_account
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
@@ -319,15 +313,19 @@ class LiveArm:
         """Make a call until it is answered: every call here is safe to repeat, because it names its resource. A `fresh`
         call names something new, which Azure may not know yet, or not have ready.
         """
-        passing = (PassingError, NotFoundError, StillInUseError) if fresh else (PassingError,)
 
         def meaning(failure: CallFailure) -> PlannerError:
-            return meaning_of(failure.code, failure.text, status=failure.status, what=what)
+            error = meaning_of(failure.code, failure.text, status=failure.status, what=what)
+            if fresh and failure.code in _NOT_YET:
+                return PassingError(error.message)
+            if not fresh and failure.status == _CONFLICT and type(error) is RefusedCallError:
+                return StillInUseError(error.message)  # take-down goes on trying whatever the reason
+            return error
 
         return retry(
             lambda: call_translating_errors(call, what=what, failure_of=failure_of, meaning_of=meaning),
             policy=self._policy,
-            may_pass=lambda error: isinstance(error, passing),
+            may_pass=lambda error: isinstance(error, PassingError),
         )
 
     def _operations(self, resource_type: ResourceType) -> Any:
@@ -353,6 +351,9 @@ _PASSING: Final = frozenset(
     | {"RetryableErrorDueToAnotherOperation", "InternalServerError", "InternalExecutionError", "ServerTimeout"}
     | {"ServiceUnavailable", "GatewayTimeout", "AnotherOperationInProgress"}
 )
+_PASSING_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504})
+"""HTTP statuses that pass, whatever the code: those that Azure's SDKs repeat (azure.core's RetryPolicy)."""
+_CONFLICT: Final = 409
 _NO_CAPACITY: Final = frozenset(
     {"AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "SkuNotAvailable"}
     | {"OverconstrainedZonalAllocationRequest", "AllocationTimeout", "NotAvailableForSubscription"}
@@ -365,11 +366,13 @@ _DENIED: Final = frozenset(
 )
 _IN_USE: Final = frozenset(
     {"ResourceGroupBeingDeleted", "InUse", "InUseSubnetCannotBeDeleted", "ScopeLocked", "Conflict", "NicInUse"}
-    | {"ReferencedResourceNotProvisioned", "ResourceGroupDeletionBlocked"}
+    | {"ResourceGroupDeletionBlocked"}
 )
 _NOT_FOUND: Final = frozenset(
     {"NotFound", "ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "InvalidResourceReference"}
 )
+_NOT_YET: Final = _NOT_FOUND | {"ReferencedResourceNotProvisioned", "ResourceGroupBeingDeleted"}
+"""Codes that pass for a creation: Azure does not know what it refers to yet, or is still making or deleting it."""
 
 
 def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerError:
@@ -377,16 +380,16 @@ def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerErr
     text = f"{what}: {message} ({code})"
     if code in _NO_CAPACITY:
         return errors.NoCapacityError(text)
+    if code in _PASSING or status in _PASSING_STATUSES:
+        return errors.PassingError(text)
     if code == "QuotaExceeded" or code.endswith("CountLimitReached") or "quota" in message.lower():
         return errors.QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
     if code == _CLOSED_REGION:
         return errors.QuotaExceededError(f"{text}; allow another region")
-    if code in _PASSING or status == 429 or status >= 500:
-        return errors.PassingError(text)
     if code in _DENIED or status in (401, 403):
         return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-azure")
     if code in _NOT_FOUND or status == 404:
         return errors.NotFoundError(text, code=code)
-    if code in _IN_USE or status == 409:
+    if code in _IN_USE:
         return errors.StillInUseError(text)
     return errors.RefusedCallError(text, code=code)

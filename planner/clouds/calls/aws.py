@@ -13,7 +13,10 @@ from planner.clouds.calls.account import account_failure, clock_failure
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.units import format_duration
 
-_THROTTLED: Final = {"RequestLimitExceeded", "TooManyRequestsException", "SlowDown"}
+_THROTTLED: Final = frozenset({
+    "RequestLimitExceeded", "TooManyRequestsException", "SlowDown", "BandwidthLimitExceeded",
+})  # fmt: skip
+"""Codes of calls that come too fast; botocore's retry mode `standard` repeats the same."""
 DENIED: Final = frozenset({
     "UnauthorizedOperation", "AuthFailure", "Blocked", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature",
     "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken",

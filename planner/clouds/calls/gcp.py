@@ -99,4 +99,5 @@ def _failure_of_answer(error: Any) -> CallFailure:
     code = reasons[0] if reasons else _CODES.get(status, "BACKEND_ERROR" if status >= 500 else str(status))
     if any(word in reasons or word in text for word in _THROTTLED):
         return CallFailure(reason="throttled", text=text, code=code)
-    return failure_of_status(status, text, code=code)
+    wait = getattr(error.response, "headers", {}).get("Retry-After")
+    return failure_of_status(status, text, code=code, wait=wait)

@@ -21,9 +21,9 @@ class RetryPolicy:
     """Policy of how long to wait for a cloud, in seconds, and how often to ask it.
 
     A failed call is repeated after `first_pause_s`, then after pauses that double up to `longest_pause_s`. It is given
-    up after `most_attempts`, or after `give_up_s` where that is None. A listing is repeated every `poll_s`: for at most
-    `join_s` until machines run, `gone_s` until resources are gone. A listing shows every accepted request `settle_s`
-    later; in that time it is read `listings` times, since any one may be incomplete.
+    up after `give_up_s`, and after `most_attempts` unless that is None. A listing is repeated every `poll_s`: for at
+    most `join_s` until machines run, `gone_s` until resources are gone. A listing shows every accepted request
+    `settle_s` later; in that time it is read `listings` times, since any one may be incomplete.
     """
 
     first_pause_s: float = 0.5
@@ -57,20 +57,22 @@ def retry(call: Callable[[], Answer], *, policy: RetryPolicy, may_pass: Callable
 
     A pause is at least an error's `wait_s`, where the cloud asks to wait. Up to half of each pause is cut at random,
     so that many callers do not ask at the same moment. Raises the first error that may not pass. When the policy's time
-    or attempts are used up, raises the last error; an IoFailureError then states how long was tried.
+    or attempts are used up, or would be by the next pause, raises the last error; an IoFailureError then states how
+    long was tried.
     """
-    from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_exponential
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_before_delay, wait_exponential
 
     growing = wait_exponential(multiplier=policy.first_pause_s, max=policy.longest_pause_s)
 
     def pause_s(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
         asked_s = getattr(error, "wait_s", 0.0)
-        return min(max(growing(state) * random.uniform(0.5, 1.0), asked_s), policy.longest_pause_s)
+        return max(growing(state) * random.uniform(0.5, 1.0), asked_s)
 
+    in_time = stop_before_delay(policy.give_up_s)
     attempts = Retrying(
         retry=retry_if_exception(may_pass),
-        stop=stop_after_attempt(policy.most_attempts) if policy.most_attempts else stop_after_delay(policy.give_up_s),
+        stop=in_time | stop_after_attempt(policy.most_attempts) if policy.most_attempts else in_time,
         wait=pause_s,
         reraise=True,
     )
@@ -78,5 +80,7 @@ def retry(call: Callable[[], Answer], *, policy: RetryPolicy, may_pass: Callable
         return attempts(call)
     except IoFailureError as error:
         if may_pass(error):
-            raise IoFailureError(f"gave up after {policy.give_up_s:g} s: {error}") from error
+            raise IoFailureError(
+                f"gave up after {attempts.statistics['delay_since_first_attempt']:.0f} s: {error}"
+            ) from error
         raise

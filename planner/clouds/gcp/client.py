@@ -21,7 +21,7 @@ from planner.clouds import cloud_errors as errors
 from planner.clouds.calls.gcp import PROJECT_HINT, failure_of, found_credentials, gcloud_account
 from planner.clouds.calls.reading import CallFailure, pages, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
-from planner.clouds.cloud_errors import NotFoundError, PassingError, StillInUseError, call_translating_errors, worst_of
+from planner.clouds.cloud_errors import NotFoundError, PassingError, call_translating_errors, worst_of
 from planner.config.cloud_defaults import default_account
 from planner.config.settings import load_settings
 from planner.errors import BadInputError, IoFailureError, PlannerError
@@ -104,8 +104,8 @@ _BODIES: Final = {
 }
 """The SDK's message for the body of each call that has one."""
 
-_PASSING_FOR_NEW: Final = (PassingError, NotFoundError, StillInUseError)
-"""Failures that pass after a creation: Google may not know the resource yet, or not have it ready."""
+_PASSING_FOR_NEW: Final = (PassingError, NotFoundError)
+"""Failures that pass after a creation: Google may not know the resource yet."""
 
 
 class Compute(Protocol):
@@ -355,6 +355,8 @@ THROTTLED: Final = frozenset({
     "TOO_MANY_REQUESTS",
 })  # fmt: skip
 AWAY: Final = frozenset({"BACKEND_ERROR", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "UNAVAILABLE"})
+_NOT_READY: Final = "RESOURCE_NOT_READY"
+"""Code while Google still makes or changes what a call names."""
 _NO_CAPACITY: Final = (
     "ZONE_RESOURCE_POOL_EXHAUSTED", "RESOURCE_POOL_EXHAUSTED", "STOCKOUT", "VM_MIN_COUNT_NOT_REACHED",
     "UNSUPPORTED_OPERATION", "IP_SPACE_EXHAUSTED", "RESOURCE_AVAILABILITY",
@@ -365,7 +367,7 @@ _DENIED: Final = frozenset({
 })  # fmt: skip
 _CLOSED_REGION: Final = "constraints/gcp.resourceLocations"
 """Constraint by which an organisation keeps its projects to some regions; others are open."""
-_IN_USE: Final = frozenset({"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "RESOURCE_NOT_READY", "RESOURCE_IN_USE"})
+_IN_USE: Final = frozenset({"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "RESOURCE_IN_USE"})
 _NOT_FOUND: Final = frozenset({"NOT_FOUND", "RESOURCE_NOT_FOUND"})
 _DUPLICATE: Final = frozenset({"ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "DUPLICATE"})
 
@@ -374,7 +376,7 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an error of Compute Engine; `what` names the request and its target."""
     code = _snake(code).upper()  # HTTP errors have rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
     text = f"{what}: {message} ({code})"
-    if code in THROTTLED or code in AWAY or _is_of_rate(code, message):
+    if code in THROTTLED | AWAY | {_NOT_READY} or _is_of_rate(code, message):
         return errors.PassingError(text)
     if code.startswith(_NO_CAPACITY):
         return errors.NoCapacityError(text)

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import IO, Final, TypeVar
 
@@ -34,6 +35,7 @@ _AT_ONCE: Final = 64
 _VERIFIED: Final = "on-its-console"
 """The comment of a key in `known_hosts` that ssh did not pin at the first contact."""
 Answer = TypeVar("Answer")
+IPAddress = IPv4Address | IPv6Address
 
 _CONFIG: Final = """\
 Host *
@@ -53,8 +55,6 @@ Host *
 """
 
 
-_PROXY_OPTIONS: Final = ("-o", "IgnoreUnknown=PermitRemoteOpen", "-o", "PermitRemoteOpen=*:80 *:443")
-"""Restricts the proxy to web servers; OpenSSH before 8.5 does not know the option."""
 _LONGEST_PLACE: Final = 28
 """A socket's path has at most 103 bytes (macOS), of which ssh needs 58 for a name and our folder 17."""
 
@@ -153,11 +153,13 @@ class Ssh:
         """
         return self._output_of(node, self.command(node, "sh", "-s"), script.encode(), within_s=within_s)
 
-    def run_with_proxy(self, node: str, script: str, *, port: int, within_s: float) -> str:
-        """Run a shell script on a machine that can reach web servers through this one meanwhile: a SOCKS proxy listens
-        at its `port`, for the machine alone. Return the script's output; raises as `run` does.
+    def run_with_ways(self, node: str, script: str, *, ways: Mapping[int, IPAddress], within_s: float) -> str:
+        """Run a shell script on a machine that can reach some web servers through this one meanwhile: each of its own
+        ports in `ways` leads to port 80 of one address, and nowhere else. Return the script's output; raises as `run`
+        does.
         """
-        options = ["-o", "ControlPath=none", *_PROXY_OPTIONS, "-R", f"127.0.0.1:{port}"]
+        forwards = [f"-R127.0.0.1:{port}:[{address}]:80" for port, address in ways.items()]
+        options = ["-o", "ControlPath=none", "-o", "ExitOnForwardFailure=yes", *forwards]
         words = self.command(node, "sh", "-s", options=options)
         return self._output_of(node, words, script.encode(), within_s=within_s)
 

@@ -69,9 +69,20 @@ def test_pauses_double_up_to_the_longest_and_respect_the_cloud(monkeypatch: pyte
     ] * 5
     pauses.clear()
     put_off = PassingError("away")
-    put_off.wait_s = 3.0
+    put_off.wait_s = 30.0
     retry(Failing(put_off), policy=policy, may_pass=may_pass)
-    assert pauses == [3.0]
+    assert pauses == [30.0], "also where it is longer than the policy's own"
+
+
+def test_a_call_that_the_cloud_puts_off_for_too_long_is_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    put_off = PassingError("away")
+    put_off.wait_s = 3600.0
+    call = Failing(put_off, BadInputError("asked again"))
+    with pytest.raises(IoFailureError, match="away"):
+        retry(call, policy=RetryPolicy(give_up_s=300.0), may_pass=may_pass)
+    assert (call.calls, pauses) == (1, [])
 
 
 def test_polls_come_at_once_and_once_more_when_time_is_up() -> None:

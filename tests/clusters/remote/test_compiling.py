@@ -6,7 +6,10 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -14,7 +17,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.protocol import Node
 from planner.clusters.remote import bootstrap, compiling
 from planner.clusters.remote.own_source import build_requirements, write_source
-from planner.clusters.remote.ssh import HEAD, Ssh
+from planner.clusters.remote.ssh import HEAD, IPAddress, Ssh
 from planner.clusters.remote.wheelhouse import Wheelhouse, pack, requirements
 from planner.errors import IoFailureError
 from tests.emulators.emulated_machines import write_wheel
@@ -26,6 +29,7 @@ class Here(Ssh):
     """Runs scripts on this machine, in a separate home."""
 
     home = Path()
+    ways: Mapping[int, IPAddress] = MappingProxyType({})
 
     def run(self, node: str, script: str, *, within_s: float) -> str:
         done = subprocess.run(["sh", "-s"], input=script, capture_output=True, text=True, check=False, cwd=self.home)
@@ -33,7 +37,8 @@ class Here(Ssh):
             raise IoFailureError(f"{node}: {done.stderr}")
         return done.stdout
 
-    def run_with_proxy(self, node: str, script: str, *, port: int, within_s: float) -> str:
+    def run_with_ways(self, node: str, script: str, *, ways: Mapping[int, IPAddress], within_s: float) -> str:
+        self.ways = dict(ways)
         return self.run(node, script, within_s=within_s)
 
     def put(self, node: str, source: Path, *, to: str, within_s: float) -> None:
@@ -133,26 +138,70 @@ def test_sources_that_were_changed_on_the_way_are_refused(head: Here, tmp_path: 
         compiling.compile_on_head(head, software(tmp_path, python=running))
 
 
-def test_a_machine_without_a_compiler_asks_apt_through_the_proxy_for_it(
-    head: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def bare(head: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """A head without a compiler, whose apt has the sources in `sites` and writes what it is asked to `asked`."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("sh", "python3", "env", "rm", "mkdir", "cat"):
         (tools / name).symlink_to(Path("/bin") / name if name != "python3" else tmp_path / "bin" / name)
-    (tools / "sudo").write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{shlex.quote(str(tmp_path / "asked"))}\n')
-    (tools / "sudo").chmod(0o755)
+    for name, script in (("sudo", 'printf "%s\\n" "$*" >>asked'), ("apt-get", "cat sites")):
+        (tools / name).write_text(f"#!/bin/sh\ncd {shlex.quote(str(tmp_path))}\n{script}\n")
+        (tools / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tools))
     head.put(HEAD, Path(__file__), to=compiling.SOURCE, within_s=1)
+    return head
+
+
+def test_a_machine_without_a_compiler_reaches_its_package_sites_alone(bare: Here, tmp_path: Path) -> None:
+    (tmp_path / "sites").write_text(
+        "http://1.1.1.1/ubuntu\nhttps://9.9.9.9/more\nhttp://8.8.8.8:80/\nhttp://1.1.1.1/x\n"
+    )
     with pytest.raises(IoFailureError, match="wheels are for"):
-        compiling.compile_on_head(head, software(tmp_path, python="3.99"))
+        compiling.compile_on_head(bare, software(tmp_path, python="3.99"))
     update, install = (tmp_path / "asked").read_text().splitlines()
     assert update.endswith("update") and install.endswith("g++ libc6-dev python3-dev")
-    assert "Acquire::http::Proxy=socks5h://127.0.0.1:8378" in install
+    assert bare.ways == {8378: ip_address("1.1.1.1"), 8379: ip_address("8.8.8.8")}
+    assert "Acquire::http::Proxy::8.8.8.8=http://127.0.0.1:8379" in install and "9.9.9.9" not in install
 
 
-def test_the_proxy_serves_web_servers_alone(tmp_path: Path) -> None:
-    """As parsed from the command line by OpenSSH; -G prints the settings it would use."""
+@pytest.mark.parametrize(
+    "site",
+    [
+        "http://localhost/ubuntu",  # a name that leads to the caller, as one of a hostile name server's would
+        "http://127.0.0.1/ubuntu",
+        "http://2130706433/ubuntu",
+        "http://169.254.169.254/latest/meta-data",
+        "http://168.63.129.16/machine",
+        "http://10.0.0.1/",
+        "http://100.100.100.200/",
+        "http://0.0.0.0/",
+        "http://1.1.1.1:22/",
+        "http://me@1.1.1.1/",
+        "http://[::1]/",
+        "https://1.1.1.1/",
+        "http://no-such-host.invalid/",
+        "http://-oProxyCommand=x/",
+    ],
+)
+def test_a_head_that_names_another_server_gets_no_way_to_it(bare: Here, tmp_path: Path, site: str) -> None:
+    (tmp_path / "sites").write_text(f"{site}\n")
+    with pytest.raises(IoFailureError) as refused:
+        compiling.compile_on_head(bare, software(tmp_path))
+    assert "--image" in refused.value.details[-1]
+    assert not bare.ways and not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize(
+    "address", ["::1", "::ffff:127.0.0.1", "fe80::1", "fd00:ec2::254", "2002:7f00:1::", "64:ff9b::a9fe:a9fe"]
+)
+def test_no_address_of_ipv6_that_leads_to_a_private_one_is_public(address: str) -> None:
+    assert not compiling._is_public(ip_address(address))
+    assert compiling._is_public(ip_address("2606:4700:4700::1111"))
+
+
+def test_each_way_leads_to_one_address(tmp_path: Path) -> None:
+    """As parsed from the command line by OpenSSH, without SOCKS; -G prints the settings it would use."""
     asked: list[list[str]] = []
 
     class Noting(Ssh):
@@ -160,10 +209,14 @@ def test_the_proxy_serves_web_servers_alone(tmp_path: Path) -> None:
             asked.append(words)
             return ""
 
-    Noting([NODE], directory=tmp_path, key=tmp_path / "key").run_with_proxy(HEAD, "true", port=8378, within_s=1)
+    ways = {8378: ip_address("1.1.1.1"), 8379: ip_address("2606:4700::1111")}
+    Noting([NODE], directory=tmp_path, key=tmp_path / "key").run_with_ways(HEAD, "true", ways=ways, within_s=1)
     done = subprocess.run(["ssh", "-G", *asked[0][1:]], capture_output=True, text=True, check=True)
-    assert "permitremoteopen *:80 *:443" in done.stdout
-    assert "remoteforward [127.0.0.1]:8378 [socks]:0" in done.stdout
+    forwards = [line for line in done.stdout.splitlines() if line.startswith("remoteforward")]
+    assert forwards == [
+        "remoteforward [127.0.0.1]:8378 [1.1.1.1]:80",
+        "remoteforward [127.0.0.1]:8379 [2606:4700::1111]:80",
+    ]
 
 
 @pytest.mark.parametrize(("vcpus", "seconds"), [(1.0, 390.0), (4.0, 165.0), (8.0, 127.5), (96.0, 127.5)])

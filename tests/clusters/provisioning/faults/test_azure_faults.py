@@ -7,6 +7,7 @@ import re
 import urllib.request
 from collections import Counter
 
+import pytest
 from cluster_outcomes import always, refused, went_down, went_up
 from emulated_azure import EmulatedAzure
 from emulated_cloud import QUICK
@@ -31,6 +32,62 @@ def test_a_quota_that_is_called_an_operation_not_allowed(azure: EmulatedAzure) -
     azure.proxy.judge = always(azure, azure.launching, answer)
     assert "OperationNotAllowed" in refused(azure)
     assert set(azure.launches()) == {"eastus-1"}, "a quota is of the region: no other zone helps"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        ("PropertyChangeNotAllowed", 409, "virtualMachines"),
+        ("Unheard", 409, "virtualMachines"),
+        ("Conflict", 409, "virtualMachines"),
+        ("PlatformImageNotFound", 404, "virtualMachines"),
+        ("Unheard", 409, "virtualNetworks"),
+    ],
+)
+def test_a_creation_refused_for_an_unknown_reason_is_not_repeated(
+    azure: EmulatedAzure, code: str, status: int, kind: str
+) -> None:
+    """Accepted machines would be billed meanwhile; they are taken down."""
+    asked: list[str] = []
+
+    def judge(seen: ProxiedRequest) -> Answer | None:
+        is_head = "/head-0-0000" in seen.path or kind != "virtualMachines"
+        if seen.action != f"PUT {kind}" or not is_head:
+            return None
+        asked.append(seen.path)
+        return azure.refusal(code, status=status)
+
+    azure.proxy.judge = judge
+    ended = azure.planner(*azure.up)
+    assert ended.code not in (0, 5) and code in ended.text, ended.text
+    assert len(asked) == 1
+    assert not azure.left()
+
+
+@pytest.mark.parametrize("code", ["AnotherOperationInProgress", "RetryableError", "ReferencedResourceNotProvisioned"])
+def test_a_creation_that_another_operation_holds_up_is_repeated(azure: EmulatedAzure, code: str) -> None:
+    answers = [azure.refusal(code, status=409)] * 2
+
+    def judge(seen: ProxiedRequest) -> Answer | None:
+        return answers.pop() if answers and seen.action == "PUT virtualMachines" else None
+
+    azure.proxy.judge = judge
+    went_up(azure)
+    went_down(azure)
+    assert not answers
+
+
+def test_a_deletion_refused_for_an_unknown_conflict_is_repeated(azure: EmulatedAzure) -> None:
+    """Nothing else ends what is billed."""
+    went_up(azure)
+    answers = [azure.refusal("Unheard", status=409)] * 2
+
+    def judge(seen: ProxiedRequest) -> Answer | None:
+        return answers.pop() if answers and seen.action == "DELETE resourceGroups" else None
+
+    azure.proxy.judge = judge
+    went_down(azure)
+    assert not answers
 
 
 def test_a_deletion_that_comes_to_nothing_is_repeated(azure: EmulatedAzure) -> None:

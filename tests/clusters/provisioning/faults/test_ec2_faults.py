@@ -36,6 +36,63 @@ def test_the_network_serves_in_every_zone(ec2: EmulatedEc2) -> None:
     went_down(ec2)
 
 
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("TagPolicyViolation", "RunInstances"),
+        ("TagPolicyViolation", "CreateVpc"),
+        ("OperationNotPermitted", "RunInstances"),
+        ("UnsupportedOperation", "RunInstances"),
+        ("Unsupported", "RunInstances"),
+        ("VolumeLimitExceeded", "RunInstances"),
+        ("VpcLimitExceeded", "CreateVpc"),
+        ("InvalidAMIID.NotFound", "RunInstances"),
+        ("InvalidKeyPair.Format", "RunInstances"),
+        ("Unheard", "CreateSecurityGroup"),
+    ],
+)
+def test_what_a_dry_run_refuses_is_known_before_anything_is_made(ec2: EmulatedEc2, code: str, call: str) -> None:
+    """For another reason than a missing permission, which counted as an allowed action."""
+    ec2.proxy.judge = lambda seen: ec2_error(code, "so it is") if seen.action == call else None
+    text = refused(ec2)
+    assert code in text and "ok  permissions" not in text
+    assert not [seen.action for seen in ec2.proxy.seen if seen.action == "CreateVpc" and ec2.is_meant(seen)]
+
+
+def test_a_dry_run_that_names_what_is_not_made_yet_is_allowed(ec2: EmulatedEc2) -> None:
+    codes = {"CreateSubnet": "InvalidVpcID.NotFound", "RunInstances": "InvalidSubnetID.NotFound"}
+    codes |= {"CreateRoute": "InvalidRouteTableID.NotFound", "DeleteVpc": "InvalidVpcID.NotFound"}
+
+    def judge(seen: ProxiedRequest) -> Fault:
+        return ec2_error(codes[seen.action], "so it is") if seen.action in codes and "DryRun" in seen.params else None
+
+    ec2.proxy.judge = judge
+    assert "ok  permissions" in went_up(ec2)
+    went_down(ec2)
+
+
+def test_a_dry_run_refused_in_one_zone_leaves_the_others(ec2: EmulatedEc2) -> None:
+    def judge(seen: ProxiedRequest) -> Fault:
+        is_there = seen.params.get("Placement.AvailabilityZone") == "us-east-1a"
+        return ec2_error("Unsupported", "so it is") if seen.action == "RunInstances" and is_there else None
+
+    ec2.proxy.judge = judge
+    went_up(ec2)
+    assert ec2.launches()[-1] == "us-east-1b"
+    went_down(ec2)
+
+
+def test_an_end_that_a_dry_run_refuses_is_not_known(ec2: EmulatedEc2) -> None:
+    """A made-up resource may be refused for a reason that a run's own is not."""
+
+    def judge(seen: ProxiedRequest) -> Fault:
+        return ec2_error("Unheard", "so it is") if seen.action == "DeleteVpc" and "DryRun" in seen.params else None
+
+    ec2.proxy.judge = judge
+    assert "?   permissions" in went_up(ec2)
+    went_down(ec2)
+
+
 @quick_soak
 def test_the_next_zone_follows_one_that_is_closed_to_new_subnets(ec2: EmulatedEc2) -> None:
     """EC2 offers machines in the closed zone all the same."""

@@ -12,6 +12,7 @@ from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.prices import Offer, charges
+from planner.cost_model.unknowns import Policy
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.units import count_text, format_bytes
@@ -100,18 +101,18 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
     """Yield the layouts that lack a fact about the machines' surroundings; `--unknown exclude` assumes none of them."""
     if context.paper or context.catalog.cloud == "local":
         return
-    every = np.ones(len(context.layouts.type_row), bool)
+    every, policy = np.ones(len(context.layouts.type_row), bool), context.unknown
     for charge in charges(context):
-        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _TAKE_IN
-    cloud, policy = context.catalog.cloud, context.unknown
+        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _advice(policy, "charge")
+    cloud = context.catalog.cloud
     if offer.pricing == "spot" and context.risk is None:
         yield every, f"how often {cloud} takes spot nodes back is unknown", f"--interruptions RATE says it, {_TAKE_IN}"
     places = (context.staging.source, context.staging.sink)
     if any(place not in ("", cloud) for place in places) and not policy.assumes("link"):
         yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
     stores = context.layouts.uses(OBJECTS) | (cloud in places)
-    if not policy.assumes("requests"):
-        yield stores & bool(np.isinf(context.objects.reads_per_s)), "requests a store takes unknown", _TAKE_IN
+    limitless = bool(np.isinf([context.objects.reads_per_s, context.objects.writes_per_s]).any())
+    yield stores & limitless, "requests a store takes unknown", _advice(policy, "requests")
     elsewhere = offer.region != context.catalog.default_region
     if elsewhere and not policy.assumes("place"):
         stored = context.layouts.uses(VOLUMES) | stores
@@ -119,6 +120,11 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
 
 
 _TAKE_IN: Final = "or --unknown assume"
+
+
+def _advice(policy: Policy, kind: str) -> str:
+    """Return the option that lets an unknown fact be assumed, if that was not tried."""
+    return "no cloud states it" if policy.assumes(kind) else _TAKE_IN
 
 
 def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:

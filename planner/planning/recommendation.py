@@ -180,7 +180,9 @@ def _capacity(
         return None
     instances = grid.context.catalog.instances
     clusters, _ = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
-    smaller = [point_of(cluster) for cluster in selection.order(clusters, request.rule)[:1]]
+    smaller = [
+        point_of(cluster) for cluster in selection.order(clusters, request.rule) if not exceeds_capacity(cluster)
+    ]
     machines, vcpu = best.nodes + best.spares, float(instances.vcpu[instances.index(best.instance_type)])
     return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 

@@ -249,7 +249,9 @@ class Unmeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierPoint:
-    """A cluster that no other beats in both time and total cost; `pricing` is '' in plans of earlier versions."""
+    """A cluster that no other beats in both time and total cost; `pricing` and `region` are '' in plans of earlier
+    versions.
+    """
 
     model: str
     cloud: str
@@ -259,6 +261,7 @@ class FrontierPoint:
     cost_usd_total: float
     bandwidth_weighting: str = ""
     pricing: str = ""
+    region: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

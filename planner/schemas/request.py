@@ -7,6 +7,7 @@ The options of `plan`, the arguments of `recommend` and `what_if`, and the comma
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import MISSING, Field, dataclass
 from functools import cache
 from typing import Any, Final, get_args
@@ -97,7 +98,7 @@ class Request:
         None, forms.VCPUS, "Cluster size 3", "Quota: the most vCPUs to launch, spares included."
     )
     nodes: int | None = field(None, forms.COUNT, "Cluster size 1", "Exact number of nodes.")
-    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "Largest number of nodes.")
+    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "Most machines to launch, spares included.")
     head_room: float | None = field(
         None, forms.SHARE, "Cluster size 5", "Keep so much of the disks free, 0 to 90%: 10%.",
         shown="for skew, and what a lost node held",
@@ -221,6 +222,11 @@ class Request:
     def bytes_to_sort(self) -> int:
         """Bytes to sort: those requested, multiplied by a what-if's factor; compressed files unpack to more."""
         return round(self.data_bytes * self.scale.get("data", 1.0))
+
+    @property
+    def most_machines(self) -> float:
+        """Most machines to launch, spares included: `max_nodes`, unless `nodes` alone is given."""
+        return math.inf if self.nodes and self.max_nodes == Request.max_nodes else self.max_nodes
 
     @property
     def pricings(self) -> tuple[str, ...]:

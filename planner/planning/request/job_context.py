@@ -88,6 +88,7 @@ def job_context(
         region=region,
         unknown=policy,
         risk=_risk(request, catalog, model, overheads),
+        most_machines=request.most_machines,
     )
     if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
         context = replace(context, rates=at_least_observed_rates(context))

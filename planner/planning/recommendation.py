@@ -113,6 +113,7 @@ def recommend(
             *_own_measurement_notes(ranked[:1], catalogs, request),
             *_ignored_by_paper_mode(request),
             *unpriced,
+            *_without_rent(regions),
             *_priced_alike(request, regions),
             *_capacity_notes(request, regions),
             *_beyond_the_link(request, ranked[:1]),
@@ -263,6 +264,14 @@ def _priced_alike(request: Request, regions: Sequence[Region]) -> Iterator[str]:
     """Yield once each of the user's own prices that is the same for several sizes."""
     own = () if request.paper or "price" in request.assume else request.own_prices
     return iter(dict.fromkeys(chain.from_iterable(priced_alike(region, own) for region in regions)))
+
+
+def _without_rent(regions: Sequence[Region]) -> Iterator[str]:
+    """Yield notes on the catalogs whose machines are planned as free, as nobody states a price."""
+    for region in regions:
+        if region.catalog.is_free and not region.offer.price_usd_per_hour.any():
+            advice = "--own-price TYPE=USD, or prices.csv, states one"
+            yield f"price: {region.catalog.name} has none, so its machines count as free; {advice}"
 
 
 def _beyond_the_link(request: Request, best: Sequence[Candidate]) -> Iterator[str]:

@@ -99,7 +99,7 @@ def _missing_facts(
 
 def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
     """Yield the layouts that lack a fact about the machines' surroundings; `--unknown exclude` assumes none of them."""
-    if context.paper or context.catalog.cloud == "local":
+    if context.paper or context.catalog.is_free:
         return
     every, policy = np.ones(len(context.layouts.type_row), bool), context.unknown
     for charge in charges(context):

@@ -140,7 +140,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     hourly: tuple[float, ...]
     if asked is not None or stated is not None:
         hourly = (asked or (stated.interruptions_per_node_hour if stated else 0.0),)
-    elif Policy.of(request.unknown).assumes("evictions") and catalog.cloud != "local":
+    elif Policy.of(request.unknown).assumes("evictions") and not catalog.is_free:
         assumed = interruptions_per_node_hour()
         hourly = (assumed.low, assumed.middle, assumed.high)
     else:

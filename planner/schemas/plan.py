@@ -27,6 +27,9 @@ _ROUNDING: Final = 1e-6
 _SUMMED: Final = 1e-2
 """Shares by which figures of a file may differ: rounding, and the error of adding distributions by finite values."""
 
+ASSUMED_OF_ALL: Final = "assume "
+"""First word of the note on a rate assumed of all types."""
+
 NEVER_RAN: Final = " never ran, "
 """Part of the note on a type without a run in the profile."""
 

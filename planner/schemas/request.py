@@ -135,7 +135,7 @@ class Request:
     )
     assume: dict[str, float] = field(
         dict, forms.RATES, "Evidence and what-if 1",
-        "What-if: network=800MB/s, local_read=, local_write=, price=1.65, power:i4i.*=350 ...",
+        "What-if: network=800MB/s, network:i4i.*=, local_read=, local_write=, price=1.65, power:i4i.*=350 ...",
     )
     scale: dict[str, float] = field(
         dict, forms.FACTORS, "Used first 8",
@@ -227,6 +227,15 @@ class Request:
     def most_machines(self) -> float:
         """Most machines to launch, spares included: `max_nodes`, unless `nodes` alone is given."""
         return math.inf if self.nodes and self.max_nodes == Request.max_nodes else self.max_nodes
+
+    def assumes(self, name: str) -> bool:
+        """Return whether a rate is assumed, of all types or of some."""
+        return any(given.partition(":")[0] == name for given in self.assume)
+
+    def assuming(self, rates: dict[str, float]) -> Request:
+        """Return the request with assumed rates of all types in place of those that it has."""
+        others = {given: rate for given, rate in self.assume.items() if given.partition(":")[0] not in rates}
+        return dataclasses.replace(self, assume=others | rates)
 
     @property
     def pricings(self) -> tuple[str, ...]:

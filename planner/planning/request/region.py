@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags
+from planner.arrays import Flags, Floats
 from planner.catalog import Catalog
+from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.prices import Offer, Reservations
-from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.cost_model.rates import catalog_rates, evidence_codes, evidence_name, half_rates
 from planner.cost_model.volumes.block_volumes import VolumeChoice, choose_volumes, has_credit
 from planner.errors import some_of
 from planner.planning.request.filters import wanted
@@ -89,6 +90,17 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
         region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words, as_of=listed.as_of
     )
     return with_own_prices(offer, catalog, own_prices) if own_prices else offer
+
+
+def known_rates(region: Region, name: str) -> Floats:
+    """Return the rate of every type (T,) that `--assume` changes under a name; NaN where unknown."""
+    store = choose_object_store(region.catalog).device
+    rates = catalog_rates(region.catalog, volumes=region.volumes.device, objects=store, cpu={}, assume={})
+    if name == "network":
+        return rates.network.flat
+    device, _, way = name.partition("_")
+    of = {"local": rates.local, "volume": rates.volumes, "object": rates.objects}[device]
+    return half_rates(of)[("read", "write").index(way)]
 
 
 def _unpriced(catalog: Catalog, region: str, pricing: str) -> Offer:

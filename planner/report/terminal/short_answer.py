@@ -30,7 +30,7 @@ from planner.report.terminal.decision import (
     unmeasured_text,
 )
 from planner.report.words import region_word, wrapped
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.plan import ASSUMED_OF_ALL, Candidate, FrontierPoint, Plan
 from planner.units import count_text, format_duration, format_usd
 
 LINES: Final = 24
@@ -102,6 +102,7 @@ def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int)
         f"Each: {machine_text(best)}.",
         deadline_text(plan),
         order if best.cloud_type != best.instance_type else "",
+        *(text for text in plan.warnings if text.startswith(ASSUMED_OF_ALL)),
         assumed_text(plan, stored),
         range_text(plan, best),
         durability_text(best),

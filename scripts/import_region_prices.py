@@ -126,7 +126,7 @@ def remove_dedicated_tenancy(prices: pd.Series, vcpu: pd.Series, family: pd.Seri
     sold = pd.DataFrame({"usd": prices, "family": family[prices.index], "vcpu": vcpu[prices.index]})
     metal = sold.index.str.contains(".metal", regex=False)
     twins = sold[~metal].drop_duplicates(["family", "vcpu"]).set_index(["family", "vcpu"]).usd
-    shared = sold.join(twins, on=["family", "vcpu"], rsuffix="_twin").usd_twin
+    shared = twins.reindex(pd.MultiIndex.from_frame(sold[["family", "vcpu"]])).set_axis(sold.index)
     return shared[metal & (sold.usd / shared).between(*DEDICATED)]
 
 
@@ -141,17 +141,9 @@ def withheld(catalog_name: str, lists: Mapping[str, pd.DataFrame], *, source: st
     columns = pd.read_csv(path, nrows=0).columns
     known = pd.read_csv(path, dtype=str, keep_default_na=False)
     cells = [
-        (
-            cell.instance_type,
-            "prices",
-            cell.column,
-            cell.region,
-            cell.pricing,
-            "withheld",
-            cell.value,
-            f"{cell.factor:.3g}",
-        )
-        + (cell.reason, "spec", source, as_of)
+        {"instance_type": cell.instance_type, "file": "prices", "column": cell.column, "region": cell.region}
+        | {"pricing": cell.pricing, "verdict": "withheld", "stated": cell.value, "factor": f"{cell.factor:.3g}"}
+        | {"reason": cell.reason, "evidence": "spec", "source": source, "as_of": as_of}
         for cell in found
     ]
     together = pd.concat([known, pd.DataFrame(cells, columns=columns)])

@@ -19,7 +19,7 @@ PRICE_RATIO: Final = 1.2
 """Largest ratio of a price per virtual CPU to its shape's, where the sizes differ: less than 5% in all four clouds, and
 disks that come whole add up to 15%.
 """
-NEAR_RATIO: Final = 1.025
+NEAR_RATIO: Final = 1.02
 """The same where the other sizes agree, and to what the ratio is in other regions: dedicated tenancy costs 1.06 times.
 """
 FAR_RATIO: Final = 1.65
@@ -75,6 +75,7 @@ def _off_family(sold: pd.DataFrame) -> Iterator[Suspicion]:
     sold["common"] = (sold.level * usual).where(~sold.steady | (sold.sizes > 1), _risen_alike(sold))
     off = _apart(sold.per_vcpu / sold.common, _limits(sold))
     uneven = ~off & _is_sized(sold) & _apart(sold.per_vcpu / sold.level, PRICE_RATIO)
+    uneven &= ~sold.steady | (sold.file == "prices")  # it is so in every region: name it once
     sold["common"] = sold.common.mask(uneven, sold.level)
     for row in sold[(off | uneven) & ~_confirmed(sold)].itertuples():
         yield _suspicion(row, reason=_family_text(row), factor=row.per_vcpu / row.common)
@@ -102,7 +103,7 @@ def _risen_alike(sold: pd.DataFrame) -> pd.Series:
     """Return each row's usual price per virtual CPU times the rise of its family, or of all types, in the region."""
     usual = sold.per_vcpu.groupby(sold.instance_type).transform("median")
     rises = sold.per_vcpu / usual
-    family = rises.groupby([sold.region, sold.family])
+    family = rises.groupby([sold.region, sold["shape"].str.split("/").str[0]])
     return usual * family.transform("median").where(
         family.transform("size") > 2, rises.groupby(sold.region).transform("median")
     )
@@ -125,7 +126,7 @@ def _limits(sold: pd.DataFrame) -> pd.Series:
 
 def _confirmed(sold: pd.DataFrame) -> pd.Series:
     """Return which prices of several regions a machine of the same size has as well: lists are odd in both then."""
-    return sold.steady & sold.duplicated(["region", "machine_vcpu", "memory_bytes", "price_usd_per_hour"], keep=False)
+    return sold.steady & sold.duplicated(["region", "machine_vcpu", "price_usd_per_hour"], keep=False)
 
 
 def _apart(ratio: pd.Series, limit: Any) -> Any:
@@ -157,7 +158,7 @@ def _is_licence(usd_per_vcpu_hour: Any, licence: float) -> Any:
 def _below_diskless(on_demand: pd.DataFrame) -> Iterator[Suspicion]:
     """Yield the prices of types with local disks that are not above those of the same type without."""
     bare = on_demand.set_index(["instance_type", "region"]).price_usd_per_hour.to_dict()
-    for row in on_demand[on_demand.local_disks > 0].itertuples():
+    for row in on_demand.itertuples():
         twin = _WITH_DISKS.sub(lambda found: "".join(filter(None, found.groups())), row.instance_type)
         without = bare.get((twin, row.region), 0)
         if twin != row.instance_type and row.price_usd_per_hour <= without:

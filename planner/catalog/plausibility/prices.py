@@ -70,7 +70,7 @@ def _off_family(sold: pd.DataFrame) -> Iterator[Suspicion]:
     many = sold.groupby("instance_type").region.transform("nunique") >= _MANY_REGIONS
     sold["steady"] = many & (sold.pricing == "on-demand")
     middle = sold.groupby("place").per_vcpu.transform("median")
-    usual = (sold.per_vcpu / middle).groupby(sold.instance_type).transform("median").where(sold.steady, 1)
+    usual = (sold.per_vcpu / middle).groupby(sold.instance_type).transform("median").where(many, 1)
     sold["level"] = _levels(sold.assign(per_vcpu=sold.per_vcpu / usual))
     sold["common"] = (sold.level * usual).where(~sold.steady | (sold.sizes > 1), _risen_alike(sold))
     off = _apart(sold.per_vcpu / sold.common, _limits(sold))

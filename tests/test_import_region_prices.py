@@ -53,13 +53,20 @@ def test_a_family_that_only_happens_to_differ_by_the_licence_is_left_alone(scrip
     pd.testing.assert_frame_equal(mended.listed, both)
 
 
-def test_a_region_where_all_sizes_have_the_licence_is_left_out_and_counted(script: ModuleType) -> None:
+def test_a_region_where_all_sizes_have_the_licence_is_decided_by_the_rise_of_other_families(script: ModuleType) -> None:
     with_licence = [0.05 * n + 0.046 * n for n in (2, 4, 8)]
     mended = script.remove_windows_licence(
         prices(home=[0.1, 0.2 + 0.046 * 4, 0.4, 0.3, 0.7], there=[*with_licence, 0.3, 0.7]), VCPU, FAMILY, home="home"
     )
-    assert mended.left_out["Windows' with no size to prove it"] == ("D2 in there", "D4 in there", "D8 in there")
-    assert mended.listed.there.dropna().to_dict() == {"X2": 0.3, "X4": 0.7}
+    assert mended.derived.there[["D2", "D8"]].tolist() == pytest.approx([0.1, 0.4])
+    assert mended.listed.there[["X2", "X4"]].tolist() == [0.3, 0.7]
+
+
+def test_a_metal_type_at_dedicated_tenancy_takes_the_price_of_its_virtual_twin(script: ModuleType) -> None:
+    names = ["k.large", "k.16xlarge", "k.metal", "m.16xlarge", "m.metal"]
+    family, vcpu = (pd.Series(cells, index=names) for cells in (["k", "k", "k", "m", "m"], [2, 64, 64, 64, 64]))
+    listed = pd.Series([0.1, 3.2, 3.2 * 1.1, 4.0, 4.0], index=names)
+    assert script.remove_dedicated_tenancy(listed, vcpu, family).to_dict() == {"k.metal": 3.2}
 
 
 def test_a_price_of_nothing_or_a_slipped_point_is_left_out(script: ModuleType) -> None:

@@ -5,8 +5,8 @@ reviews.csv.
 """
 
 from planner.catalog.plausibility.prices import implausible_prices
-from planner.catalog.plausibility.rows import implausible_rows
+from planner.catalog.plausibility.rows import implausible_rows, not_accepted
 from planner.catalog.plausibility.shapes import shapes
 from planner.catalog.plausibility.suspicion import Suspicion
 
-__all__ = ["Suspicion", "implausible_prices", "implausible_rows", "shapes"]
+__all__ = ["Suspicion", "implausible_prices", "implausible_rows", "not_accepted", "shapes"]

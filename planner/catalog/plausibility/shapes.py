@@ -54,6 +54,7 @@ def shapes(catalog: Catalog) -> pd.DataFrame:
     memory = _steps(types.memory_bytes / types.machine_vcpu, MEMORY_STEP)
     types["shape"] = types.family + "/" + memory + "/" + _steps(disk_bytes, DISK_STEP)
     types["series"] = types.instance_type.str.replace(_UNIT_SIZES, "#", regex=True).str.replace(_SIZE, "#", regex=True)
+    types["shape"] = types["shape"].fillna(types.family + "/" + types.series)  # memory is unknown
     found = [_SIZE.search(name) for name in types.instance_type]
     types["named_size"] = [float(next(filter(None, match.groups()))) if match else np.nan for match in found]
     return types

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from planner.catalog import load_catalog
 from planner.catalog.plausibility import Suspicion, implausible_prices, shapes
-from planner.catalog.plausibility.prices import PRICE_RATIO, WINDOWS_USD_PER_VCPU_HOUR
+from planner.catalog.plausibility.prices import PRICE_RATIO
 
 LINUX = 0.05
+WINDOWS_USD_PER_VCPU_HOUR = 0.046
 VCPUS = (2, 4, 8, 16, 32, 64)
 
 

@@ -102,7 +102,8 @@ class Fit:
 
     def workload(self, jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec] | None = None) -> Workload:
         """Return jobs as arrays of the physics."""
-        return workload(jobs, self.machines if machines is None else machines, share_option=self.options.share)
+        known = self.machines if machines is None else machines
+        return workload(jobs, known, share_option=self.options.share, records=self.options.work_by_records(jobs))
 
     @cached_property
     def verdict(self) -> Verdict:

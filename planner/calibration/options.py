@@ -21,6 +21,8 @@ from planner.errors import BadInputError
 
 _SAME: Final = 0.02
 """Relative difference below which a ratio counts as constant."""
+_ALIKE: Final = 0.95
+"""Correlation from which a column counts as following another."""
 _MOST_NAMES: Final = 20
 _MANY_PER_GB: Final = float(np.log(1e4))
 RECORDS_SHARE: Final = 0.5
@@ -106,13 +108,15 @@ class OptionSet:
     """The options learned from the runs, their columns that the physics reads, and excluded columns with the reason.
 
     `share` is the option that may give the output's share of the data: the first whose values lie between 0 and 1, not
-    all near 0.
+    all near 0. `in_any_job` is whether counts of records change the work of sorts, too: unless they vary in runs that
+    differ in no other number, where the effect of the data is already known.
     """
 
     options: tuple[Option, ...] = ()
     physical: tuple[str, ...] = ()
     ignored: dict[str, str]
     share: str | None = None
+    in_any_job: bool = True
 
     def encode(self, runs: Sequence[JobRow], query: Sequence[JobRow]) -> tuple[Floats, Floats]:
         """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
@@ -130,13 +134,24 @@ class OptionSet:
 
     def expected(self, jobs: Sequence[JobRow]) -> Floats:
         """Return the expected effect of the columns on log time before the runs show one, shape (rows,): that of the
-        record count that departs least from the runs', and of the iterations that a tolerance takes.
+        iterations that a tolerance takes, and that of the records `in_any_job`.
         """
+        tolerances = [option for option in self.options if option.is_tolerance]
+        iterations = np.array([float(sum(option.iterations(job) for option in tolerances)) for job in jobs])
+        return iterations + self._records(jobs) if self.in_any_job else iterations
+
+    def work_by_records(self, jobs: Sequence[JobRow]) -> Floats:
+        """Return the expected ratio of the jobs' work to the runs' where they do not work as a sort, shape (rows,).
+
+        A sort moves bytes, however many records they hold.
+        """
+        return np.ones(len(jobs)) if self.in_any_job else np.exp(self._records(jobs))
+
+    def _records(self, jobs: Sequence[JobRow]) -> Floats:
+        """Return the effect of the record count that departs least from the runs', on log time."""
         counts = [option for option in self.options if option.counts_records]
         least = [min((option.records(job) for option in counts), key=abs, default=0.0) for job in jobs]
-        tolerances = [option for option in self.options if option.is_tolerance]
-        iterations = [sum(option.iterations(job) for option in tolerances) for job in jobs]
-        return np.asarray(RECORDS_SHARE * np.array(least) + np.array(iterations))
+        return RECORDS_SHARE * np.array(least)
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that have no effect, each with the reason."""
@@ -177,7 +192,28 @@ def learn_options(runs: Sequence[JobRow], *, slots: Sequence[float], read_as: Ma
     physical = sorted(PHYSICAL_OPTIONS & {name for job in runs for name in job.options})
     numbers = (option.name for option in options if option.kind != "name")
     share = next((name for name in numbers if _is_share([job.options[name] for job in runs])), None)
-    return OptionSet(options=tuple(options), physical=tuple(physical), ignored=ignored, share=share)
+    counts = [_numbers(option.name, runs) for option in options if option.counts_records]
+    own = (_is_parameter(option, runs, counts) for option in options if option.varies and not option.counts_records)
+    in_any_job = all(_flat(count) for count in counts) or any(own)
+    return OptionSet(
+        options=tuple(options), physical=tuple(physical), ignored=ignored, share=share, in_any_job=in_any_job
+    )
+
+
+def _numbers(name: str, runs: Sequence[JobRow]) -> Floats:
+    return np.array([job.options[name] for job in runs], float)
+
+
+def _is_parameter(option: Option, runs: Sequence[JobRow], counts: Sequence[Floats]) -> bool:
+    """Return whether a varied column is a number of the job's own: neither the width of records nor one that rises or
+    falls with the data or the nodes, which few runs cannot tell from these.
+    """
+    if option.kind == "name":
+        return False
+    numbers = _numbers(option.name, runs)
+    nodes, data_gb = (np.array([getattr(job, key) for job in runs], float) for key in ("nodes", "data_gb"))
+    follows = [other for other in (nodes, data_gb) if np.ptp(other) and abs(np.corrcoef(numbers, other)[0, 1]) > _ALIKE]
+    return not follows and not any(_flat(numbers * count / data_gb) for count in counts)
 
 
 def _is_share(values: Sequence[Cell]) -> bool:

@@ -60,7 +60,8 @@ class Workload:
 
     `*_passes_*` are the times that the data crosses a device in each phase, `unknown_specs` the number of the machine's
     figures replaced by usual ones, and `output_share` the share of the data that is output, which an option may give
-    (1 without such an option).
+    (1 without such an option), and `records` the expected ratio of the work to the runs' by records per GB (1 if
+    unknown).
     """
 
     nodes: Floats
@@ -77,6 +78,7 @@ class Workload:
     network_passes_2: Floats
     unknown_specs: Floats
     output_share: Floats
+    records: Floats
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -121,27 +123,30 @@ FITS: Final = WorkingSet()
 
 class Shape(NamedTuple):
     """Differences between the terms of two explanations: the limit of the serial part, whether only `output_share` of
-    the data passes there, and the working set.
+    the data passes there, whether `records` multiply the time, and the working set.
     """
 
     stream: Stream
     selective: bool = False
+    by_records: bool = False
     working_set: WorkingSet = FITS
 
 
 def unit_seconds(work: Workload, shape: Shape) -> UnitSeconds:
     """Return the seconds of each term of the model at a coefficient of 1."""
-    stream, selective, working_set = shape
+    stream, selective, by_records, working_set = shape
     share_gb = work.data_gb / work.nodes
+    times = work.records if by_records else np.ones_like(share_gb)
     disk = share_gb / work.disk_gb_per_s
     network = share_gb / work.network_gb_per_s
     cpu = share_gb / (work.cores * work.clock_ghz) / 2
     serial = work.data_gb * (work.output_share if selective else 1.0) / _stream_rate(work, stream)
     spill = working_set.spilled_gb(work) / work.nodes / work.disk_gb_per_s / 2
     return UnitSeconds(
-        fixed=np.stack([np.ones_like(share_gb), work.nodes]),
-        first=np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, np.zeros_like(cpu), spill]),
-        second=np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial, spill]),
+        fixed=times * np.stack([np.ones_like(share_gb), work.nodes]),
+        first=times
+        * np.stack([disk * work.disk_passes_1, network * work.network_passes_1, cpu, np.zeros_like(cpu), spill]),
+        second=times * np.stack([disk * work.disk_passes_2, network * work.network_passes_2, cpu, serial, spill]),
         log_memory=np.log(work.memory_gb / work.cores / USUAL_MEMORY_GB_PER_CORE),
     )
 

@@ -105,7 +105,7 @@ class Family:
     @property
     def shape(self) -> Shape:
         """The parameters that the terms of the physics depend on."""
-        return Shape(self.stream, self.selective, self.working_set)
+        return Shape(self.stream, self.selective, self.work is OTHER_WORK, self.working_set)
 
     @cached_property
     def in_any_memory(self) -> Family:

@@ -40,8 +40,15 @@ PHYSICAL_OPTIONS: Final = frozenset({"io", "spill", "replicas"})
 """
 
 
-def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_option: str | None = None) -> Workload:
-    """Return the jobs as arrays; the column `share_option` gives the output's share of the data.
+def workload(
+    jobs: Sequence[JobRow],
+    machines: Mapping[str, NodeSpec],
+    *,
+    share_option: str | None = None,
+    records: Floats | float = 1.0,
+) -> Workload:
+    """Return the jobs as arrays; the column `share_option` gives the output's share of the data, `records` the expected
+    ratio of each job's work to the runs'.
 
     Raises BadInputError naming the types that `machines` lacks.
     """
@@ -71,6 +78,7 @@ def workload(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec], *, share_
         network_passes_2=remote_io * 1.0 + extra_copies * crossing,
         unknown_specs=np.array([machine.unknown_specs for machine in machine_of_job]),
         output_share=np.array([_share(job, share_option) for job in jobs]),
+        records=np.broadcast_to(records, len(jobs)),
     )
 
 

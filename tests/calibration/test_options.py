@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from made_up_clusters import SPECS, grid, job, runs
@@ -68,9 +70,67 @@ def counted(records: int, data_gb: float, **options: float) -> dict[str, float]:
 
 @pytest.mark.parametrize("unit", [1, 1000])
 def test_four_times_the_records_in_as_many_bytes_are_expected_to_take_twice_as_long(unit: int) -> None:
-    past = [{**run, "records": int(run["data_gb"] * 1e7) * unit} for run in runs(grid())]
+    past = [{**run, "records": int(20 * 1e7) * unit} for run in runs(grid(sizes=[20]))]
     profile = calibrate(past, instances=SPECS, model="spark")
     usual, many = profile.predict([counted(n * 10**8 * unit, 20.0) for n in (2, 8)])["runtime_s"]
+    assert many / usual == pytest.approx(2, rel=0.05)
+
+
+THREE = ((8, 38.0), (12, 35.0), (2, 31.0))
+"""Nodes and GB of three runs."""
+
+
+def three_runs(**columns: Callable[[float], float]) -> list[dict[str, float]]:
+    past = runs([job(nodes=nodes, data_gb=data_gb) for nodes, data_gb in THREE])
+    return [{**run, **{name: of(run["data_gb"]) for name, of in columns.items()}} for run in past]
+
+
+@pytest.mark.parametrize("model", ["spark", "framework", "hadoop", "native"])
+@pytest.mark.parametrize("records_per_gb", [1e6, 1e8])
+@pytest.mark.parametrize("exponent", [1.0, 0.9])
+def test_a_count_that_rises_with_the_data_leaves_the_data_its_effect(
+    model: str, records_per_gb: float, exponent: float
+) -> None:
+    """Runs of 1e7 records a GB; the query has ten times as many in as many bytes, or a tenth."""
+    without = calibrate(three_runs(), instances=SPECS, model=model).predict([job(nodes=10)])["runtime_s"].item()
+    counted_runs = three_runs(records=lambda data_gb: 1e7 * data_gb**exponent)
+    answer = calibrate(counted_runs, instances=SPECS, model=model).predict(
+        [job(nodes=10, records=20.0**exponent * records_per_gb)]
+    )
+    assert answer["lo"].item() < without < answer["hi"].item()
+    assert 0.6 < answer["runtime_s"].item() / without < 1.7
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"again": lambda data_gb: 1e7 * data_gb},
+        {"megabytes": lambda data_gb: 1000 * data_gb - 5000},
+        {"width": lambda data_gb: 100.0},
+        {"files": lambda data_gb: 3 * data_gb},
+    ],
+    ids=["twice", "unit", "constant", "files"],
+)
+def test_columns_that_repeat_others_change_little(more: dict[str, Callable[[float], float]]) -> None:
+    """Nor does the order of the columns change anything."""
+    columns = {"records": lambda data_gb: 1e7 * data_gb, **more}
+    same = {name: of(20.0) for name, of in columns.items()} | {"records": 20e6}
+    forward, backward = (
+        calibrate(three_runs(**dict(order)), instances=SPECS, model="spark").predict([job(nodes=10, **same)])
+        for order in (columns.items(), reversed(columns.items()))
+    )
+    without = calibrate(three_runs(), instances=SPECS, model="spark").predict([job(nodes=10)])["runtime_s"].item()
+    assert forward["runtime_s"].item() == pytest.approx(backward["runtime_s"].item(), rel=1e-6)
+    assert forward["runtime_s"].item() == pytest.approx(without, rel=0.15)
+
+
+def test_a_job_whose_runs_differ_in_iterations_works_by_records() -> None:
+    past = [{**run, "iterations": 1 + 4 * (n % 3)} for n, run in enumerate(runs(grid()))]
+    for run in past:
+        run["runtime_s"] *= 1 + run["iterations"]
+        run["records"] = run["data_gb"] * 1e7
+    profile = calibrate(past, instances=SPECS, model="spark")
+    usual, many = profile.predict([counted(n * 10**8, 20.0, iterations=5) for n in (2, 8)])["runtime_s"]
     assert many / usual == pytest.approx(2, rel=0.05)
 
 

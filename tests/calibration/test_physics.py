@@ -31,7 +31,8 @@ def one_node(**changes: float) -> Workload:
     fields = {
         "nodes": 2, "data_gb": 20, "cores": 4, "clock_ghz": 2, "memory_gb": 16,
         "disk_gb_per_s": 0.5, "network_gb_per_s": 1, "disk_passes_1": 2, "disk_passes_2": 2,
-        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0, "output_share": 1, "usable_gb": 6,
+        "network_passes_1": 0.5, "network_passes_2": 0, "unknown_specs": 0, "output_share": 1, "records": 1,
+        "usable_gb": 6,
     }  # fmt: skip
     return Workload(**{name: ONE * value for name, value in {**fields, **changes}.items()})
 

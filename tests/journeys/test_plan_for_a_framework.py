@@ -77,7 +77,7 @@ def test_a_profile_supplies_the_constants(make_catalog: Make) -> None:
     ones = np.ones_like(nodes)
     work = Workload(
         nodes=nodes, data_gb=data_gb, **{name: value * ones for name, value in (same | passes).items()},
-        network_passes_1=(nodes - 1) / nodes, unknown_specs=0 * ones, output_share=ones,
+        network_passes_1=(nodes - 1) / nodes, unknown_specs=0 * ones, output_share=ones, records=ones,
     )  # fmt: skip
     seconds = np.exp(log_seconds(truth, unit_seconds(work, Shape("core")))[0])
     runs = [

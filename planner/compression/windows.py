@@ -1,4 +1,4 @@
-"""Memory that decoders of xz and zstd take, from the headers of their data, and zstd data cut into parts of little text.
+"""Memory that decoders of xz and zstd take, from the headers of their data; zstd data cut into parts of little text.
 
 Sources: The .xz File Format 1.2.1, sections 2.1 and 3.1; RFC 8878, section 3.1.1.
 """

@@ -37,16 +37,18 @@ COMPRESSED: dict[str, Callable[[bytes], bytes]] = {
     "lz4": lambda text: pa.compress(text, codec="lz4", asbytes=True),
     "sz": lambda text: bytes(cramjam.snappy.compress(text)),
 }
-OF_DICTIONARY: dict[str, Callable[[int], bytes]] = {
-    "xz": lambda log: lzma.compress(BLOCK, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << log}]),
-    "zst": lambda log: _windowed(log),
-}
 
 
 def _windowed(log: int) -> bytes:
     parameters = zstandard.ZstdCompressionParameters(window_log=log)
     packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     return packer.compress(BLOCK) + packer.flush()
+
+
+OF_DICTIONARY: dict[str, Callable[[int], bytes]] = {
+    "xz": lambda log: lzma.compress(BLOCK, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << log}]),
+    "zst": _windowed,
+}
 
 
 @pytest.mark.parametrize("form", COMPRESSED)

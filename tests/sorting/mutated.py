@@ -109,7 +109,7 @@ def _other(field: Field, chance: random.Random) -> Field:
 
 def ending(path: Path, folder: Path, chance: random.Random) -> str:
     """Use a file in each way, in a child process; return '' if all is right, else the signal or the foreign error."""
-    way = chance.randrange(4)
+    way = chance.randrange(5)
     readable, writable = os.pipe()
     if (child := os.fork()) == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -137,11 +137,13 @@ def _use(path: Path, folder: Path, way: int) -> None:
     elif way == 1 and is_table:
         planner.sort([path, path], output, merge=True, force=True, **how)
     elif way == 1:
-        planner.sort(path, output, force=True, format="csv", header=False, key="2")
+        planner.sort(path, output, force=True, format="csv", no_header=True, key="2")
     elif way == 2 and is_table:
         _read_for_a_cluster(path)
+    elif way == 3:
+        planner.find_disorder(path, **how)
     else:
-        planner.sort(path, check=True, **how) if way == 3 else planner.validate(path, **how)
+        planner.validate(path, lines=not is_table)
 
 
 def _read_for_a_cluster(path: Path) -> None:

@@ -216,3 +216,5 @@ def _footer_errors() -> Iterator[None]:
         if error.errno is not None:
             raise
         raise arrow().ArrowInvalid(str(error)) from error
+    except UnicodeDecodeError as error:  # a name that is no text
+        raise arrow().ArrowInvalid(str(error)) from error

@@ -26,9 +26,8 @@ _CHUNK_OFFSET, _CHUNK_METADATA, _CHUNK_OFFSET_INDEX, _CHUNK_COLUMN_INDEX = 2, 3,
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, 14
 _MOST_ORDINAL: Final = 2**15 - 1
 _GROUP_BYTES, _CHUNK_FILE, _CHUNK_ENCRYPTION = 2, 1, 8
-_CHUNK_TYPE, _CODEC, _VALUES, _DECODED_BYTES, _CHUNK_BYTES, _SIZE_STATISTICS = 1, 4, 5, 6, 7, 16
+_CODEC, _VALUES, _DECODED_BYTES, _CHUNK_BYTES, _SIZE_STATISTICS = 4, 5, 6, 7, 16
 _CODECS: Final = range(8)
-_BYTE_ARRAY: Final = 6
 _UNENCODED_BYTES: Final = 1
 _HISTOGRAMS: Final = (3, 2)
 """Fields of size statistics: levels of definition and of repetition."""
@@ -150,21 +149,20 @@ def footer_fault(file: Any, metadata: Any) -> str:
     size = int.from_bytes(file.read(4), "little")
     file.seek(tail - size)
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
-    levels = [(leaf.max_definition_level, leaf.max_repetition_level) for leaf in leaves]
     try:
         for number, group in enumerate(_Reader(file.read(size)).groups()):
             where = f"row group {number}"
             _require(stored_count(group, _GROUP_ROWS) >= 0 and stored_count(group, _GROUP_BYTES) >= 0, where)
             chunks = _typed(group, _GROUP_COLUMNS, List).values
-            _require(len(chunks) == len(levels), f"{where}: {len(chunks)} columns, not {len(levels)}")
-            for column, (chunk, its) in enumerate(zip(chunks, levels, strict=True)):
-                _require_sound(chunk, its, tail, f"{where}, column {leaves[column].path}")
+            _require(len(chunks) == len(leaves), f"{where}: {len(chunks)} columns, not {len(leaves)}")
+            for chunk, leaf in zip(chunks, leaves, strict=True):
+                _require_sound(chunk, leaf, tail, f"{where}, column {leaf.path}")
     except (IndexError, ValueError) as error:
         return str(error)
     return ""
 
 
-def _require_sound(chunk: Any, levels: tuple[int, int], end: int, where: str) -> None:
+def _require_sound(chunk: Any, leaf: Any, end: int, where: str) -> None:
     _require(isinstance(chunk, dict) and _CHUNK_ENCRYPTION not in chunk, f"{where}: encrypted, or no column chunk")
     about: Struct = _typed(chunk, _CHUNK_METADATA, dict)
     codec, sizes = stored_count(about, _CODEC), _typed(about, _SIZE_STATISTICS, dict, {})
@@ -174,10 +172,8 @@ def _require_sound(chunk: Any, levels: tuple[int, int], end: int, where: str) ->
     _require(stored_count(about, _VALUES) >= 0 and stored_count(about, _DECODED_BYTES) >= 0, where)
     is_within = _DATA_PAGE in about and min(places) + size <= end
     _require(is_within or _CHUNK_FILE in chunk, f"{where}: its {size} bytes lie beyond the end of the file")
-    _require(
-        _UNENCODED_BYTES not in sizes or stored_count(about, _CHUNK_TYPE) == _BYTE_ARRAY, f"{where}: wrong statistics"
-    )
-    for field, level in zip(_HISTOGRAMS, levels, strict=True):
+    _require(_UNENCODED_BYTES not in sizes or leaf.physical_type == "BYTE_ARRAY", f"{where}: wrong statistics")
+    for field, level in zip(_HISTOGRAMS, (leaf.max_definition_level, leaf.max_repetition_level), strict=True):
         counted = len(_typed(sizes, field, List, List(0, [])).values)
         _require(counted in (0, level + 1), f"{where}: a histogram of {counted} levels, not {level + 1}")
 

@@ -67,7 +67,7 @@ class TableEngine:
             arrow().set_cpu_count(threads)
         self._folder = str(folder)
         self._progress = progress
-        self._memory_bytes = within_address_space(memory_bytes or core.default_memory_bytes())
+        self._memory_bytes = within_address_space(memory_bytes or core.default_memory_bytes(within_address_space=False))
         self._inputs = read_footers(state.inputs, **state.form["read"])
         self._footers = [FileFooter(_footer_file(source.metadata)) for source in self._inputs]
         self._style = style_of(self._inputs[0].metadata, has_checksums=state.form["has_checksums"])

@@ -368,7 +368,7 @@ def free_space(parts: Sequence[tuple[bytes, Sequence[tuple[int, int]]]]) -> None
 def natural_keys(offsets: Buffer, texts: Buffer) -> tuple[bytes, bytes]:
     """Return the offsets of keys, of 64 bits, and the keys, which compare as the texts do in natural order."""
 
-def default_memory_bytes() -> int:
+def default_memory_bytes(*, within_address_space: bool = True) -> int:
     """Return four fifths of the memory that is available, as sorts take that are given none."""
 
 def sorted_text(text: Buffer, order: KeyOrder, *, unique: bool = False) -> bytes:

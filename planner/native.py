@@ -39,6 +39,9 @@ STANDARD_OUTPUT = "'standard output'"
 LONGEST_CLEAN_UP_S = 60
 """Cancelling takes about a second; this bounds the wait if the interrupt came before the thread had begun."""
 
+_NO_THREAD = ("Resource temporarily unavailable", "can't start new thread")
+"""Ends of the messages of C++ and of Python where a thread cannot start."""
+
 __all__ = ["Progress", "Splitters", "core", "core_errors", "run_interruptible"]
 
 
@@ -59,6 +62,11 @@ def core_errors() -> Iterator[None]:
         raise IoFailureError(_explain(error)) from error
     except (ValueError, MemoryError) as error:
         raise BadInputError(str(error)) from error
+    except RuntimeError as error:
+        if not str(error).endswith(_NO_THREAD):
+            raise
+        advice = "raise `ulimit -v` or `ulimit -u`, or give fewer --threads"
+        raise IoFailureError("the system lets this process start no further thread", [advice]) from error
 
 
 def run_interruptible(work: Callable[[Progress], Result], progress: Progress | None = None) -> Result:

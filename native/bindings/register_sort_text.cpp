@@ -264,7 +264,8 @@ void register_sort_text(py::module_& module) {
            py::arg("order"), py::kw_only(), py::arg("end"), py::arg("unique") = false,
            py::arg("memory_bytes") = 0)
       .def("write", &write_piece, py::arg("most_bytes"), py::arg("progress") = py::none());
-  module.def("default_memory_bytes", &default_memory_bytes);
+  module.def("default_memory_bytes", &default_memory_bytes, py::kw_only(),
+             py::arg("within_address_space") = true);
   module.def("natural_keys", &natural_keys_of, py::arg("offsets"), py::arg("texts"));
   module.def("sorted_text", &sort_buffer, py::arg("text"), py::arg("order"), py::kw_only(),
              py::arg("unique") = false);

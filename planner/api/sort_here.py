@@ -174,7 +174,7 @@ def sort_parquet(job: SortJob, sources: Sequence[Path], output: Path, on_progres
         merge=job.merge,
         unique=job.form.unique,
         most_rows=job.limit,
-        memory_bytes=job.memory_bytes or core.default_memory_bytes(),
+        memory_bytes=job.memory_bytes or core.default_memory_bytes(within_address_space=False),
         temp_dirs=job.temp_dirs or (str(output.parent),),
         replaces=job.replaces,
         fills=job.union_by_name,

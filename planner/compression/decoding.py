@@ -8,14 +8,30 @@ from itertools import chain
 from typing import Any, BinaryIO, Final
 
 from planner.compression.block_formats import LZ4_MAGIC, SNAPPY_MAGIC, BrokenDataError, lz4_blocks, snappy_blocks
+from planner.compression.windows import (
+    MOST_WINDOW_BYTES,
+    ZSTD_MAGIC,
+    ZSTD_SKIPPABLE,
+    cut_zstd,
+    require_window,
+    xz_window_bytes,
+    zstd_window_bytes,
+)
 from planner.extras import optional
 
 CHUNK_BYTES: Final = 1 << 16
+TEXT_BYTES: Final = 1 << 18
+"""Most bytes that a decoder returns at a time."""
 ZIP_MAGIC: Final = b"PK\x03\x04"
 _TAR_MAGIC: Final = (257, b"ustar")
 _PEEK_BYTES: Final = 512
 _MOST_LAYERS: Final = 4
 """Most layers of compression; a log with more is a trap."""
+_USUAL_ZSTD_BYTES: Final = 1 << 27
+"""Longest window that the library takes without an option."""
+_LEAST_ZSTD_BYTES: Final = 1 << 10
+_XZ_BESIDE_BYTES: Final = 1 << 20
+"""Memory of an xz decoder beside its dictionary, rounded up."""
 
 
 def decode_stream(stream: BinaryIO) -> Iterator[bytes]:
@@ -58,46 +74,63 @@ def _fail_later(error: BrokenDataError) -> Iterator[bytes]:
 
 
 def _by_members(
-    chunks: Iterable[bytes], *, new: Callable[[], Any], errors: tuple[type[Exception], ...], name: str
+    chunks: Iterable[bytes],
+    *,
+    new: Callable[[bytes], Any],
+    errors: tuple[type[Exception], ...],
+    name: str,
+    most: tuple[int, ...] = (TEXT_BYTES,),
 ) -> Iterator[bytes]:
-    """Decode consecutive streams; `new` returns a decoder with `decompressed`, `eof` and `unused_data`."""
-    decoder, begun = new(), False
+    """Decode consecutive streams, at most `TEXT_BYTES` at a time however well they are compressed.
+
+    `new` returns a decoder for a stream of this beginning, with `decompress`, which takes the data and `most` bytes of
+    text to return, `eof` and `unused_data`.
+    """
+    decoder: Any = None
     for chunk in chunks:
-        data = chunk
-        while data:
-            if decoder.eof:
-                data = data.lstrip(b"\0")  # padding: xz allows it between streams, tapes end with it
+        data, is_full = chunk, False
+        while data or is_full:
+            if decoder is None or decoder.eof:
+                if decoder is not None:
+                    data = data.lstrip(b"\0")  # padding: xz allows it between streams, tapes end with it
                 if not data:
                     break
-                decoder, begun = new(), False
+                decoder = new(data)
             try:
-                text = decoder.decompress(data)
+                text = decoder.decompress(data, *most)
             except errors as error:
                 raise BrokenDataError(f"the {name} data are damaged ({error})") from error
-            begun = True
-            yield text
-            data = decoder.unused_data if decoder.eof else b""
-    if begun and not decoder.eof:
+            if text:
+                yield text
+            is_full = len(text) == TEXT_BYTES
+            data = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")  # of zlib
+    if decoder is not None and not decoder.eof:
         raise BrokenDataError(f"the {name} data end early")
 
 
 def gunzip(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Return the decompressed chunks of gzip."""
-    return _by_members(chunks, new=lambda: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
+    return _by_members(chunks, new=lambda _: zlib.decompressobj(31), errors=(zlib.error,), name="gzip")
 
 
 def bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Return the decompressed chunks of bzip2, a module that some builds of Python lack."""
     import bz2
 
-    return _by_members(chunks, new=bz2.BZ2Decompressor, errors=(OSError, ValueError), name="bzip2")
+    return _by_members(chunks, new=lambda _: bz2.BZ2Decompressor(), errors=(OSError, ValueError), name="bzip2")
 
 
-def unxz(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the decompressed chunks of xz, a module that some builds of Python lack."""
+def unxz(chunks: Iterable[bytes], *, most_window_bytes: int = MOST_WINDOW_BYTES) -> Iterator[bytes]:
+    """Return the decompressed chunks of xz, a module that some builds of Python lack. Raises WindowError for a longer
+    dictionary.
+    """
     import lzma
 
-    return _by_members(chunks, new=lzma.LZMADecompressor, errors=(lzma.LZMAError,), name="xz")
+    def new(beginning: bytes) -> Any:
+        require_window(xz_window_bytes(beginning), most_window_bytes)
+        return lzma.LZMADecompressor(memlimit=most_window_bytes + _XZ_BESIDE_BYTES)
+
+    return _by_members(chunks, new=new, errors=(lzma.LZMAError,), name="xz")
 
 
 def unzstd(
@@ -105,15 +138,19 @@ def unzstd(
     *,
     extra: str = "spark",
     purpose: str = "reading an event log compressed with zstd",
-    max_window_bytes: int = 0,
+    most_window_bytes: int = _USUAL_ZSTD_BYTES,
 ) -> Iterator[bytes]:
-    """Return the decompressed chunks of zstd; a limit on windows of 0 is the library's own.
+    """Return the decompressed chunks of zstd.
 
-    Raises PlannerError without the library; `purpose` and `extra` go into its message.
+    Raises WindowError for a longer window, PlannerError without the library; `purpose` and `extra` go into its message.
     """
     library = optional("zstandard", extra=extra, purpose=purpose)
-    new = library.ZstdDecompressor(max_window_size=max_window_bytes).decompressobj
-    return _by_members(chunks, new=new, errors=(library.ZstdError,), name="zstd")
+
+    def new(beginning: bytes) -> Any:
+        require_window(zstd_window_bytes(beginning), most_window_bytes)
+        return library.ZstdDecompressor(max_window_size=max(most_window_bytes, _LEAST_ZSTD_BYTES)).decompressobj()
+
+    return _by_members(cut_zstd(chunks), new=new, errors=(library.ZstdError,), name="zstd", most=())
 
 
 def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -122,13 +159,11 @@ def _lzf(chunks: Iterable[bytes]) -> Iterator[bytes]:
     )
 
 
-ZSTD_SKIPPABLE: Final = tuple(bytes((0x50 + number, 0x2A, 0x4D, 0x18)) for number in range(16))
-"""First bytes of zstd frames without data (RFC 8878, section 3.1.2), which parallel compressors write first."""
 _DECODERS: Final[dict[bytes, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
     b"\x1f\x8b": gunzip,
     b"BZh": bunzip2,
     b"\xfd7zXZ\x00": unxz,
-    b"\x28\xb5\x2f\xfd": unzstd,
+    ZSTD_MAGIC: unzstd,
     **dict.fromkeys(ZSTD_SKIPPABLE, unzstd),
     LZ4_MAGIC: lz4_blocks,
     SNAPPY_MAGIC: snappy_blocks,

@@ -19,9 +19,18 @@ from itertools import chain
 from typing import Any, Final
 
 from planner.compression.block_formats import BrokenDataError
-from planner.compression.decoding import ZSTD_SKIPPABLE, bunzip2, gunzip, unxz, unzstd
+from planner.compression.decoding import bunzip2, gunzip, unxz, unzstd
 from planner.compression.lz4_frames import Lz4Compressor, unlz4
 from planner.compression.snappy_frames import SnappyCompressor, unsnappy
+from planner.compression.windows import (
+    HEADER_BYTES,
+    MOST_WINDOW_BYTES,
+    ZSTD_MAGIC,
+    ZSTD_SKIPPABLE,
+    WindowError,
+    xz_window_bytes,
+    zstd_window_bytes,
+)
 from planner.errors import BadInputError, InterruptedRunError, PlannerError, reading
 from planner.extras import optional
 from planner.native import Progress
@@ -29,13 +38,14 @@ from planner.native import Progress
 BLOCK_BYTES: Final = 1 << 20
 _SET_PIPE_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _COMPRESSED_BYTES: Final = 1 << 16
-"""Compressed data are read in small parts, because they can expand greatly."""
+USUAL_WINDOW_BYTES: Final = 8 << 20
+"""Largest window that readers accept without an option (RFC 8878, section 3.1.1.1.2)."""
 _POLL_MS: Final = 200
 _BZIP2: Final = {b"BZh%d" % level + block: "bz2" for level in range(1, 10) for block in (b"1A", b"\x17r")}
 """First bytes of bzip2: after the level comes the start of a block or, without blocks, of the end."""
 _MAGIC: Final = {
     b"\x1f\x8b": "gz",
-    b"\x28\xb5\x2f\xfd": "zst",
+    ZSTD_MAGIC: "zst",
     b"\xfd7zXZ\x00": "xz",
     b"\x04\x22\x4d\x18": "lz4",
     b"\xff\x06\x00\x00sN": "sz",
@@ -63,12 +73,11 @@ _NOT_READ: Final = {
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
 LIBRARIES: Final = {"zst": "zstandard", "lz4": "pyarrow", "sz": "cramjam"}
 """Distribution that reads each format; Python reads the others itself."""
-_HEADER_BYTES: Final = 18
-"""Longest header of a zstd frame."""
-_MOST_WINDOW_BYTES: Final = 1 << 31
-"""Longest window of zstd, as with `zstd --long=31`."""
-_USUAL_WINDOW_BYTES: Final = 8 << 20
-"""Largest window that readers accept without an option (RFC 8878, section 3.1.1.1.2)."""
+_WINDOWS: Final = {"xz": xz_window_bytes, "zst": zstd_window_bytes}
+_DECODER_BYTES: Final = {"gz": 1 << 19, "bz2": 5 << 20, "lz4": 10 << 20}
+"""Memory of a decoder beside its window: mostly of the text that it returns at a time."""
+_MOST_LATER: Final = 8
+"""Windows of later streams of a file may have this fraction of the memory, or the size of the first."""
 _ZSTD_PURPOSE: Final = "text compressed with zstd"
 
 
@@ -93,7 +102,7 @@ class Source:
         self.name = name
         self.chunks = chunks
         self.window_bytes = window_bytes
-        """Memory that zstd needs to decompress the input, where large."""
+        """Memory that decompressing the input takes."""
         self._from_start = from_start
 
     def head(self) -> Iterator[bytes]:
@@ -132,15 +141,16 @@ def _skip_bytes(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         size = max(size - len(chunk), 0)
 
 
-def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Source:
+def open_source(path: str, progress: Progress, *, by_name: bool = False, memory_bytes: int = 0) -> Source:
     """Return an input; `-` is standard input. The core itself reads only plain files whose reported size is right.
 
-    With `by_name` the name must indicate compression as well, because records may begin with any bytes. Raises OSError.
+    With `by_name` the name must indicate compression as well, because records may begin with any bytes. `memory_bytes`
+    limits the windows of later streams. Raises OSError.
     """
     descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     with reading("standard input" if path == "-" else path):
         is_file = path != "-" and _has_its_size(descriptor)
-        head = os.read(descriptor, _HEADER_BYTES)
+        head = os.read(descriptor, HEADER_BYTES)
         while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
             head += more
     form = compression_of(head)
@@ -148,18 +158,20 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False) -> Sour
         form = ""
     elif not by_name:
         require_text(head, name="standard input" if path == "-" else path)
-    window_bytes = _window_bytes(head) if form == "zst" else 0
-    decoded = partial(_text, form=form, is_text=not by_name)
+    window_bytes = _WINDOWS[form](head) if form in _WINDOWS else 0
+    later_bytes = max(memory_bytes // _MOST_LATER, window_bytes, USUAL_WINDOW_BYTES) if memory_bytes else 0
+    decoded = partial(_text, form=form, is_text=not by_name, most_window_bytes=later_bytes or MOST_WINDOW_BYTES)
+    held_bytes = window_bytes + _DECODER_BYTES.get(form, 1 << 20) if form else 0
     if not is_file:
         name = "standard input" if path == "-" else path
         text = decoded(name, chain([head], _read(descriptor, progress, form)))
-        return Source(name, text, window_bytes=window_bytes)
+        return Source(name, text, window_bytes=held_bytes)
     os.close(descriptor)
 
     def from_start() -> Iterator[bytes]:
         return decoded(path, _read_file(path, progress, form))
 
-    return Source(path, from_start() if form else None, from_start, window_bytes=window_bytes)
+    return Source(path, from_start() if form else None, from_start, window_bytes=held_bytes)
 
 
 def has_its_size(path: str | os.PathLike[str]) -> bool:
@@ -177,16 +189,6 @@ def _has_its_size(descriptor: int) -> bool:
     if not stat.S_ISREG(status.st_mode) or os.pread(descriptor, 1, status.st_size):
         return False
     return not status.st_size or bool(os.pread(descriptor, 1, status.st_size - 1))
-
-
-def _window_bytes(head: bytes) -> int:
-    """Return the window of the zstd frame that begins with `head`; 0 where usual or unknown."""
-    library = optional("zstandard", extra="zstd", purpose=_ZSTD_PURPOSE)
-    try:
-        window_bytes = int(library.get_frame_parameters(head).window_size)
-    except library.ZstdError:
-        return 0
-    return window_bytes if window_bytes > _USUAL_WINDOW_BYTES else 0
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
@@ -233,16 +235,9 @@ def decompress_text(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
     hold no text.
     """
     try:
-        yield from _require_text_within(_DECODERS[form](_cut_small(chunks)), "its content")
+        yield from _require_text_within(_DECODERS[form](chunks), "its content")
     except BrokenDataError as error:
         raise BadInputError(str(error)) from error
-
-
-def _cut_small(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield small parts, because each can expand greatly."""
-    for chunk in chunks:
-        for first in range(0, len(chunk), _COMPRESSED_BYTES):
-            yield chunk[first : first + _COMPRESSED_BYTES]
 
 
 def has_magic_bytes(beginning: bytes) -> bool:
@@ -272,19 +267,23 @@ def _read(descriptor: int, progress: Progress, form: str) -> Iterator[bytes]:
             os.close(descriptor)
 
 
-def _text(name: str, chunks: Iterable[bytes], *, form: str, is_text: bool) -> Iterator[bytes]:
+def _text(name: str, chunks: Iterable[bytes], *, form: str, is_text: bool, most_window_bytes: int) -> Iterator[bytes]:
     """Yield the text of an input, or its records."""
+    limit = {"most_window_bytes": most_window_bytes} if form in _WINDOWS else {}
     with reading(name):
         try:
-            decoded = _DECODERS[form](chunks) if form else chunks
+            decoded = _DECODERS[form](chunks, **limit) if form else chunks
             yield from _require_text_within(decoded, name) if form and is_text else decoded
+        except WindowError as error:
+            needed_mb = (_MOST_LATER * error.window_bytes + (64 << 20)) // 1_000_000
+            raise BadInputError(f"{name}: {error}: give --memory of at least {needed_mb}MB") from error
         except BrokenDataError as error:
             raise BadInputError(f"{name}: {error}; nothing was written") from error
 
 
-_DECODERS: Final[dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]]] = {
+_DECODERS: Final[dict[str, Callable[..., Iterator[bytes]]]] = {
     "gz": gunzip,
-    "zst": partial(unzstd, extra="zstd", purpose=_ZSTD_PURPOSE, max_window_bytes=_MOST_WINDOW_BYTES),
+    "zst": partial(unzstd, extra="zstd", purpose=_ZSTD_PURPOSE, most_window_bytes=MOST_WINDOW_BYTES),
     "bz2": bunzip2,
     "xz": unxz,
     "lz4": unlz4,

@@ -1,5 +1,8 @@
 #include "sortcore/external/external_plan.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -82,6 +85,15 @@ std::uint64_t available_memory_bytes() {
     if (name == "MemAvailable:") return kib * 1024;
   }
   return std::uint64_t{1} << 30;
+}
+
+// What `ulimit -v` leaves; most of it is for what is reserved beside: stacks and arenas of threads, mapped inputs.
+std::uint64_t address_space_for_sorting() {
+  rlimit limit{};
+  std::uint64_t pages = 0;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  std::ifstream("/proc/self/statm") >> pages;
+  return less(limit.rlim_cur, pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))) / 4;
 }
 
 std::uint64_t scratch_for(const PlanRequest& request, std::uint64_t bytes) {
@@ -280,8 +292,9 @@ bool fits_in_one_pass(const PlanRequest& request) {
          request.input_bytes <= most_bytes_in_memory(request);
 }
 
-std::uint64_t default_memory_bytes() {
-  return std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX)) / 5 * 4;
+std::uint64_t default_memory_bytes(bool within_address_space) {
+  const std::uint64_t left = std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX));
+  return std::min(left / 5 * 4, within_address_space ? address_space_for_sorting() : UINT64_MAX);
 }
 
 }  // namespace sortcore

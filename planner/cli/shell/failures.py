@@ -14,6 +14,8 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 BUG_EXIT_CODE: Final = 70
 """EX_SOFTWARE of sysexits.h."""
 
+_NO_ROOM: Final = "failed to map segment"
+"""Said of a library that finds no room in the address space."""
 _NAMED_WRONGLY: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _HIDDEN: Final = "***"
 _SECRET_WORDS: Final = ("token", "secret", "password", "credential", "identity", "jump", "ssh", "subnet", "reservation")
@@ -45,7 +47,7 @@ def ending_of(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         ends = BadInputError if isinstance(error, _NAMED_WRONGLY) else IoFailureError
         return _of_the_system(error), ends.exit_code
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, ImportError) and _NO_ROOM in str(error)):
         return "there is not enough memory for this; free some, or ask for less", IoFailureError.exit_code
     if isinstance(error, RecursionError):
         return "what was given is nested too deeply; name a file with fewer levels", BadInputError.exit_code

@@ -22,7 +22,12 @@ from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.folder_columns import folder_values
-from planner.sorting.tables.parquet_parts import follows_another_file, has_encrypted_columns, place_of_rows
+from planner.sorting.tables.parquet_parts import (
+    follows_another_file,
+    footer_fault,
+    has_encrypted_columns,
+    place_of_rows,
+)
 from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs, united_schema
 
 _FOOTERS_KEPT: Final = 8
@@ -169,6 +174,8 @@ def _footer(uri: str, version: FileVersion) -> Footer:
     with StoredObject(uri, size) if object_store.is_object(uri) else Path(uri).open("rb") as raw:
         if has_encrypted_columns(raw, metadata):
             raise arrow().ArrowInvalid("some of its columns are encrypted")
+        if fault := footer_fault(raw, metadata):
+            raise arrow().ArrowInvalid(f"its footer is wrong: {fault}")
         if other := place_of_rows(metadata):
             raise arrow().ArrowInvalid(f"it lists the rows of other files, as {other}: name these")
         if follows_another_file(raw, metadata):
@@ -201,4 +208,6 @@ def _footer_errors() -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
+        raise arrow().ArrowInvalid(str(error)) from error
+    except UnicodeDecodeError as error:  # a name that is no text
         raise arrow().ArrowInvalid(str(error)) from error

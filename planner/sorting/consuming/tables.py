@@ -14,7 +14,7 @@ from typing import Any, Final
 from planner.native import Progress, core
 from planner.sorting.consuming.consuming_sort import Range, SortedRun, Step
 from planner.sorting.consuming.work_folder import Merge, Run, State
-from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
+from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened, within_address_space
 from planner.sorting.tables.parquet import ParquetJob, free_bytes_of, sort_row_groups
 from planner.sorting.tables.parquet_output import ANNOTATIONS, ParquetStyle, SortedFile, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
@@ -68,7 +68,7 @@ class TableEngine:
             arrow().set_cpu_count(threads)
         self._folder = str(folder)
         self._progress = progress
-        self._memory_bytes = memory_bytes or core.default_memory_bytes()
+        self._memory_bytes = within_address_space(memory_bytes or core.default_memory_bytes(within_address_space=False))
         self._inputs = read_footers(state.inputs, **state.form["read"])
         self._footers = [FileFooter(_footer_file(source.metadata)) for source in self._inputs]
         self._style = style_of(self._inputs[0].metadata, has_checksums=state.form["has_checksums"])

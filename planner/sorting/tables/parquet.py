@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.tables.arrow_library import arrow, arrow_errors, lean_memory
+from planner.sorting.tables.arrow_library import (
+    LEAST_BYTES,
+    LIBRARY_BYTES,
+    arrow,
+    arrow_errors,
+    lean_memory,
+    within_address_space,
+)
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
 from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, row_groups, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
@@ -42,9 +49,6 @@ from planner.sorting.tables.table_runs import (
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_LIBRARY_BYTES: Final = 224 << 20
-"""Memory that Python, pyarrow and the threads of both take, however few rows there are."""
-_LEAST_BYTES: Final = 320 << 20
 _MOST_RUN_BYTES: Final = 1 << 36
 """Limit at which the rows, with the memory for their order, can still be numbered with 32 bits."""
 _MOST_IN_ONE_BYTES: Final = 1 << 30
@@ -99,6 +103,7 @@ def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
     320 MiB of memory; IoFailureError.
     """
     free_bytes_of(job.memory_bytes)
+    job = replace(job, memory_bytes=within_address_space(job.memory_bytes))
     with lean_memory(), core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
         return _Sort(job, progress).run()
 
@@ -118,9 +123,9 @@ def sort_row_groups(
 
 def free_bytes_of(memory_bytes: int) -> int:
     """Return the part of the memory that is left for rows. Raises BadInputError if there is too little."""
-    if memory_bytes < _LEAST_BYTES:
+    if memory_bytes < LEAST_BYTES:
         raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
-    return memory_bytes - _LIBRARY_BYTES
+    return memory_bytes - LIBRARY_BYTES
 
 
 def find_disorder(
@@ -190,7 +195,7 @@ class _Sort:
         pages = [source.pages.longest for source in self._inputs]
         decoding = [source.decoding_bytes for source in self._inputs]
         of_thread = max(sum(decoding) if self._job.merge else max(decoding), _THREAD_BYTES)
-        needed_bytes = _LEAST_BYTES + of_thread - _THREAD_BYTES
+        needed_bytes = LEAST_BYTES + of_thread - _THREAD_BYTES
         free_bytes = self._job.memory_bytes - needed_bytes
         needed_mb = needed_bytes // 1_000_000 + 1
         for source in self._inputs:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from planner.errors import reading
-from planner.sorting.tables.parquet_parts import Struct, read_sized_struct
+from planner.sorting.tables.parquet_parts import Struct, read_sized_struct, stored_count
 
 _TYPE, _DECODED_BYTES, _STORED_BYTES, _CHECKSUM, _DICTIONARY, _VALUES = 1, 2, 3, 4, 7, 1
 """Fields of a page header, and the number of values in a dictionary page's header; see `parquet_parts`."""
@@ -76,7 +76,7 @@ def has_checksums(path: str, metadata: Any) -> bool:
     """Return whether the first page has a checksum."""
     if not (metadata.num_row_groups and metadata.num_columns):
         return False
-    with reading(path), Path(path).open("rb", buffering=0) as file, suppress(IndexError, KeyError, ValueError):
+    with reading(path), Path(path).open("rb", buffering=0) as file, suppress(IndexError, ValueError):
         return _CHECKSUM in next(_headers(file, metadata.row_group(0).column(0)), {})
     return False
 
@@ -103,11 +103,11 @@ class _Rows:
 
     def cell(self, header: Struct) -> Cell | None:
         """Return the least size of one value of the next page."""
-        values = next((header[field].value[_VALUES].value for field in _DATA_HEADERS if field in header), 0)
+        values = next((_values(header, field) for field in _DATA_HEADERS if field in header), 0)
         if not values:
             return None
         last = self._last if self._of_lists else self._first + values - 1
-        found = Cell(header[_DECODED_BYTES].value // values, self._name, self._first, last)
+        found = Cell(stored_count(header, _DECODED_BYTES) // values, self._name, self._first, last)
         self._first += 0 if self._of_lists else values
         return found
 
@@ -123,16 +123,24 @@ def _of_chunk(file: FileIO, chunk: Any, rows: _Rows, most_bytes: int) -> PageSiz
     longest, dictionary_bytes, value_bytes, cells = 0, 0, 0.0, []
     try:
         for header in _headers(file, chunk):
-            longest = max(longest, header[_DECODED_BYTES].value)
+            longest = max(longest, stored_count(header, _DECODED_BYTES))
             cells.append(rows.cell(header))
-            if header[_TYPE].value == _DICTIONARY_PAGE:
-                dictionary_bytes = header[_DECODED_BYTES].value
-                value_bytes = dictionary_bytes / max(header[_DICTIONARY].value[_VALUES].value, 1)
+            if stored_count(header, _TYPE) == _DICTIONARY_PAGE:
+                dictionary_bytes = stored_count(header, _DECODED_BYTES)
+                value_bytes = dictionary_bytes / max(_values(header, _DICTIONARY), 1)
                 if size <= most_bytes:
                     return PageSizes(size, value_bytes)
-    except (IndexError, KeyError, ValueError):  # damaged; pyarrow's error is better
+    except (IndexError, ValueError):  # damaged; pyarrow's error is better
         return PageSizes(size, value_bytes)
     return PageSizes(longest, value_bytes, max((cell for cell in cells if cell), default=None), dictionary_bytes)
+
+
+def _values(header: Struct, field: int) -> int:
+    """Return the number of values from the part of a header about a kind of page. Raises ValueError."""
+    about = header[field].value if field in header else None
+    if not isinstance(about, dict):
+        raise ValueError(f"field {field} of a page header is missing, or of another type")
+    return stored_count(about, _VALUES)
 
 
 def _headers(file: FileIO, chunk: Any) -> Iterator[Struct]:
@@ -142,7 +150,7 @@ def _headers(file: FileIO, chunk: Any) -> Iterator[Struct]:
     while place < end:
         header, size = _header(file, place)
         yield header
-        place += size + header[_STORED_BYTES].value
+        place += size + stored_count(header, _STORED_BYTES)
 
 
 def _header(file: FileIO, place: int) -> tuple[Struct, int]:

@@ -10,6 +10,7 @@ dictionary of its fields by number, in order; each field keeps its type, so that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from io import SEEK_END
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +25,12 @@ _GROUP_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 3, 5, 7
 _CHUNK_OFFSET, _CHUNK_METADATA, _CHUNK_OFFSET_INDEX, _CHUNK_COLUMN_INDEX = 2, 3, 4, 6
 _DATA_PAGE, _INDEX_PAGE, _DICTIONARY_PAGE, _BLOOM_FILTER = 9, 10, 11, 14
 _MOST_ORDINAL: Final = 2**15 - 1
+_GROUP_BYTES, _CHUNK_FILE, _CHUNK_ENCRYPTION = 2, 1, 8
+_CODEC, _VALUES, _DECODED_BYTES, _CHUNK_BYTES, _SIZE_STATISTICS = 4, 5, 6, 7, 16
+_CODECS: Final = range(8)
+_UNENCODED_BYTES: Final = 1
+_HISTOGRAMS: Final = (3, 2)
+"""Fields of size statistics: levels of definition and of repetition."""
 
 
 class JoinedParts:
@@ -129,7 +136,64 @@ def has_encrypted_columns(file: Any, metadata: Any) -> bool:
     if size == metadata.serialized_size:
         return False
     file.seek(-_TAIL_BYTES - size, SEEK_END)
-    return _FILE_ENCRYPTION in read_struct(file.read(size))
+    with suppress(IndexError, ValueError):  # `footer_fault` names it
+        return _FILE_ENCRYPTION in read_struct(file.read(size))
+    return False
+
+
+def footer_fault(file: Any, metadata: Any) -> str:
+    """Return what is wrong in the footer of an open file, '' if nothing is. pyarrow ends the process when it is asked
+    for a column chunk that is described wrongly, so all of them are checked before.
+    """
+    tail = file.seek(-_TAIL_BYTES, SEEK_END)
+    size = int.from_bytes(file.read(4), "little")
+    file.seek(tail - size)
+    leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    try:
+        for number, group in enumerate(_Reader(file.read(size)).groups()):
+            where = f"row group {number}"
+            _require(stored_count(group, _GROUP_ROWS) >= 0 and stored_count(group, _GROUP_BYTES) >= 0, where)
+            chunks = _typed(group, _GROUP_COLUMNS, List).values
+            _require(len(chunks) == len(leaves), f"{where}: {len(chunks)} columns, not {len(leaves)}")
+            for chunk, leaf in zip(chunks, leaves, strict=True):
+                _require_sound(chunk, leaf, tail, f"{where}, column {leaf.path}")
+    except (IndexError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _require_sound(chunk: Any, leaf: Any, end: int, where: str) -> None:
+    _require(isinstance(chunk, dict) and _CHUNK_ENCRYPTION not in chunk, f"{where}: encrypted, or no column chunk")
+    about: Struct = _typed(chunk, _CHUNK_METADATA, dict)
+    codec, sizes = stored_count(about, _CODEC), _typed(about, _SIZE_STATISTICS, dict, {})
+    _require(codec in _CODECS, f"{where}: unknown codec {codec}")
+    places = [stored_count(about, field) for field in (_DATA_PAGE, _DICTIONARY_PAGE) if field in about]
+    size = stored_count(about, _CHUNK_BYTES)
+    _require(stored_count(about, _VALUES) >= 0 and stored_count(about, _DECODED_BYTES) >= 0, where)
+    is_within = _DATA_PAGE in about and min(places) + size <= end
+    _require(is_within or _CHUNK_FILE in chunk, f"{where}: its {size} bytes lie beyond the end of the file")
+    _require(_UNENCODED_BYTES not in sizes or leaf.physical_type == "BYTE_ARRAY", f"{where}: wrong statistics")
+    for field, level in zip(_HISTOGRAMS, (leaf.max_definition_level, leaf.max_repetition_level), strict=True):
+        counted = len(_typed(sizes, field, List, List(0, [])).values)
+        _require(counted in (0, level + 1), f"{where}: a histogram of {counted} levels, not {level + 1}")
+
+
+def _require(holds: object, what: str) -> None:
+    if not holds:
+        raise ValueError(what)
+
+
+def stored_count(struct: Struct, field: int) -> int:
+    """Return a field that holds a number from 0 on. Raises ValueError for another."""
+    value: int = _typed(struct, field, int)
+    _require(value >= 0, f"field {field} is {value}")
+    return value
+
+
+def _typed(struct: Struct, field: int, kind: type, default: Any = None) -> Any:
+    value = struct[field].value if field in struct else default
+    _require(isinstance(value, kind), f"field {field} is missing, or of another type")
+    return value
 
 
 def read_footer_struct(file: bytes) -> Struct:
@@ -213,6 +277,8 @@ _DOUBLE: Final = 7
 _BINARY: Final = 8
 _LISTS: Final = (9, 10)
 _STRUCT: Final = 12
+_MOST_DEPTH: Final = 64
+_MOST_SHIFT: Final = 63
 _LONG_LIST: Final = 15
 """Lists of at least this length store it as a separate number."""
 
@@ -235,12 +301,14 @@ Struct = dict[int, Field]
 
 
 def read_struct(data: bytes) -> Struct:
-    """Return the struct at the start of `data`. Raises ValueError for types that Parquet does not use."""
+    """Return the struct at the start of `data`. Raises ValueError for types that Parquet does not use, and IndexError
+    where it extends beyond the data.
+    """
     return read_sized_struct(data)[0]
 
 
 def read_sized_struct(data: bytes) -> tuple[Struct, int]:
-    """Return the same, and its size in bytes. Raises IndexError where it extends beyond the data."""
+    """Return the same, and its size in bytes."""
     reader = _Reader(data)
     return reader.struct(), reader.at
 
@@ -255,16 +323,50 @@ def struct_bytes(struct: Struct) -> bytes:
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
+        self._depth = 0
         self.at = 0
 
+    def groups(self) -> Iterator[Struct]:
+        """Yield the row groups of a footer; one is in memory at a time."""
+        for number, type_id in self._fields():
+            if number != _FILE_GROUPS:
+                self._field(type_id)
+                continue
+            item, count = self._list_header()
+            if type_id not in _LISTS or item != _STRUCT:
+                raise ValueError("the row groups are no list of structs")
+            for _ in range(count):
+                yield self.struct()
+
     def struct(self) -> Struct:
-        fields: Struct = {}
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise ValueError(f"a footer or page header is nested more than {_MOST_DEPTH} times")
+        fields = {number: Field(type_id, self._field(type_id)) for number, type_id in self._fields()}
+        self._depth -= 1
+        return fields
+
+    def _fields(self) -> Iterator[tuple[int, int]]:
         number = 0
         while header := self._byte():
-            type_id, step = header & 15, header >> 4
-            number = number + step if step else self._integer()
-            fields[number] = Field(type_id, type_id == _TRUE if type_id in (_TRUE, _FALSE) else self._value(type_id))
-        return fields
+            number = number + (header >> 4) if header >> 4 else self._integer()
+            yield number, header & 15
+
+    def _field(self, type_id: int) -> Any:
+        return type_id == _TRUE if type_id in (_TRUE, _FALSE) else self._value(type_id)
+
+    def _list_header(self) -> tuple[int, int]:
+        header = self._byte()
+        return header & 15, header >> 4 if header >> 4 < _LONG_LIST else self._read_unsigned()
+
+    def _list(self) -> List:
+        self._depth += 1  # lists of lists
+        if self._depth > _MOST_DEPTH:
+            raise ValueError(f"a footer or page header is nested more than {_MOST_DEPTH} times")
+        item, count = self._list_header()
+        values = [self._value(item) for _ in range(count)]
+        self._depth -= 1
+        return List(item, values)
 
     def _value(self, type_id: int) -> Any:
         if type_id in _INTEGERS:
@@ -274,9 +376,7 @@ class _Reader:
         if type_id == _STRUCT:
             return self.struct()
         if type_id in _LISTS:
-            header = self._byte()
-            count = header >> 4 if header >> 4 < _LONG_LIST else self._read_unsigned()
-            return List(header & 15, [self._value(header & 15) for _ in range(count)])
+            return self._list()
         if type_id in (_TRUE, _FALSE, _BYTE):  # of a list
             return self._byte()
         if type_id == _DOUBLE:
@@ -289,6 +389,8 @@ class _Reader:
 
     def _bytes(self, size: int) -> bytes:
         self.at += size
+        if self.at > len(self._data):
+            raise IndexError(f"a value of {size} bytes extends beyond the data")
         return self._data[self.at - size : self.at]
 
     def _read_unsigned(self) -> int:
@@ -296,6 +398,8 @@ class _Reader:
         while (byte := self._byte()) >= 128:
             value |= (byte & 127) << shift
             shift += 7
+            if shift > _MOST_SHIFT:
+                raise ValueError("a number has more than 64 bits")
         return value | byte << shift
 
     def _integer(self) -> int:

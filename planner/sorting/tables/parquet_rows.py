@@ -18,7 +18,12 @@ from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
-from planner.sorting.tables.parquet_parts import follows_another_file, has_encrypted_columns, place_of_rows
+from planner.sorting.tables.parquet_parts import (
+    follows_another_file,
+    footer_fault,
+    has_encrypted_columns,
+    place_of_rows,
+)
 from planner.sorting.tables.parquet_schemas import (
     conforming,
     int96_leaves,
@@ -261,6 +266,8 @@ def _require_readable_rows(path: str, metadata: Any) -> None:
     with Path(path).open("rb") as file:
         if has_encrypted_columns(file, metadata):
             raise BadInputError(f"{path} has encrypted columns", ["decrypt it first: their keys cannot be given"])
+        if fault := footer_fault(file, metadata):
+            raise BadInputError(f"{path} is no Parquet file, or is damaged or encrypted: its footer is wrong", [fault])
         if other := place_of_rows(metadata):
             raise BadInputError(
                 f"{path} holds no rows: it lists those of other files, as {other}",

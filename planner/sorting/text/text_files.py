@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.compression.text_codecs import SUFFIXES, Pipe, Source, compressor, open_source
+from planner.compression.text_codecs import SUFFIXES, USUAL_WINDOW_BYTES, Pipe, Source, compressor, open_source
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
@@ -82,7 +82,7 @@ class OpenedInputs:
     prologue: bytes = b""
     first_row: int = 1
     window_bytes: int = 0
-    """Memory that zstd takes to decompress them."""
+    """Memory that decompressing them takes."""
 
 
 def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
@@ -162,7 +162,8 @@ def _open_inputs(job: TextJob, progress: Progress, *, joined: bool = False) -> I
     take precedence over others.
     """
     with core_errors():
-        sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
+        by_name = bool(job.order.record_bytes)
+        sources = [open_source(path, progress, by_name=by_name, memory_bytes=job.memory_bytes) for path in job.inputs]
         for source in sources if joined else ():
             source.read_in_chunks()
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
@@ -207,15 +208,19 @@ def _paths(
 
 
 def _window_bytes(job: TextJob, sources: Sequence[Source]) -> int:
-    """Return the memory that zstd takes while inputs are read, one at a time except in a merge. Raises BadInputError if
-    it is more than half of the memory.
+    """Return the memory that decoders take while inputs are read, one at a time except in a merge; 0 where usual.
+
+    Raises BadInputError if it is more than half of the memory.
     """
     held_bytes = (sum if job.merge else max)(source.window_bytes for source in sources)
+    if held_bytes < 2 * USUAL_WINDOW_BYTES:
+        return 0
     if job.memory_bytes and held_bytes > job.memory_bytes // 2:
         name = max(sources, key=lambda source: source.window_bytes).name
         needed_mb = (3 * held_bytes + (64 << 20)) // 1_000_000
+        others = " with the others" if job.merge else ""
         raise BadInputError(
-            f"{name}: zstd needs {held_bytes >> 20} MiB to decompress it: give --memory of at least {needed_mb}MB"
+            f"{name}: decompressing it{others} takes {held_bytes >> 20} MiB: give --memory of at least {needed_mb}MB"
         )
     return held_bytes
 

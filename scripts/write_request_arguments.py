@@ -10,15 +10,20 @@ from typing import Final
 
 from planner.schemas.arguments import arguments, python_type
 
-FILE: Final = Path(__file__).resolve().parent.parent / "planner" / "schemas" / "request_arguments.pyi"
+FILE: Final = Path(__file__).resolve().parent.parent / "planner" / "schemas" / "request_arguments.py"
 _HEAD: Final = '''"""Arguments of `recommend`, as scripts/write_request_arguments.py writes them."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice
 
+
 class RequestArguments(TypedDict, total=False):
+    """Options of `plan`, as `recommend` takes them."""
+
 '''
 
 

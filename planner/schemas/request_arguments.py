@@ -1,11 +1,16 @@
 """Arguments of `recommend`, as scripts/write_request_arguments.py writes them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice
 
+
 class RequestArguments(TypedDict, total=False):
+    """Options of `plan`, as `recommend` takes them."""
+
     arch: str | None
     assume: Mapping[str, str | float] | str | None
     budget: str | float | None

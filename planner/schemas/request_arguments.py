@@ -12,10 +12,10 @@ class RequestArguments(TypedDict, total=False):
     """Options of `plan`, as `recommend` takes them."""
 
     arch: str | None
-    assume: Mapping[str, str | float] | str | None
+    assume: Mapping[str, str | float] | str | Sequence[str] | None
     budget: str | float | None
     budget_usd: str | float | None
-    capacity: Mapping[str, int] | str
+    capacity: Mapping[str, int] | str | Sequence[str]
     catalog: str | Sequence[str]
     catalogs: str | Sequence[str]
     cloud: str | Sequence[str]
@@ -25,7 +25,7 @@ class RequestArguments(TypedDict, total=False):
     confidence: str | float | None
     deadline: str | float | None
     deadline_s: str | float | None
-    discount: Mapping[str, str | float] | str | float
+    discount: Mapping[str, str | float] | str | Sequence[str] | float
     engine: str
     evidence: str
     exclude: str | Sequence[str]
@@ -52,7 +52,7 @@ class RequestArguments(TypedDict, total=False):
     objective: Objective
     output: str | None
     output_region: str | None
-    own_price: Mapping[str, float | str] | str
+    own_price: Mapping[str, float | str] | str | Sequence[str]
     own_prices: Sequence[OwnPrice]
     paper: bool
     previous_generations: bool
@@ -60,10 +60,10 @@ class RequestArguments(TypedDict, total=False):
     reduce_ratio: str | float
     region: str | Sequence[str]
     regions: str | Sequence[str]
-    scale: Mapping[str, float] | str
+    scale: Mapping[str, float] | str | Sequence[str]
     sort_deadline: str | float | None
     sort_deadline_s: str | float | None
     top: str | int
     unknown: str | None
-    what_if: Mapping[str, float] | str
+    what_if: Mapping[str, float] | str | Sequence[str]
     zones: str | int

@@ -324,10 +324,12 @@ OBJECTIVE: Final = _form("Objective", str, _objective, str)
 PRICING: Final = _form(_NAMES, str, _pricing, str)
 NAMES: Final = _form(_NAMES, list[str], name_list, ",".join)
 CATALOGS: Final = _form(_NAMES, list[str], lambda amount: clouds(name_list(amount)), ",".join)
-RATES: Final = _form("Mapping[str, str | float] | str | None", list[str], _assumed_rates, _rates_text)
-FACTORS: Final = _form("Mapping[str, float] | str", list[str], _factors, _amounts_text)
+RATES: Final = _form("Mapping[str, str | float] | str | Sequence[str] | None", list[str], _assumed_rates, _rates_text)
+FACTORS: Final = _form("Mapping[str, float] | str | Sequence[str]", list[str], _factors, _amounts_text)
 DISCOUNTS: Final = _form(
-    "Mapping[str, str | float] | str | float", list[str], lambda amount: discounts(_texts(amount)), str
+    "Mapping[str, str | float] | str | Sequence[str] | float", list[str], lambda amount: discounts(_texts(amount)), str
 )
-OWN_PRICES: Final = _form("Mapping[str, float | str] | str", list[str], lambda amount: own_prices(_texts(amount)), str)
-CAPACITIES: Final = _form("Mapping[str, int] | str", list[str], lambda amount: capacities(_texts(amount)), str)
+OWN_PRICES: Final = _form(
+    "Mapping[str, float | str] | str | Sequence[str]", list[str], lambda amount: own_prices(_texts(amount)), str
+)
+CAPACITIES: Final = _form("Mapping[str, int] | str | Sequence[str]", list[str], lambda amount: capacities(_texts(amount)), str)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.report.words import region_word
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.plan import Candidate, FrontierPoint
 
 
 def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False, several_pricings: bool = False) -> str:
@@ -14,9 +13,3 @@ def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False,
     spot = ", spot" if several_pricings and of.pricing == "spot" else ""
     name = f"{of.nodes} x {of.instance_type}{weighting}{spot}"
     return f"{name}, {of.model}" if several_models else name
-
-
-def place_suffix(plan: Plan, point: FrontierPoint) -> str:
-    """Return the region of a cluster of the frontier, to follow its name, if the frontier has several of a cloud."""
-    regions = {other.region for other in plan.frontier if other.cloud == point.cloud}
-    return f", {region_word(point.region)}" if len(regions) > 1 else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -123,7 +122,6 @@ def point_of(candidate: Candidate) -> FrontierPoint:
         bandwidth_weighting=candidate.bandwidth_weighting,
         nodes=candidate.nodes,
         pricing=candidate.pricing,
-        region=candidate.region,
         time_s=candidate.time_s.expected,
         cost_usd_total=candidate.cost_usd.total,
     )
@@ -135,6 +133,5 @@ def _figures(point: FrontierPoint) -> tuple[float, float]:
     return point.time_s * factor, point.cost_usd_total * factor
 
 
-def _cluster_key(point: FrontierPoint) -> FrontierPoint:
-    """Return what a point names without its figures."""
-    return replace(point, time_s=0.0, cost_usd_total=0.0)
+def _cluster_key(point: FrontierPoint) -> tuple[str, str, str, str, str, int]:
+    return point.model, point.cloud, point.pricing, point.instance_type, point.bandwidth_weighting, point.nodes

@@ -16,9 +16,9 @@ class RequestArguments(TypedDict, total=False):
     budget: str | float | None
     budget_usd: str | float | None
     capacity: Mapping[str, int] | str | Sequence[str]
-    catalog: str | Sequence[str]
-    catalogs: str | Sequence[str]
-    cloud: str | Sequence[str]
+    catalog: str | Sequence[str] | None
+    catalogs: str | Sequence[str] | None
+    cloud: str | Sequence[str] | None
     compression: str | None
     compute: str | float | None
     compute_bytes_per_s_per_vcpu: str | float | None
@@ -28,14 +28,14 @@ class RequestArguments(TypedDict, total=False):
     discount: Mapping[str, str | float] | str | Sequence[str] | float
     engine: str
     evidence: str
-    exclude: str | Sequence[str]
+    exclude: str | Sequence[str] | None
     files: str | int | None
     format: str | None
     head_room: str | float | None
     input: str | None
     input_region: str | None
-    instance: str | Sequence[str]
-    instances: str | Sequence[str]
+    instance: str | Sequence[str] | None
+    instances: str | Sequence[str] | None
     interruptions: str | float | None
     interruptions_per_node_hour: str | float | None
     map_ratio: str | float
@@ -56,10 +56,10 @@ class RequestArguments(TypedDict, total=False):
     own_prices: Sequence[OwnPrice]
     paper: bool
     previous_generations: bool
-    pricing: str | Sequence[str]
+    pricing: str | Sequence[str] | None
     reduce_ratio: str | float
-    region: str | Sequence[str]
-    regions: str | Sequence[str]
+    region: str | Sequence[str] | None
+    regions: str | Sequence[str] | None
     scale: Mapping[str, float] | str | Sequence[str]
     sort_deadline: str | float | None
     sort_deadline_s: str | float | None

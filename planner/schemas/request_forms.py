@@ -306,7 +306,7 @@ def _amount(in_python: str, read: Callable[[Any], Any], show: Callable[[Any], st
     return Form(in_python, str, read_of, show)
 
 
-_NAMES: Final = "str | Sequence[str]"
+_NAMES: Final = "str | Sequence[str] | None"
 
 TEXT: Final = Form("str", str)
 FLAG: Final = Form("bool", bool)
@@ -332,4 +332,6 @@ DISCOUNTS: Final = _form(
 OWN_PRICES: Final = _form(
     "Mapping[str, float | str] | str | Sequence[str]", list[str], lambda amount: own_prices(_texts(amount)), str
 )
-CAPACITIES: Final = _form("Mapping[str, int] | str | Sequence[str]", list[str], lambda amount: capacities(_texts(amount)), str)
+CAPACITIES: Final = _form(
+    "Mapping[str, int] | str | Sequence[str]", list[str], lambda amount: capacities(_texts(amount)), str
+)

@@ -152,7 +152,8 @@ def test_the_types_that_are_named_give_their_figures_too() -> None:
     assert clash.startswith("No cluster meets --budget 5.00.") and len(types) == 4
     for line in types:
         match = re.match(
-            r"([\w.-]+)(?:, [\w.-]+)*: exceeds the budget of \$5.00 \(costs up to (\$[\d.]+) in 95 of 100 runs on (\d+) nodes?\)",
+            r"([\w.-]+)(?:, [\w.-]+)*: exceeds the budget of \$5.00 "
+            r"\(costs up to (\$[\d.]+) in 95 of 100 runs on (\d+) nodes?\)",
             line,
         )
         assert match is not None, line

@@ -87,7 +87,8 @@ std::uint64_t available_memory_bytes() {
   return std::uint64_t{1} << 30;
 }
 
-// What `ulimit -v` leaves; most of it is for what is reserved beside: stacks and arenas of threads, mapped inputs.
+// What `ulimit -v` leaves; most of it is for what is reserved beside: stacks and arenas of threads, mapped
+// inputs.
 std::uint64_t address_space_for_sorting() {
   rlimit limit{};
   std::uint64_t pages = 0;
@@ -293,7 +294,8 @@ bool fits_in_one_pass(const PlanRequest& request) {
 }
 
 std::uint64_t default_memory_bytes(bool within_address_space) {
-  const std::uint64_t left = std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX));
+  const std::uint64_t left =
+      std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX));
   return std::min(left / 5 * 4, within_address_space ? address_space_for_sorting() : UINT64_MAX);
 }
 

@@ -88,8 +88,8 @@ std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
 // memory.
 bool fits_in_one_pass(const PlanRequest& request);
 
-// Default memory limit: four fifths of the available memory, within the process's control groups, and a quarter
-// of the address space that `ulimit -v` leaves, unless the caller sees to that.
+// Default memory limit: four fifths of the available memory, within the process's control groups, and a
+// quarter of the address space that `ulimit -v` leaves, unless the caller sees to that.
 std::uint64_t default_memory_bytes(bool within_address_space = true);
 
 }  // namespace sortcore

@@ -130,7 +130,9 @@ def _with_delivery(candidate: Candidate, delivery: Delivery) -> Candidate:
         return candidate
     usd = delivery.usd_per_hour * added_s / 3600
     overheads_s = candidate.overheads_s | {"install": candidate.overheads_s.get("install", 0.0) + added_s}
-    cost = replace(candidate.cost_usd, total=candidate.cost_usd.total + usd)
+    cost = replace(
+        candidate.cost_usd, **{name: getattr(candidate.cost_usd, name) + usd for name in ("total", "total_p95")}
+    )
     line = BillLine(name="compile", time_s=added_s, usd=usd, note="assumed: the head compiles the sort core")
     return replace(candidate, overheads_s=overheads_s, cost_usd=cost, bill=(*candidate.bill, line))
 

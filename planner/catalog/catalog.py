@@ -62,6 +62,11 @@ class Catalog:
         return self.manifest.cloud
 
     @property
+    def is_free(self) -> bool:
+        """True for machines of one's own that nobody states a price for: they are planned without rent."""
+        return self.cloud == "local" and not len(self.tables["prices"])
+
+    @property
     def prices_as_of(self) -> date:
         """The day of the price list."""
         return self.manifest.prices_as_of

@@ -10,7 +10,6 @@ import numpy as np
 
 from planner.cost_model.duration import PlannedSpares
 from planner.cost_model.prices import (
-    ASSUMED_CHARGE,
     Charge,
     Reservations,
     billed_s,
@@ -22,6 +21,7 @@ from planner.cost_model.prices import (
     partly_unknown,
     request_usd,
 )
+from planner.cost_model.unknowns import ASSUMED_CHARGE, ASSUMED_TRAFFIC
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Candidate, Cost, Range
 from planner.units import format_usd
@@ -140,7 +140,8 @@ def unpriced(context: JobContext) -> Iterator[str]:
             yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
         elif charge.high_usd is not None and charge.evidence == "assumed":
             middle, high = (format_usd(float(usd[0])) for usd in (charge.usd, charge.high_usd))
-            yield f"{charge.name}: {ASSUMED_CHARGE}: {middle}, at most {high}"
+            basis = ASSUMED_TRAFFIC if charge.basis.endswith(ASSUMED_TRAFFIC) else ASSUMED_CHARGE
+            yield f"{charge.name}: {basis}: {middle}, at most {high}"
         elif charge.evidence == "recalled" and charge.usd[0] > 0:
             yield f"{charge.name}: the price is recalled, not verified against a source"
     for step, place in (("stage in", context.staging.source), ("stage out", context.staging.sink)):

@@ -299,7 +299,7 @@ def _quality(context: JobContext, evidence: Mapping[str, str]) -> Iterator[str]:
     """Yield the reliability of the worst figure behind the candidate, except for the user's assumptions and the
     measurements of this machine.
     """
-    if context.catalog.cloud == "local":
+    if context.catalog.is_free:
         return
     used = [name for name, word in evidence.items() if word not in ("assumed", "unknown")]
     instance_type = str(context.catalog.instances.instance_type[context.layouts.type_row[0]])

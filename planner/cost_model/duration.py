@@ -51,7 +51,8 @@ def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes
     spread = context.spread(name, context.works(phase).get(name))
     screen_s = float(life.ready_s(sizes)[0])
     work_s = sum(estimate.equation_s for estimate in phases)
-    count = spares_for(spread, nodes=nodes, work_s=work_s, screen_s=screen_s)
+    most = int(max(0, min(nodes, context.most_machines - nodes)))
+    count = spares_for(spread, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=most)
     return PlannedSpares(count=count, paid_s=paid_s, screened=True)
 
 

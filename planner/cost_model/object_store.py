@@ -46,10 +46,12 @@ def choose_object_store(catalog: Catalog, *, policy: Policy | None = None) -> Ob
     unknown figures are assumed.
     """
     store = _first_store(catalog)
-    if policy is None or not store.name or not policy.assumes("requests") or not np.isinf(store.reads_per_s):
+    limits = {name: getattr(store, name) for name in ("reads_per_s", "writes_per_s")}
+    unknown = [name for name, limit in limits.items() if np.isinf(limit)]
+    if policy is None or not store.name or not policy.assumes("requests") or not unknown:
         return store
-    reads_per_s, writes_per_s = fewest_requests_per_s()
-    return replace(store, reads_per_s=reads_per_s, writes_per_s=writes_per_s, request_evidence="assumed")
+    limits |= {name: fewest_requests_per_s(name) for name in unknown}
+    return replace(store, **limits, request_evidence="assumed")
 
 
 @lru_cache(maxsize=16)

@@ -12,10 +12,10 @@ import numpy as np
 
 from planner.arrays import Days, Flags, Floats, Rows
 from planner.catalog.loading import outside_charges
-from planner.catalog.transfer_prices import transfer_between
+from planner.catalog.transfer_prices import TransferPrice, transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.staging import moved_bytes
-from planner.cost_model.unknowns import assumed_of_stores, assumed_transfer, price_elsewhere
+from planner.cost_model.unknowns import ASSUMED_CHARGE, assumed_of_stores, assumed_transfer, price_elsewhere
 from planner.cost_model.workload import HERE, JobContext
 
 
@@ -160,7 +160,7 @@ def partly_unknown(context: JobContext) -> Flags:
 
 def _requests(context: JobContext) -> Iterator[Charge]:
     store, sizes, staging = context.objects, context.overheads.staging_request_bytes, context.staging
-    moves = moved_bytes(context)
+    moves, excess = moved_bytes(context), _excess_elsewhere(context)
     for name, verb, price in (
         ("stage in", "read", store.read_usd_per_request),
         ("stage out", "write", store.write_usd_per_request),
@@ -170,26 +170,30 @@ def _requests(context: JobContext) -> Iterator[Charge]:
             count = np.ceil(moves[name] / sizes[verb])
             count = np.maximum(count, staging.files or 0) if verb == "read" else count
             basis = f"{verb} requests of {sizes[verb] / 1e6:.3g} MB to {store.name}"
-            priced = _of_store(context, f"{verb}_usd_per_request", price, count, evidence=store.evidence)
+            priced = _of_store(context, f"{verb}_usd_per_request", price, count, evidence=store.evidence, excess=excess)
             yield replace(priced, name=f"{name}: requests", basis=basis)
     yield from _from_store(context)
     # The store's charge for traffic to instances of its own region, if stated.
     inward = moves.get("stage in")
     if inward is not None and inward.any() and staging.source == context.catalog.cloud:
         basis = f"traffic from {store.name} to instances of its region"
-        price, evidence = store.egress_usd_per_gib, store.evidence
-        priced = _of_store(context, "egress_usd_per_gib", price, inward / _GIB, evidence=evidence)
+        priced = _out_of_store(context, inward / _GIB)
         yield replace(priced, name="stage in: traffic", basis=basis + (f"; {priced.basis}" if priced.basis else ""))
 
 
 def _from_store(context: JobContext) -> Iterator[Charge]:
     """Yield the cost of traffic that a job reads from the store directly, if it is not free."""
     reads = (context.layouts.data_on == OBJECTS) * (context.job.map_in * context.staging.stored_share / _GIB)
-    store = context.objects
-    priced = _of_store(context, "egress_usd_per_gib", store.egress_usd_per_gib, reads, evidence=store.evidence)
+    priced = _out_of_store(context, reads)
     if reads.any() and (priced.most_usd.any() or priced.evidence == "assumed"):
-        basis = f"traffic from {store.name} to instances of its region"
+        basis = f"traffic from {context.objects.name} to instances of its region"
         yield replace(priced, name="object store: traffic", basis=basis)
+
+
+def _out_of_store(context: JobContext, moved_gib: Floats) -> Charge:
+    """Return the cluster's own store's charge for traffic to instances of its region."""
+    store, excess, name = context.objects, _excess_elsewhere(context), "egress_usd_per_gib"
+    return _of_store(context, name, store.egress_usd_per_gib, moved_gib, evidence=store.evidence, excess=excess)
 
 
 def _between_regions(context: JobContext) -> Iterator[Charge]:
@@ -208,26 +212,29 @@ def _between_regions(context: JobContext) -> Iterator[Charge]:
 
 
 def _transfer(context: JobContext, transfer: str, moved_gib: Floats) -> Charge:
+    """Return the cost of traffic of a kind in the catalog's cloud."""
+    return _traffic(context, context.catalog.transfer_price(transfer), transfer, moved_gib)
+
+
+def _traffic(context: JobContext, price: TransferPrice, transfer: str, moved_gib: Floats) -> Charge:
     """Return the cost of traffic of a kind, assumed if the cloud's price is unknown and the policy allows it."""
-    price = context.catalog.transfer_price(transfer)
     usd = price.usd(moved_gib)
     if np.isnan(usd).any() and context.unknown.assumes("charge"):
-        middle, high = assumed_transfer(transfer, moved_gib)
-        return Charge(name="", usd=middle, high_usd=high, evidence="assumed", basis=ASSUMED_CHARGE)
+        middle, high, basis = assumed_transfer(transfer, moved_gib)
+        return Charge(name="", usd=middle, high_usd=high, evidence="assumed", basis=basis)
     return Charge(name="", usd=usd, evidence=price.evidence, basis=price.note)
 
 
-def _of_store(context: JobContext, name: str, price: float, count: Floats, *, evidence: str) -> Charge:
-    """Return a store's charge in this cloud for requests or traffic; `name` is that of the price in the catalog."""
+def _of_store(
+    context: JobContext, name: str, price: float, count: Floats, *, evidence: str = "", excess: float = 0.0
+) -> Charge:
+    """Return a store's charge for requests or traffic; `name` is that of the price in the catalog, which may be higher
+    by the share `excess`.
+    """
     if np.isnan(price) and context.unknown.assumes("charge"):
         middle, high = assumed_of_stores(name)
         return Charge(name="", usd=count * middle, high_usd=count * high, evidence="assumed", basis=ASSUMED_CHARGE)
-    high_usd = count * price * (1 + _excess_elsewhere(context))
-    return Charge(name="", usd=count * price, high_usd=high_usd, evidence=evidence, basis="")
-
-
-ASSUMED_CHARGE: Final = "price unknown: assumed as the mean of what the other clouds charge"
-"""Text of an assumed charge, which `planner.cost_model.unknowns` computes."""
+    return Charge(name="", usd=count * price, high_usd=count * price * (1 + excess), evidence=evidence, basis="")
 
 
 def _egress(context: JobContext) -> Iterator[Charge]:
@@ -236,31 +243,26 @@ def _egress(context: JobContext) -> Iterator[Charge]:
     sizes = context.overheads.staging_request_bytes
     if staging.source not in ("", HERE, cloud):
         there, moved = outside_charges(staging.source), moves["stage in"]
-        asked_usd = np.ceil(moved / sizes["read"]) * there.read_usd_per_request
-        usd, basis, evidence = there.leaving.usd(moved / _GIB), there.leaving.note, there.leaving.evidence
-        high_usd = usd
-        if np.isnan(usd).any() and context.unknown.assumes("charge"):
-            (usd, high_usd), basis, evidence = assumed_transfer("internet", moved / _GIB), ASSUMED_CHARGE, "assumed"
-        about = f"traffic out of {staging.source} and requests there"
-        yield Charge(
-            name="stage in: egress",
-            usd=usd + asked_usd,
-            high_usd=high_usd + asked_usd,
-            evidence=evidence,
-            basis=f"{about}; {basis}" if basis else about,
-        )
+        leaving = _traffic(context, there.leaving, "internet", moved / _GIB)
+        asked = _of_store(context, "read_usd_per_request", there.read_usd_per_request, np.ceil(moved / sizes["read"]))
+        yield _with_requests(leaving, asked, "stage in", f"traffic out of {staging.source} and requests there")
     if staging.sink and staging.sink != cloud:
-        there, moved = outside_charges(staging.sink), moves["stage out"]
-        leaving = _transfer(context, "internet", moved / _GIB)
-        asked_usd = np.ceil(moved / sizes["write"]) * (0.0 if staging.sink == HERE else there.write_usd_per_request)
+        moved, count = moves["stage out"], np.ceil(moves["stage out"] / sizes["write"])
+        price = 0.0 if staging.sink == HERE else outside_charges(staging.sink).write_usd_per_request
+        asked = _of_store(context, "write_usd_per_request", price, count)
         basis = f"traffic out of {cloud}" + (f" and requests to {staging.sink}" if staging.sink != HERE else "")
-        yield Charge(
-            name="stage out: egress",
-            usd=leaving.usd + asked_usd,
-            high_usd=leaving.most_usd + asked_usd,
-            evidence=leaving.evidence,
-            basis=f"{basis}; {leaving.basis}" if leaving.basis else basis,
-        )
+        yield _with_requests(_transfer(context, "internet", moved / _GIB), asked, "stage out", basis)
+
+
+def _with_requests(leaving: Charge, asked: Charge, step: str, about: str) -> Charge:
+    """Return the charge for the traffic and the requests of a step to or from another cloud."""
+    return Charge(
+        name=f"{step}: egress",
+        usd=leaving.usd + asked.usd,
+        high_usd=leaving.most_usd + asked.most_usd,
+        evidence="assumed" if "assumed" in (leaving.evidence, asked.evidence) else leaving.evidence,
+        basis=f"{about}; {leaving.basis}" if leaving.basis else about,
+    )
 
 
 def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:

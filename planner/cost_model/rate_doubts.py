@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Rows
-from planner.catalog import EVIDENCE
+from planner.catalog import EVIDENCE, Catalog
 from planner.catalog.shipped_tables import EIGHTHS, load_spreads
-from planner.cost_model.rates import Rates
+from planner.cost_model.rates import Rates, assumed_of
 from planner.cost_model.unknowns import Assumed
 
 DOUBTED: Final = {
@@ -72,8 +72,11 @@ class RateDoubts:
         ]
 
 
-def rate_doubts(rates: Rates, assume: Mapping[str, float], *, decoding: Assumed | None = None) -> RateDoubts:
-    """Return the doubts about all types' rates; none for rates that the user assumed. `decoding` is the range of the
+def rate_doubts(
+    rates: Rates, assume: Mapping[str, float], *, decoding: Assumed | None = None, catalog: Catalog | None = None
+) -> RateDoubts:
+    """Return the doubts about all types' rates; none for rates that the user assumed, of all
+    types or of some of `catalog`. `decoding` is the range of the
     processors' time over the planned time where that of decoding is assumed.
     """
     evidence = {
@@ -89,6 +92,9 @@ def rate_doubts(rates: Rates, assume: Mapping[str, float], *, decoding: Assumed 
     }
     if "disk" in slowdowns and rates.local.edges is not None:
         slowdowns["disk"] = _within_edges(slowdowns["disk"], *rates.local.edges)
+    for name, assumed in (("disk", "local_read"), ("disk", "local_write"), ("network", "network")):
+        if name in slowdowns and catalog is not None:
+            slowdowns[name] = np.where(np.isnan(assumed_of(assume, assumed, catalog))[:, None], slowdowns[name], 1.0)
     if decoding is not None:
         slowdowns["cpu"] = np.tile(_lognormal(decoding.low, decoding.high), (len(rates.vcpu), 1))
     return RateDoubts(slowdowns=slowdowns)

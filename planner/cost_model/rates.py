@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from fnmatch import fnmatchcase
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -99,8 +100,23 @@ ASSUMABLE: Final = (
     "partition", "sort", "price", "power",
 )  # fmt: skip
 """Names that `--assume` can set: bytes/s per node, bytes/s per vCPU for `partition` and `sort`, USD per node-hour
-all-in for `price`, watts per node for `power`, of one type or, as `power:i4i.*`, of types that match a pattern.
+all-in for `price`, watts per node for `power`.
 """
+
+OF_TYPES: Final = ("network", "local_read", "local_write", "power")
+"""Names of `ASSUMABLE` that may be of some types: `network:i4i.*` is of those that match the pattern."""
+
+
+def assumed_of(assume: Mapping[str, float], name: str, catalog: Catalog) -> Floats:
+    """Return what is assumed under a name of every type (T,): the first pattern that fits counts, then the bare name;
+    NaN where nothing is.
+    """
+    stated = np.full(len(catalog.instances), assume.get(name, np.nan))
+    for given in reversed([given for given in assume if given.startswith(f"{name}:")]):
+        pattern = given.partition(":")[2]
+        fits = [fnmatchcase(of_type, pattern) for of_type in catalog.instances.cloud_type.tolist()]
+        stated[fits] = assume[given]
+    return stated
 
 
 UNLIMITED_BYTES_PER_S: Final = 1e15
@@ -211,7 +227,7 @@ def check_rates(
     if compute_bytes_per_s_per_vcpu is not None:
         _check_rate(compute_bytes_per_s_per_vcpu, option="--compute")
     for name, amount in assume.items():
-        if name not in ASSUMABLE and not name.startswith("power:"):
+        if name not in ASSUMABLE and name.partition(":")[0] not in OF_TYPES:
             names = ", ".join(ASSUMABLE)
             raise BadInputError(f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}")
         if name == "price" or name.startswith("power"):
@@ -246,7 +262,8 @@ def catalog_rates(
     store; `cpu` is bytes/s per vCPU of each kind of work. Volumes assumed to be faster than those bought, or than the
     instance's link, are limited to these, unless assumptions are `literal` (the papers').
     """
-    assumed_volumes = _assumed_device(volumes, assume, prefix="volume")
+    assumed_device = partial(_assumed_device, catalog, assume)
+    assumed_volumes = assumed_device(volumes, prefix="volume")
     if not literal:
         assumed_volumes = replace(
             assumed_volumes,
@@ -254,10 +271,10 @@ def catalog_rates(
             write=np.fmin(assumed_volumes.write, volumes.write),
         )
     return Rates(
-        local=_assumed_device(_local(catalog), assume, prefix="local"),
+        local=assumed_device(_local(catalog), prefix="local"),
         volumes=assumed_volumes,
-        objects=_assumed_device(objects, assume, prefix="object"),
-        network=_network(catalog, assume.get("network"), literal=literal),
+        objects=assumed_device(objects, prefix="object"),
+        network=_assumed_network(catalog, assume, literal=literal),
         vcpu=catalog.instances.vcpu,
         credits=catalog.processor_credits,
         cpu_bytes_per_s_per_vcpu={work: assume.get(work, rate) for work, rate in cpu.items()},
@@ -291,38 +308,49 @@ def _edges(read: DiskRates, write: DiskRates, *, alone: Flags) -> tuple[Floats, 
     return np.where(alone, low, np.nan), np.where(alone, high, np.nan)
 
 
-def _assumed_device(device: Device, assume: Mapping[str, float], *, prefix: str) -> Device:
+def _assumed_device(catalog: Catalog, assume: Mapping[str, float], device: Device, *, prefix: str) -> Device:
     """Apply assumed rates; a read or write rate replaces the simultaneous one, which shows nothing about either."""
-    read, write = assume.get(f"{prefix}_read"), assume.get(f"{prefix}_write")
-    if read is None and write is None:
+    read, write = (assumed_of(assume, f"{prefix}_{way}", catalog) for way in ("read", "write"))
+    given = ~np.isnan(read) | ~np.isnan(write)
+    if not given.any():
         return device
-    half = np.where(np.isnan(device.simultaneous), device.read, device.simultaneous)
-    other = np.where(np.isnan(device.simultaneous), device.write, device.simultaneous)
+    half, other = half_rates(device)
+    edges = device.edges and (np.where(given, np.nan, device.edges[0]), np.where(given, np.nan, device.edges[1]))
     return replace(
         device,
-        read=half if read is None else np.full_like(half, read),
-        write=other if write is None else np.full_like(other, write),
-        simultaneous=np.full_like(half, np.nan),
-        evidence=np.full(len(half), EVIDENCE.index("assumed"), np.int8),
-        edges=None,
+        read=np.where(given, np.where(np.isnan(read), half, read), device.read),
+        write=np.where(given, np.where(np.isnan(write), other, write), device.write),
+        simultaneous=np.where(given, np.nan, device.simultaneous),
+        evidence=np.where(given, EVIDENCE.index("assumed"), device.evidence).astype(np.int8),
+        edges=None if given.all() else edges,
     )
 
 
-def _network(catalog: Catalog, assumed: float | None, *, literal: bool) -> Network:
+def half_rates(device: Device) -> tuple[Floats, Floats]:
+    """Return the rates of reading and writing (T,): while the other goes on, where that is known."""
+    alone = np.isnan(device.simultaneous)
+    return np.where(alone, device.read, device.simultaneous), np.where(alone, device.write, device.simultaneous)
+
+
+def _assumed_network(catalog: Catalog, assume: Mapping[str, float], *, literal: bool) -> Network:
+    """Return the network of every type, with an assumed rate in place of all that is known of it."""
+    stated, known = assumed_of(assume, "network", catalog), _network(catalog, literal=literal)
+    given = ~np.isnan(stated)
+    return replace(
+        known,
+        flat=np.where(given, stated, known.flat),
+        evidence=np.where(given, EVIDENCE.index("assumed"), known.evidence).astype(np.int8),
+        slowest_of_n=known.slowest_of_n | given,
+        burst=np.where(given, np.nan, known.burst),
+        bucket_bytes=np.where(given, np.nan, known.bucket_bytes),
+        curves={row: curve for row, curve in known.curves.items() if not given[row]},
+        stated=known.stated & ~given,
+        most=np.where(given, np.nan, known.most),
+    )
+
+
+def _network(catalog: Catalog, *, literal: bool) -> Network:
     size = len(catalog.instances)
-    if assumed is not None:
-        evidence = np.full(size, EVIDENCE.index("assumed"), np.int8)
-        none = np.full(size, np.nan)
-        flat = np.full(size, assumed)
-        return Network(
-            flat=flat,
-            evidence=evidence,
-            slowest_of_n=np.ones(size, bool),
-            burst=none,
-            bucket_bytes=none,
-            stated=np.zeros(size, bool),
-            most=none,
-        )
     flat = catalog.instances.network_baseline_bytes_per_s.copy()
     evidence = np.where(np.isnan(flat), -1, evidence_codes(catalog.networks.evidence)).astype(np.int8)
     slowest, curves, stated = np.zeros(size, bool), {}, np.full(size, not literal)

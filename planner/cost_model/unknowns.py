@@ -19,7 +19,6 @@ import numpy as np
 from planner.arrays import Flags, Floats
 from planner.catalog import EVIDENCE, Catalog
 from planner.catalog.loading import outside_charges
-from planner.catalog.transfer_prices import TransferPrice
 from planner.config.paths import catalogs_directory
 from planner.cost_model.rates import Device, Network, Rates
 from planner.errors import BadInputError, nearest
@@ -136,25 +135,41 @@ def packing_factor() -> float:
 _CLOUDS: Final = ("aws", "gcp", "azure", "oci")
 
 
-def assumed_transfer(transfer: str, moved_gib: Floats) -> tuple[Floats, Floats]:
-    """Return the cost of traffic of a kind: the mean of the clouds that state it, and the highest of them."""
-    stated = [outside_charges(cloud).transfers.get(transfer) for cloud in _CLOUDS]
-    prices = [price.usd(moved_gib) for price in stated if isinstance(price, TransferPrice)]
-    known = [usd for usd in prices if not np.isnan(usd).any()]
-    return np.asarray(np.mean(known, axis=0)), np.asarray(np.max(known, axis=0))
+def assumed_transfer(transfer: str, moved_gib: Floats) -> tuple[Floats, Floats, str]:
+    """Return the cost of traffic of a kind as the mean of the clouds that state it, the highest of them, and the basis.
+    If none states it, as between most regions, any traffic that leaves a zone's region counts: a wider range. NaN if no
+    cloud states any.
+    """
+    clouds = [outside_charges(cloud).transfers for cloud in _CLOUDS]
+    ways = ((ASSUMED_CHARGE, (transfer,)), (ASSUMED_TRAFFIC, ("region", "continent", "internet")))
+    for basis, kinds in ways:
+        stated = [charges[kind].usd(moved_gib) for charges in clouds for kind in kinds if kind in charges]
+        if known := [usd for usd in stated if not np.isnan(usd).any()]:
+            return np.asarray(np.mean(known, axis=0)), np.asarray(np.max(known, axis=0)), basis
+    return np.full(np.shape(moved_gib), np.nan), np.full(np.shape(moved_gib), np.nan), ""
+
+
+ASSUMED_CHARGE: Final = "price unknown: assumed as the mean of what the other clouds charge"
+ASSUMED_TRAFFIC: Final = "price unknown in every cloud: assumed as the mean of their prices between regions and outward"
+"""Bases of assumed charges."""
 
 
 def assumed_of_stores(name: str) -> tuple[float, float]:
-    """Return the mean and the highest charge of the clouds' stores: of `egress_usd_per_gib`, for example."""
-    values = [getattr(outside_charges(cloud), name) for cloud in _CLOUDS]
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)), float(np.max(known))
+    """Return the mean and the highest charge of the clouds' stores, such as `egress_usd_per_gib`; NaN if unknown."""
+    known = _of_stores(name)
+    return (float(np.mean(known)), max(known)) if known else (np.nan, np.nan)
 
 
-def fewest_requests_per_s() -> tuple[float, float]:
-    """Return the fewest reads and writes a second that any cloud's store takes at one place."""
-    stores = [outside_charges(cloud) for cloud in _CLOUDS]
-    return float(np.nanmin([s.reads_per_s for s in stores])), float(np.nanmin([s.writes_per_s for s in stores]))
+def fewest_requests_per_s(name: str) -> float:
+    """Return the fewest `reads_per_s` or `writes_per_s` that any cloud's store takes at one place; inf if none states
+    it.
+    """
+    return min(_of_stores(name), default=np.inf)
+
+
+def _of_stores(name: str) -> list[float]:
+    values = [float(getattr(outside_charges(cloud), name)) for cloud in _CLOUDS]
+    return [value for value in values if not np.isnan(value)]
 
 
 def with_assumed_rates(rates: Rates, catalog: Catalog) -> Rates:
@@ -194,8 +209,8 @@ _ASSUMED: Final = EVIDENCE.index("assumed")
 
 def _filled(rates: Floats, unknown: Flags, catalog: Catalog) -> Floats:
     """Return rates (T,) with the median for each vCPU of the known ones in place of the `unknown` ones."""
-    known = np.isfinite(rates) & (rates > 0)
+    vcpu = catalog.instances.vcpu
+    known = np.isfinite(rates) & (rates > 0) & (vcpu > 0)
     if not known.any():
         return rates
-    vcpu = catalog.instances.vcpu
-    return np.where(unknown, float(np.nanmedian(rates[known] / vcpu[known])) * vcpu, rates)
+    return np.where(unknown, float(np.median(rates[known] / vcpu[known])) * vcpu, rates)

@@ -56,7 +56,7 @@ class Staging:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JobContext:
-    """A job on every type of one catalog: R layouts over T types, their rates, and the steps around the job."""
+    """A job on every type of one catalog, on at most `most_machines`: R layouts over T types, and their rates."""
 
     catalog: Catalog
     model: CostModel
@@ -74,6 +74,7 @@ class JobContext:
     unknown: Policy = BY_DEFAULT
     risk: Risk | None = None
     doubts: RateDoubts = CERTAIN
+    most_machines: float = np.inf
 
     def only(self, row: int) -> JobContext:
         """Return the same job on one layout, whose work is looked up if it is known for all layouts."""
@@ -87,8 +88,7 @@ class JobContext:
 
     def times(self, scale: Mapping[str, float]) -> JobContext:
         """Return the same job with the speed of each of `RESOURCES` in `scale` multiplied by its factor."""
-        startup, requests = scale.get("startup", 1.0), scale.get("requests", 1.0)
-        store = self.objects
+        startup, requests, store = scale.get("startup", 1.0), scale.get("requests", 1.0), self.objects
         return replace(
             self,
             rates=self.rates.times(scale),

@@ -257,7 +257,12 @@ def _by_equations(
     names = tuple(sorted({job.instance_type for job in jobs}))
     sizes = sorted({job.nodes for job in jobs})
     plans = (plan_again(replace(free, nodes=nodes, instances=names, top=len(names))) for nodes in sizes)
-    return {(candidate.instance_type, candidate.nodes): candidate for plan in plans for candidate in plan.candidates}
+    return {
+        (candidate.instance_type, candidate.nodes): candidate
+        for plan in plans
+        for candidate in reversed(plan.candidates)  # the best of several regions counts
+        if candidate.nodes + candidate.spares <= free.most_machines
+    }
 
 
 def _timed(candidate: Candidate, usual_s: float, high_s: float, *, median_s: float, ratio: float) -> Candidate:

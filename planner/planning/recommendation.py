@@ -21,6 +21,7 @@ from planner.catalog.cloud_regions import regions_of
 from planner.catalog.measurements import SOURCE
 from planner.catalog.tables import Table
 from planner.cost_model.model import CostModel
+from planner.cost_model.rates import OF_TYPES
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
@@ -33,12 +34,13 @@ from planner.planning.ranking.capacity import exceeds_capacity, within_capacity
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.job_context import region_notes
-from planner.planning.request.region import Region, priced_alike
+from planner.planning.request.region import Region, known_rates, priced_alike
 from planner.planning.request.request_checks import check_request
 from planner.planning.request.stored_data import stored_notes
 from planner.planning.what_if.break_even import break_even, grid_of
 from planner.planning.what_if.reliefs import with_reliefs
 from planner.schemas.plan import (
+    ASSUMED_OF_ALL,
     Candidate,
     CapacityRequest,
     CatalogStamp,
@@ -48,7 +50,7 @@ from planner.schemas.plan import (
     Request,
     Unmeasured,
 )
-from planner.units import format_rate
+from planner.units import count_text, format_rate
 
 _SURE: Final = 0.95
 """Probability of meeting the deadline for the alternative cluster, shown when the recommended one is less certain."""
@@ -113,6 +115,8 @@ def recommend(
             *_own_measurement_notes(ranked[:1], catalogs, request),
             *_ignored_by_paper_mode(request),
             *unpriced,
+            *_without_rent(regions),
+            *_raised(request, regions),
             *_priced_alike(request, regions),
             *_capacity_notes(request, regions),
             *_beyond_the_link(request, ranked[:1]),
@@ -180,7 +184,9 @@ def _capacity(
         return None
     instances = grid.context.catalog.instances
     clusters, _ = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
-    smaller = [point_of(cluster) for cluster in selection.order(clusters, request.rule)[:1]]
+    smaller = [
+        point_of(cluster) for cluster in selection.order(clusters, request.rule) if not exceeds_capacity(cluster)
+    ]
     machines, vcpu = best.nodes + best.spares, float(instances.vcpu[instances.index(best.instance_type)])
     return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 
@@ -261,6 +267,29 @@ def _priced_alike(request: Request, regions: Sequence[Region]) -> Iterator[str]:
     """Yield once each of the user's own prices that is the same for several sizes."""
     own = () if request.paper or "price" in request.assume else request.own_prices
     return iter(dict.fromkeys(chain.from_iterable(priced_alike(region, own) for region in regions)))
+
+
+def _without_rent(regions: Sequence[Region]) -> Iterator[str]:
+    """Yield notes on the catalogs whose machines are planned as free, as nobody states a price."""
+    for region in regions:
+        if region.catalog.is_free and not region.offer.price_usd_per_hour.any():
+            advice = "--own-price TYPE=USD, or prices.csv, states one"
+            yield f"price: {region.catalog.name} has none, so its machines count as free; {advice}"
+
+
+def _raised(request: Request, regions: Sequence[Region]) -> Iterator[str]:
+    """Yield how many types each rate assumed of all of them raises and lowers: slower types may thereby win."""
+    by_catalog = {id(region.catalog): region for region in regions}.values()
+    for name in ("network", "local_read", "local_write", "volume_read", "volume_write", "object_read", "object_write"):
+        if name not in request.assume or request.paper:
+            continue
+        known = np.concatenate([known_rates(region, name)[region.passed] for region in by_catalog])
+        if len(known) > 1:
+            counts = [int(of.sum()) for of in (known < request.assume[name], known > request.assume[name])]
+            unknown = f", and {np.isnan(known).sum():,} of unknown rate get it" if np.isnan(known).any() else ""
+            advice = f"; '{name}:TYPE=RATE' names types" if name in OF_TYPES else ""
+            rate, (up, down) = format_rate(request.assume[name]), counts
+            yield f"{ASSUMED_OF_ALL}{name}={rate} raises {count_text(up, 'type')} and lowers {down:,}{unknown}{advice}"
 
 
 def _beyond_the_link(request: Request, best: Sequence[Candidate]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.schemas.plan import Candidate, FrontierPoint
+from planner.report.words import region_word
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
 
 
 def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False, several_pricings: bool = False) -> str:
@@ -13,3 +14,9 @@ def cluster_name(of: Candidate | FrontierPoint, *, several_models: bool = False,
     spot = ", spot" if several_pricings and of.pricing == "spot" else ""
     name = f"{of.nodes} x {of.instance_type}{weighting}{spot}"
     return f"{name}, {of.model}" if several_models else name
+
+
+def place_suffix(plan: Plan, point: FrontierPoint) -> str:
+    """Return the region of a cluster of the frontier, to follow its name, if the frontier has several of a cloud."""
+    regions = {other.region for other in plan.frontier if other.cloud == point.cloud}
+    return f", {region_word(point.region)}" if len(regions) > 1 else ""

@@ -77,6 +77,7 @@ def frontier_frame(plan: Plan) -> pd.DataFrame:
             "cluster": cluster_name(point, several_models=len({p.model for p in plan.frontier}) > 1),
             "model": point.model,
             "cloud": point.cloud,
+            "region": point.region,
             "instance_type": point.instance_type,
             "nodes": point.nodes,
             "time_s": point.time_s,

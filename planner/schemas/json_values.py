@@ -8,6 +8,7 @@ former name as `formerly`. A field in another form in JSON has that form as `sto
 from __future__ import annotations
 
 import json
+import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -133,7 +134,8 @@ def _items(annotation: Any, value: Any, *, where: str) -> list[Any]:
 
 def _scalar(annotation: Any, value: Any, *, where: str) -> Any:
     is_flag = isinstance(value, bool)
-    if annotation is float and isinstance(value, int) and not is_flag:
+    if annotation is float and isinstance(value, int | float) and not is_flag:
+        _expect(-sys.float_info.max <= value <= sys.float_info.max, value, "a finite number", where)
         return float(value)
     _expect(isinstance(value, annotation) and not (annotation is int and is_flag), value, annotation.__name__, where)
     return value

@@ -6,10 +6,12 @@ Units throughout: seconds, bytes, bytes per second, US dollars. An unknown amoun
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Final
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
-from planner.schemas.json_values import from_jsonable, read_versioned, versioned
+from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
 from planner.schemas.rejections import STORED_BY_REASON, Rejection
 from planner.schemas.request import ALL_MODELS, Request
 from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice, Rule
@@ -20,6 +22,13 @@ __all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "P
 
 TIMES_OF_PROFILE: Final = "time and range: from the profile"
 """First words of the note of a cluster whose times come from a profile."""
+
+_ROUNDING: Final = 1e-6
+_SUMMED: Final = 1e-2
+"""Shares by which figures of a file may differ: rounding, and the error of adding distributions by finite values."""
+
+ASSUMED_OF_ALL: Final = "assume "
+"""First word of the note on a rate assumed of all types."""
 
 NEVER_RAN: Final = " never ran, "
 """Part of the note on a type without a run in the profile."""
@@ -231,9 +240,47 @@ class Candidate:
         """Expected seconds of the whole run, from boot to the end."""
         return self.time_s.expected + sum(self.overheads_s.values())
 
+    def contradictions(self) -> Iterator[str]:
+        """Yield the figures that cannot be those of one cluster: a bill or times that do not add up to the totals."""
+        cost, hours = self.cost_usd, self.whole_run_s / 3600
+        yield from _negative(to_jsonable(replace(self, reliefs_s={})), "")
+        if self.nodes < 1:
+            yield f"a cluster of {self.nodes} nodes"
+        if self.usd_per_hour < self.nodes * self.price_usd_per_hour * (1 - _ROUNDING):
+            yield "usd_per_hour: less than the price of its nodes"
+        if cost.total < max(self.usd_per_hour * hours, cost.expected) * (1 - _ROUNDING):
+            yield "cost_usd.total: less than the cluster costs in the time of the run"
+        if cost.total > cost.total_p95 * (1 + _ROUNDING) or self.time_s.p50 > self.time_s.p95 * (1 + _ROUNDING):
+            yield "cost_usd and time_s: more as expected than in 95 of 100 runs"
+        if not self.bill:  # as plans of the first version
+            return
+        if not math.isclose(math.fsum(line.usd or 0.0 for line in self.bill), cost.total, rel_tol=_ROUNDING):
+            yield "bill: its lines do not add up to cost_usd.total"
+        if not math.isclose(math.fsum(line.time_s or 0.0 for line in self.bill), self.whole_run_s, rel_tol=_ROUNDING):
+            yield "bill: its times do not add up to time_s and overheads_s"
+        unpriced = tuple(line.name for line in self.bill if line.usd is None)
+        if unpriced != cost.unknown or (unpriced and not cost.at_least):
+            yield "bill: its lines without a price are not those of cost_usd.unknown"
+        summed_s = math.fsum(phase.time_s for phase in self.phases)
+        expected_s = self.time_s.expected - (self.interruptions.delay_s if self.interruptions else 0.0)
+        is_equation = all(phase.time_s == phase.equation_s for phase in self.phases)  # as in earlier versions
+        is_of_profile = any(text.startswith(TIMES_OF_PROFILE) for text in self.warnings)
+        job_s = self.time_s.equation if is_equation else expected_s
+        if not is_of_profile and not math.isclose(summed_s, job_s, rel_tol=_SUMMED):
+            yield "phases: their times do not add up to time_s"
+
     def __repr__(self) -> str:
         place = f"{self.nodes} x {self.instance_type}, {self.cloud} {self.region}, {self.model}"
         return f"<Candidate {place}: sort {self.time_s.expected:.0f} s, ${self.cost_usd.total:,.2f} in all>"
+
+
+def _negative(value: Any, where: str) -> Iterator[str]:
+    """Yield the places of the negative numbers in plain values."""
+    if isinstance(value, dict | list):
+        for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _negative(item, f"{where}.{name}" if where else str(name))
+    elif isinstance(value, int | float) and value < 0:
+        yield f"{where}: {value:g} is less than nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,7 +296,9 @@ class Unmeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierPoint:
-    """A cluster that no other beats in both time and total cost; `pricing` is '' in plans of earlier versions."""
+    """A cluster that no other beats in both time and total cost; `pricing` and `region` are '' in plans of earlier
+    versions.
+    """
 
     model: str
     cloud: str
@@ -259,6 +308,7 @@ class FrontierPoint:
     cost_usd_total: float
     bandwidth_weighting: str = ""
     pricing: str = ""
+    region: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +361,14 @@ class Plan:
     unmeasured: tuple[Unmeasured, ...] = ()
     by_pricing: tuple[Candidate, ...] = ()
     feasible: int | None = None
+
+    def contradictions(self) -> Iterator[str]:
+        """Yield what cannot be one answer: gates read `best`, launches read `candidates`."""
+        if self.best != next(iter(self.candidates), None):
+            yield "best: not the first of the candidates"
+        for name in ("candidates", "by_pricing"):
+            for place, candidate in enumerate(getattr(self, name)):
+                yield from (f"{name}[{place}].{text}" for text in candidate.contradictions())
 
     @property
     def not_shown(self) -> int | None:

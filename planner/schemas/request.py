@@ -7,6 +7,7 @@ The options of `plan`, the arguments of `recommend` and `what_if`, and the comma
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import MISSING, Field, dataclass
 from functools import cache
 from typing import Any, Final, get_args
@@ -97,7 +98,7 @@ class Request:
         None, forms.VCPUS, "Cluster size 3", "Quota: the most vCPUs to launch, spares included."
     )
     nodes: int | None = field(None, forms.COUNT, "Cluster size 1", "Exact number of nodes.")
-    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "Largest number of nodes.")
+    max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "Most machines to launch, spares included.")
     head_room: float | None = field(
         None, forms.SHARE, "Cluster size 5", "Keep so much of the disks free, 0 to 90%: 10%.",
         shown="for skew, and what a lost node held",
@@ -134,7 +135,7 @@ class Request:
     )
     assume: dict[str, float] = field(
         dict, forms.RATES, "Evidence and what-if 1",
-        "What-if: network=800MB/s, local_read=, local_write=, price=1.65, power:i4i.*=350 ...",
+        "What-if: network=800MB/s, network:i4i.*=, local_read=, local_write=, price=1.65, power:i4i.*=350 ...",
     )
     scale: dict[str, float] = field(
         dict, forms.FACTORS, "Used first 8",
@@ -221,6 +222,20 @@ class Request:
     def bytes_to_sort(self) -> int:
         """Bytes to sort: those requested, multiplied by a what-if's factor; compressed files unpack to more."""
         return round(self.data_bytes * self.scale.get("data", 1.0))
+
+    @property
+    def most_machines(self) -> float:
+        """Most machines to launch, spares included: `max_nodes`, unless `nodes` alone is given."""
+        return math.inf if self.nodes and self.max_nodes == Request.max_nodes else self.max_nodes
+
+    def assumes(self, name: str) -> bool:
+        """Return whether a rate is assumed, of all types or of some."""
+        return any(given.partition(":")[0] == name for given in self.assume)
+
+    def assuming(self, rates: dict[str, float]) -> Request:
+        """Return the request with assumed rates of all types in place of those that it has."""
+        others = {given: rate for given, rate in self.assume.items() if given.partition(":")[0] not in rates}
+        return dataclasses.replace(self, assume=others | rates)
 
     @property
     def pricings(self) -> tuple[str, ...]:

@@ -64,11 +64,11 @@ def best_spares(
     return Spares(count=int(np.argmax(enough)), expected_s=time_s, expected_node_hours=node_hours)
 
 
-def spares_for(spread: Spread, *, nodes: int, work_s: float, screen_s: float) -> int:
+def spares_for(spread: Spread, *, nodes: int, work_s: float, screen_s: float, max_spares: int | None = None) -> int:
     """Return the number of spares with the least expected cost if nodes differ by `spread`; see `best_spares`."""
     likely = (np.arange(_LIKELY) + 0.5) / _LIKELY
     rates = np.exp(-np.interp(np.log(likely), spread.log_cdf, spread.log_slowness))
-    return best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s).count
+    return best_spares(rates, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=max_spares).count
 
 
 def expected_slowness(rates: Floats, *, nodes: int, max_spares: int) -> Floats:

@@ -161,6 +161,8 @@ def test_nodes_are_screened_by_what_decides_the_longest_phase(certain: JobContex
     spares = planned_spares(differing(certain, 0.5), PHASES, 20)
     assert (spares.paid_s, spares.screened) == (300, True)
     assert spares.count > 2
+    limited = planned_spares(replace(differing(certain, 0.5), most_machines=21), PHASES, 20)
+    assert (limited.count, limited.screened) == (1, True)
     sending = (phase(MAP, network=301.0, local_disks=300.0), PHASES[1])
     assert not planned_spares(differing(certain, 0.5), sending, 20).screened
     assert planned_spares(differing(certain, 0.5), sending[1:] + PHASES[:1], 20).screened

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.api.recommend import recommend
-from planner.cost_model.unknowns import KINDS, Policy, assumptions, interruptions_per_node_hour, packings
+from planner.catalog import load_catalog
+from planner.catalog.cloud_regions import REGIONS
+from planner.catalog.loading import OutsideCharges, outside_charges
+from planner.catalog.tables import read_table
+from planner.catalog.transfer_prices import transfer_between
+from planner.config.paths import catalogs_directory
+from planner.cost_model import unknowns
+from planner.cost_model.unknowns import (
+    KINDS,
+    Policy,
+    assumed_transfer,
+    assumptions,
+    interruptions_per_node_hour,
+    packings,
+)
 from planner.errors import BadInputError
 from planner.schemas.request import CODECS
 
@@ -89,3 +108,99 @@ def test_prices_of_another_region_widen_the_95_percent_of_the_bill() -> None:
     within, beyond = (elsewhere.cost_usd.total_p95 * share for share in (1.01, 0.99))
     assert recommend("3TB", region="europe-west4", budget=within, **asked).best is not None  # type: ignore[arg-type]
     assert recommend("3TB", region="europe-west4", budget=beyond, **asked).best is None  # type: ignore[arg-type]
+
+
+STORE = {
+    "object_store": "store", "price_usd_per_gib_month": 0.02,
+    "write_usd_per_request": 5e-6, "read_usd_per_request": 4e-7,
+    "egress_usd_per_gib": 0.01, "bytes_per_s_per_vcpu": 25e6, "rate_evidence": "measured", "reads_per_s": 5000,
+    "writes_per_s": 3000, "request_evidence": "spec",
+}  # fmt: skip
+KINDS_OF_TRAFFIC = {
+    "zone": {"zones": 2},
+    "internet": {"output": "gs://b/out"},
+    "between regions": {"input": "s3://b/in", "input_region": "us-east-1"},
+}
+STORE_FACTS = ("write_usd_per_request", "read_usd_per_request", "egress_usd_per_gib", "reads_per_s", "writes_per_s")
+IN_STORE: Mapping[str, Any] = {"input": "s3://b/in", "output": "s3://b/out"}
+
+
+def _stated_by(monkeypatch: pytest.MonkeyPatch, fact: str, clouds: tuple[str, ...]) -> None:
+    """Let only some clouds state a fact of a store, or, under another name, any price of traffic."""
+
+    def charges(cloud: str) -> OutsideCharges:
+        stated = outside_charges(cloud)
+        unstated: dict[str, Any] = {fact: math.nan} if fact in STORE_FACTS else {"transfers": {}}
+        return stated if cloud in clouds else replace(stated, **unstated)
+
+    monkeypatch.setattr(unknowns, "outside_charges", charges)
+
+
+@pytest.mark.parametrize("clouds", [(), ("aws",), ("aws", "gcp", "azure", "oci")], ids=("none", "one", "all"))
+@pytest.mark.parametrize("fact", [*KINDS_OF_TRAFFIC, *STORE_FACTS])
+def test_an_unknown_charge_or_limit_ends_in_a_range_or_in_an_exclusion(
+    make_catalog: Callable[..., str], monkeypatch: pytest.MonkeyPatch, fact: str, clouds: tuple[str, ...]
+) -> None:
+    _stated_by(monkeypatch, fact, clouds)
+    path = make_catalog(
+        {"a": {"read": 2e9, "write": 2e9}}, object_stores=[STORE | ({fact: None} if fact in STORE else {})]
+    )
+    asked = KINDS_OF_TRAFFIC.get(fact, IN_STORE)
+    plan = recommend("1TB", model="indy", catalogs=[path], region="here", **asked).plan
+    if not clouds:
+        assert plan.best is None and any("unknown" in rejection.reason for rejection in plan.rejected)
+        return
+    best = plan.best
+    assert best is not None and not best.cost_usd.at_least and math.isfinite(best.cost_usd.total_p95)
+    assert any(re.search("assumed|at one place|one place takes", text) for text in (*best.warnings, *_notes(best.bill)))
+    assert all(line.usd is not None and math.isfinite(line.usd) for line in best.bill)
+    strict = recommend("1TB", model="indy", catalogs=[path], region="here", unknown="exclude", **asked).plan
+    assert strict.best is None
+
+
+def _notes(bill: Any) -> list[str]:
+    return [line.note for line in bill]
+
+
+@pytest.mark.parametrize("known", [0, 1, 2], ids=("none", "one", "all"))
+@pytest.mark.parametrize("fact", ["disks", "network", "vcpu"])
+def test_an_unknown_rate_ends_in_a_plan_or_in_an_exclusion(
+    make_catalog: Callable[..., str], fact: str, known: int
+) -> None:
+    unknown = {"disks": {"read": None, "write": None}, "network": {"network_baseline_bytes_per_s": ""}}
+    whole = {"read": 2e9, "write": 2e9}
+    types = {name: whole | (unknown.get(fact, {"vcpu": ""}) if at >= known else {}) for at, name in enumerate("ab")}
+    plan = recommend("1TB", model="indy", catalogs=[make_catalog(types)], unknown="assume").plan
+    planned = {candidate.instance_type for candidate in plan.candidates}
+    assert len(planned) == (known if fact == "vcpu" else 2 if known else 0)
+    assert {rejection.instance_type for rejection in plan.rejected} == set("ab") - planned
+    assert all(math.isfinite(candidate.time_s.p95) for candidate in plan.candidates)
+
+
+def _regions(cloud: str) -> list[str]:
+    rows = read_table(catalogs_directory() / "regions.csv", REGIONS).rows()
+    return [row["region"] for row in rows if row["cloud"] == cloud]
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
+def test_traffic_between_any_two_regions_has_a_price_or_a_range(cloud: str) -> None:
+    moved, catalog = np.array([1e3]), load_catalog(cloud)
+    assert len(_regions(cloud)) > 20
+    for transfer in {transfer_between(cloud, one, other) for one in _regions(cloud) for other in _regions(cloud)}:
+        usd = catalog.transfer_price(transfer).usd(moved)
+        middle, high, basis = assumed_transfer(transfer, moved)
+        assert usd[0] > 0 or (0 < middle[0] < high[0] < math.inf and basis)
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
+def test_data_of_any_region_can_be_planned(cloud: str) -> None:
+    """At home, as AWS's other regions have no prices; no cloud states most prices between regions."""
+    scheme, home = {"aws": "s3", "gcp": "gs", "azure": "az"}[cloud], load_catalog(cloud).default_region
+    others = [region for region in _regions(cloud) if not transfer_between(cloud, home, region)]
+    for name, other in zip(("input", "output") * 2, random.Random(1).sample(others, 4), strict=True):
+        asked: dict[str, Any] = {name: f"{scheme}://b/a", f"{name}_region": other}
+        best = recommend("1TB", cloud=cloud, region=home, model="indy", max_nodes=9, top=1, **asked).best
+        assert best is not None
+        line = next(line for line in best.bill if "between regions" in line.name)
+        assert line.usd is not None and line.usd > 0
+        assert best.cost_usd.total_p95 > best.cost_usd.total + line.usd / 2

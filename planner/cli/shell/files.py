@@ -39,18 +39,22 @@ def read_plan(path: Path) -> Plan:
 
 def parse_plan_or_report(path: Path, text: str) -> Plan | RunReport:
     """Return the plan or the run report in the text of a file. Raises BadInputError for other files, with their kind,
-    or with the commands that write a plan.
+    or with the commands that write a plan, and for plans that contradict themselves.
     """
     from planner.schemas.plan import Plan
     from planner.schemas.run_report import RunReport
 
     if other := next((words for start, words in _OTHERS if text.lstrip().startswith(start)), ""):
         raise BadInputError(f"{path} is {other}")
+    wrote = "write one with `plan --out FILE` or `planner run --out FILE`"
     try:
-        return RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
+        stored = RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
     except BadInputError as error:
-        wrote = "write one with `plan --out FILE` or `planner run --out FILE`"
         raise BadInputError(f"{path} is no plan and no run report", [str(error), wrote]) from error
+    plan = stored.plan if isinstance(stored, RunReport) else stored
+    if contradictions := list(plan.contradictions()):
+        raise BadInputError(f"{path} contradicts itself: it was changed or damaged", [*contradictions[:3], wrote])
+    return stored
 
 
 def write_atomically(path: Path, text: str | bytes, *, option: str) -> None:

@@ -76,9 +76,7 @@ def plan_for(nodes: Sequence[str], rates: NodeRates, candidate: Candidate, reque
         f"{medium}_write": rates.slowest("disk_write", nodes),
     }
     measured = {name: rate for name, rate in slowest.items() if rate is not None}
-    again = replace(
-        narrowed(request, candidate, nodes=len(nodes)), assume=request.assume | measured, network_distribution=None
-    )
+    again = replace(narrowed(request, candidate, nodes=len(nodes)).assuming(measured), network_distribution=None)
     overheads = replace(run_overheads.shipped(), node_sigma={})  # the slowest of these nodes is known
     model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(request.engine))
     catalogs = [load_catalog(candidate.cloud)]

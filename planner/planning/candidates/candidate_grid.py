@@ -99,6 +99,7 @@ class CandidateGrid:
             bandwidth_weighting=self._weighted_type(cell.row)[1],
             nodes=int(self.estimates.nodes[cell.column]),
             pricing=self.offer.pricing,
+            region=self.offer.region,
             time_s=float(self.estimates.expected_s[cell.row, cell.column]),
             cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
         )
@@ -138,11 +139,10 @@ def build_grid(
     """Return the grid, limited to clusters of `sizes` nodes (N,) if given, and a rejection for every type that is not
     asked for or lacks a fact.
     """
-    whole = _context_of_all_types(request, model=model, region=region, overheads=overheads)
+    nodes = _sizes(request, sizes, spare_fraction=overheads.spare_fraction)
+    whole = _context_of_all_types(request, model=model, region=region, overheads=overheads, most=int(nodes[-1]))
     offer = _with_volumes(region.offer, whole, request)
     context, rejected = _feasible(request, whole, region=region, offer=offer)
-    every_size = np.array([float(request.nodes)]) if request.nodes else np.arange(1.0, request.max_nodes + 1)
-    nodes = every_size if sizes is None else sizes
     estimates = estimate(
         context,
         price_usd_per_hour=offer.price_usd_per_hour,
@@ -153,7 +153,19 @@ def build_grid(
     return CandidateGrid.of(context, offer, estimates, request), rejected
 
 
-def _context_of_all_types(request: Request, *, model: CostModel, region: Region, overheads: RunOverheads) -> JobContext:
+def _sizes(request: Request, sizes: Floats | None, *, spare_fraction: float) -> Floats:
+    """Return the numbers of nodes to plan (N,): those that are at most as many as allowed together with their spares.
+    Types are refused if that leaves out the only size.
+    """
+    if request.nodes:
+        return np.array([float(request.nodes)])
+    every_size = np.arange(1.0, request.max_nodes + 1) if sizes is None else sizes
+    return every_size[paid_nodes(every_size, spare_fraction=spare_fraction) <= request.most_machines]
+
+
+def _context_of_all_types(
+    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, most: int
+) -> JobContext:
     """Return the job on all types of a region, with volumes on burst credit if that lasts and costs less."""
     place = region.offer.region
     with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads, region=place)
@@ -165,7 +177,7 @@ def _context_of_all_types(request: Request, *, model: CostModel, region: Region,
         on_credit=region.volumes_on_credit,
         price_usd_per_hour=region.offer.price_usd_per_hour,
         nodes=request.nodes,
-        max_nodes=request.max_nodes,
+        max_nodes=most,
     )
     return with_volumes(volumes=lasting)
 

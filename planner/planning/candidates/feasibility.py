@@ -11,7 +11,8 @@ import numpy as np
 from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
-from planner.cost_model.prices import Offer, charges
+from planner.cost_model.prices import Offer, charges, paid_nodes
+from planner.cost_model.unknowns import Policy
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.units import count_text, format_bytes
@@ -98,20 +99,20 @@ def _missing_facts(
 
 def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
     """Yield the layouts that lack a fact about the machines' surroundings; `--unknown exclude` assumes none of them."""
-    if context.paper or context.catalog.cloud == "local":
+    if context.paper or context.catalog.is_free:
         return
-    every = np.ones(len(context.layouts.type_row), bool)
+    every, policy = np.ones(len(context.layouts.type_row), bool), context.unknown
     for charge in charges(context):
-        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _TAKE_IN
-    cloud, policy = context.catalog.cloud, context.unknown
+        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _advice(policy, "charge")
+    cloud = context.catalog.cloud
     if offer.pricing == "spot" and context.risk is None:
         yield every, f"how often {cloud} takes spot nodes back is unknown", f"--interruptions RATE says it, {_TAKE_IN}"
     places = (context.staging.source, context.staging.sink)
     if any(place not in ("", cloud) for place in places) and not policy.assumes("link"):
         yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
     stores = context.layouts.uses(OBJECTS) | (cloud in places)
-    if not policy.assumes("requests"):
-        yield stores & bool(np.isinf(context.objects.reads_per_s)), "requests a store takes unknown", _TAKE_IN
+    limitless = bool(np.isinf([context.objects.reads_per_s, context.objects.writes_per_s]).any())
+    yield stores & limitless, "requests a store takes unknown", _advice(policy, "requests")
     elsewhere = offer.region != context.catalog.default_region
     if elsewhere and not policy.assumes("place"):
         stored = context.layouts.uses(VOLUMES) | stores
@@ -119,6 +120,11 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
 
 
 _TAKE_IN: Final = "or --unknown assume"
+
+
+def _advice(policy: Policy, kind: str) -> str:
+    """Return the option that lets an unknown fact be assumed, if that was not tried."""
+    return "no cloud states it" if policy.assumes(kind) else _TAKE_IN
 
 
 def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
@@ -142,8 +148,9 @@ def fits_capacity(context: JobContext, request: Request) -> tuple[Flags, list[Re
     """Return which layouts (R,) hold the data within the nodes a request allows, and a rejection for each type with no
     such layout.
     """
-    fewest, allowed = fewest_nodes(context), request.nodes or request.max_nodes
-    large = ~(fewest > allowed)
+    fewest = fewest_nodes(context)
+    launched = paid_nodes(np.maximum(fewest, request.nodes or 1), spare_fraction=context.overheads.spare_fraction)
+    large = ~(fewest > (request.nodes or np.inf)) & ~(launched > request.most_machines)
     type_rows = context.layouts.type_row
     small = sorted(set(type_rows.tolist()) - set(type_rows[large].tolist()))
     bounds = node_bounds(context) if small else {}
@@ -165,9 +172,13 @@ _PURPOSE: Final = {
 
 def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, request: Request) -> Rejection:
     """Return the rejection of a type that needs more nodes than allowed, for the data, its copies or zones."""
-    allowed = request.nodes or request.max_nodes
-    option = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
-    reason, detail = TOO_FEW[0], f"needs {count_text(least, 'node')} {_PURPOSE[limit]}"
+    alone = request.nodes is not None and least > request.nodes
+    working = max(least, request.nodes or 1)
+    launched = float(paid_nodes(np.array(working), spare_fraction=context.overheads.spare_fraction))
+    needed, allowed = (least, request.nodes or 1) if alone else (launched, request.max_nodes)
+    option = f"--nodes {allowed}" if alone else f"--max-nodes {allowed}"
+    spares = f" and {count_text(launched - working, 'spare')}" if launched > working and not alone else ""
+    reason, detail = TOO_FEW[0], f"needs {count_text(working, 'node')}{spares} {_PURPOSE[limit]}"
     if allowed < context.model.nodes_min:
         reason, detail = TOO_FEW[1], f"the model {context.model.name} keeps a copy on another node: it needs 2 nodes"
     elif allowed < context.nodes_min:
@@ -179,15 +190,23 @@ def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, re
         instance_type=_name(context, type_row),
         reason=f"{reason} within {option}",
         detail=detail,
-        nearness=least / allowed,
+        nearness=needed / allowed,
     )
 
 
 def nodes_needed(rejection: Rejection, request: Request) -> int | None:
-    """Return how many nodes a type needs that was rejected as `request` allows too few; None for other rejections."""
+    """Return how many nodes, or machines with spares, a type needs that was rejected as `--nodes` or `--max-nodes` of
+    `request` allows too few; None for other rejections.
+    """
     if not rejection.reason.startswith(TOO_FEW) or not rejection.nearness:
         return None
-    return math.ceil(rejection.nearness * (request.nodes or request.max_nodes) - 1e-6)
+    allowed = request.max_nodes if limited_by_machines(rejection) else request.nodes or request.max_nodes
+    return math.ceil(rejection.nearness * allowed - 1e-6)
+
+
+def limited_by_machines(rejection: Rejection) -> bool:
+    """Return whether a rejection is due to `--max-nodes`, not `--nodes`."""
+    return " within --max-nodes " in rejection.reason
 
 
 def _texts(lacking: list[tuple[str, str]]) -> tuple[str, str]:

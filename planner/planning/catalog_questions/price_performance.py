@@ -233,7 +233,7 @@ def coverage(catalog: Catalog, models: Sequence[CostModel], *, overheads: RunOve
 
 
 def _of_model(catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Coverage:
-    request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=2, previous_generations=True)
+    request = Request(data_bytes=_DATA_BYTES, model=model.name, max_nodes=3, previous_generations=True)
     grid, lacking = build_grid(
         request, model=model, region=Region.of(request, catalog, catalog.default_region), overheads=overheads
     )

@@ -77,7 +77,11 @@ def _counts(*, vcpu: float, total: float) -> dict[str, int | None]:
 
 def _size(request: Request, name: str, vcpu: float, total: float, plan_of: Callable[[Request], Plan]) -> Size:
     plans = {
-        shape: plan_of(replace(request, instances=(name,), nodes=count, max_nodes=max(request.max_nodes, count or 1)))
+        shape: plan_of(
+            replace(
+                request, instances=(name,), nodes=count, max_nodes=Request.max_nodes if count else request.max_nodes
+            )
+        )
         for shape, count in _counts(vcpu=vcpu, total=total).items()
     }
     reasons = {shape: _reason(plan) for shape, plan in plans.items() if plan.best is None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -122,6 +123,7 @@ def point_of(candidate: Candidate) -> FrontierPoint:
         bandwidth_weighting=candidate.bandwidth_weighting,
         nodes=candidate.nodes,
         pricing=candidate.pricing,
+        region=candidate.region,
         time_s=candidate.time_s.expected,
         cost_usd_total=candidate.cost_usd.total,
     )
@@ -133,5 +135,6 @@ def _figures(point: FrontierPoint) -> tuple[float, float]:
     return point.time_s * factor, point.cost_usd_total * factor
 
 
-def _cluster_key(point: FrontierPoint) -> tuple[str, str, str, str, str, int]:
-    return point.model, point.cloud, point.pricing, point.instance_type, point.bandwidth_weighting, point.nodes
+def _cluster_key(point: FrontierPoint) -> FrontierPoint:
+    """Return what a point names without its figures."""
+    return replace(point, time_s=0.0, cost_usd_total=0.0)

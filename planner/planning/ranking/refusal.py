@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Final
 
 from planner.errors import InfeasibleError
-from planner.planning.candidates.feasibility import TOO_FEW, nodes_needed
+from planner.planning.candidates.feasibility import TOO_FEW, limited_by_machines, nodes_needed
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking.nearest import ConstrainedTypes, Nearest, least
 from planner.planning.request.constraints import Constraint
@@ -46,7 +46,7 @@ def _more_nodes(plan: Plan, nearest: Sequence[Rejection]) -> Iterator[str]:
     """Yield the option that allows as many nodes as the nearest type needs, if these are too few."""
     for rejection in nearest[:1]:
         if nodes := nodes_needed(rejection, plan.request):
-            yield f"Try {'--nodes' if plan.request.nodes else '--max-nodes'} {nodes}."
+            yield f"Try {'--max-nodes' if limited_by_machines(rejection) else '--nodes'} {nodes}."
 
 
 def by_missing_facts(rejection: Rejection) -> tuple[bool, int]:

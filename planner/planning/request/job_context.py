@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
@@ -20,7 +19,14 @@ from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
 from planner.cost_model.rate_spreads import spreads_of
-from planner.cost_model.rates import UNLIMITED_BYTES_PER_S, Rates, catalog_rates, evidence_codes, evidence_name
+from planner.cost_model.rates import (
+    UNLIMITED_BYTES_PER_S,
+    Rates,
+    assumed_of,
+    catalog_rates,
+    evidence_codes,
+    evidence_name,
+)
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.unknowns import Assumed, Policy, interruptions_per_node_hour, with_assumed_rates
 from planner.cost_model.volumes.block_volumes import VolumeChoice
@@ -88,11 +94,14 @@ def job_context(
         region=region,
         unknown=policy,
         risk=_risk(request, catalog, model, overheads),
+        most_machines=request.most_machines,
     )
-    if request.network == "expected" and not _assumed(request).keys() & _SEEN_TOGETHER:
+    if request.network == "expected" and not {name.partition(":")[0] for name in _assumed(request)} & _SEEN_TOGETHER:
         context = replace(context, rates=at_least_observed_rates(context))
     decoding = _decoding(context.rates, request, model.engine)
-    doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding) if overheads.node_sigma else CERTAIN
+    doubts = CERTAIN
+    if overheads.node_sigma:
+        doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding, catalog=catalog)
     return replace(context, doubts=doubts).times(request.scale)
 
 
@@ -122,13 +131,8 @@ def _assumed(request: Request) -> Mapping[str, float]:
 
 
 def _power(request: Request, catalog: Catalog) -> Floats:
-    stated = catalog.instances.power_w
-    patterns = {name.partition(":")[2] or "*": watts for name, watts in request.assume.items() if name[:5] == "power"}
-    if not patterns:
-        return stated
-    names = catalog.instances.cloud_type.tolist()
-    own = ((watts for pattern, watts in patterns.items() if fnmatchcase(name, pattern)) for name in names)
-    return np.array([next(fitting, power_w) for fitting, power_w in zip(own, stated.tolist(), strict=True)])
+    assumed = assumed_of(request.assume, "power", catalog)
+    return np.where(np.isnan(assumed), catalog.instances.power_w, assumed)
 
 
 def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:
@@ -139,7 +143,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     hourly: tuple[float, ...]
     if asked is not None or stated is not None:
         hourly = (asked or (stated.interruptions_per_node_hour if stated else 0.0),)
-    elif Policy.of(request.unknown).assumes("evictions") and catalog.cloud != "local":
+    elif Policy.of(request.unknown).assumes("evictions") and not catalog.is_free:
         assumed = interruptions_per_node_hour()
         hourly = (assumed.low, assumed.middle, assumed.high)
     else:

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags
+from planner.arrays import Flags, Floats
 from planner.catalog import Catalog
+from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.prices import Offer, Reservations
-from planner.cost_model.rates import evidence_codes, evidence_name
+from planner.cost_model.rates import catalog_rates, evidence_codes, evidence_name, half_rates
 from planner.cost_model.volumes.block_volumes import VolumeChoice, choose_volumes, has_credit
 from planner.errors import some_of
 from planner.planning.request.filters import wanted
@@ -63,13 +64,13 @@ class Region:
 def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
     """Price a node without its volumes."""
     factor, size = request.scale.get("price", 1.0), len(catalog.instances)
-    if catalog.cloud == "local":  # nothing is rented, so the price is known
-        nothing = np.zeros(size)
-        return Offer(region=region, pricing=request.pricing, price_usd_per_hour=nothing, evidence=("measured",) * size)
     if "price" in request.assume:
         price = np.full(size, request.assume["price"] * factor)
         return Offer(region=region, pricing=request.pricing, price_usd_per_hour=price, evidence=("assumed",) * size)
     own = () if request.paper else request.own_prices
+    unpriced = _unpriced(catalog, region, request.pricing)
+    if catalog.is_free and not with_own_prices(unpriced, catalog, own).notes:
+        return replace(unpriced, price_usd_per_hour=np.zeros(size))
     offer = offer_of(catalog, region, pricing=request.pricing, own_prices=own)
     return offer if factor == 1 else offer.times(factor)
 
@@ -80,11 +81,7 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
     Raises BadInputError as `prices` does, unless a type has one of the user's own prices, which needs no list.
     """
     if region not in catalog.regions(pricing):
-        size = len(catalog.instances)
-        unknown = Offer(
-            region=region, pricing=pricing, price_usd_per_hour=np.full(size, np.nan), evidence=("assumed",) * size
-        )
-        offer = with_own_prices(unknown, catalog, own_prices)
+        offer = with_own_prices(_unpriced(catalog, region, pricing), catalog, own_prices)
         if offer.notes:
             return offer
     listed = catalog.prices(region, pricing)
@@ -93,6 +90,23 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
         region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words, as_of=listed.as_of
     )
     return with_own_prices(offer, catalog, own_prices) if own_prices else offer
+
+
+def known_rates(region: Region, name: str) -> Floats:
+    """Return the rate of every type (T,) that `--assume` changes under a name; NaN where unknown."""
+    store = choose_object_store(region.catalog).device
+    rates = catalog_rates(region.catalog, volumes=region.volumes.device, objects=store, cpu={}, assume={})
+    if name == "network":
+        return rates.network.flat
+    device, _, way = name.partition("_")
+    of = {"local": rates.local, "volume": rates.volumes, "object": rates.objects}[device]
+    return half_rates(of)[("read", "write").index(way)]
+
+
+def _unpriced(catalog: Catalog, region: str, pricing: str) -> Offer:
+    """Return an offer of all types at unknown prices."""
+    size = len(catalog.instances)
+    return Offer(region=region, pricing=pricing, price_usd_per_hour=np.full(size, np.nan), evidence=("assumed",) * size)
 
 
 def with_own_prices(offer: Offer, catalog: Catalog, own: Sequence[OwnPrice]) -> Offer:

@@ -39,7 +39,7 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     _check_stored(request)
     _check_power(request, catalogs)
     if request.network_distribution is not None:
-        if "network" in request.assume:
+        if request.assumes("network"):
             raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
         distribution(request.network_distribution)
 
@@ -77,7 +77,7 @@ def _check_amounts(request: Request) -> None:
         )
     if request.network not in get_args(NetworkView):
         raise BadInputError(f"--network {request.network}: use one of {', '.join(get_args(NetworkView))}")
-    if request.network != "expected" and ("network" in request.assume or request.network_distribution):
+    if request.network != "expected" and (request.assumes("network") or request.network_distribution):
         raise BadInputError("--network and an assumed network contradict each other: both say how fast it is, give one")
     if request.arch not in (None, "x86_64", "arm64"):
         raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
@@ -136,8 +136,8 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
         )
     names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
     for assumed in request.assume:
-        pattern = assumed.removeprefix("power:")
-        if pattern != assumed and not any(fnmatchcase(name, pattern) for name in names):
+        _, of_types, pattern = assumed.partition(":")
+        if of_types and not any(fnmatchcase(name, pattern) for name in names):
             raise BadInputError(f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}")
 
 

@@ -36,7 +36,7 @@ class NetworkRow:
 
 def network_as_it_is(request: Request) -> bool:
     """Return whether a request leaves the network to the catalog, so that there is something to compare with."""
-    return request.network == "expected" and "network" not in request.assume and request.network_distribution is None
+    return request.network == "expected" and not request.assumes("network") and request.network_distribution is None
 
 
 def network_rows(request: Request, *, plan_again: Callable[[Request], Plan]) -> tuple[NetworkRow, ...]:

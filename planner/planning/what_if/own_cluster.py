@@ -117,7 +117,7 @@ def _free(request: Request, machines: OwnMachines, catalogs: Sequence[str], *, n
         min_memory_bytes=None,
         evidence="any",
         nodes=nodes,
-        max_nodes=max(nodes, Request.max_nodes),
+        max_nodes=Request.max_nodes,
         max_vcpus=None,
         node_limits=(),
         deadline_s=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -78,7 +79,7 @@ class WhatIf:
         most = max(best.nodes, self.plan.request.max_nodes)
         sizes = np.unique(np.geomspace(best.nodes_min, most, points).round().astype(int)).tolist()
         clusters = (self.plan_again(self._narrowed(best, nodes=nodes)).best for nodes in sizes)
-        return [cluster for cluster in clusters if cluster is not None]
+        return [c for c in clusters if c is not None and (c.nodes <= best.nodes or c.nodes + c.spares <= most)]
 
     def reliefs(self, factor: float) -> dict[str, Candidate]:
         """Return the best cluster with each resource that it uses made `factor` times as fast."""
@@ -167,7 +168,8 @@ def scaled(request: Request, factors: Mapping[str, float]) -> Request:
 def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> Request:
     """Return the request with one quantity multiplied; nodes are those of the best cluster."""
     if lever == "nodes":
-        return replace(request, nodes=min(max(round(factor * best.nodes), 1), request.max_nodes))
+        spares = math.ceil(factor * max(best.spares, 1))  # at most: their share falls with the number of nodes
+        return replace(request, nodes=max(min(round(factor * best.nodes), request.max_nodes - spares), 1))
     return scaled(request, {lever: factor})
 
 

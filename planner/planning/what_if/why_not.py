@@ -189,7 +189,7 @@ class TypeQuestions:
 
     def _at_disk_rate(self, alone: Request, bytes_per_s: float) -> Candidate | None:
         rates = {f"{LOCAL_DISKS}_{way}": bytes_per_s for way in ("read", "write")}
-        return self.plan_again(replace(alone, assume=alone.assume | rates)).best
+        return self.plan_again(alone.assuming(rates)).best
 
     def _is_first(self, cluster: Candidate) -> bool:
         return selection.order([cluster, *self.plan.candidates], self.plan.request.rule)[0] is cluster

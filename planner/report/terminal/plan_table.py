@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from planner.report.cluster_names import cluster_name
+from planner.report.cluster_names import cluster_name, place_suffix
 from planner.report.terminal.decision import break_even_text, durability_text, machine_text, place_text, plain_warning
 from planner.report.words import phase_word, region_text, region_word
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Quoted, Rejection, Request
@@ -161,7 +161,10 @@ def frontier_table(plan: Plan, best: Candidate) -> Table:
         table.add_column(name, justify="left" if name == "instance type" else "right")
     for point in _points_around(plan.frontier, best.time_s.expected):
         table.add_row(
-            point.instance_type, str(point.nodes), format_duration(point.time_s), format_usd(point.cost_usd_total)
+            point.instance_type + place_suffix(plan, point),
+            str(point.nodes),
+            format_duration(point.time_s),
+            format_usd(point.cost_usd_total),
         )
     return table
 

@@ -6,10 +6,12 @@ At most 24 lines of 80 columns, as plain text, so that it looks the same in a te
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
-from planner.report.cluster_names import cluster_name
+from planner.planning.ranking.frontier import point_of
+from planner.report.cluster_names import cluster_name, place_suffix
 from planner.report.terminal.bill_items import bill_of
 from planner.report.terminal.decision import (
     assumed_text,
@@ -28,7 +30,7 @@ from planner.report.terminal.decision import (
     unmeasured_text,
 )
 from planner.report.words import region_word, wrapped
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.plan import ASSUMED_OF_ALL, Candidate, FrontierPoint, Plan
 from planner.units import count_text, format_duration, format_usd
 
 LINES: Final = 24
@@ -100,6 +102,7 @@ def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int)
         f"Each: {machine_text(best)}.",
         deadline_text(plan),
         order if best.cloud_type != best.instance_type else "",
+        *(text for text in plan.warnings if text.startswith(ASSUMED_OF_ALL)),
         assumed_text(plan, stored),
         range_text(plan, best),
         durability_text(best),
@@ -140,7 +143,7 @@ def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
     before = None
     for name, point in named.items():
         saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
-        cluster = cluster_name(point, several_pricings=len(plan.request.pricings) > 1)
+        cluster = cluster_name(point, several_pricings=len(plan.request.pricings) > 1) + place_suffix(plan, point)
         cluster = f"{cluster:<{_cluster_width(width)}}"
         costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
         line = f"  {name:<{_NAME_WIDTH}} {cluster} {costs}"
@@ -159,7 +162,7 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
     if not points:
         return {}
     cheapest = min(points, key=lambda point: point.cost_usd_total)
-    recommended = next((point for point in points if is_point_of(point, best)), cheapest)
+    recommended = next((point for point in points if is_point_of(point, best)), point_of(best))
     slower = [point for point in points if point.time_s > recommended.time_s * WORTH_IT]
     faster = [point for point in points if point.time_s * WORTH_IT <= recommended.time_s]
     named = {} if cheapest is recommended else {"cheapest": cheapest}
@@ -184,9 +187,9 @@ def _cluster_width(width: int) -> int:
 
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Return whether a point of the frontier is that cluster."""
-    place = (point.model, point.cloud, point.instance_type, point.bandwidth_weighting, point.nodes)
-    alike = place == (best.model, best.cloud, best.instance_type, best.bandwidth_weighting, best.nodes)
-    return alike and point.pricing in ("", best.pricing)
+    chosen = point_of(best)
+    named = {name: getattr(point, name) or getattr(chosen, name) for name in ("pricing", "region")}  # '' in old plans
+    return replace(point, time_s=chosen.time_s, cost_usd_total=chosen.cost_usd_total, **named) == chosen
 
 
 def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:

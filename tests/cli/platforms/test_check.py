@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
-from planner.errors import InfeasibleError
+from planner.errors import BadInputError, InfeasibleError
 
 CHECKOUT = Path(__file__).parents[3]
 PLANS = CHECKOUT / "tests" / "data" / "stored"
@@ -42,6 +43,63 @@ def test_the_comment_is_a_table_with_the_change() -> None:
     assert done.stdout.startswith("**1 x i2.8xlarge (aws us-east-1)** keeps to its limits")
     for figure in (r"cost \| \$[\d.]+", r"whole run \| [\w. ]+", r"job \| [\w. ]+"):
         assert re.search(rf"^\| {figure} \| [+-][\d.]+% \|$", done.stdout, re.M)
+
+
+def _changed(document: Any, at: tuple[str | int, ...], value: Any) -> Any:
+    """Return parsed JSON with the value at a path replaced, or taken out where it is None."""
+    if not at:
+        return value
+    made = document.copy()
+    if value is None and len(at) == 1:
+        del made[at[0]]
+    else:
+        made[at[0]] = _changed(document[at[0]], at[1:], value)
+    return made
+
+
+CHANGES: dict[str, tuple[tuple[str | int, ...], Any]] = {
+    "negative total": (("cost_usd", "total"), -5),
+    "smaller total": (("cost_usd", "total"), 4.0),
+    "total without its 95%": (("cost_usd", "total_p95"), 1.0),
+    "missing total": (("cost_usd", "total"), None),
+    "no number": (("cost_usd", "total"), float("nan")),
+    "infinite": (("cost_usd", "total_p95"), float("inf")),
+    "beyond any number": (("cost_usd", "total_p95"), 10**400),
+    "cheaper line": (("bill", 0, "usd"), 0.1),
+    "negative line": (("bill", 0, "usd"), -1.0),
+    "unpriced line": (("bill", 0, "usd"), float("nan")),
+    "shorter phase": (("phases", 0, "time_s"), 1.0),
+    "shorter job": (("time_s", "expected"), 60.0),
+    "shorter step": (("overheads_s", "validate"), 1.0),
+    "negative step": (("overheads_s", "boot"), -1e4),
+    "no nodes": (("nodes",), 0),
+    "more nodes": (("nodes",), 10),
+    "fewer spares": (("spares",), -1),
+    "dearer machines": (("price_usd_per_hour",), 1e3),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("places", ["best", "candidates", "both"])
+def test_a_plan_that_contradicts_itself_passes_no_gate(tmp_path: Path, change: str, places: str) -> None:
+    """Through each command that reads plans; a changed `best` differs from the first candidate, too."""
+    at, value = CHANGES[change]
+    document = json.loads(Path(PLAN).read_text())
+    for place in {"best": [("best",)], "candidates": [("candidates", 0)]}.get(places, [("best",), ("candidates", 0)]):
+        document = _changed(document, (*place, *at), value)
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(document))
+    for words in (
+        ["check", str(path), "--max-cost", "1000"],
+        ["check", PLAN, "--max-cost", "1000", "--baseline", str(path)],
+        ["compare", PLAN, str(path)],
+        ["report", str(path)],
+        ["export", str(path), "--to", "ray"],
+        ["cluster", "up", str(path), "--dry-run"],
+    ):
+        done = CliRunner().invoke(build(only=words[0]), words)
+        assert isinstance(done.exception, BadInputError) and done.exception.exit_code == 2, words
+        assert str(path) in str(done.exception)
 
 
 @pytest.mark.parametrize("words", [(PLAN,), (PLAN, "--max-cost", "1", "--json", "--markdown")])

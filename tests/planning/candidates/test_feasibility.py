@@ -99,8 +99,8 @@ def test_the_store_needs_a_rate_where_it_is_used(make_job: Make, asked: dict[str
     [
         ({"nodes": 9}, True, ""),
         ({"nodes": 8}, False, "needs 9 nodes to hold the data"),
-        ({"max_nodes": 9}, True, ""),
-        ({"max_nodes": 6}, False, "needs 9 nodes to hold the data"),
+        ({"max_nodes": 10}, True, ""),
+        ({"max_nodes": 9}, False, "needs 9 nodes and 1 spare to hold the data"),
         (
             {"model": "daytona", "nodes": 1, "data_bytes": 10**9},
             False,
@@ -121,7 +121,7 @@ def test_too_few_nodes_are_told_with_how_many_it_takes(
         allowed = request.nodes or request.max_nodes
         option = f"--nodes {allowed}" if request.nodes else f"--max-nodes {allowed}"
         assert rejected[0].reason.endswith(f"within {option}")
-        least = 2 if request.model == "daytona" else 9
+        least = 2 if request.model == "daytona" else 9 if request.nodes else 10  # with a spare
         assert rejected[0].nearness == pytest.approx(least / allowed)
         assert nodes_needed(rejected[0], request) == least
         assert nodes_needed(replace(rejected[0], reason="too slow"), request) is None

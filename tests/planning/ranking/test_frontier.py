@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from planner import recommend
-from planner.planning.ranking.frontier import _figures, frontier_of
+from planner.planning.ranking.frontier import _figures, frontier_of, point_of
 from planner.planning.ranking.selection import SAME_TIME, best_of_types, limit_above, order
+from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.units import format_usd
 
 FAST = {"price": 4.0, "read": 8e9, "write": 6e9, "vcpu": 32, "network_baseline_bytes_per_s": 3.125e9}
 SLOW = {"price": 1.0, "read": 2e9, "write": 1e9, "vcpu": 16, "network_baseline_bytes_per_s": 6.25e8}
@@ -183,3 +186,35 @@ def test_bills_known_in_part_stand_aside_for_others_and_the_cheapest_is_always_t
     assert frontier_of([], []) == []
     slow = with_figures(best, "slow", time_s=200, usd=20)
     assert [point.instance_type for point in frontier_of([fast, slow, cheap], [slow])] == ["fast", "cheap", "slow"]
+
+
+@pytest.mark.parametrize("objective", ["balanced", "time", "cost"])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_choice_stands_in_best_candidates_frontier_and_screen(
+    make_catalog: Callable[..., str], seed: int, objective: Any
+) -> None:
+    """A type at different prices in three regions, as often on sale."""
+    pick = random.Random(seed)
+    priced = [
+        {"instance_type": name, "region": region, "pricing": "on-demand", "price_usd_per_hour": pick.uniform(1, 4)}
+        for name in ("fast", "slow")
+        for region in ("here", "there", "far")
+    ]
+    market = make_catalog({"fast": FAST, "slow": SLOW}, prices=priced)
+    plan = Plan.from_json(plan_of(market, objective=objective, region=["here", "there", "far"]).to_json())
+    best = plan.best
+    assert best is not None and best == plan.candidates[0]
+    (mine,) = [point for point in plan.frontier if point_of(best) == point]
+    others = [
+        replace(
+            best,
+            instance_type=point.instance_type,
+            time_s=replace(best.time_s, expected=point.time_s),
+            cost_usd=replace(best.cost_usd, total=point.cost_usd_total),
+        )
+        for point in plan.frontier
+        if point != mine
+    ]
+    assert order([best, *others], plan.request.rule)[0] == best
+    (line,) = [line.split() for line in short_answer(plan, width=100) if line.startswith("  recommended")]
+    assert line[1] == str(best.nodes) and format_usd(best.cost_usd.total) in line

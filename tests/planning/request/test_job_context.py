@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from planner import recommend
+from planner.api.recommend import recommend as recommend_all
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.run_overheads import shipped
 from planner.cost_model.workload import JobContext
@@ -196,3 +197,24 @@ def test_a_bucket_of_which_nobody_says_the_region_is_named() -> None:
     (note,) = region_notes(asked)
     assert note.startswith("region: the input's is assumed") and "--input-region" in note
     assert not list(region_notes(replace(asked, input_region="us-east-1")))
+
+
+def test_a_rate_assumed_of_all_types_counts_those_it_raises_and_one_of_a_type_changes_no_other(
+    make_catalog: Callable[..., str],
+) -> None:
+    types = {f"a.{n}": {"read": 9e9, "write": 9e9, "network_baseline_bytes_per_s": n * 10**8} for n in (1, 2, 4)}
+    path = make_catalog(types)
+
+    def rates(**assume: str) -> tuple[dict[str, float], list[str]]:
+        given = {name.replace("__", ":").replace("_x", "."): rate for name, rate in assume.items()}
+        plan = recommend_all("1TB", model="indy", catalogs=[path], engine="ideal", nodes=3, assume=given).plan
+        seconds = {c.instance_type: c.time_s.equation for c in plan.candidates}
+        return seconds, [text for text in plan.warnings if text.startswith("assume ")]
+
+    plain, no_note = rates()
+    changed, (note,) = rates(network="200MB/s")
+    assert not no_note and "raises 1 type and lowers 1" in note
+    assert changed["a.1"] < plain["a.1"] and changed["a.4"] > plain["a.4"]
+    one, none = rates(network__a_x1="200MB/s")
+    assert not none and one["a.1"] < plain["a.1"]
+    assert {name: one[name] for name in ("a.2", "a.4")} == {name: plain[name] for name in ("a.2", "a.4")}

@@ -398,3 +398,54 @@ def test_a_plan_says_that_a_price_of_ones_own_is_that_of_several_sizes() -> None
     assert by_vcpu.plan.best.price_usd_per_hour == pytest.approx(0.8)  # 16 vCPUs
     assert by_vcpu.plan.best.price_as_of == ""
     assert not any("alike" in warning for warning in by_vcpu.plan.warnings)
+
+
+def _owned(make_catalog: Callable[..., str], cloud: str, **prices: float | None) -> str:
+    """Return a catalog under another name of the cloud, with the prices that are stated."""
+    path = Path(
+        make_catalog({name: {"read": 2e9, "write": 2e9, "price": price or 1} for name, price in prices.items()})
+    )
+    (path / "catalog.toml").write_text((path / "catalog.toml").read_text().replace('"aws"', f'"{cloud}"'))
+    if None in prices.values():
+        (path / "prices.csv").write_text((path / "prices.csv").read_text().splitlines()[0] + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("cloud", ["local", "ours", "aws"])
+@pytest.mark.parametrize(
+    ("listed", "asked", "hourly"),
+    [
+        (1.2, {}, 1.2),
+        (1.2, {"own_price": "a=2.5"}, 2.5),
+        (1.2, {"discount": "50%"}, 0.6),
+        (1.2, {"assume": {"price": 3}}, 3.0),
+        (1.2, {"what_if": {"price": 2}}, 2.4),
+        (None, {"own_price": "a=2.5"}, 2.5),
+        (None, {"own_price": "*=0.1/vcpu"}, 1.6),
+        (None, {"assume": {"price": 3}}, 3.0),
+    ],
+)
+def test_a_stated_price_counts_whatever_the_cloud_is_called(
+    make_catalog: Callable[..., str], cloud: str, listed: float | None, asked: dict[str, Any], hourly: float
+) -> None:
+    best = recommend_by("1TB", model="indy", catalogs=[_owned(make_catalog, cloud, a=listed)], **asked).best
+    assert best is not None
+    assert best.price_usd_per_hour == pytest.approx(hourly)
+    assert best.cost_usd.total >= best.nodes * hourly * best.time_s.expected / 3600
+
+
+def test_without_a_price_only_ones_own_machines_are_free_and_the_plan_says_so(make_catalog: Callable[..., str]) -> None:
+    with pytest.raises(BadInputError):
+        recommend_by("1TB", model="indy", catalogs=[_owned(make_catalog, "ours", a=None)])
+    path = _owned(make_catalog, "local", a=None)
+    plan = recommend_by("1TB", model="indy", catalogs=[path], discount="10%").plan
+    assert plan.best is not None and plan.best.cost_usd.total == 0
+    assert [text for text in plan.warnings if text.startswith("price: ")]
+
+
+def test_one_stated_price_leaves_the_other_machines_without_one(make_catalog: Callable[..., str]) -> None:
+    plan = recommend_by(
+        "1TB", model="indy", catalogs=[_owned(make_catalog, "local", a=None, b=None)], own_price="a=2"
+    ).plan
+    assert [candidate.instance_type for candidate in plan.candidates] == ["a"]
+    assert [rejection.instance_type for rejection in plan.rejected] == ["b"]

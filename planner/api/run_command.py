@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.api.input_format import InputFormat
 from planner.schemas.arguments import option_of
 from planner.schemas.door import Bytes, Count, checked
-from planner.schemas.request_forms import number_text
+from planner.schemas.request_forms import name_list, number_text
 from planner.units import format_exact_size
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands
-    the store's keys to the nodes. `data` is required without `input`. `is_detached` leaves the run as soon as its sort
-    has started. `directory` and `threads` are for runs on this machine.
+    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths;
+    `lend_credentials` hands the store's keys to the nodes. `data` is required without `input`. `detach` leaves the run
+    as soon as its sort has started. `directory` and `threads` are for runs on this machine.
     """
 
     data: str | None
     model: str
-    instances: tuple[str, ...] = ()
-    nodes: int | None = None
+    instance: str | Sequence[str] | None = None
+    nodes: Count | None = None
     arch: str | None = None
     memory_bytes: Bytes | None = None
     skew: bool = False
@@ -38,8 +38,8 @@ class Work:
     wheelhouse: Path | None = None
     input: str | None = None
     output: str | None = None
-    is_lent: bool = False
-    is_detached: bool = False
+    lend_credentials: bool = False
+    detach: bool = False
     form: InputFormat = field(default_factory=InputFormat)
     directory: Path = Path()
     threads: Count | None = None
@@ -86,15 +86,15 @@ def _work_options(work: Work) -> dict[str, Any]:
         "input": work.input,
         "output": work.output,
         **_format_options(work.form),
-        "instance": ",".join(work.instances) or None,
+        "instance": ",".join(name_list(work.instance)) or None,
         "arch": work.arch,
         "nodes": work.nodes,
         "memory": None if work.memory_bytes is None else format_exact_size(work.memory_bytes),
         "threads": work.threads,
         "skew": work.skew,
         "keep": work.keep,
-        "detach": work.is_detached,
-        "lend_credentials": work.is_lent,
+        "detach": work.detach,
+        "lend_credentials": work.lend_credentials,
         "wheelhouse": _path(work.wheelhouse),
         "dir": _path(None if str(work.directory) == "." else work.directory),
     }
@@ -126,7 +126,7 @@ def _shaping_options(shaping: Shaping) -> dict[str, Any]:
 
 def _rental_options(rental: RentalOptions) -> dict[str, Any]:
     return {
-        "region": ",".join(rental.regions) or None,
+        "region": ",".join(name_list(rental.region)) or None,
         "pricing": None if rental.pricing == "on-demand" else rental.pricing,
         "max_cost": rental.max_cost,
         "max_hours": rental.max_hours,
@@ -134,7 +134,7 @@ def _rental_options(rental: RentalOptions) -> dict[str, Any]:
         "image": rental.image,
         "node_identity": rental.node_identity or None,
         "subnet": rental.subnet or None,
-        "no_public_address": rental.is_private,
+        "no_public_address": rental.no_public_address,
         "jump": rental.jump or None,
         "reservation": rental.reservation or None,
         "or_next": None if rental.or_next == type(rental).or_next else rental.or_next,

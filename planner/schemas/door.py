@@ -55,6 +55,8 @@ Offset = Annotated[int, Between(0)]
 Seconds = Annotated[float, Between(0, 1e9)]
 Usd = Annotated[float, Between(0, 1e12)]
 
+MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
+"""Hints for unknown names for which the nearest spelling misleads."""
 _UNIONS: Final = (Union, types.UnionType)
 _NUMBERS: Final[dict[Any, tuple[str, str]]] = {int: ("a whole number", "__index__"), float: ("a number", "__float__")}
 """What each kind of number is called, and what tells it: numpy's numbers count, booleans don't."""
@@ -117,10 +119,10 @@ def _given(
     parameters = signature.parameters
     by_place = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     taken = dict(zip(by_place, positional, strict=False))
-    takes_further = function.__code__.co_flags & inspect.CO_VARKEYWORDS
+    takes_further = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name in named:
         if name not in parameters and not takes_further:
-            text = f"no such argument.{nearest(name, list(parameters))}"
+            text = f"no such argument.{MEANT.get(name, nearest(name, list(parameters)))}"
             raise BadInputError(text, field=name, code="unknown-argument")
         if name in taken:
             raise BadInputError("given twice, by place and by name", field=name, code="unknown-argument")

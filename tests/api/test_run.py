@@ -10,23 +10,21 @@ from typing import Any
 import pytest
 
 import planner
-from planner.api.rental_options import RentalOptions
-from planner.api.run import Listeners, Work
+from planner.api.run import Listeners, Work, run_here
 from planner.errors import BadInputError, InfeasibleError
 from planner.native import Progress
 from planner.schemas.run_report import RunReport
 
 
 def test_its_report_holds_the_command_that_repeats_it(tmp_path: Path) -> None:
-    work = Work(data="1MB", model="indy", memory_bytes=500_000_000, threads=1, directory=tmp_path)
-    report = planner.run(work)
+    report = planner.run("1MB", model="indy", memory_bytes=500_000_000, threads=1, directory=str(tmp_path))
     assert report is not None
     expected = ("--data", "1MB", "--model", "indy", "--memory", "500MB", "--threads", "1", "--dir", str(tmp_path))
     assert report.asked == ("run", *expected) == RunReport.from_json(report.to_json()).asked
 
 
 def test_a_run_on_this_machine_says_nothing_and_compares(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    report = planner.run(Work(data="1MB", model="indy", directory=tmp_path))
+    report = planner.run("1MB", model="indy", directory=tmp_path)
     assert report is not None and report.passed
     assert [check.records for check in report.checks] == [10_000]
     assert {phase.name for phase in report.phases} and all(phase.predicted_s > 0 for phase in report.phases)
@@ -42,9 +40,7 @@ def test_listeners_hear_what_the_shell_would_show(tmp_path: Path) -> None:
         watched.append(name)
         yield Progress()
 
-    planner.run(
-        Work(data="1MB", model="indy", directory=tmp_path), listeners=Listeners(say=messages.append, watch=watch)
-    )
+    run_here(Work(data="1MB", model="indy", directory=tmp_path), listeners=Listeners(say=messages.append, watch=watch))
     assert messages[0] == f"measuring this machine's disk in {tmp_path}" and messages[1].startswith(
         "planned for the sort of"
     )
@@ -68,4 +64,4 @@ def test_a_refused_plan_is_not_run() -> None:
 @pytest.mark.parametrize("data", ["1GB", "150B"])
 def test_nothing_is_rented_without_a_confirmation(data: str) -> None:
     with pytest.raises(BadInputError, match="confirm=True"):
-        planner.run(data, rental=RentalOptions(cloud="aws"))
+        planner.run(data, cloud="aws")

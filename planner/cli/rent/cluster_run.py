@@ -62,8 +62,8 @@ def cluster_run(
         wheelhouse=wheelhouse,
         input=input,
         output=output,
-        is_lent=lend_credentials,
-        is_detached=detach,
+        lend_credentials=lend_credentials,
+        detach=detach,
         form=form,
     )
     report = run_on_machines(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -43,7 +44,7 @@ def headed(text: str) -> str:
 def ending_of(error: Exception) -> tuple[str, int]:
     """Return the message for an error that ended a command, and the exit code. The details of a bug go to a file."""
     if isinstance(error, PlannerError):
-        return str(error), error.exit_code
+        return in_options(str(error), error.field), error.exit_code
     if isinstance(error, OSError):
         ends = BadInputError if isinstance(error, _NAMED_WRONGLY) else IoFailureError
         return _of_the_system(error), ends.exit_code
@@ -58,6 +59,25 @@ def ending_of(error: Exception) -> tuple[str, int]:
 
         return missing_text(error.name), PlannerError.exit_code
     return _of_a_bug(error), BUG_EXIT_CODE
+
+
+def in_options(text: str, field: str = "") -> str:
+    """Return a message with the options of the command line for the arguments that it names as Python does:
+    `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws; also `field`, with which it begins.
+    """
+    if field and text.startswith(f"{field}: "):
+        text = f"{_option(field)}{text.removeprefix(field)}"
+    return _ARGUMENT.sub(lambda named: f"{_option(named[1])} {named[2] or ''}".removesuffix("True").rstrip(), text)
+
+
+def _option(argument: str) -> str:
+    name = _OTHERWISE.get(argument, argument)
+    return f"--{re.sub('_(bytes|s|usd)$', '', name).replace('_', '-')}"
+
+
+_ARGUMENT: Final = re.compile(r"`(?!plan`|run`|planner`|describe`)([a-z][a-z0-9_]*)(?:=([^`]*))?`")
+_OTHERWISE: Final = {"directory": "dir"}
+"""Arguments whose options have another name."""
 
 
 def _of_the_system(error: OSError) -> str:
@@ -139,8 +159,6 @@ def _without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _without_logins(text: str) -> str:
     """Return a text without the names, passwords and signatures in its addresses."""
-    import re
-
     text = re.sub(r"(\w://)[^/\s@'\"]+@", rf"\1{_HIDDEN}@", text)
     return re.sub(r"(\w://[^\s?'\"]+\?)[^\s'\"]+", rf"\1{_HIDDEN}", text)
 

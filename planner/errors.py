@@ -28,7 +28,8 @@ class PlannerError(Exception):
         self.code = code
 
     def __str__(self) -> str:
-        first = f"{self.field}: {self.message}" if self.field else self.message
+        is_said = not self.field or f"`{self.field}" in self.message
+        first = self.message if is_said else f"{self.field}: {self.message}"
         return "\n".join((first, *(f"  {line}" for line in self.details)))
 
 

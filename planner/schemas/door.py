@@ -18,13 +18,14 @@ import builtins
 import functools
 import inspect
 import math
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, PlannerError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,7 +88,11 @@ def checked(function: F) -> F:
             if name in hints and (problem := _problem(value, hints[name])):
                 code, text = problem
                 raise BadInputError(text, field=name, code=code)
-        return function(*positional, **named)
+        try:
+            return function(*positional, **named)
+        except PlannerError as error:
+            _spell(error, hints)
+            raise
 
     return call  # type: ignore[return-value]
 
@@ -95,6 +100,45 @@ def checked(function: F) -> F:
 def argument_types(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the type of each argument of a public function."""
     return _declared(inspect.unwrap(function))[1]
+
+
+_OPTION: Final = re.compile(
+    r"--([a-z][a-z0-9-]*)(?:[ =]([^\s,;:()]*[0-9A-Z/*][^\s,;:()]*[0-9A-Za-z/*%]|[0-9A-Z]+)(?=[\s,;:.)]|$))?"
+)
+_COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
+"""What a shell runs: its options stay options."""
+
+
+_OTHERWISE: Final = {"directory": "dir", "directories": "dir", "machines": "own", "zero_terminated": "z"}
+"""Arguments whose options have another name."""
+
+
+def _spell(error: PlannerError, hints: Mapping[str, Any]) -> None:
+    """Let an error name a function's arguments as Python does: `` `no_header` `` for --no-header. Without a `field` the
+    first of them in its first line is it.
+    """
+    arguments = {_OTHERWISE.get(name, name.replace("_", "-")): name for name in hints}
+    arguments = {re.sub("-(bytes|s|usd)$", "", option): name for option, name in arguments.items()} | arguments
+    named: list[str] = []
+
+    def argument(option: re.Match[str]) -> str:
+        if option[1] not in arguments:
+            return option[0]
+        named.append(name := arguments[option[1]])
+        value = "True" if hints[name] is bool else option[2]
+        return f"`{name}={value}`" if value else f"`{name}`"
+
+    def respelled(text: str) -> str:
+        parts, end = [], 0
+        for command in _COMMAND.finditer(text):
+            parts += [_OPTION.sub(argument, text[end : command.start()]), command[0]]
+            end = command.end()
+        return "".join([*parts, _OPTION.sub(argument, text[end:])])
+
+    error.message = respelled(error.message)
+    if isinstance(error, BadInputError) and not error.field and named:
+        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
+    error.details = tuple(map(respelled, error.details))
 
 
 @functools.cache

@@ -40,7 +40,8 @@ def script_json(values: Any) -> str:
 
 def render(template: str, *, figures: list[Figure], **values: Any) -> str:
     """Return the page made from `template`. Raises PlannerError if the charting packages are not installed."""
-    jinja2 = optional("jinja2", extra="plots", purpose="the HTML report")
+    import jinja2
+
     loader = jinja2.PackageLoader(_FOLDER, "")
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True

@@ -1,8 +1,7 @@
 """Conversion between dataclasses and plain JSON values, with every type checked.
 
-Readers accept files of every version up to `VERSION`, and ignore unknown fields. The metadata of a field that earlier
-versions lack has its earlier value (`in_old_files`), or the field that had it (`once_in`). A renamed field has its
-former name as `formerly`. A field in another form in JSON has that form as `stored`.
+Readers take files of `VERSION` alone, and ignore unknown fields. A field in another form in JSON has that form as
+`stored` in its metadata.
 """
 
 from __future__ import annotations
@@ -17,20 +16,16 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 from planner.errors import BadInputError
 
 VERSION: Final = 3
-"""Version of the JSON that the commands print and store. Files of versions 1 and 2 do not state theirs."""
+"""Version of the JSON that the commands print and store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """Form of a field in JSON, `annotation`, with the conversions in both directions.
-
-    `is_plain` recognises parsed JSON of earlier versions, which has the field unconverted.
-    """
+    """Form of a field in JSON, `annotation`, with the conversions in both directions."""
 
     annotation: Any
     store: Callable[[Any], Any]
     restore: Callable[[Any], Any]
-    is_plain: Callable[[Any], bool]
 
 
 def versioned(value: Any) -> dict[str, Any]:
@@ -41,7 +36,7 @@ def versioned(value: Any) -> dict[str, Any]:
 def read_versioned(text: str, *, what: str) -> dict[str, Any]:
     """Return the object that a JSON text holds, without its version; `what` names the text in errors.
 
-    Raises BadInputError for anything but a JSON object, and for versions later than `VERSION`.
+    Raises BadInputError for anything but a JSON object, and for one that states another version.
     """
     try:
         document = json.loads(text)
@@ -50,12 +45,10 @@ def read_versioned(text: str, *, what: str) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise BadInputError(f"{what}: expected an object, found {_brief(document)}")
     version = document.pop("version", VERSION)
-    _expect(type(version) is int and version >= 1, version, "a whole number", f"{what}.version")
-    if version > VERSION:
-        raise BadInputError(
-            f"{what}: its version is {version}, and this planner reads up to {VERSION}",
-            ["upgrade the planner, then read again"],
-        )
+    if type(version) is not int or version != VERSION:
+        is_later = type(version) is int and version > VERSION
+        advice = "upgrade the planner, then read again" if is_later else "make it again with this planner"
+        raise BadInputError(f"{what}.version: {_brief(version)}, and this planner reads {VERSION}", [advice])
     return document
 
 
@@ -97,27 +90,22 @@ def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
 def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
     _expect(isinstance(value, dict), value, "an object", where)
     hints = get_type_hints(annotation)
-    renamed = {f.name: f.metadata["formerly"] for f in fields(annotation) if f.metadata.get("formerly") in value}
-    value = {name: value[formerly] for name, formerly in renamed.items()} | value
-    given = {f.name: f.metadata["in_old_files"] for f in fields(annotation) if "in_old_files" in f.metadata}
-    given |= {
+    given = {
         field.name: _field(field, hints[field.name], value[field.name], where=f"{where}.{field.name}")
         for field in fields(annotation)
         if field.name in value
     }
-    for field in fields(annotation):
-        if field.name not in given and field.metadata.get("once_in") in given:
-            given[field.name] = given[field.metadata["once_in"]]
     try:
         return annotation(**given)
     except TypeError as error:
         missing = [f.name for f in fields(annotation) if f.name not in given]
-        raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}") from error
+        advice = "if another version of the planner wrote it, make it again with this one"
+        raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}", [advice]) from error
 
 
 def _field(field: Any, annotation: Any, value: Any, *, where: str) -> Any:
     stored: Stored | None = field.metadata.get("stored")
-    if stored is None or stored.is_plain(value):
+    if stored is None:
         return from_jsonable(annotation, value, where=where)
     return stored.restore(from_jsonable(stored.annotation, value, where=where))
 

@@ -52,13 +52,13 @@ def test_any_plan_round_trips_exactly(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (("request", "data_bytes"), 1.5, "plan.request.data_bytes: expected int"),
-        (("request", "data_bytes"), True, "plan.request.data_bytes: expected int"),
-        (("request", "objective"), "fame", "plan.request.objective: expected one of balanced"),
+        (("request", "data_bytes"), 1.5, "plan.request.data_bytes: expected a whole number"),
+        (("request", "data_bytes"), True, "plan.request.data_bytes: expected a whole number"),
+        (("request", "objective"), "fame", "plan.request.objective: 'fame' is none of balanced"),
         (("request", "node_limits"), {}, "plan.request.node_limits: expected a list"),
-        (("catalog", "prices_as_of"), None, "plan.catalog.prices_as_of: expected str"),
-        (("rejected",), [{"reason": "none", "types": "two"}], "plan.rejected[0].types: expected int"),
-        (("warnings",), [1], "plan.warnings[0]: expected str"),
+        (("catalog", "prices_as_of"), None, "plan.catalog.prices_as_of: expected a text"),
+        (("rejected",), [{"reason": "none", "types": "two"}], "plan.rejected[0].types: expected a whole number"),
+        (("warnings",), [1], "plan.warnings[0]: expected a text"),
     ],
 )
 def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message: str) -> None:

@@ -76,8 +76,9 @@ class WhatIf:
         best = self.plan.best
         if best is None:
             return []
-        with_spares = (best.nodes + best.spares) / best.nodes
-        most = max(best.nodes, math.floor(self.plan.request.max_nodes / with_spares))
+        machines = self.plan.request.max_nodes
+        beyond = self.plan_again(replace(self._narrowed(best, nodes=machines), max_nodes=Request.max_nodes)).best
+        most = max(best.nodes, machines - (beyond or best).spares)
         sizes = np.unique(np.geomspace(best.nodes_min, most, points).round().astype(int)).tolist()
         clusters = (self.plan_again(self._narrowed(best, nodes=nodes)).best for nodes in sizes)
         return [cluster for cluster in clusters if cluster is not None]

@@ -29,7 +29,8 @@ class PlannerError(Exception):
         self.code = code
 
     def __str__(self) -> str:
-        is_said = f"`{self.field}" in self.message or any(line.startswith(self.field) for line in self.details)
+        is_said = self.field.startswith("-")  # an option, which the command line's text names
+        is_said |= f"`{self.field}" in self.message or any(line.startswith(self.field) for line in self.details)
         first = self.message if is_said or not self.field else f"{self.field}: {self.message}"
         return "\n".join((first, *(f"  {line}" for line in self.details)))
 

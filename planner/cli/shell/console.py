@@ -12,13 +12,13 @@ from typing import Any, Final
 from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
-from planner.cli.shell.failures import ending_of, headed
+from planner.cli.shell.failures import ending_of, headed, name_options
 from planner.cli.shell.help_text import PlainHelp
 from planner.cli.shell.option_rules import require_applicable
 from planner.cli.shell.option_values import UnconvertedValues
 from planner.cli.shell.output import ends_without_reader, forget
 from planner.cli.shell.usage import UsageError, with_example
-from planner.errors import BadInputError, InterruptedRunError
+from planner.errors import BadInputError, InterruptedRunError, PlannerError
 from planner.report.words import wrapped
 
 _EXAMPLE = "Example: "
@@ -73,6 +73,9 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
         try:
             with end_as_ctrl_c():
                 return super().invoke(ctx)
+        except PlannerError as error:
+            name_options(error)
+            raise
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
         except EOFError as end:

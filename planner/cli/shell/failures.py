@@ -44,7 +44,7 @@ def headed(text: str) -> str:
 def ending_of(error: Exception) -> tuple[str, int]:
     """Return the message for an error that ended a command, and the exit code. The details of a bug go to a file."""
     if isinstance(error, PlannerError):
-        return in_options(str(error), error.field), error.exit_code
+        return str(error), error.exit_code
     if isinstance(error, OSError):
         ends = BadInputError if isinstance(error, _NAMED_WRONGLY) else IoFailureError
         return _of_the_system(error), ends.exit_code
@@ -61,12 +61,20 @@ def ending_of(error: Exception) -> tuple[str, int]:
     return _of_a_bug(error), BUG_EXIT_CODE
 
 
-def in_options(text: str, field: str = "") -> str:
+def name_options(error: PlannerError) -> None:
+    """Let an error name options where it names arguments as Python does: in its text, and as its field."""
+    first, option = str(error).split("\n")[0], _option(error.field)
+    if error.field and first.startswith(f"{error.field}: "):
+        first, error.field = f"{option}{first.removeprefix(error.field)}", option
+    elif f"`{error.field}" in first:
+        error.field = option
+    error.message, error.details = in_options(first), tuple(map(in_options, error.details))
+
+
+def in_options(text: str) -> str:
     """Return a message with the options of the command line for the arguments that it names as Python does:
-    `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws; also `field`, with which it begins.
+    `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws.
     """
-    if field and text.startswith(f"{field}: "):
-        text = f"{_option(field)}{text.removeprefix(field)}"
     return _ARGUMENT.sub(lambda named: f"{_option(named[1])} {named[2] or ''}".removesuffix("True").rstrip(), text)
 
 

@@ -149,14 +149,14 @@ def test_where_a_look_errs_bisection_decides() -> None:
 
 def test_what_has_no_limit_is_refused(make_catalog: Callable[..., str]) -> None:
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9, "local_disk_bytes": 1e19, "memory_bytes": 1e19}})
-    with pytest.raises(BadInputError, match="give --sort-deadline or --budget"):
+    with pytest.raises(BadInputError, match="give `sort_deadline` or `budget`"):
         recommend(most_data=True, model="indy", catalogs=(catalog,), max_nodes=20)
 
 
 def test_how_much_is_said_once() -> None:
-    with pytest.raises(BadInputError, match="--data and --most-data contradict each other"):
+    with pytest.raises(BadInputError, match="`data` and `most_data=True` contradict each other"):
         recommend(data="1TB", most_data=True, model="indy")
-    with pytest.raises(BadInputError, match="say how much to sort: --data 100TB"):
+    with pytest.raises(BadInputError, match="say how much to sort: `data=100TB`"):
         recommend(model="indy")
 
 

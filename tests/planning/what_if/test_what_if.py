@@ -154,5 +154,5 @@ def test_a_number_of_data_is_a_factor_and_a_size_has_a_unit(plan: Plan) -> None:
 
 
 def test_the_most_data_is_not_multiplied() -> None:
-    with pytest.raises(BadInputError, match="--most-data and --what-if data"):
+    with pytest.raises(BadInputError, match="`most_data=True` and `what_if` data"):
         recommend(most_data=True, sort_deadline="10m", instance="i4i.4xlarge", scale={"data": 2})

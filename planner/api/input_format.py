@@ -19,7 +19,7 @@ Format = Literal["records", "lines", "csv", "parquet"]
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormat:
-    """Format of the input: fixed-size records, as in the sort benchmark, unless one of these fields is set."""
+    """Format of the input, found out unless given, and its keys."""
 
     format: Format | None = None
     key: Sequence[str] | None = None

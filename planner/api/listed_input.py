@@ -14,35 +14,37 @@ from planner.clouds.calls.http import header_of
 from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.schemas.request import CODECS
 
-_FORMATS: Final = {
-    "parquet": "parquet", "csv": "csv", "tsv": "csv", "txt": "lines", "log": "lines", "jsonl": "lines",
-    "dat": "records", "bin": "records",
+_CODECS: Final = {
+    "gz": "gzip", "zst": "zstd", "lz4": "lz4", "sz": "snappy", "snappy": "snappy", "br": "brotli", "bz2": "none",
+    "xz": "none",
 }  # fmt: skip
-_CODECS: Final = {"gz": "gzip", "zst": "zstd", "lz4": "lz4", "br": "brotli", "snappy": "snappy"}
+"""Value of `--compression` for each compression, by its suffix."""
 PATIENCE_S: Final = 15.0
 """Seconds to wait for a store that does not answer: without an account its library retries without end."""
 _SAMPLED_FILES: Final = 3
-"""Number of files, the largest, whose footer or beginning is read."""
+"""Number of files, the largest, that are looked into."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedInput:
-    """Files as stored; `format` and `compression` are those of most bytes, None if names do not show them. `region` is
-    the bucket's, None if its store does not report it.
+    """Files as stored; `format` is that of the largest, `compression` None if nothing shows it. `region` is the
+    bucket's, None if its store does not report it.
     """
 
     stored_bytes: int
     files: int
-    format: str | None
+    format: str
     compression: str | None
     region: str | None
 
 
-def list_input(address: str) -> ListedInput:
-    """List the files at an address of an object store, or at a path.
+def list_input(address: str, *, format: str | None = None) -> ListedInput:
+    """List the files at an address of an object store, or at a path, which are of a `format`, or of what they show.
 
-    Raises BadInputError if there are no files, IoFailureError if the address cannot be reached.
+    Raises BadInputError if there are no files, or if these are of unknown or different kinds; IoFailureError if the
+    address cannot be reached.
     """
+    from planner.api.contents.file_kinds import common_kind
     from planner.distributed_sort.dataset.object_store import SCHEMES, planner_uri
 
     address = planner_uri(address)
@@ -53,15 +55,18 @@ def list_input(address: str) -> ListedInput:
     files = files_at(unquote(address.removeprefix("file://")) if is_path else address)
     if not any(files.values()):
         raise BadInputError(f"{address}: the file is empty; name another, or say how much it will hold: --data 3TB")
-    form = _of_most(files, lambda name: _FORMATS.get(_endings(name)[0]))
-    codec = _of_most(files, lambda name: _CODECS.get(_endings(name)[1]))
+    codec = _of_most(files, lambda name: _CODECS.get(name.rpartition(".")[2].casefold()))
     largest = sorted(files, key=lambda name: -files[name])[:_SAMPLED_FILES]
+    kind = None if format else common_kind(largest)
+    form = format or (kind.format if kind else "records")
+    if kind is not None:
+        codec = _CODECS.get(kind.compression)
     ratio = _ratio_of(largest, files, form, codec)
     return ListedInput(
         stored_bytes=sum(files.values()),
         files=len(files),
         format=form,
-        compression=ratio or codec or ("none" if form not in (None, "parquet") else None),
+        compression=ratio or codec or ("none" if form != "parquet" else None),
         region=_region_of(address),
     )
 
@@ -103,24 +108,16 @@ def _region_of(address: str) -> str | None:
     return header_of(url, "x-amz-bucket-region")
 
 
-def _endings(name: str) -> tuple[str, str]:
-    """Return the format and compression suffixes of a file name: `a.csv.gz` has both."""
-    words = name.rpartition("/")[2].casefold().split(".")[1:]
-    codec = words[-1] if words and words[-1] in _CODECS else ""
-    rest = words[:-1] if codec else words
-    return (rest[-1] if rest else ""), codec
-
-
-def _of_most(files: Mapping[str, int], kind_of: Any) -> str | None:
+def _of_most(files: Mapping[str, int], codec_of: Any) -> str | None:
     counted: Counter[str | None] = Counter()
     for name, size in files.items():
-        counted[kind_of(name)] += size
+        counted[codec_of(name)] += size
     return counted.most_common(1)[0][0]
 
 
-def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str | None, codec: str | None) -> str | None:
+def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str, codec: str | None) -> str | None:
     """Return the codec with the measured ratio of some files, as `--compression` takes it: for Parquet, sorted row
-    bytes over file bytes; for text, from its beginning. None if it cannot be determined.
+    bytes over file bytes; otherwise from their beginning. None if it cannot be determined.
     """
     stored_bytes = sum(files[name] for name in names)
     if form == "parquet":
@@ -129,7 +126,7 @@ def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str | None, 
         decoded = [decoded_bytes_of(name) for name in names]
         word = decoded[0][1].casefold()
         return f"{word if word in CODECS else 'none'}={sum(size for size, _ in decoded) / stored_bytes:.3g}"
-    if codec is not None and form == "lines":
+    if codec not in (None, "brotli"):
         from planner.api.input_format import InputFormat
 
         return f"{codec}={InputFormat(format='lines').dataset_of(names).bytes / stored_bytes:.3g}"

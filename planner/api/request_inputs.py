@@ -62,7 +62,7 @@ def with_derived_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _listed(address: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     from planner.api.listed_input import list_input
 
-    found = list_input(address)
+    found = list_input(address, format=arguments.get("format"))
     said: dict[str, Any] = {"format": found.format, "compression": found.compression}
     said |= {"files": found.files, "input_region": found.region}
     rest = {name: value for name, value in said.items() if value is not None and arguments.get(name) is None}

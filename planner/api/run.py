@@ -188,7 +188,7 @@ def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -
     from planner.clusters.emulated.shaping import Shaping
 
     output = _absolute(work.output)
-    source = dataset_to_sort(replace(work, output=output), say=listeners.say)
+    _, source = input_of(replace(work, output=output), say=listeners.say)
     emulated_run = emulated.EmulatedRun(
         data_bytes=source.bytes if source else parse_size(work.data or ""),
         model=work.model,
@@ -225,8 +225,7 @@ def run_rented(
     access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
     asked = run_words(work, rental=rental, effort=effort)
-    source = dataset_to_sort(work, say=listeners.say)
-    work = _sized(work, source)
+    work, source = input_of(work, say=listeners.say)
     order, plan = planned_order(work, rental, is_dry_run=False)
     delivery = delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
     listeners.say(delivery.text)
@@ -283,15 +282,15 @@ def run_on_machines(
     identity = order.node_identity if work.input or work.output else None
     access = store_access(work, cloud=order.cloud, identity=identity)
     _check_runnable(work)
-    source = dataset_to_sort(work, say=say)
+    found, source = input_of(work, say=say)
     architecture = machines_architecture(directory)
     with (
-        wheels(work.wheelhouse, architecture=architecture, is_table=work.form.is_table, say=say) as wheelhouse,
+        wheels(work.wheelhouse, architecture=architecture, is_table=found.form.is_table, say=say) as wheelhouse,
         directory.lock(),
     ):
 
         def prepare_run(choice: ClusterOffer, region: str) -> CloudRun:
-            plan = _plan_for_machines(_sized(work, source), choice, cloud=order.cloud, region=region)
+            plan = _plan_for_machines(found, choice, cloud=order.cloud, region=region)
             task = _task_of(work, plan, source, effort=effort, asked=words_on(directory.path.name, work, effort=effort))
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
 
@@ -408,10 +407,6 @@ def session_with_ssh(rental: RentalOptions, *, say: Say) -> ProviderSession:
     return session
 
 
-def _sized(work: Work, source: Dataset | None) -> Work:
-    return work if source is None else replace(work, data=f"{source.bytes}B")
-
-
 def store_access(work: Work, *, cloud: str, identity: str | None) -> StoreAccess:
     """Return the nodes' access to the object store. Raises BadInputError if they have none."""
     from planner.clusters.runs.store_credentials import access_to
@@ -420,23 +415,39 @@ def store_access(work: Work, *, cloud: str, identity: str | None) -> StoreAccess
     return access_to(uris, cloud=cloud, identity=identity, is_lent=work.lend_credentials, environ=os.environ)
 
 
-def dataset_to_sort(work: Work, *, say: Say) -> Dataset | None:
-    """Return the data to sort, looked up from here before anything is rented or started; None if it is generated. Input
-    and output are object store prefixes, or paths of this machine that the nodes reach.
+def input_of(work: Work, *, say: Say) -> tuple[Work, Dataset | None]:
+    """Return the work with the format and size of its input, and the data to sort, looked up from here before anything
+    is rented or started; None if it is generated. Input and output are object store prefixes, or paths of this machine
+    that the nodes reach.
 
-    Raises BadInputError if there is no data, less than was given, or something at the output already.
+    Raises BadInputError if there is no data, less than was given, or of an unknown kind, or something at the output
+    already.
     """
     from planner.distributed_sort.dataset.dataset import Layout
     from planner.distributed_sort.staging import dataset_below, require_empty
 
     source = None
     if work.input:
-        source = work.form.dataset(work.input, say=say) if work.form.has_keys else dataset_below(work.input, Layout())
-    if source is not None and work.data is not None and parse_size(work.data) != source.bytes:
-        raise BadInputError(f"--data {work.data}: {work.input} holds {source.bytes} bytes; leave --data out")
+        form = _form_of(work.input, work.form, say=say)
+        source = form.dataset(work.input, say=say) if form.has_keys else dataset_below(work.input, Layout())
+        if work.data is not None and parse_size(work.data) != source.bytes:
+            raise BadInputError(f"--data {work.data}: {work.input} holds {source.bytes} bytes; leave --data out")
+        work = replace(work, form=form, data=f"{source.bytes}B")
     if work.output:
         require_empty(work.output)
-    return source
+    return work, source
+
+
+def _form_of(place: str, form: InputFormat, *, say: Say) -> InputFormat:
+    """Return the form with the format that the files at a place show, unless it has one. Raises BadInputError."""
+    from planner.api.contents.file_kinds import recognised
+    from planner.distributed_sort.dataset.input_files import files_of
+
+    form.require(input=place)
+    if form.format:
+        return form
+    found = recognised(list(files_of(place)), {}, say=say)
+    return replace(form, format="lines" if found.get("lines") else found.get("format"))
 
 
 def remember_run(directory: RunDirectory, *, say: Say) -> None:

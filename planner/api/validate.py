@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.file_kinds import recognised
 from planner.api.contents.listed_files import all_files, listed_files
+from planner.api.files import output_file, require_new
 from planner.api.input_format import InputFormat
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import find_disorder
@@ -113,6 +114,8 @@ def validate(
     """
     from planner.sorting.records.validate import validate_summaries
 
+    if summary is not None:
+        require_new([output_file(summary)], force=True)
     if lines and (summaries or summary):
         raise BadInputError("summaries are kept of records; with --lines name the files themselves")
     if lines and record_size is not None:

@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from planner.arrays import Bytes
+from planner.compression.text_codecs import SUFFIXES
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.compressed_input import (
@@ -76,9 +77,12 @@ class StagingResult:
 def dataset_below(source: str, layout: Layout) -> Dataset:
     """Return all objects below a prefix, or all files in a directory, as a dataset, in the order of their names.
 
-    Raises BadInputError where there is none, or for one that does not hold whole records; IoFailureError.
+    Raises BadInputError where there is none, or for one that is compressed or does not hold whole records;
+    IoFailureError.
     """
     sizes = files_of(source)
+    if packed := next((uri for uri in sizes if uri.endswith(tuple(SUFFIXES))), None):
+        raise BadInputError(f"{packed} is compressed: a cluster takes records as they are; decompress it first")
     if torn := [f"{uri}: {size} bytes" for uri, size in sizes.items() if size % layout.record_size]:
         raise BadInputError(f"{source}: not all files hold whole records of {layout.record_size} bytes", torn[:10])
     partitions = (Partition(records=size // layout.record_size, copies=(Copy(uri=uri),)) for uri, size in sizes.items())

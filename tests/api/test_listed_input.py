@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 import socket
@@ -39,6 +40,35 @@ def test_compressed_lines_are_looked_into(tmp_path: Path) -> None:
     codec, _, ratio = (found.compression or "").partition("=")
     assert codec == "gzip"
     assert float(ratio) * found.stored_bytes == pytest.approx(len(text), rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("a.dat", b"a line\n" * 100, ("lines", "none")),
+        ("a.parquet", b"a,b\n" * 100, ("lines", "none")),
+        ("a.bz2", bz2.compress(b"a line\n" * 10_000), ("lines", "none=")),
+        ("a.csv.zst", gzip.compress(b"a,b\n" * 10_000), ("csv", "gzip=")),
+        ("a", b"a,b\n" * 100, ("lines", "none")),
+    ],
+)
+def test_a_listed_input_is_what_it_holds(tmp_path: Path, name: str, content: bytes, expected: tuple[str, str]) -> None:
+    (tmp_path / name).write_bytes(content)
+    found = list_input(str(tmp_path))
+    assert found.format == expected[0] and (found.compression or "").startswith(expected[1])
+
+
+def test_listed_records_are_such_as_the_planner_generates(tmp_path: Path) -> None:
+    planner.generate(tmp_path / "a.csv", records=100)
+    assert list_input(str(tmp_path)).format == "records"
+
+
+def test_a_listed_input_of_unknown_bytes_is_refused_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a.dat").write_bytes(bytes(range(100)))
+    with pytest.raises(BadInputError, match=r"a\.dat"):
+        planner.recommend(input=str(tmp_path), instance="i4i.4xlarge", nodes=2)
+    request = planner.recommend(input=str(tmp_path), format="records", instance="i4i.4xlarge", nodes=2).plan.request
+    assert (request.data_bytes, request.format) == (100, "records")
 
 
 def test_a_plan_needs_no_amount_where_its_input_can_be_listed(tmp_path: Path) -> None:

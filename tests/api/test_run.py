@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import planner
-from planner.api.run import Listeners, Work, run_here
+from planner.api.generate import generate
+from planner.api.input_format import InputFormat
+from planner.api.run import Listeners, Work, input_of, run_here
+from planner.cli.app import build
+from planner.distributed_sort.dataset import object_store
 from planner.errors import BadInputError, InfeasibleError
 from planner.native import Progress
 from planner.schemas.run_report import RunReport
@@ -54,6 +60,66 @@ def test_what_was_planned_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert report is not None and report.passed
     assert (report.plan.request.data_bytes, report.plan.request.model) == (2_000_000, "indy")
     assert report.asked == ("run", "--data", "2000000B", "--model", "indy"), "the plan's machines count elsewhere"
+
+
+def input_work(place: object, **form: Any) -> Work:
+    return Work(data=None, model="indy", input=str(place), form=InputFormat(**form))
+
+
+def generated(path: Path) -> Path:
+    generate(path, records=1000)
+    return path
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_an_input_is_what_it_holds(tmp_path: Path, bucket: str, is_stored: bool) -> None:
+    (tmp_path / "r").mkdir()
+    (lines := tmp_path / "l").mkdir()
+    records = generated(tmp_path / "r" / "a.dat")
+    (lines / "a").write_bytes(b"9 bytes..\n" * 1000)
+    (lines / "b").write_bytes(gzip.compress(b"9 bytes..\n" * 1000))
+    for path in (records, lines / "a", lines / "b") if is_stored else ():
+        object_store.write_file(f"{bucket}/{path.parent.name}/{path.name}", path)
+    places = [f"{bucket}/r", f"{bucket}/l"] if is_stored else [records.parent, lines]
+    found = [input_of(input_work(place), say=lambda text: None) for place in places]
+    assert [work.form.format for work, _ in found] == ["records", "lines"]
+    assert [source and source.layout.form for _, source in found] == ["records", "lines"]
+    assert found[0][0].data == "100000B", "what is planned for"
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("content", [bytes(range(200)), b"PAR1" * 50, b"no end " * 100])
+def test_an_input_of_unknown_bytes_is_refused_by_its_name(
+    tmp_path: Path, bucket: str, is_stored: bool, content: bytes
+) -> None:
+    (tmp_path / "in").mkdir()
+    generated(tmp_path / "in" / "a.dat")
+    (tmp_path / "in" / "b.dat").write_bytes(content)
+    for path in (tmp_path / "in").iterdir() if is_stored else ():
+        object_store.write_file(f"{bucket}/in/{path.name}", path)
+    place = f"{bucket}/in" if is_stored else tmp_path / "in"
+    with pytest.raises(BadInputError) as refused:
+        input_of(input_work(place), say=lambda text: None)
+    assert "b.dat" in "\n".join([refused.value.message, *refused.value.details])
+    if len(content) % 100 == 0:
+        _, source = input_of(input_work(place, format="records"), say=lambda text: None)
+        assert source is not None and source.bytes == 100_000 + len(content)
+
+
+def test_compressed_records_are_not_taken_as_they_are_stored(tmp_path: Path) -> None:
+    packed = tmp_path / "a.dat.gz"
+    packed.write_bytes(gzip.compress(generated(tmp_path / "a.dat").read_bytes(), mtime=0))
+    packed.write_bytes(packed.read_bytes() + bytes(-packed.stat().st_size % 100))
+    for form in ({}, {"format": "records"}):
+        with pytest.raises(BadInputError, match=r"a\.dat\.gz"):
+            input_of(input_work(packed, **form), say=lambda text: None)
+
+
+def test_the_command_refuses_unknown_bytes_before_it_makes_nodes(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(range(100)))
+    words = ["run", "--cloud", "emulated", "--input", str(tmp_path / "a"), "--model", "indy"]
+    done = CliRunner().invoke(build(), words)
+    assert isinstance(done.exception, BadInputError) and str(tmp_path / "a") in str(done.exception)
 
 
 def test_a_refused_plan_is_not_run() -> None:

@@ -8,6 +8,7 @@ import codecs
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +41,10 @@ _NOT_WRITTEN: Final = (".z", ".br", ".lz", ".lzma", ".lzo", ".snappy", ".zip", "
 _IN_WORDS: Final = {"records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet"}
 _SAID: Final = ("format", "lines", "zero_terminated")
 """Options that specify the content of files, or apply only to text."""
-_WHAT_TO_SAY: Final = ("--format records (of 100 bytes) or --record-size N, or for text --format lines or csv",)
+_WHAT_TO_SAY: Final = (
+    "--format records (of 100 bytes; `planner sort` also takes --record-size N), or for text --format lines or csv",
+)
+_FILES_AT_ONCE: Final = 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +62,16 @@ class FileKind:
         return f"{words}, compressed ({self.compression})" if self.compression else words
 
 
-def kind_of(path: Path) -> FileKind | None:
-    """Return the kind of a file; None if it is empty or not a regular file, as a pipe can be read only once.
+def kind_of(path: Path | str) -> FileKind | None:
+    """Return the kind of a file, or of an object by its address; None if it is empty or not a regular file, as a pipe
+    can be read only once.
 
-    Raises BadInputError for unsupported content, such as Arrow or a list of files.
+    Raises BadInputError for unsupported content, such as Arrow or a list of files; IoFailureError for an object.
     """
     from planner.compression.text_codecs import SUFFIXES, compression_of, require_text
     from planner.sorting.records.generate import is_generated
 
-    if not stat.S_ISREG(mode_of(path)):
-        return None
-    with reading(path), path.open("rb") as file:
-        start = file.read(_BEGINNING_BYTES)
+    start, path_name = _beginning(path), Path(path)
     if not start:
         return None
     if is_generated(start):
@@ -85,15 +87,26 @@ def kind_of(path: Path) -> FileKind | None:
     if start.startswith(_UTF_16):
         raise BadInputError(f"{path} is UTF-16: make it UTF-8 first, as iconv does")
     compression = compression_of(start)
-    name = Path(path.stem if compression and path.suffix in SUFFIXES else path.name)
+    name = Path(path_name.stem if compression and path_name.suffix in SUFFIXES else path_name.name)
     format = _format_of(_decompressed(path) if compression else start, path, name.suffix.lower())
-    if compression and format == "records" and name == Path(path.name):  # sorted as they are
+    if compression and format == "records" and name == Path(path_name.name):  # sorted as they are
         raise BadInputError(f"{path} is compressed, and no text: decompress it, or say --format")
     tabs = "\\t" if format == "csv" and name.suffix.lower() == ".tsv" else None
     return FileKind(format=format, compression=compression, separator=tabs)
 
 
-def _format_of(start: bytes, path: Path, suffix: str) -> Format:
+def _beginning(path: Path | str) -> bytes:
+    if "://" in str(path):
+        from planner.distributed_sort.dataset.input_files import beginning_of, size_of
+
+        return next(beginning_of(str(path), min(size_of(str(path)), _BEGINNING_BYTES)), b"")
+    if not stat.S_ISREG(mode_of(Path(path))):
+        return b""
+    with reading(path), open(path, "rb") as file:  # noqa: PTH123  # also by its name
+        return file.read(_BEGINNING_BYTES)
+
+
+def _format_of(start: bytes, path: Path | str, suffix: str) -> Format:
     """Return the format of what begins with `start`. Nothing is guessed by a size.
 
     Raises BadInputError for what is neither text, by name or lines, nor records that `planner generate` wrote.
@@ -109,7 +122,7 @@ def _format_of(start: bytes, path: Path, suffix: str) -> Format:
     raise BadInputError(f"{path} {what}: say what it holds", list(_WHAT_TO_SAY))
 
 
-def _decompressed(path: Path) -> bytes:
+def _decompressed(path: Path | str) -> bytes:
     """Return the beginning of a compressed file; nothing if it cannot be read, which the sort reports better. Raises
     NoTextError for unsupported content.
     """
@@ -118,6 +131,11 @@ def _decompressed(path: Path) -> bytes:
     from planner.native import Progress
 
     try:
+        if "://" in str(path):
+            from planner.distributed_sort.dataset.input_files import size_of
+            from planner.distributed_sort.dataset.text_dataset import text_of
+
+            return next(text_of(str(path), size_of(str(path))), b"")[:_BEGINNING_BYTES]
         return next(iter(open_source(str(path), Progress()).head()), b"")[:_BEGINNING_BYTES]
     except NoTextError:
         raise
@@ -125,11 +143,11 @@ def _decompressed(path: Path) -> bytes:
         return b""
 
 
-def _require_rows(start: bytes, path: Path) -> None:
+def _require_rows(start: bytes, path: Path | str) -> None:
     for what, pattern in _NO_ROWS.items():
         if re.match(pattern, start, re.DOTALL):
             raise BadInputError(f"{path} {what}")
-    if ".json" in map(str.lower, path.suffixes) and _JSON_LINE.match(start):
+    if ".json" in map(str.lower, Path(path).suffixes) and _JSON_LINE.match(start):
         raise BadInputError(f"{path} is one JSON value on several lines: write one a line, or say --format lines")
 
 
@@ -144,9 +162,10 @@ def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
         raise BadInputError(f"{output} would hold {holds}: a sort does not convert; name it otherwise")
 
 
-def common_kind(paths: Sequence[Path]) -> FileKind | None:
+def common_kind(paths: Sequence[Path | str]) -> FileKind | None:
     """Return the common kind of files; None if no file shows one. Raises BadInputError if they differ."""
-    kinds = {path: kind for path in paths if (kind := kind_of(path)) is not None}
+    with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
+        kinds = {path: kind for path, kind in zip(paths, pool.map(kind_of, paths), strict=True) if kind is not None}
     if len({(kind.format, kind.separator) for kind in kinds.values()}) > 1:
         lines = [f"{path}: {kind.text}" for path, kind in kinds.items()]
         raise BadInputError("the files are of different kinds; name those of one kind, or say --format", lines)
@@ -154,7 +173,7 @@ def common_kind(paths: Sequence[Path]) -> FileKind | None:
 
 
 def recognised(
-    files: Sequence[Path], options: Mapping[str, Any], *, say: Callable[[str], None] | None
+    files: Sequence[Path | str], options: Mapping[str, Any], *, say: Callable[[str], None] | None
 ) -> dict[str, Any]:
     """Return the options that the kind of some files implies, in addition to those given; none if these specify it, and
     for a pipe. Keys do not specify it.
@@ -165,7 +184,7 @@ def recognised(
         return {}
     kind = common_kind([path for path in files if str(path) != "-"])
     if kind is None:
-        return {"lines": True} if all(stat.S_ISREG(mode_of(path)) for path in files) else {}
+        return {"lines": True} if all(stat.S_ISREG(mode_of(Path(path))) for path in files) else {}
     if kind.format != "records" and say is not None:
         say(f"{files[0]}: taken for {kind.text}; --format says otherwise")
     if kind.format in ("csv", "parquet") and not options.get("key"):

@@ -48,7 +48,9 @@ def screen(
         Option(help="higher, lower or METRIC=lower: what is better where a metric's name does not say it."),
     ] = None,
     chart: Annotated[bool, Option("--chart", help="Show how nodes differ, and change from run to run.")] = False,
-    html: Annotated[Path | None, Option(help="Write charts of it to this page; it opens without a network.")] = None,
+    html: Annotated[
+        Path | None, Option(dir_okay=False, help="Write charts of it to this page; it opens without a network.")
+    ] = None,
     force: Force = False,
     spares_for: Annotated[int | None, Option(min=1, help="Print how many spares a cluster of this size needs.")] = None,
     work: Annotated[str, Option(help="How long its job takes at the median rate, such as 15m.")] = "15m",

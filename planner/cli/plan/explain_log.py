@@ -31,7 +31,9 @@ def explain_log(
     app: Annotated[str | None, Option(help="Of several applications, the one with this id.")] = None,
     show: Annotated[Literal["answer", "stages", "executors", "csv"], Option(help="What to print.")] = "answer",
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
-    html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    html: Annotated[
+        Path | None, Option(dir_okay=False, help="Write a page to this file; it opens without a network.")
+    ] = None,
     force: Annotated[bool, Option("--force", help="Replace a file that exists.")] = False,
     show_names: Annotated[
         bool, Option("--show-names", help="Of many logs: name jobs and files, which may tell of users and paths.")

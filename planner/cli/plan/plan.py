@@ -59,11 +59,14 @@ def plan(
     columns: Annotated[list[str] | None, Option(help="Columns of --show csv and markdown: names, or all.")] = None,
     json: Annotated[bool, Option("--json", help="Print the plan as one JSON object.")] = False,
     out: Annotated[
-        Path | None, Option(help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows.")
+        Path | None,
+        Option(dir_okay=False, help="Also write the plan as JSON to this file; FILE.csv has what --show csv shows."),
     ] = None,
-    html: Annotated[Path | None, Option(help="Also write a page to this file; it opens without a network.")] = None,
+    html: Annotated[
+        Path | None, Option(dir_okay=False, help="Also write a page to this file; it opens without a network.")
+    ] = None,
     chart: Annotated[
-        Path | None, Option(help="Also draw the answer to this file for a slide: FILE.png or FILE.svg.")
+        Path | None, Option(dir_okay=False, help="Also draw the answer to this file for a slide: FILE.png or FILE.svg.")
     ] = None,
     dark: Annotated[bool, Option("--dark", help="Draw --chart on a dark ground.")] = False,
     export: Annotated[

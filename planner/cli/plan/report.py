@@ -23,12 +23,16 @@ if TYPE_CHECKING:
 def report(
     file: Annotated[Path, Argument(help="What `planner run --out` or `plan --out` wrote.")],
     *,
-    html: Annotated[Path | None, Option(help="Write a page to this file; it opens without a network.")] = None,
+    html: Annotated[
+        Path | None, Option(dir_okay=False, help="Write a page to this file; it opens without a network.")
+    ] = None,
     from_platform: Annotated[
         list[Path] | None,
         Option(help="How the plan's job ran: what EMR, Dataproc or Databricks prints of job and cluster, a file each."),
     ] = None,
-    runs: Annotated[Path | None, Option(help="Write that run to this CSV, for `planner calibrate`.")] = None,
+    runs: Annotated[
+        Path | None, Option(dir_okay=False, help="Write that run to this CSV, for `planner calibrate`.")
+    ] = None,
     wide: Annotated[bool, Option("--wide", help="Of a plan: all candidates, phases, frontier, notes.")] = False,
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print it as one JSON object, checked.")] = False,

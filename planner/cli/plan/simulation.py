@@ -37,7 +37,7 @@ class SimulationOptions:
         Option(help="With --simulate: slow nodes, as 10%@2 for a tenth that takes twice as long, or network:1@3."),
     ] = None
     timeline: Annotated[
-        Path | None, Option(help="With --simulate: also draw what nodes wait for to this SVG file.")
+        Path | None, Option(dir_okay=False, help="With --simulate: also draw what nodes wait for to this SVG file.")
     ] = None
 
     def check(self, *, of_log: bool = False) -> None:

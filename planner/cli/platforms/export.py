@@ -40,7 +40,7 @@ def export(
     *,
     to: To,
     json: Annotated[bool, Option("--json", help="Print as JSON: the text, what is lost, what to fill in.")] = False,
-    out: Annotated[Path | None, Option(help="Write the file here instead of printing it.")] = None,
+    out: Annotated[Path | None, Option(dir_okay=False, help="Write the file here instead of printing it.")] = None,
     force: Force = False,
 ) -> None:
     """Write a plan's cluster as a platform's file, and list what the platform cannot express.

@@ -39,7 +39,7 @@ def cluster_smoke(
         bool, Option("--sort", help="Then rent two again, log in, install, and sort a gigabyte on them, as `run` does.")
     ] = False,
     wheelhouse: renting.Wheelhouse = None,
-    out: Annotated[Path, Option(help="Where the transcript goes.")] = Path("smoke.jsonl"),
+    out: Annotated[Path, Option(dir_okay=False, help="Where the transcript goes.")] = Path("smoke.jsonl"),
     force: Force = False,
     yes: renting.Yes = False,
     json: Annotated[bool, Option("--json", help="Print as one JSON object.")] = False,

@@ -122,7 +122,8 @@ class RunOptions:
     ] = None
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False
     out: Annotated[
-        Path | None, Option(help="Also write the report as JSON to this file; `planner report` reads it.")
+        Path | None,
+        Option(dir_okay=False, help="Also write the report as JSON to this file; `planner report` reads it."),
     ] = None
     force: Force = False
 

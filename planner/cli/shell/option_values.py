@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
+from planner.api.files import output_file
 from planner.errors import BadInputError, nearest
 from planner.units import parse_count, parse_number
 
@@ -77,6 +78,8 @@ class _Quick:
             words = get_args(wanted)
             name = max(param.opts, key=len)
             raise BadInputError(f"{name} {value}: use one of {', '.join(words)}.{nearest(value, words)}")
+        if wanted is Path and not param.type_descriptor.parameter_info.dir_okay:
+            output_file(value)
         if wanted is Path and _may_name(value):
             return Path(value)
         if wanted == list[Path] and isinstance(value, list | tuple) and all(map(_may_name, value)):

@@ -22,7 +22,6 @@ _KEY_HELP: Final = (
 )
 Keys = Annotated[list[str] | None, Option(help=_KEY_HELP)]
 Separator = Annotated[str | None, Option(help="The byte between fields; blanks, or of CSV a comma, otherwise.")]
-Format = Annotated[input_format.Format | None, Option(help="What the files hold; records otherwise.")]
 NoHeader = Annotated[bool, Option("--no-header", help="The first row of CSV is data.")]
 FoundFormat = Annotated[input_format.Format | None, Option(help="What the files hold; found out otherwise.")]
 FoundSeparator = Annotated[
@@ -44,7 +43,7 @@ _ZeroTerminated = Annotated[bool, Option("-z", help="Lines end with NUL, not wit
 class InputFormatOptions(InputFormat):
     """Contents of `--input`, as options of commands that run on a cluster."""
 
-    format: Format = None
+    format: FoundFormat = None
     key: Keys = None
     separator: Separator = None
     no_header: NoHeader = False

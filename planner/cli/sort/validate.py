@@ -47,7 +47,9 @@ def validate(
     files: Annotated[list[Path], Argument(help="The parts of one output, in order.")],
     *,
     summaries: Annotated[bool, Option("--summaries", help="The files are summaries that --summary kept.")] = False,
-    summary: Annotated[Path | None, Option(help="Keep what was found, to be combined with other parts later.")] = None,
+    summary: Annotated[
+        Path | None, Option(dir_okay=False, help="Keep what was found, to be combined with other parts later.")
+    ] = None,
     checksum: Annotated[str | None, Option(help="The checksum expected, in hex; else exit code 5.")] = None,
     input: Annotated[
         list[Path] | None, Option(help="The data that went in: read for its checksum, instead of --checksum.")

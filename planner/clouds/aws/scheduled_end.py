@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from itertools import compress
 from typing import Any, Final
 
@@ -131,12 +132,25 @@ def finding(iam: Service, role: str) -> Finding:
         return Finding(subject=subject, ok=False, text=f"role {role}: {error.message}")
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"role {role}: not known: {error.message}")
-    is_trusted = any(_SERVICE in _services(statement) for statement in trust.get("Statement", ()))
-    text = f"EventBridge Scheduler, as {role}" if is_trusted else f"role {role} does not trust {_SERVICE}"
-    return Finding(subject=subject, ok=is_trusted, text=text)
+    statements = list(filter(_is_about_scheduler, _listed(trust.get("Statement", ()))))
+    denials = [statement for statement in statements if statement.get("Effect") == "Deny"]
+    if any(statement.get("Effect") == "Allow" for statement in statements) and not denials:
+        return Finding(subject=subject, ok=True, text=f"EventBridge Scheduler, as {role}")
+    if denials and all("Condition" in statement for statement in denials):
+        text = f"role {role}: not known: it denies {_SERVICE} under conditions"
+        return Finding(subject=subject, ok=None, text=text)
+    return Finding(subject=subject, ok=False, text=f"role {role} does not trust {_SERVICE}")
 
 
-def _services(statement: dict[str, Any]) -> list[str]:
-    principal = statement.get("Principal", {})
-    named = principal.get("Service", []) if isinstance(principal, dict) else []
-    return [named] if isinstance(named, str) else list(named)
+def _is_about_scheduler(statement: dict[str, Any]) -> bool:
+    """Return whether a statement of a trust policy applies to the scheduler's taking the role."""
+    principal = statement.get("NotPrincipal") or statement.get("Principal", {})
+    named = [name for names in principal.values() for name in _listed(names)] if isinstance(principal, dict) else ["*"]
+    is_named = _SERVICE in named or "*" in named
+    actions = statement.get("NotAction") or statement.get("Action", ())
+    takes_role = any(fnmatchcase("sts:assumerole", action.lower()) for action in _listed(actions))
+    return is_named != ("NotPrincipal" in statement) and takes_role != ("NotAction" in statement)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [value] if isinstance(value, str | dict) else list(value)

@@ -15,7 +15,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
 from planner.clouds.preflight import AnswerCache, Unnoted
 from planner.clouds.protocol import Finding, Place
-from planner.errors import PlannerError
+from planner.errors import PlannerError, ProviderRefusedError
 
 _TYPES: Final = {
     "resource-group": ("Microsoft.Resources/subscriptions/resourceGroups", "2021-04-01"),
@@ -66,9 +66,12 @@ def policy_finding(arm: Arm, order: Order, place: Place, *, once: AnswerCache) -
 
 
 def _denials(answer: dict[str, Any]) -> Iterator[str]:
-    """Yield the assignments that deny a resource, each with the conditions it met."""
-    evaluated = (answer.get("contentEvaluationResult") or {}).get("policyEvaluations") or ()
-    for evaluation in evaluated:
+    """Yield the assignments that deny a resource, each with the conditions it met. Raises ProviderRefusedError for an
+    answer without an evaluation.
+    """
+    if (evaluated := answer.get("contentEvaluationResult")) is None:
+        raise ProviderRefusedError("Azure evaluated no policy")
+    for evaluation in evaluated.get("policyEvaluations") or ():
         if evaluation.get("evaluationResult") == "NonCompliant":
             policy = evaluation.get("policyInfo") or {}
             named = str(policy.get("policyAssignmentId") or policy.get("policyDefinitionId") or "a policy")

@@ -104,8 +104,9 @@ _BODIES: Final = {
 }
 """The SDK's message for the body of each call that has one."""
 
-_PASSING_FOR_NEW: Final = (PassingError, NotFoundError)
-"""Failures that pass after a creation: Google may not know the resource yet."""
+
+_NAMED: Final = re.compile(r"resource '[^']+'")
+"""What Google does not find, in its words."""
 
 
 class Compute(Protocol):
@@ -172,14 +173,19 @@ class LiveCompute:
 
     def create(self, method: str, *, body: dict[str, Any], run: str, **where: str) -> None:
         """See Compute. A failure that may pass is retried, with another request id of the run, because Google would
-        repeat its answer to the old one.
+        repeat its answer to the old one. Google may not know yet what the run has just made, by its name.
         """
 
         def attempt() -> None:
             request = {**where, **_body(method, body), "request_id": request_id(run)}
             self._wait(self._call(method, request), what=_what(method, where))
 
-        retry(attempt, policy=self._policy, may_pass=lambda error: isinstance(error, _PASSING_FOR_NEW))
+        def may_pass(error: BaseException) -> bool:
+            named = _NAMED.search(str(error))
+            is_of_run = named is None or f"planner-{run}" in named[0]
+            return _is_passing(error) or (isinstance(error, NotFoundError) and is_of_run)
+
+        retry(attempt, policy=self._policy, may_pass=may_pass)
 
     def finish(self, method: str, **where: str) -> None:
         """See Compute."""

@@ -247,7 +247,7 @@ def _by_quota(amounts: dict[str, float], *, spot: int, machines: int) -> dict[st
 
 
 def _finding(subject: str, quota: dict[str, Any] | None, amount: float) -> Finding:
-    if quota is None:
+    if quota is None or "limit" not in quota:
         return Finding(subject=subject, ok=None, text=f"not stated; {amount:g} needed")
-    limit, free = quota.get("limit", 0.0), quota.get("limit", 0.0) - quota.get("usage", 0.0)
+    limit, free = quota["limit"], quota["limit"] - quota.get("usage", 0.0)
     return Finding(subject=subject, ok=amount <= free, text=f"{amount:g} needed, {free:g} of {limit:g} free")

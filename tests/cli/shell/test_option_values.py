@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import planner
 from planner.cli.app import build
 from planner.cli.shell.console import PlannerCommand
 from planner.errors import BadInputError
@@ -85,3 +86,46 @@ def test_a_refused_amount_names_its_option(
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(build(only=words.split(maxsplit=1)[0]), words.split())
     assert isinstance(done.exception, BadInputError) and done.exception.message == message
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "plan --data 1TB --model daytona --html",
+        "plan --data 1TB --model daytona --out",
+        "plan --data 1TB --model daytona --chart",
+        "plan --data 1TB --model daytona --simulate --timeline",
+        "report PLAN --html",
+        "report PLAN --from-platform RUN --runs",
+        "explain-log LOG --html",
+        "export PLAN --to emr --out",
+        "screen RUN --html",
+        "validate DATA --summary",
+        "run --data 1MB --model indy --out",
+        "cluster smoke --cloud aws --out",
+    ],
+)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_file_to_write_is_no_folder(
+    words: str, is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before any work, so that inputs need not be right."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("PLAN", "RUN", "LOG", "DATA"):
+        Path(name).write_text("{}\n")
+    if is_there:
+        Path("new").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    for name in ("new/", "new")[: 1 + is_there]:
+        done = CliRunner().invoke(build(), [*words.split(), name])
+        assert isinstance(done.exception, BadInputError), done.exception
+        assert "new" in done.exception.message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_library_refuses_a_folder_for_a_summary(tmp_path: Path) -> None:
+    planner.generate(tmp_path / "data", records=10)
+    for name in (f"{tmp_path}/new/", tmp_path):
+        with pytest.raises(BadInputError):
+            planner.validate(tmp_path / "data", summary=name)
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]

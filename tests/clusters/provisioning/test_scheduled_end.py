@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
 
+import boto3
 import pytest
 from cluster_outcomes import refused
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
 from fault_proxy import Answer
 
+from planner.clouds.aws.client import LiveService
 from planner.clouds.aws.provider import AwsProvider
+from planner.clouds.aws.scheduled_end import finding
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.dry_run import rehearse
@@ -80,6 +84,29 @@ def test_a_role_that_does_not_serve_is_known_beforehand(
 ) -> None:
     set_role(ec2, ec2.offer_end_role(service="lambda.amazonaws.com"), tmp_path, monkeypatch)
     assert "does not trust scheduler.amazonaws.com" in refused(ec2)
+
+
+ALLOW = {"Effect": "Allow", "Principal": {"Service": "scheduler.amazonaws.com"}, "Action": "sts:AssumeRole"}
+
+
+@pytest.mark.parametrize(
+    ("statements", "ok"),
+    [
+        (ALLOW, True),
+        ([ALLOW], True),
+        ([{**ALLOW, "Action": "sts:TagSession"}], False),
+        ([{**ALLOW, "Effect": "Deny"}], False),
+        ([ALLOW, {**ALLOW, "Effect": "Deny"}], False),
+        ([ALLOW, {**ALLOW, "Effect": "Deny", "Principal": {"Service": "lambda.amazonaws.com"}}], True),
+        ([ALLOW, {**ALLOW, "Effect": "Deny", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}], None),
+    ],
+)
+def test_a_denial_in_a_trust_policy_counts(ec2: EmulatedEc2, statements: object, ok: bool | None) -> None:
+    role = ec2.offer_end_role()
+    with closing(boto3.client("iam", region_name=ec2.region, endpoint_url=f"http://127.0.0.1:{ec2.port}")) as iam:
+        document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        iam.update_assume_role_policy(RoleName=role.rpartition("/")[2], PolicyDocument=document)
+    assert finding(LiveService("iam", ec2.region, policy=QUICK), role).ok is ok
 
 
 def test_a_schedule_that_is_refused_ends_the_launch(

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 from cluster_outcomes import always, refused, went_down, went_up
-from emulated_azure import EmulatedAzure
+from emulated_azure import EmulatedAzure, order
 from emulated_cloud import QUICK
 from fault_proxy import Answer, ProxiedRequest
 from host_keys import ED25519
@@ -157,6 +157,21 @@ def does(azure: EmulatedAzure, group: str, name: str, call: str) -> None:
     machine = f"subscriptions/s/resourceGroups/{group}/providers/Microsoft.Compute/virtualMachines/{name}"
     url = f"http://127.0.0.1:{azure.port}/{machine}/{call}?api-version=2024-07-01"
     urllib.request.urlopen(urllib.request.Request(url, data=b"{}", method="POST"), timeout=60).close()
+
+
+@pytest.mark.parametrize("body", ["{}", '{"fieldRestrictions": []}', '{"contentEvaluationResult": null}'])
+def test_policies_that_azure_did_not_evaluate_are_not_known(azure: EmulatedAzure, body: str) -> None:
+    def judge(seen: ProxiedRequest) -> Answer | None:
+        asks = seen.path.partition("?")[0].endswith("Restrictions")
+        return Answer(status=200, body=body, headers={"Content-Type": "application/json"}) if asks else None
+
+    azure.proxy.judge = judge
+    seen = AzureProvider(policy=QUICK).preflight(order("unknown"))
+    (found,) = (finding for finding in seen.findings if finding.subject.startswith("policies on"))
+    assert found.ok is None
+    azure.proxy.judge = lambda seen: None
+    seen = AzureProvider(policy=QUICK).preflight(order("known"))
+    assert [finding.ok for finding in seen.findings if finding.subject == found.subject] == [True]
 
 
 def test_a_policy_on_sizes_is_known_beforehand(azure: EmulatedAzure) -> None:

@@ -6,8 +6,12 @@ from collections import Counter
 
 import pytest
 from cluster_outcomes import refused, went_down, went_up
+from emulated_cloud import QUICK
 from emulated_gcp import EmulatedGcp
 from fault_proxy import Fault, ProxiedRequest
+
+from planner.clouds.cloud_errors import NotFoundError
+from planner.clouds.gcp.client import LiveCompute
 
 
 def test_the_network_serves_in_every_zone(gcp: EmulatedGcp) -> None:
@@ -65,6 +69,25 @@ def test_not_ready_right_after_create(gcp: EmulatedGcp) -> None:
     went_up(gcp)
     went_down(gcp)
     assert all(met[action] > 2 for action in gcp.building)
+
+
+def test_what_no_run_makes_and_google_does_not_find_is_asked_for_once(gcp: EmulatedGcp) -> None:
+    """It never appears, unlike what a run has just made."""
+    compute, calls = LiveCompute(policy=QUICK), Counter[str]()
+    body = {"name": "planner-r1-sub", "network": "projects/p/global/networks/theirs", "ipCidrRange": "10.0.0.0/16"}
+
+    def judge(seen: ProxiedRequest) -> Fault:
+        calls[seen.action] += 1
+        return None
+
+    gcp.proxy.judge = judge
+    with pytest.raises(NotFoundError, match="networks/theirs"):
+        compute.create("subnetworks.insert", body=body, run="r1", region="us-central1")
+    assert calls["POST subnetworks"] == 1
+    with pytest.raises(NotFoundError):
+        own = {**body, "network": "projects/p/global/networks/planner-r1-us-central1-net"}
+        compute.create("subnetworks.insert", body=own, run="r1", region="us-central1")
+    assert calls["POST subnetworks"] > 2
 
 
 def test_the_quota_of_all_regions_together_is_known_beforehand(gcp: EmulatedGcp) -> None:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from importlib.metadata import version
 from typing import Any
 
 from planner.extras import optional
@@ -56,6 +57,7 @@ def render(template: str, *, figures: list[Figure], **values: Any) -> str:
         script=inline("page.js"),
         library=_library() if figures else "",
         embedded=script_json(embedded),
+        version=version("sortplanner"),
         **values,
     )
     return text

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,8 +15,6 @@ from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
-from planner.api.run_command import Work as Work  # noqa: PLC0414  # callers find it here
-from planner.api.run_command import run_words, words_on
 from planner.api.software import (
     Delivery,
     architecture_of,
@@ -27,7 +25,7 @@ from planner.api.software import (
     with_software,
 )
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
-from planner.schemas.door import checked
+from planner.schemas.door import Bytes, Count, checked
 from planner.schemas.plan import Plan
 from planner.units import parse_seconds, parse_size
 
@@ -48,6 +46,34 @@ EMULATED: Final = "emulated"
 EMULATED_NODES = 4
 
 OnEvent = Callable[[dict[str, Any]], None]
+
+
+@checked
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths; `is_lent` hands
+    the store's keys to the nodes. `data` is required without `input`. `is_detached` leaves the run as soon as its sort
+    has started. `directory` and `threads` are for runs on this machine. `asked` are
+    the words after `planner` that the user gave, which repeat the run: none for calls from Python.
+    """
+
+    data: str | None
+    model: str
+    instances: tuple[str, ...] = ()
+    nodes: int | None = None
+    arch: str | None = None
+    memory_bytes: Bytes | None = None
+    skew: bool = False
+    keep: bool = False
+    wheelhouse: Path | None = None
+    input: str | None = None
+    output: str | None = None
+    is_lent: bool = False
+    is_detached: bool = False
+    form: InputFormat = field(default_factory=InputFormat)
+    directory: Path = Path()
+    threads: Count | None = None
+    asked: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -139,7 +165,7 @@ def run_here(work: Work, *, listeners: Listeners) -> RunReport:
         threads=work.threads,
     )
     report = run_local(local_run, say=listeners.say, watch=listeners.watch)
-    return replace(report, asked=run_words(work))
+    return replace(report, asked=work.asked)
 
 
 def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -> RunReport:
@@ -163,7 +189,7 @@ def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -
     )
     with listeners.events() as on_event:
         report = emulated.run_emulated(emulated_run, say=listeners.say, on_event=on_event)
-    return replace(report, asked=run_words(work, cloud=EMULATED, shaping=shaping))
+    return replace(report, asked=work.asked)
 
 
 def _absolute(output: str | None) -> str | None:
@@ -184,7 +210,6 @@ def run_rented(
     session = session_with_ssh(rental, say=listeners.say)
     access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
-    asked = run_words(work, rental=rental, effort=effort)
     source = dataset_to_sort(work, say=listeners.say)
     work = _sized(work, source)
     order, plan = planned_order(work, rental, is_dry_run=False)
@@ -195,7 +220,7 @@ def run_rented(
     with wheels(
         work.wheelhouse, architecture=delivery.architecture, is_table=work.form.is_table, say=listeners.say
     ) as wheelhouse:
-        task = _task_of(work, plan, source, effort=effort, asked=asked)
+        task = _task_of(work, plan, source, effort=effort)
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
         limits = rental.limits
         order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
@@ -252,7 +277,7 @@ def run_on_machines(
 
         def prepare_run(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(_sized(work, source), choice, cloud=order.cloud, region=region)
-            task = _task_of(work, plan, source, effort=effort, asked=words_on(directory.path.name, work, effort=effort))
+            task = _task_of(work, plan, source, effort=effort)
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
 
         name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
@@ -325,7 +350,7 @@ def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tup
     return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
 
 
-def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, asked: tuple[str, ...]) -> CloudTask:
+def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) -> CloudTask:
     from planner.clusters.runs.cloud_task import CloudTask
 
     return CloudTask(
@@ -336,7 +361,7 @@ def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, 
         keep=work.keep,
         source=None if source is None else loads(source.to_json()),
         is_lent=work.is_lent,
-        asked=asked,
+        asked=work.asked,
     )
 
 

@@ -14,19 +14,17 @@ from typing import Any, Final
 
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
-from planner.api.run import effort_of
-from planner.api.run_command import Work
+from planner.api.run import Work, effort_of
 from planner.clusters.emulated.shaping import parse_shaping
 from planner.schemas.arguments import arguments, python_type
 
-FILE: Final = Path(__file__).resolve().parent.parent / "planner" / "schemas" / "request_arguments.py"
-_HEAD: Final = '''"""Arguments of `recommend`, `up` and `run`, as scripts/write_request_arguments.py writes them."""
+PACKAGE: Final = Path(__file__).resolve().parent.parent / "planner"
+_REQUEST: Final = '''"""Arguments of `recommend`, as scripts/write_request_arguments.py writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice
 
@@ -35,7 +33,14 @@ class RequestArguments(TypedDict, total=False):
     """Options of `plan`, as `recommend` takes them."""
 
 '''
-_RENTAL: Final = '''
+_RENTAL: Final = '''"""Arguments of `up` and `run`, as scripts/write_request_arguments.py writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypedDict
+
 
 class RentalArguments(TypedDict, total=False):
     """How to rent machines, as `up` and `run` take it."""
@@ -70,13 +75,16 @@ _TYPES: Final = {
 """The types of values whose bounds are checked at the door."""
 
 
-def text_of_arguments() -> str:
-    """Return the file as it is shipped."""
+def files() -> dict[Path, str]:
+    """Return the files as they are shipped."""
     of_plan = {name: python_type(name) for name in arguments() if name != "data"}
     of_rental = _fields(RentalOptions, without=("cloud", "region_source"))
-    of_run = _fields(Work, without=("data", "form")) | _fields(InputFormat)
-    parts = {_HEAD: of_plan, _RENTAL: of_rental, _LINKS: _parameters(parse_shaping), _EFFORT: _parameters(effort_of)}
-    return "".join(head + _lines(types) for head, types in (parts | {_RUN: of_run}).items())
+    of_run = _fields(Work, without=("data", "form", "asked")) | _fields(InputFormat)
+    parts = {_RENTAL: of_rental, _LINKS: _parameters(parse_shaping), _EFFORT: _parameters(effort_of), _RUN: of_run}
+    return {
+        PACKAGE / "schemas" / "request_arguments.py": _REQUEST + _lines(of_plan),
+        PACKAGE / "api" / "run_arguments.py": "".join(head + _lines(types) for head, types in parts.items()),
+    }
 
 
 def _lines(types: Mapping[str, str]) -> str:
@@ -96,4 +104,5 @@ def _plain(annotation: str) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(text_of_arguments(), encoding="utf-8")
+    for file, text in files().items():
+        file.write_text(text, encoding="utf-8")

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Unpack
 
 from planner.api.rental_options import RentalOptions, RentedCloud, rental_options
+from planner.api.run_arguments import RentalArguments
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError, ProviderRefusedError
 from planner.schemas.arguments import with_typed_arguments
 from planner.schemas.door import checked
 from planner.schemas.plan import Plan
-from planner.schemas.request_arguments import RentalArguments
 
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
@@ -15,8 +15,7 @@ from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions, rental_options
-from planner.api.run_command import Work as Work  # noqa: PLC0414  # callers find it here
-from planner.api.run_command import run_words, words_on
+from planner.api.run_arguments import EffortArguments, LinkArguments, RentalArguments, RunArguments
 from planner.api.software import (
     Delivery,
     architecture_of,
@@ -28,9 +27,8 @@ from planner.api.software import (
 )
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.arguments import with_typed_arguments
-from planner.schemas.door import checked
+from planner.schemas.door import Bytes, Count, checked
 from planner.schemas.plan import Plan, Request
-from planner.schemas.request_arguments import EffortArguments, LinkArguments, RentalArguments, RunArguments
 from planner.schemas.request_forms import name_list
 from planner.units import parse_seconds, parse_size
 
@@ -51,6 +49,34 @@ EMULATED: Final = "emulated"
 EMULATED_NODES = 4
 
 OnEvent = Callable[[dict[str, Any]], None]
+
+
+@checked
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths;
+    `lend_credentials` hands the store's keys to the nodes. `data` is required without `input`. `detach` leaves the run
+    as soon as its sort has started. `directory` and `threads` are for runs on this machine. `asked` are the words after
+    `planner` that the user gave, which repeat the run: none for calls from Python.
+    """
+
+    data: str | None
+    model: str
+    instance: str | Sequence[str] | None = None
+    nodes: Count | None = None
+    arch: str | None = None
+    memory_bytes: Bytes | None = None
+    skew: bool = False
+    keep: bool = False
+    wheelhouse: Path | None = None
+    input: str | None = None
+    output: str | None = None
+    lend_credentials: bool = False
+    detach: bool = False
+    form: InputFormat = field(default_factory=InputFormat)
+    directory: Path = Path()
+    threads: Count | None = None
+    asked: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -179,7 +205,7 @@ def run_here(work: Work, *, listeners: Listeners) -> RunReport:
         threads=work.threads,
     )
     report = run_local(local_run, say=listeners.say, watch=listeners.watch)
-    return replace(report, asked=run_words(work))
+    return replace(report, asked=work.asked)
 
 
 def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -> RunReport:
@@ -203,7 +229,7 @@ def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -
     )
     with listeners.events() as on_event:
         report = emulated.run_emulated(emulated_run, say=listeners.say, on_event=on_event)
-    return replace(report, asked=run_words(work, cloud=EMULATED, shaping=shaping))
+    return replace(report, asked=work.asked)
 
 
 def _absolute(output: str | None) -> str | None:
@@ -224,7 +250,6 @@ def run_rented(
     session = session_with_ssh(rental, say=listeners.say)
     access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
-    asked = run_words(work, rental=rental, effort=effort)
     work, source = input_of(work, say=listeners.say)
     order, plan = planned_order(work, rental, is_dry_run=False)
     delivery = delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
@@ -234,7 +259,7 @@ def run_rented(
     with wheels(
         work.wheelhouse, architecture=delivery.architecture, is_table=work.form.is_table, say=listeners.say
     ) as wheelhouse:
-        task = _task_of(work, plan, source, effort=effort, asked=asked)
+        task = _task_of(work, plan, source, effort=effort)
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
         limits = rental.limits
         order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
@@ -291,7 +316,7 @@ def run_on_machines(
 
         def prepare_run(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(found, choice, cloud=order.cloud, region=region)
-            task = _task_of(work, plan, source, effort=effort, asked=words_on(directory.path.name, work, effort=effort))
+            task = _task_of(work, plan, source, effort=effort)
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
 
         name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
@@ -364,7 +389,7 @@ def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tup
     return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
 
 
-def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, asked: tuple[str, ...]) -> CloudTask:
+def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) -> CloudTask:
     from planner.clusters.runs.cloud_task import CloudTask
 
     return CloudTask(
@@ -375,7 +400,7 @@ def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, 
         keep=work.keep,
         source=None if source is None else loads(source.to_json()),
         is_lent=work.lend_credentials,
-        asked=asked,
+        asked=work.asked,
     )
 
 

@@ -157,7 +157,7 @@ def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str
         for name, p in signature.parameters.items()
         if p.annotation is not p.empty and p.kind is not p.VAR_KEYWORD
     }
-    hints = {name: _evaluated(annotation, names) for name, annotation in stated.items()}
+    hints = {name: eval(text, {}, names) if isinstance(text, str) else text for name, text in stated.items()}
     return signature, hints
 
 
@@ -199,10 +199,6 @@ class _Names(dict[str, Any]):
             if found is not None:
                 return found
         return getattr(planner, name) if name in planner.__all__ else Foreign
-
-
-def _evaluated(annotation: Any, names: _Names) -> Any:
-    return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # our own source
 
 
 def problem(value: Any, hint: Any) -> tuple[str, str] | None:

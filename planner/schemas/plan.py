@@ -301,8 +301,8 @@ class FrontierPoint:
     time_s: float
     cost_usd_total: float
     bandwidth_weighting: str = ""
-    pricing: str
-    region: str
+    pricing: str = ""
+    region: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

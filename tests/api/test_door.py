@@ -216,4 +216,5 @@ def test_the_shipped_argument_types_are_those_of_the_request() -> None:
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.FILE.read_text(encoding="utf-8") == script.text_of_arguments(), f"run: python {path.name}"
+    for file, text in script.files().items():
+        assert file.read_text(encoding="utf-8") == text, f"run: python {path.name}"

@@ -21,7 +21,7 @@ from planner.api.run import (
 from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import emulation, renting
 from planner.cli.rent.run_options import RunOptions
-from planner.cli.shell.console import talk
+from planner.cli.shell.console import talk, words_given
 from planner.cli.shell.files import write_atomically
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
@@ -124,6 +124,7 @@ def _work(options: RunOptions, form: InputFormat) -> Work:
         form=form,
         directory=options.directory,
         threads=options.threads,
+        asked=words_given(),
     )
 
 

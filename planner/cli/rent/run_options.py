@@ -11,6 +11,7 @@ from typer import Option
 from planner.api.rental_options import RentalOptions
 from planner.api.run import EMULATED as EMULATED  # noqa: PLC0414  # the command finds it here
 from planner.api.run import OF_A_CLUSTER, OF_RENTED, require_place
+from planner.api.run_arguments import EffortArguments, LinkArguments
 from planner.cli.plan.request_options import Architecture, Instances, Nodes, OneModel, OneSize
 from planner.cli.rent import emulation, renting
 from planner.cli.shell.completion import profiles, rented_clouds
@@ -19,7 +20,6 @@ from planner.cli.shell.option_values import amount
 from planner.cli.sort.key_options import Threads
 from planner.errors import BadInputError
 from planner.schemas.plan import Request
-from planner.schemas.request_arguments import EffortArguments, LinkArguments
 from planner.units import parse_size
 
 _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")

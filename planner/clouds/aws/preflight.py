@@ -95,7 +95,7 @@ class _Remembering:
 
 def credentials_finding(order: Order, *, now: datetime) -> Finding:
     """Return a finding on whether the caller's credentials, and those lent to machines, outlive 95 of 100 runs."""
-    subject, until = "credentials' end", now + timedelta(seconds=max(choice.late_s for choice in order.choices))
+    subject, until = "credentials' end", now + timedelta(seconds=max(choice.needed_s for choice in order.choices))
     is_temporary, end = temporary_credentials_end()
     if not is_temporary:
         return Finding(subject=subject, ok=True, text="they do not end, or renew themselves")

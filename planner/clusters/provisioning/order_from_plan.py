@@ -136,7 +136,7 @@ def hours_allowed(choices: Sequence[ClusterOffer], limits: Limits) -> float:
     """Return the machines' allowed hours: as requested, or 1.5 times the 95th percentile of whole runs; never more than
     the cost limit pays for.
     """
-    longest_s = max(choice.late_s for choice in choices)
+    longest_s = max(choice.needed_s for choice in choices)
     hours = limits.hours or max(LEAST_HOURS, _SLACK * longest_s / 3600)
     if limits.cost_usd is None:
         return hours
@@ -194,7 +194,7 @@ def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
 
 def enough_text(choice: ClusterOffer) -> str:
     """Return the limits within which 95 of 100 runs end."""
-    hours = choice.late_s / 3600
+    hours = choice.needed_s / 3600
     return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(most_usd_per_hour(choice) * hours)} suffice"
 
 

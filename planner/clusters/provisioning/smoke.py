@@ -56,7 +56,6 @@ def choice_of_type(
         price_usd_per_hour=usd,
         usd_per_hour=of_all,
         expected_s=seconds,
-        late_s=seconds,
         total_usd=of_all * seconds / 3600,
         volumes=volumes,
         local_disks=added_disks(instance),

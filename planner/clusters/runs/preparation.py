@@ -102,7 +102,7 @@ class Preparation:
             directory=self.directory,
             session=self.session,
             ray=ray,
-            work_s=max(0.0, choice.late_s - sum(self.stopwatch.seconds.values())),
+            work_s=max(0.0, choice.needed_s - sum(self.stopwatch.seconds.values())),
             restart_s=self._restart_s,
             rates=SpotRates(losses_per_s=stated.interruptions_per_node_hour / 3600) if stated else SpotRates(),
         )

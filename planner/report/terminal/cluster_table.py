@@ -77,9 +77,9 @@ def _quota(rehearsal: Rehearsal, vcpus: float) -> str:
 
 
 def _short_life(choice: ClusterOffer, hours: float) -> list[str]:
-    if hours * 3600 >= choice.late_s:
+    if hours * 3600 >= choice.needed_s:
         return []
-    text = f"95 of 100 such runs end within {format_duration(choice.late_s)}: others lose their machines"
+    text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"
     return [f"warning: {text}; {enough_text(choice)}"]
 
 

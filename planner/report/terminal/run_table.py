@@ -29,7 +29,7 @@ def render_run(report: RunReport) -> RenderableType:
         *_events(report),
         *_steps(report),
         *_checks(report),
-        *_command(report),
+        *([Text(f"To do this run again: {command_text(report)}", style="dim")] if report.asked else []),
     )
     return Group(_verdict(report), _phases(report), *sections)
 
@@ -207,11 +207,6 @@ def _checks(report: RunReport) -> Iterator[Text]:
 def command_text(report: RunReport) -> str:
     """Return the command that repeats the run, quoted for a shell; '' if the report lacks it."""
     return shlex.join(["planner", *report.asked]) if report.asked else ""
-
-
-def _command(report: RunReport) -> Iterator[Text]:
-    if report.asked:
-        yield Text(f"To do this run again: {command_text(report)}", style="dim")
 
 
 def render_study(measured: list[Measured]) -> RenderableType:

@@ -154,14 +154,7 @@ def test_types_whose_disks_nobody_measured_are_counted(make_catalog: Callable[..
 
 def test_bare_metal_counts_as_half_a_percent_slower_and_dearer() -> None:
     point = FrontierPoint(
-        model="indy",
-        cloud="aws",
-        region="here",
-        pricing="on-demand",
-        instance_type="a.metal",
-        nodes=1,
-        time_s=100.0,
-        cost_usd_total=200.0,
+        model="indy", cloud="aws", instance_type="a.metal", nodes=1, time_s=100.0, cost_usd_total=200.0
     )
     assert _figures(point) == pytest.approx((100.5, 201))
     assert _figures(replace(point, instance_type="a.large")) == (100, 200)

@@ -122,7 +122,7 @@ def settling_run(
 def _knowing(profile: Fit, instances: Mapping[str, Mapping[str, Any]]) -> Fit:
     """Return a fit with more machines and the same posterior, as none of its runs was on them."""
     more = replace(profile, specs={**instances, **profile.specs})
-    vars(more).update({name: vars(profile)[name] for name in ("verdict", "options") if name in vars(profile)})
+    vars(more).update({"readings": profile.readings})
     return more
 
 

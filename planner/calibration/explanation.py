@@ -33,6 +33,7 @@ def explain(profile: Fit) -> dict[str, Any]:
         "rivals": rivals(profile),
         "memory": memory(profile),
         "scatter": round(noise, 3),
+        "trust": round(profile.trust, 3),
         "outliers": list(profile.outliers),
         "populations": [list(group) for group in profile.populations or ()],
         "ignored_columns": dict(profile.options.ignored),

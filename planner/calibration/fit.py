@@ -15,11 +15,11 @@ from planner.calibration.machines import NodeSpec, machine, read_specs
 from planner.calibration.observed_memory import with_observed_memory
 from planner.calibration.options import OptionSet, Scaling, learn_options
 from planner.calibration.physics import Workload
-from planner.calibration.posterior import Runs
-from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, predict
+from planner.calibration.posterior import NEGLIGIBLE, Runs, left_out_gaps
+from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, joined
 from planner.calibration.priors import families
-from planner.calibration.suspicion import Verdict, contradictions, explain_without_outliers, with_population
-from planner.calibration.workloads import workload
+from planner.calibration.reading import Reading, trust
+from planner.calibration.suspicion import MOST_RETHOUGHT, Verdict, contradictions, explain_without_outliers
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,10 +43,13 @@ class Fit:
 
         After few runs it is wider than the posterior, as these include too few of the possible outcomes.
         """
-        fit = self._for_query(jobs)
-        known = fit._posterior(jobs, instances)
-        known = replace(known, mean=known.mean + fit.options.expected(jobs), most_charged=self._most_charged(jobs))
-        return known.widened(few_runs_factor(len(self.runs)))
+        known = self._for_query(jobs)._posterior(jobs, instances)
+        known = replace(known, most_charged=self._most_charged(jobs)).widened(few_runs_factor(len(self.runs)))
+        if self.trust == 1:
+            return known
+        assumed_s = self._before_any_run._posterior(jobs, instances).expected_s()
+        alike = np.array([self.options.are_alike(job, self.runs[0]) for job in jobs])
+        return known.moved(alike * (1 - self.trust) * np.log(assumed_s / known.expected_s()))
 
     def _most_charged(self, jobs: Sequence[JobRow]) -> Floats:
         """Return the charge of each job for data that may not fit in memory: the more its data exceeds that of the
@@ -63,16 +66,29 @@ class Fit:
 
     def _posterior(self, jobs: Sequence[JobRow], instances: Mapping[str, Mapping[str, Any]] | Records) -> Mixture:
         machines = {**self.machines, **_machines({} if instances is None else read_specs(instances))}
-        work, (ours, theirs) = self.workload(jobs, machines), self.options.encode(self.runs, jobs)
-        verdict = self.verdict
-        share = float(verdict.population.mean()) if self.runs else 0.0
-        if not share:
-            return predict(verdict.explanations, self._arrays(ours, like=verdict.runs), work, theirs)
-        past = self._arrays(with_population(ours, np.where(verdict.population, 1.0, -1.0)), like=verdict.runs)
-        larger, smaller = (
-            predict(verdict.explanations, past, work, with_population(theirs, side)) for side in (-1.0, 1.0)
-        )
-        return larger.joined(smaller, share=share)
+        likeliest, *others = self.readings
+        read = [likeliest, *(reading for reading in others if reading.options.answers_as(likeliest.options, jobs))]
+        share = np.exp([reading.log_evidence - likeliest.log_evidence for reading in read])
+        heavy = [
+            (weight, reading) for weight, reading in zip(share / share.sum(), read, strict=True) if weight > NEGLIGIBLE
+        ]
+        return joined([(weight, reading.mixture(self.runs, jobs, machines)) for weight, reading in heavy])
+
+    @cached_property
+    def _before_any_run(self) -> Self:
+        return replace(self, runs=(), read_as={})
+
+    @cached_property
+    def trust(self) -> float:
+        """The weight of the runs against the assumptions before any run: how much better each run is predicted by the
+        others. It is 1 for a single run, and if a further column matters, which the assumptions do not know.
+        """
+        if len(self.runs) < 2 or self.options.doubtful:
+            return 1.0
+        usual = ~self.verdict.runs.outlier
+        assumed_s = self._before_any_run._posterior(self.runs, None).expected_s()
+        gaps = np.log([run.runtime_s or 1.0 for run in self.runs] / assumed_s)
+        return trust(left_out_gaps(self.verdict.explanations)[usual], gaps[usual])
 
     @property
     def outliers(self) -> tuple[int, ...]:
@@ -94,32 +110,42 @@ class Fit:
         """The known machines by type."""
         return _machines(self.specs)
 
-    @cached_property
+    @property
     def options(self) -> OptionSet:
-        """The learned options, from the further columns of the runs."""
+        """The options of the likeliest reading."""
+        return self.readings[0].options
+
+    @property
+    def verdict(self) -> Verdict:
+        """The posterior of the likeliest reading."""
+        return self.readings[0].verdict
+
+    @cached_property
+    def readings(self) -> tuple[Reading, ...]:
+        """The runs read with all further columns and with ever fewer, the one that explains least left out first; the
+        likeliest reading comes first.
+        """
         slots = [job.nodes * self.machines[job.instance_type].cores for job in self.runs]
-        return learn_options(self.runs, slots=slots, read_as=self.read_as)
+        found = [self._read(learn_options(self.runs, slots=slots, read_as=self.read_as))]
+        while found[-1].options.doubtful and len(self.runs) <= MOST_RETHOUGHT:
+            fewer = [self._read(found[-1].options.without(name)) for name in found[-1].options.doubtful]
+            found.append(max(fewer, key=lambda reading: reading.log_evidence))
+        return tuple(sorted(found, key=lambda reading: -reading.log_evidence))
 
     def workload(self, jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec] | None = None) -> Workload:
         """Return jobs as arrays of the physics."""
-        known = self.machines if machines is None else machines
-        return workload(jobs, known, share_option=self.options.share, records=self.options.work_by_records(jobs))
+        return self.options.workload(jobs, self.machines if machines is None else machines)
 
-    @cached_property
-    def verdict(self) -> Verdict:
-        """The posterior, with excluded runs; without runs, a job is assumed to fit in memory."""
+    def _read(self, options: OptionSet) -> Reading:
         contradictory, scatter = contradictions(self.runs)
-        options, _ = self.options.encode(self.runs, ())
+        columns, _ = options.encode(self.runs, ())
         nobody = np.zeros(len(self.runs), bool)
-        log_s = np.log([job.runtime_s or 1.0 for job in self.runs]) - self.options.expected(self.runs)
-        runs = Runs(work=self.workload(self.runs), options=options, log_s=log_s, outlier=nobody, least_noise=scatter)
-        believed = families(self.model, share_option=self.options.share, holding=bool(self.runs))
+        log_s = np.log([job.runtime_s or 1.0 for job in self.runs]) - options.expected(self.runs)
+        work = options.workload(self.runs, self.machines)
+        runs = Runs(work=work, options=columns, log_s=log_s, outlier=nobody, least_noise=scatter)
+        believed = families(self.model, share_option=options.share, holding=bool(self.runs))
         known = with_observed_memory(believed, self.runs, self.machines)
-        return explain_without_outliers(runs, known, contradictory=contradictory)
-
-    def _arrays(self, options: np.ndarray, *, like: Runs) -> Runs:
-        """Return the runs with options in the coordinates of a query, which may have more names."""
-        return replace(like, options=options)
+        return Reading(options=options, verdict=explain_without_outliers(runs, known, contradictory=contradictory))
 
 
 def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, NodeSpec]:

@@ -9,14 +9,16 @@ A query whose options differ from all runs gets a wider range.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
 
 from planner.arrays import Floats
 from planner.calibration.history import Cell, JobRow
-from planner.calibration.workloads import PHYSICAL_OPTIONS
+from planner.calibration.machines import NodeSpec
+from planner.calibration.physics import Workload
+from planner.calibration.workloads import PHYSICAL_OPTIONS, workload
 from planner.errors import BadInputError
 
 _SAME: Final = 0.02
@@ -38,7 +40,7 @@ Scaling = Literal["logarithm", "share", "per gigabyte", "per gigabyte or not", "
 @dataclass(frozen=True, kw_only=True)
 class Option:
     """One column: its scaling, the value in the middle of the runs (`centre`, in the coordinate) and the largest one
-    (`scale`).
+    (`scale`). It `varies` if the runs differ in more than its count per GB; the runs decide its effect if `learned`.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Option:
     centre: float = 0.0
     scale: float = 1.0
     varies: bool = True
+    is_constant: bool = False
+    learned: bool = True
 
     def for_query(self, query: Sequence[JobRow]) -> Scaling:
         """Return how to read the column for a query: as texts if the query has one, since no number is near to a text,
@@ -69,6 +73,11 @@ class Option:
     def counts_records(self) -> bool:
         """True if the column's count per GB is so high that it can only count records of the data, in any unit."""
         return self.centre > _MANY_PER_GB
+
+    @property
+    def is_only_number(self) -> bool:
+        """True if the count is the same for runs of different data, as a date is: it may not count records."""
+        return self.counts_records and self.is_constant and self.kind == "logarithm"
 
     @property
     def is_tolerance(self) -> bool:
@@ -108,29 +117,51 @@ class OptionSet:
     """The options learned from the runs, their columns that the physics reads, and excluded columns with the reason.
 
     `share` is the option that may give the output's share of the data: the first whose values lie between 0 and 1, not
-    all near 0. `in_any_job` is whether counts of records change the work of sorts, too: unless they vary in runs that
-    differ in no other number, where the effect of the data is already known.
+    all near 0. `parameters` are numbers of the job's own, such as iterations.
     """
 
     options: tuple[Option, ...] = ()
     physical: tuple[str, ...] = ()
     ignored: dict[str, str]
     share: str | None = None
-    in_any_job: bool = True
+    parameters: frozenset[str] = frozenset()
 
     def encode(self, runs: Sequence[JobRow], query: Sequence[JobRow]) -> tuple[Floats, Floats]:
         """Return the coordinates of the runs and of the query, shapes (runs, k) and (query, k).
 
         Raises BadInputError if the query lacks a column in which the runs differ, or one that the physics reads.
         """
-        self._check(query)
+        if lacking := self.lacking(query):
+            columns = f"column{'s' * (len(lacking) > 1)} {', '.join(lacking)}"
+            raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
         blocks = []
-        for option in self.options:
+        for option in self.learned:
             names = sorted({str(job.options[option.name]) for job in (*runs, *query) if option.name in job.options})
             blocks.append((option.coordinates(runs, names), option.coordinates(query, names)))
         empty = (np.zeros((len(runs), 0)), np.zeros((len(query), 0)))
         ours, theirs = zip(empty, *blocks, strict=True)
         return np.concatenate(ours, axis=1), np.concatenate(theirs, axis=1)
+
+    @property
+    def learned(self) -> tuple[Option, ...]:
+        """The options whose effect the runs decide."""
+        return tuple(option for option in self.options if option.learned)
+
+    @property
+    def doubtful(self) -> tuple[str, ...]:
+        """The learned options that the runs can test: each may explain them no better than chance."""
+        return tuple(option.name for option in self.learned if option.varies or option.is_only_number)
+
+    def without(self, name: str) -> OptionSet:
+        """Return the options without the effect of one that the runs show; the effect expected of it remains."""
+        options = tuple(replace(option, learned=option.learned and option.name != name) for option in self.options)
+        ignored = {} if self._is_expected_to_act(name) else {name: "leaving it out explains the runs as well"}
+        return replace(self, options=options, ignored={**self.ignored, **ignored})
+
+    def _is_expected_to_act(self, name: str) -> bool:
+        named = (option for option in self.options if option.name == name)
+        counted = ((option.counts_records and not option.is_only_number) or option.is_tolerance for option in named)
+        return name == self.share or any(counted)
 
     def expected(self, jobs: Sequence[JobRow]) -> Floats:
         """Return the expected effect of the columns on log time before the runs show one, shape (rows,): that of the
@@ -140,36 +171,50 @@ class OptionSet:
         iterations = np.array([float(sum(option.iterations(job) for option in tolerances)) for job in jobs])
         return iterations + self._records(jobs) if self.in_any_job else iterations
 
-    def work_by_records(self, jobs: Sequence[JobRow]) -> Floats:
-        """Return the expected ratio of the jobs' work to the runs' where they do not work as a sort, shape (rows,).
-
-        A sort moves bytes, however many records they hold.
+    @property
+    def in_any_job(self) -> bool:
+        """True if counts of records change the work of sorts, too: unless they vary in runs that differ in no other
+        number, where the effect of the data is already known: a sort moves bytes, however many records they hold.
         """
-        return np.ones(len(jobs)) if self.in_any_job else np.exp(self._records(jobs))
+        own = any(option.name in self.parameters for option in self.learned)
+        return own or all(option.is_constant for option in self.options if option.counts_records)
 
     def _records(self, jobs: Sequence[JobRow]) -> Floats:
         """Return the effect of the record count that departs least from the runs', on log time."""
         counts = [option for option in self.options if option.counts_records]
+        counts = [option for option in counts if option.learned or not option.is_only_number]
         least = [min((option.records(job) for option in counts), key=abs, default=0.0) for job in jobs]
         return RECORDS_SHARE * np.array(least)
 
     def unread(self, query: Sequence[JobRow]) -> dict[str, str]:
         """Return the columns of a query that have no effect, each with the reason."""
-        learned = {*self.physical, *(option.name for option in self.options)}
-        names = dict.fromkeys(name for job in query for name in job.options if name not in learned | PHYSICAL_OPTIONS)
+        read = {*self.physical, *(option.name for option in self.options)} - self.ignored.keys() | PHYSICAL_OPTIONS
+        names = dict.fromkeys(name for job in query for name in job.options if name not in read)
         return {name: self.ignored.get(name, "no run has it") for name in names}
 
     def for_query(self, query: Sequence[JobRow]) -> dict[str, Scaling]:
         """Return the columns whose reading a query changes, with the new reading."""
-        needed = {option.name: option.for_query(query) for option in self.options}
-        return {option.name: needed[option.name] for option in self.options if needed[option.name] != option.kind}
+        needed = {option: option.for_query(query) for option in self.learned}
+        return {option.name: kind for option, kind in needed.items() if kind != option.kind}
 
-    def _check(self, query: Sequence[JobRow]) -> None:
-        needed = (*self.physical, *(option.name for option in self.options if option.varies))
-        lacking = [name for name in needed if any(name not in job.options for job in query)]
-        if lacking:
-            columns = f"column{'s' * (len(lacking) > 1)} {', '.join(lacking)}"
-            raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
+    def lacking(self, query: Sequence[JobRow]) -> list[str]:
+        """Return the columns that a query needs and lacks."""
+        needed = (*self.physical, *(option.name for option in self.learned if option.varies))
+        return [name for name in needed if any(name not in job.options for job in query)]
+
+    def are_alike(self, job: JobRow, run: JobRow) -> bool:
+        """Return whether a job has the values of a run in all columns in which no runs differ, counts aside."""
+        constant = (option.name for option in self.learned if not (option.varies or option.kind.startswith("per")))
+        return all(job.options.get(name) == run.options.get(name) for name in constant)
+
+    def answers_as(self, other: OptionSet, query: Sequence[JobRow]) -> bool:
+        """Return whether a query has all columns that it needs, and whether counts of records act as in `other`."""
+        return self.in_any_job == other.in_any_job and not self.lacking(query)
+
+    def workload(self, jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> Workload:
+        """Return jobs as arrays of the physics, read with the options."""
+        records = np.ones(len(jobs)) if self.in_any_job else np.exp(self._records(jobs))
+        return workload(jobs, machines, share_option=self.share, records=records)
 
 
 def _bend(log_ratio: float) -> float:
@@ -193,11 +238,9 @@ def learn_options(runs: Sequence[JobRow], *, slots: Sequence[float], read_as: Ma
     numbers = (option.name for option in options if option.kind != "name")
     share = next((name for name in numbers if _is_share([job.options[name] for job in runs])), None)
     counts = [_numbers(option.name, runs) for option in options if option.counts_records]
-    own = (_is_parameter(option, runs, counts) for option in options if option.varies and not option.counts_records)
-    in_any_job = all(_flat(count) for count in counts) or any(own)
-    return OptionSet(
-        options=tuple(options), physical=tuple(physical), ignored=ignored, share=share, in_any_job=in_any_job
-    )
+    varied = (option for option in options if option.varies and not option.counts_records)
+    own = frozenset(option.name for option in varied if _is_parameter(option, runs, counts))
+    return OptionSet(options=tuple(options), physical=tuple(physical), ignored=ignored, share=share, parameters=own)
 
 
 def _numbers(name: str, runs: Sequence[JobRow]) -> Floats:
@@ -252,7 +295,14 @@ def _learn_number(name: str, numbers: Floats, data_gb: Floats) -> Option:
     constant, per_gb = _flat(numbers), _flat(numbers / data_gb)
     scaling: Scaling = "logarithm" if not per_gb else "per gigabyte or not" if constant else "per gigabyte"
     middle, per_gb_middle = float(np.log(numbers).mean()), float(np.log(numbers / data_gb).mean())
-    return Option(name=name, kind=scaling, scale=np.exp(middle), centre=per_gb_middle, varies=not (constant or per_gb))
+    return Option(
+        name=name,
+        kind=scaling,
+        scale=np.exp(middle),
+        centre=per_gb_middle,
+        varies=not (constant or per_gb),
+        is_constant=constant,
+    )
 
 
 def _as_share(name: str, numbers: Floats) -> Option:

@@ -176,9 +176,28 @@ def surprises(explanation: Explanation) -> Floats:
     """Return how far each run lies from its prediction by the others, in standard deviations (positive: slower), shape
     (rows,).
     """
+    pull, precision = _left_out(explanation)
+    return np.asarray(pull / np.sqrt(precision))
+
+
+def left_out_gaps(explanations: tuple[Explanation, ...]) -> Floats:
+    """Return how far the log time of each run lies from its prediction by the others, shape (rows,): the mean over the
+    explanations, each weighted by its evidence without the run.
+    """
+    pull, precision = np.array([_left_out(explanation) for explanation in explanations]).swapaxes(0, 1)
+    log_evidence = np.array([[explanation.log_evidence] for explanation in explanations])
+    log_weight = log_evidence + pull**2 / precision / 2 - np.log(precision) / 2
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    return np.asarray((weight * pull / precision).sum(axis=0) / weight.sum(axis=0))
+
+
+def _left_out(explanation: Explanation) -> Floats:
+    """Return each run's gap to its prediction by the others times the precision of that prediction, and the precision,
+    shape (2, rows).
+    """
     learned = explanation.whitening.T @ explanation.white_jacobian
     precision = (explanation.whitening**2).sum(axis=0) - ((learned @ explanation.spread) * learned).sum(axis=1)
-    return np.asarray(explanation.whitening.T @ explanation.white_gap / np.sqrt(np.maximum(precision, 1e-12)))
+    return np.array([explanation.whitening.T @ explanation.white_gap, np.maximum(precision, 1e-12)])
 
 
 def weights(explanations: tuple[Explanation, ...]) -> Floats:

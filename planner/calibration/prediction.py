@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
@@ -68,13 +69,9 @@ class Mixture:
         mean = median + factor * (self.mean - median)
         return replace(self, mean=mean, sd=factor * self.sd, widening=factor * self.widening)
 
-    def joined(self, other: Mixture, *, share: float) -> Mixture:
-        """Return the mixture in which `other` has the weight `share`."""
-        return Mixture(
-            mean=np.concatenate([self.mean, other.mean]),
-            sd=np.concatenate([self.sd, other.sd]),
-            weight=np.concatenate([self.weight * (1 - share), other.weight * share]),
-        )
+    def moved(self, by: Floats) -> Mixture:
+        """Return the same distributions at log times that are larger `by` some amount for each row."""
+        return replace(self, mean=self.mean + by)
 
     def _log_quantile(self, level: float) -> Floats:
         low, high = (self.mean - 8 * self.sd).min(axis=0), (self.mean + 8 * self.sd).max(axis=0)
@@ -90,6 +87,15 @@ class Mixture:
             if moved < _CLOSE:
                 break
         return np.asarray(at)
+
+
+def joined(parts: Sequence[tuple[float, Mixture]]) -> Mixture:
+    """Return the mixture of some mixtures, each with its share."""
+    return Mixture(
+        mean=np.concatenate([part.mean for _, part in parts]),
+        sd=np.concatenate([part.sd for _, part in parts]),
+        weight=np.concatenate([share * part.weight for share, part in parts]),
+    )
 
 
 def predict(explanations: tuple[Explanation, ...], runs: Runs, work: Workload, options: Floats) -> Mixture:

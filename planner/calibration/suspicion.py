@@ -34,29 +34,28 @@ CONTRADICTION: Final = 1.5
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Verdict:
     """The runs as used, and their explanations. `population` (rows,) is True for the smaller of two populations, if
-    any.
+    any. `log_evidence` is the explanations', less the price of the suspicions.
     """
 
     runs: Runs
     explanations: tuple[Explanation, ...]
     population: Flags
+    log_evidence: float
 
 
 def explain_without_outliers(runs: Runs, families: tuple[Family, ...], *, contradictory: Flags) -> Verdict:
     """Explain the runs, excluding those that do not fit; `contradictory` runs are never treated as outliers."""
     plain = explain_runs(runs, families)
     nobody = np.zeros(len(runs), bool)
-    outliers = _without_outliers(runs, plain, families, spare=contradictory)
-    choices = [(total_log_evidence(outliers.explanations) - OUTLIER_COST * outliers.runs.outlier.sum(), outliers)]
-    if (split := _two_groups(plain, nobody)) is not None:
-        options = with_population(runs.options, np.where(split, 1.0, -1.0))
-        apart = replace(runs, options=options, least_noise=0.0)
-        explained = explain_runs(apart, families)
-        cost = POPULATIONS_COST + log(comb(len(runs), int(split.sum())))
-        choices.append(
-            (total_log_evidence(explained) - cost, Verdict(runs=apart, explanations=explained, population=split))
-        )
-    return max(choices, key=lambda choice: choice[0])[1]
+    best = _without_outliers(runs, plain, families, spare=contradictory)
+    if (split := _two_groups(plain, nobody)) is None:
+        return best
+    options = with_population(runs.options, np.where(split, 1.0, -1.0))
+    apart = replace(runs, options=options, least_noise=0.0)
+    explained = explain_runs(apart, families)
+    evidence = total_log_evidence(explained) - POPULATIONS_COST - log(comb(len(runs), int(split.sum())))
+    groups = Verdict(runs=apart, explanations=explained, population=split, log_evidence=evidence)
+    return max(best, groups, key=lambda verdict: verdict.log_evidence)
 
 
 def with_population(options: Floats, population: Floats | float) -> Floats:
@@ -84,7 +83,10 @@ def _without_outliers(
     runs: Runs, explanations: tuple[Explanation, ...], families: tuple[Family, ...], *, spare: Flags
 ) -> Verdict:
     """Exclude the most surprising run as long as that explains the others better."""
-    best = Verdict(runs=runs, explanations=explanations, population=np.zeros(len(runs), bool))
+    nobody = np.zeros(len(runs), bool)
+    best = Verdict(
+        runs=runs, explanations=explanations, population=nobody, log_evidence=total_log_evidence(explanations)
+    )
     for _ in range(len(runs) // MOST_OUTLIERS if len(runs) >= MOST_OUTLIERS else len(runs) // 3):
         surprise = _greatest_surprise(best.explanations)
         surprise[best.runs.outlier | spare] = 0.0
@@ -96,9 +98,10 @@ def _without_outliers(
         fewer = best.runs.without(outlier)
         thorough = len(runs) <= MOST_RETHOUGHT
         explained = explain_runs(fewer, families) if thorough else refit(fewer, best.explanations)
-        if total_log_evidence(explained) < total_log_evidence(best.explanations) + OUTLIER_COST:
+        evidence = total_log_evidence(explained) - OUTLIER_COST * outlier.sum()
+        if evidence < best.log_evidence:
             break
-        best = replace(best, runs=fewer, explanations=explained)
+        best = replace(best, runs=fewer, explanations=explained, log_evidence=evidence)
     if best.runs is runs or len(runs) <= MOST_RETHOUGHT:
         return best
     return replace(best, explanations=explain_runs(best.runs, families))

@@ -73,9 +73,16 @@ def test_an_unknown_model_is_refused() -> None:
 
 
 def test_a_query_without_a_column_in_which_the_runs_differ_is_refused() -> None:
-    profile = spark([{**run, "k": k} for k, run in zip((1, 2, 4), runs([job()] * 3), strict=True)])
+    past = [{**run, "k": 1 + n % 3} for n, run in enumerate(runs(grid()))]
+    profile = spark([{**run, "runtime_s": run["runtime_s"] * run["k"]} for run in past])
     with pytest.raises(BadInputError, match="missing column k"):
         profile.predict([job()])
+
+
+def test_a_column_that_explains_nothing_may_be_left_out_and_is_named() -> None:
+    profile = spark([{**run, "k": 1 + n % 3} for n, run in enumerate(runs(grid()))])
+    assert np.isfinite(profile.predict([job()])).all(axis=None)
+    assert "k" in profile.explain()["ignored_columns"]
 
 
 def test_a_constant_column_may_be_left_out() -> None:

@@ -14,6 +14,8 @@ from planner.calibration.history import parse_jobs
 
 def test_a_text_among_numbers_is_far_from_all_of_them() -> None:
     past = [{**run, "width": width} for run, width in zip(runs(grid() * 2), [3, 30] * 15, strict=True)]
+    for run in past:
+        run["runtime_s"] *= run["width"] ** 0.3
     profile = calibrate(past, instances=SPECS, model="spark")
     usual, text = (profile.predict([{**job(), "width": width}]) for width in (3, "wide"))
     assert np.log(text["hi"] / text["lo"]).item() > 1.3 * np.log(usual["hi"] / usual["lo"]).item()
@@ -64,8 +66,8 @@ def test_few_iterations_change_less_than_many(middle: float, few: float, many: f
     assert least / usual == pytest.approx(0.55, rel=0.35)
 
 
-def counted(records: int, data_gb: float, **options: float) -> dict[str, float]:
-    return {**job(data_gb=data_gb), "records": records, **options}
+def counted(records: int, data_gb: float, nodes: int = 4, **options: float) -> dict[str, float]:
+    return {**job(nodes=nodes, data_gb=data_gb), "records": records, **options}
 
 
 @pytest.mark.parametrize("unit", [1, 1000])
@@ -122,6 +124,20 @@ def test_columns_that_repeat_others_change_little(more: dict[str, Callable[[floa
     without = calibrate(three_runs(), instances=SPECS, model="spark").predict([job(nodes=10)])["runtime_s"].item()
     assert forward["runtime_s"].item() == pytest.approx(backward["runtime_s"].item(), rel=1e-6)
     assert forward["runtime_s"].item() == pytest.approx(without, rel=0.15)
+
+
+@pytest.mark.parametrize("least", [1, 1_700_000_000], ids=["number", "date"])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_number_without_meaning_beside_a_count_changes_almost_nothing(seed: int, least: int) -> None:
+    """The queries have ten times the records, which would triple the time of a job that works by records."""
+    rng = np.random.default_rng(seed)
+    past = three_runs(records=lambda data_gb: 1e7 * data_gb)
+    query = [counted(2 * 10**9, 20.0, nodes=10), counted(10**10, 100.0, nodes=4)]
+    usual = calibrate(past, instances=SPECS, model="spark").predict(query)["runtime_s"]
+    numbers = (least + rng.choice(1000, 5, replace=False)).tolist()
+    rows = [{**row, "run_id": number} for row, number in zip((*past, *query), numbers, strict=True)]
+    numbered = calibrate(rows[:3], instances=SPECS, model="spark").predict(rows[3:])["runtime_s"]
+    assert np.abs(np.log(numbered / usual)).max() < 0.1
 
 
 def test_a_job_whose_runs_differ_in_iterations_works_by_records() -> None:

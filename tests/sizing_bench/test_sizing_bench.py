@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
@@ -103,3 +104,33 @@ def test_c3o_takes_nodes_and_inputs_to_act_independently(bench: dict[str, Any]) 
     ran = [(2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (4, 3), (16, 2)]
     train = [{"type": "a", "n": n, "data_gb": gb, "runtime_s": (1 + 8 / n) * 10 * gb} for n, gb in ran]
     assert c3o.basic_optimistic(train, {})([{"type": "a", "n": 8, "data_gb": 3}]) == pytest.approx([60], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("suite", "draws"),
+    [
+        ("c3o_sort", 6),
+        ("arrow_terasort", 6),
+        ("exoshuffle", 6),
+        ("c3o_grep", 2),
+        ("c3o_kmeans", 2),
+        ("dataproc_sort", 2),
+    ],
+)
+def test_three_runs_predict_no_worse_than_none(suite: str, draws: int, bench: dict[str, Any]) -> None:
+    """The mean error over random triples of runs, within two points."""
+    planner = importlib.import_module("predictors.planner").Predictor()
+    specs, errors = bench["tables"].specifications(), []
+    for task in list(bench["protocols"].deal("few3_across", bench["tables"].read(suite), seeds=3))[:draws]:
+        rows = [
+            {k: v for k, v in row.items() if k not in ("runtime_s", "repeats_s")} for row in task.train + task.query
+        ]
+        timed = [{**row, "runtime_s": s} for row, s in zip(rows, task.train_s, strict=False)]
+        asked = {"suite": suite, "specs": specs, "query": rows[len(timed) :]}
+        answers = (planner.run({**asked, "train": train}) for train in ([], timed))
+        truth = [row["runtime_s"] for row in task.query]
+        errors.append(
+            [mean(abs(a["runtime_s"] / s - 1) for a, s in zip(given, truth, strict=True)) for given in answers]
+        )
+    none, three = (mean(column) for column in zip(*errors, strict=True))
+    assert three <= none + 0.02

@@ -96,7 +96,7 @@ def test_other_catalogs_are_not_touched(version: Path) -> None:
     [
         ("prices.csv", "instance_type,region\n", "required and missing"),
         ("instances.csv", "", "required and missing"),
-        ("catalog.toml", "title = 3", "must be text"),
+        ("catalog.toml", "title = 3", "column title"),
         ("catalog.toml", "]", "cannot be read as TOML"),
     ],
 )

@@ -49,7 +49,7 @@ def test_a_kept_plan_has_its_simulation(tmp_path: Path) -> None:
     assert "simulated 2 times (seed 0)" in call("report", str(plan))
     assert json.loads(call("report", str(plan), "--json")) == json.loads(plan.read_text())
     plan.write_text(plan.read_text().replace('"draws": 2', '"draws": "two"'))
-    with pytest.raises(BadInputError, match=r"plan\.json: simulation\.draws: expected int"):
+    with pytest.raises(BadInputError, match=r"plan\.json: simulation: 1 problem\n  simulation\.draws"):
         call("report", str(plan))
 
 

@@ -109,6 +109,34 @@ def test_a_denial_in_a_trust_policy_counts(ec2: EmulatedEc2, statements: object,
     assert finding(LiveService("iam", ec2.region, policy=QUICK), role).ok is ok
 
 
+ANYBODY = ({"AWS": "*"}, "*")
+
+
+@pytest.mark.parametrize(
+    ("statements", "ok"),
+    [
+        *(([ALLOW, {"Effect": "Deny", "Principal": whom, "Action": "*"}], False) for whom in ANYBODY),
+        *(([ALLOW, {"Effect": "Deny", "Principal": whom, "Action": "sts:*"}], False) for whom in ANYBODY),
+        ([ALLOW, {**ALLOW, "Effect": "Deny", "Action": "sts:TagSession"}], True),
+        (
+            [ALLOW, {"Effect": "Deny", "NotPrincipal": {"AWS": "arn:aws:iam::1:root"}, "Action": "sts:AssumeRole"}],
+            False,
+        ),
+        ([ALLOW, {"Effect": "Deny", "NotPrincipal": ALLOW["Principal"], "Action": "sts:AssumeRole"}], True),
+        ([ALLOW, {"Effect": "Deny", "Principal": "*", "NotAction": "sts:AssumeRole"}], True),
+        ([ALLOW, {"Effect": "Deny", "Principal": "*", "NotAction": "sts:TagSession"}], False),
+        ([], False),
+    ],
+)
+def test_a_denial_of_many_counts_for_the_scheduler(statements: object, ok: bool) -> None:
+    class Iam:
+        def call(self, operation: str, **request: object) -> dict[str, object]:
+            assert operation == "get_role"
+            return {"Role": {"AssumeRolePolicyDocument": {"Statement": statements}}}
+
+    assert finding(Iam(), "arn:aws:iam::1:role/end").ok is ok  # type: ignore[arg-type]
+
+
 def test_a_schedule_that_is_refused_ends_the_launch(
     ec2: EmulatedEc2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

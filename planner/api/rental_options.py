@@ -55,12 +55,16 @@ class RentalOptions:
         for name in _NAMES:
             if getattr(self, name) == "":
                 raise BadInputError(
-                    "is empty; name one, or leave it out. Is a variable of your shell not set?", field=name
+                    f"`{name}` is empty; name one, or leave it out. Is a variable of your shell not set?", field=name
                 )
         if self.reservation and self.pricing == "spot":
-            raise BadInputError("no cloud takes spot machines from one; leave out `pricing=spot`", field="reservation")
+            raise BadInputError(
+                "`reservation`: no cloud takes spot machines from one; leave out `pricing=spot`", field="reservation"
+            )
         if self.max_hours and parse_duration(self.max_hours) > MOST_HOURS * 3600:
-            raise BadInputError(f"{self.max_hours}: machines live {MOST_HOURS:g}h at most", field="max_hours")
+            raise BadInputError(
+                f"`max_hours={self.max_hours}`: machines live {MOST_HOURS:g}h at most", field="max_hours"
+            )
         check_site(self.subnet, ssh_from=self.ssh_from, no_public_address=self.no_public_address, jump=self.jump)
         for tag in self.tags:
             _check_tag(*tag)
@@ -116,27 +120,29 @@ def _check_tag(key: str, value: str) -> None:
     tag = f"{key}={value}"
     if not re.fullmatch("[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch("[a-z0-9_-]{0,63}", value):
         raise BadInputError(
-            f"{tag}: write key=value in lower-case letters, digits, - and _",
+            f"`tag={tag}`: write key=value in lower-case letters, digits, - and _",
             ["all clouds take those: cost-center=lab-7"],
             field="tag",
         )
     if key.startswith("planner-"):
-        raise BadInputError(f"{tag}: keys that begin with planner- are the planner's own; choose another", field="tag")
+        raise BadInputError(
+            f"`tag={tag}`: keys that begin with planner- are the planner's own; choose another", field="tag"
+        )
 
 
 def check_site(subnet: str | None, *, ssh_from: str | None, no_public_address: bool, jump: str | None = None) -> None:
     """Raise BadInputError for a user's network in which the head could not be reached."""
     if no_public_address and not (subnet and ssh_from):
         raise BadInputError(
-            "needs `subnet` and `ssh_from`",
+            "`no_public_address=True` needs `subnet` and `ssh_from`",
             ["`subnet` names the network of the head, `ssh_from` the private network that reaches it"],
             field="no_public_address",
         )
     if jump and not no_public_address:
         raise BadInputError(
-            f"{jump} leads to private addresses alone; add `no_public_address`, or leave it out", field="jump"
+            f"`jump={jump}`: leads to private addresses alone; add `no_public_address`, or leave it out", field="jump"
         )
     if jump and not re.fullmatch(r"(?!-)[\w.@:-]+", jump):
         raise BadInputError(
-            f"{jump}: write it as for ssh, host or user@host; options belong in ~/.ssh/config", field="jump"
+            f"`jump={jump}`: write it as for ssh, host or user@host; options belong in ~/.ssh/config", field="jump"
         )

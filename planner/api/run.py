@@ -160,7 +160,7 @@ def require_place(given: Collection[str], cloud: str | None) -> None:
         else:
             continue
         raise BadInputError(
-            f"it says nothing about {cloud or 'this machine'}: add {needed}, or leave it out", field=name
+            f"`{name}` says nothing about {cloud or 'this machine'}: add {needed}, or leave it out", field=name
         )
 
 
@@ -418,7 +418,7 @@ def effort_of(screen_seconds: str = "5s", screen_size: str | None = None) -> Eff
     from planner.clusters.runs.node_benchmarks import Effort
 
     if (seconds := parse_seconds(screen_seconds)) < 0.1:
-        raise BadInputError(f"{screen_seconds}: must be 0.1s at least", field="screen_seconds")
+        raise BadInputError(f"`screen_seconds={screen_seconds}`: must be 0.1s at least", field="screen_seconds")
     return Effort(seconds=seconds, file_bytes=None if screen_size is None else parse_size(screen_size))
 
 

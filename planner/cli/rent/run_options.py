@@ -138,7 +138,9 @@ class RunOptions:
         elsewhere = {"cloud", "threads", "directory", *LinkArguments.__annotations__, *OF_RENTED, *OF_A_CLUSTER}
         for name in self._given:
             if name in elsewhere - {*_OF_MACHINES_THERE, *EffortArguments.__annotations__}:
-                raise BadInputError(f"it says nothing about the machines of run {self.on}: leave it out", field=name)
+                raise BadInputError(
+                    f"`{name}` says nothing about the machines of run {self.on}: leave it out", field=name
+                )
 
     @property
     def _given(self) -> list[str]:

@@ -109,9 +109,9 @@ def parse_shaping(
     if rate is not None and distribution is not None:
         raise BadInputError("`rate` and `distribution` exclude each other: a link has one source of caps", field="rate")
     if redraw is not None and distribution is None:
-        raise BadInputError("needs `distribution`: fixed rates have nothing to draw", field="redraw")
+        raise BadInputError("`redraw` needs `distribution`: fixed rates have nothing to draw", field="redraw")
     if rate_factor <= 0:
-        raise BadInputError(f"{rate_factor} is not positive", field="rate_factor")
+        raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor")
     if distribution is not None:
         bandwidth_distributions.distribution(distribution)
     rates = tuple(_rate(part) for part in rate.split(",")) if rate is not None else ()

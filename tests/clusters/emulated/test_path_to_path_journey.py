@@ -94,7 +94,7 @@ def test_what_lies_nowhere_is_refused_before_anything_is_begun(tmp_path: Path) -
         "--input nowhere": "nowhere: there is no such file or directory",
         "--input nowhere --format csv --key k": "nowhere: there is no such file or directory",
         f"--input '{tmp_path}'": "there are no files in it, or only empty ones",
-        f"--input '{__file__}' --output '{__file__}'": "not all files hold whole records",
+        f"--input '{__file__}' --output '{__file__}' --format records": "not all files hold whole records",
         f"--input '{__file__}' --output '{__file__}' --format lines": "is a file: name a directory",
         f"--input '{__file__}' --output '{Path(__file__).parent}' --format lines": "not empty; name another place",
     }.items():

@@ -51,7 +51,7 @@ def test_a_token_bucket_has_two_rates() -> None:
         ({"rate": "400Mbit", "distribution": "A"}, "exclude each other"),
         ({"rate": "400Mbit", "redraw": 10.0}, "needs `distribution`"),
         ({"distribution": "Z"}, "unknown network distribution"),
-        ({"distribution": "A", "rate_factor": 0.0}, "is not positive"),
+        ({"distribution": "A", "rate_factor": 0.0}, "must be positive"),
         ({"rate": "1bit"}, "no node would survive"),
         ({"rate": "fast"}, "not a number"),
         ({"rate": "100Mbit", "bucket": "50MB"}, "needs --bucket, --burst-rate and --rate"),

@@ -28,11 +28,15 @@ class PlannerError(Exception):
         self.field = field
         self.code = code
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The message, which names the field."""
         is_said = self.field.startswith("-")  # an option, which the command line's text names
         is_said |= f"`{self.field}" in self.message or any(line.startswith(self.field) for line in self.details)
-        first = self.message if is_said or not self.field else f"{self.field}: {self.message}"
-        return "\n".join((first, *(f"  {line}" for line in self.details)))
+        return self.message if is_said or not self.field else f"{self.field}: {self.message}"
+
+    def __str__(self) -> str:
+        return "\n".join((self.sentence, *(f"  {line}" for line in self.details)))
 
 
 class BadInputError(PlannerError):

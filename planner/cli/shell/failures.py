@@ -63,12 +63,12 @@ def ending_of(error: Exception) -> tuple[str, int]:
 
 def name_options(error: PlannerError) -> None:
     """Let an error name options where it names arguments as Python does: in its text, and as its field."""
-    first, option = str(error).split("\n")[0], _option(error.field)
-    if error.field and first.startswith(f"{error.field}: "):
-        first, error.field = f"{option}{first.removeprefix(error.field)}", option
-    elif f"`{error.field}" in first:
+    text, option = error.sentence, _option(error.field)
+    if error.field and text.startswith(f"{error.field}: "):
+        text, error.field = f"{option}{text.removeprefix(error.field)}", option
+    elif f"`{error.field}" in text:
         error.field = option
-    error.message, error.details = in_options(first), tuple(map(in_options, error.details))
+    error.message, error.details = in_options(text), tuple(map(in_options, error.details))
 
 
 def in_options(text: str) -> str:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from planner.api.recommend_each import recommend_each as recommend_each
     from planner.api.rental_options import RentalOptions as RentalOptions
     from planner.api.run import Listeners as Listeners
+    from planner.api.run import Work as Work
     from planner.api.run import run as run
-    from planner.api.run_command import Work as Work
     from planner.api.sort import find_disorder as find_disorder
     from planner.api.sort import sort as sort
     from planner.api.sort_job import Compress as Compress
@@ -132,7 +132,7 @@ _HOMES = {
     "Validation": "api.validate",
     "ValidationFailedError": "errors",
     "WhyNot": "planning.what_if.why_not",
-    "Work": "api.run_command",
+    "Work": "api.run",
     "calibrate": "api.recommend",
     "down": "api.clusters",
     "find_disorder": "api.sort",

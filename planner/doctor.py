@@ -27,7 +27,7 @@ from planner.units import format_bytes
 State = Literal["ok", "old", "optional", "missing"]
 
 _EXTRAS: Final = {
-    "plots": (("altair", "jinja2", "vl_convert"), "charts and `plan --html`"),
+    "plots": (("altair", "vl_convert"), "charts and `plan --html`"),
     "notebooks": (("ipykernel", "ipywidgets"), "the notebooks"),
     "ray": (("ray", "psutil"), "sorting on a cluster"),
     "spark": (("zstandard", "cramjam", "msgspec"), "reading compressed logs of Spark, and all of them faster"),

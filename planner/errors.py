@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 
 class PlannerError(Exception):
     """Base of all deliberate errors; `exit_code` is the process's exit code.
 
-    `field` is the argument that is wrong, as Python spells it, and `code` says how; both are empty where no single
-    argument is.
+    `field` is the argument that is wrong, as Python spells it, or the first wrong field of a file, and `code` says how;
+    both are empty where there is none.
     """
 
     exit_code: ClassVar[int] = 1
@@ -28,7 +29,9 @@ class PlannerError(Exception):
         self.code = code
 
     def __str__(self) -> str:
-        first = f"{self.field}: {self.message}" if self.field else self.message
+        is_said = self.field.startswith("-")  # an option, which the command line's text names
+        is_said |= f"`{self.field}" in self.message or any(line.startswith(self.field) for line in self.details)
+        first = self.message if is_said or not self.field else f"{self.field}: {self.message}"
         return "\n".join((first, *(f"  {line}" for line in self.details)))
 
 
@@ -101,9 +104,23 @@ def reading(path: object) -> Iterator[None]:
         raise
 
 
-def bad_input(where: object, problems: Sequence[str], hint: str = "") -> BadInputError:
-    """Return the error that lists all `problems` of a file, or of several."""
-    return BadInputError(f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}{hint}", list(problems))
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """An error in a file: the field's path, the kind of error (see `planner.schemas.door`), and what was expected."""
+
+    field: str
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.field}{' ' if self.code == 'missing-argument' else ': '}{self.text}"
+
+
+def bad_input(where: object, problems: Sequence[str | Finding], hint: str = "") -> BadInputError:
+    """Return the error that lists all `problems` of a file, or of several; its `field` is that of the first."""
+    text, first = f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}{hint}", problems[0]
+    field, code = (first.field, first.code) if isinstance(first, Finding) else ("", "")
+    return BadInputError(text, list(map(str, problems)), field=field, code=code)
 
 
 def some_of(names: Sequence[str], *, most: int = 6) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from planner.errors import PlannerError
 
 _EXTRAS: Final = {
-    "plots": ("altair", "jinja2", "vl_convert"),
+    "plots": ("altair", "vl_convert"),
     "notebooks": ("ipykernel", "ipywidgets"),
     "aws": ("boto3", "botocore"),
     "gcp": ("google",),

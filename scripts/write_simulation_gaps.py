@@ -25,13 +25,7 @@ DRAWS: Final = 8
 def row(model: str, links: str, nodes: int, node_bytes: float) -> str | None:
     """Return a row of the table, None if no such cluster can do the job."""
     answer = recommend(
-        data=nodes * node_bytes,
-        model=model,
-        catalogs=("aws",),
-        instances=(TYPES[links],),
-        nodes=nodes,
-        max_nodes=nodes,
-        engine="ray",
+        data=nodes * node_bytes, model=model, catalogs=("aws",), instances=(TYPES[links],), nodes=nodes, engine="ray"
     )
     if answer.best is None:
         return None

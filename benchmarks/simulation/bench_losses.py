@@ -78,7 +78,7 @@ def slow(draws: int) -> Iterator[str]:
 def clusters() -> Iterator[tuple[Recommendation, int]]:
     """Yield plans of large clusters."""
     for nodes, data in LARGE:
-        yield recommend(data, model="daytona", instance="i8g.8xlarge", nodes=nodes, max_nodes=nodes), nodes
+        yield recommend(data, model="daytona", instance="i8g.8xlarge", nodes=nodes), nodes
 
 
 def main() -> None:

@@ -35,9 +35,7 @@ def lines(draws: int) -> Iterator[str]:
     yield "| cluster | driver | equations | simulated | its 95% | waits for | processor seconds |"
     yield "|---|---|--:|--:|--:|---|--:|"
     for nodes, data_bytes in SHAPES:
-        asked = Request(
-            data_bytes=data_bytes, model="indy", catalogs=("aws",), instances=(TYPE,), nodes=nodes, max_nodes=nodes
-        )
+        asked = Request(data_bytes=data_bytes, model="indy", catalogs=("aws",), instances=(TYPE,), nodes=nodes)
         request, given = inputs_of(asked)
         for driven in (True, False):
             models = [m if driven else replace(m, engine=without_driver(m.engine)) for m in given.models]

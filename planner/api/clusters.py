@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from planner.api.rental_options import RentalOptions
+from planner.api.rental_options import RentalOptions, RentedCloud, rental_options
+from planner.api.run_arguments import RentalArguments
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError, ProviderRefusedError
+from planner.schemas.arguments import with_typed_arguments
 from planner.schemas.door import checked
 from planner.schemas.plan import Plan
 
@@ -48,29 +50,40 @@ def silent(text: str) -> None:
     """Print nothing."""
 
 
-@checked
 def up(
     plan: Plan | Recommendation,
-    rental: RentalOptions,
     *,
+    cloud: RentedCloud,
     confirm: Confirm = False,
     say: Say = silent,
     guard: AbstractContextManager[None] | None = None,
+    **asked: Unpack[RentalArguments],
 ) -> RaisedCluster:
     """Rent the whole cluster of a plan in one placement group, or nothing. `guard`, such as a signal handler, is held
-    from the confirmation on.
+    from the confirmation on. The other arguments are options of `planner cluster up`.
 
     Raises BadInputError without confirmation, ProviderRefusedError with every reason where the cloud refuses, and
     LeftBehindError if resources could not be removed again.
 
     >>> import planner
     >>> answer = planner.recommend("1TB", instance="i4i.4xlarge")
-    >>> raised = planner.up(answer, planner.RentalOptions(cloud="aws", max_cost=50), confirm=True)  # doctest: +SKIP
+    >>> raised = planner.up(answer, cloud="aws", max_cost=50, confirm=True)  # doctest: +SKIP
     >>> planner.down(raised.run)  # doctest: +SKIP
     """
+    rental = rental_options({"plan": plan, **asked, "cloud": cloud})
+    return raise_cluster(plan if isinstance(plan, Plan) else plan.plan, rental, confirm=confirm, say=say, guard=guard)
+
+
+up.__signature__ = with_typed_arguments(up, RentalArguments, RentalOptions)  # type: ignore[attr-defined]
+up = checked(up)
+
+
+def raise_cluster(
+    made: Plan, rental: RentalOptions, *, confirm: Confirm, say: Say, guard: AbstractContextManager[None] | None
+) -> RaisedCluster:
+    """Rent the whole cluster of a plan; see `up`."""
     from planner.clusters.provisioning import cluster_lifecycle
 
-    made = plan if isinstance(plan, Plan) else plan.plan
     session = session_with_access(rental.cloud, say=say)
     order = ordered(made, rental, is_dry_run=False, screened=False)
     limits = rental.limits
@@ -152,11 +165,11 @@ def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, i
         now=now,
         image=rental.image,
         staging=rental.staging,
-        node_identity=rental.node_identity,
-        subnet=rental.subnet,
-        is_private=rental.is_private,
-        jump=rental.jump,
-        reservation=rental.reservation,
+        node_identity=rental.node_identity or "",
+        subnet=rental.subnet or "",
+        is_private=rental.no_public_address,
+        jump=rental.jump or "",
+        reservation=rental.reservation or "",
         user_tags=rental.tags,
     )
 

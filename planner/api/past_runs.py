@@ -179,9 +179,9 @@ def report_spec(report: RunReport) -> Row:
     best, seen = require_best(report.plan), report.machine
     planned, network = best.machine, seen.get("network_bytes_per_s")
     read, write = seen.get("read_bytes_per_s"), seen.get("write_bytes_per_s")
-    memory_bytes = (planned and planned.memory_bytes) or seen.get("memory_bytes")
+    memory_bytes = planned.memory_bytes or seen.get("memory_bytes")
     return {
-        "vcpu": (planned and planned.vcpus) or seen.get("vcpu"),
+        "vcpu": planned.vcpus or seen.get("vcpu"),
         "mem_gib": memory_bytes and memory_bytes / 2**30,
         "nvme_r_MBps": read and read / 1e6,
         "nvme_w_MBps": write and write / 1e6,

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
 from planner.api.input_format import InputFormat
-from planner.api.rental_options import RentalOptions
-from planner.api.run_command import Work as Work  # noqa: PLC0414  # callers find it here
-from planner.api.run_command import run_words, words_on
+from planner.api.rental_options import RentalOptions, rental_options
+from planner.api.run_arguments import EffortArguments, LinkArguments, RentalArguments, RunArguments
 from planner.api.software import (
     Delivery,
     architecture_of,
@@ -27,8 +26,10 @@ from planner.api.software import (
     with_software,
 )
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
-from planner.schemas.door import checked
-from planner.schemas.plan import Plan
+from planner.schemas.arguments import with_typed_arguments
+from planner.schemas.door import Bytes, Count, checked
+from planner.schemas.plan import Plan, Request
+from planner.schemas.request_forms import name_list
 from planner.units import parse_seconds, parse_size
 
 if TYPE_CHECKING:
@@ -48,6 +49,34 @@ EMULATED: Final = "emulated"
 EMULATED_NODES = 4
 
 OnEvent = Callable[[dict[str, Any]], None]
+
+
+@checked
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths;
+    `lend_credentials` hands the store's keys to the nodes. `data` is required without `input`. `detach` leaves the run
+    as soon as its sort has started. `directory` and `threads` are for runs on this machine. `asked` are the words after
+    `planner` that the user gave, which repeat the run: none for calls from Python.
+    """
+
+    data: str | None
+    model: str
+    instance: str | Sequence[str] | None = None
+    nodes: Count | None = None
+    arch: str | None = None
+    memory_bytes: Bytes | None = None
+    skew: bool = False
+    keep: bool = False
+    wheelhouse: Path | None = None
+    input: str | None = None
+    output: str | None = None
+    lend_credentials: bool = False
+    detach: bool = False
+    form: InputFormat = field(default_factory=InputFormat)
+    directory: Path = Path()
+    threads: Count | None = None
+    asked: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -75,56 +104,93 @@ class Listeners:
     guard: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
-@checked
 def run(
-    work: Work | Plan | Recommendation | str,
+    data: Plan | Recommendation | str | None = None,
     *,
     cloud: Place | None = None,
-    rental: RentalOptions | None = None,
-    shaping: Shaping | None = None,
-    effort: Effort | None = None,
     confirm: Confirm = False,
-    listeners: Listeners = Listeners(),  # frozen
+    say: Say = silent,
+    **asked: Unpack[RunArguments],
 ) -> RunReport | None:
     """Run a plan, or some work, and return predicted and measured figures; None for a detached run.
 
-    `work` is a plan or an answer of `recommend`, whose cluster is used on rented machines and whose data and model are
-    used elsewhere; or the amount of data, such as "1GB". Without a `cloud` the work runs on this machine; "emulated"
-    caps links by `shaping`; others rent, which needs `confirm`. Data that fails validation is reported, not raised.
+    `data` is a plan or an answer of `recommend`, whose cluster is used on rented machines and whose data and model are
+    used elsewhere; the amount of data, such as "1GB"; or None for all of `input`. Without a `cloud` the work runs on
+    this machine, "emulated" on several nodes here whose links are capped (`rate`); others rent, which needs `confirm`.
+    The other arguments are options of `planner run`. `say` gets the messages. Data
+    that fails validation is reported, not raised.
 
     >>> import planner
     >>> planner.run("1MB").passed
     True
     """
-    work = _work_of(work)
-    if cloud is None and rental is None:
+    require_place(asked, cloud)
+    work, listeners = _work_of(data, asked), Listeners(say=say)
+    if cloud is None:
         return run_here(work, listeners=listeners)
     if cloud == EMULATED:
+        from planner.clusters.emulated.shaping import parse_shaping
+
+        shaping = parse_shaping(**_named(asked, LinkArguments.__annotations__))
         return run_emulated(work, shaping=shaping, listeners=listeners)
+    rental = rental_options({"staging": bool(work.input or work.output)} | asked | {"cloud": cloud})
+    effort = effort_of(**_named(asked, EffortArguments.__annotations__))
     if confirm is False:
         raise BadInputError("nothing was done: renting needs a confirmation; pass confirm=True, or what is asked")
-    where = rental or RentalOptions(cloud=cloud or "", staging=bool(work.input or work.output))
-    return run_rented(work, where, effort=effort or effort_of("5s", None), confirm=confirm, listeners=listeners)
+    return run_rented(work, rental, effort=effort, confirm=confirm, listeners=listeners)
 
 
-def _work_of(work: Work | Plan | Recommendation | str) -> Work:
-    if isinstance(work, Work):
-        return work
-    if isinstance(work, str):
-        return Work(data=work, model="daytona")
-    from planner.planning.recommendation import require_best
+run.__signature__ = with_typed_arguments(run, RunArguments, Work, InputFormat, RentalOptions)  # type: ignore[attr-defined]
+run = checked(run)
 
-    plan = work if isinstance(work, Plan) else work.plan
-    best, request = require_best(plan), plan.request
-    return Work(
-        data=f"{request.data_bytes}B",
-        model=best.model,
-        instances=(best.instance_type,),
-        nodes=best.nodes,
-        input=request.input,
-        output=request.output,
-        form=InputFormat(format=request.format),  # type: ignore[arg-type]
-    )
+
+def _named(asked: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in asked.items() if name in names}
+
+
+def require_place(given: Collection[str], cloud: str | None) -> None:
+    """Raise BadInputError for arguments that say nothing about the place of a run: they would be ignored."""
+    for name in given:
+        if name in LinkArguments.__annotations__ and cloud != EMULATED:
+            needed = f"`cloud={EMULATED}`"
+        elif name in OF_RENTED and cloud in (None, EMULATED):
+            needed = "`cloud`, aws, gcp or azure"
+        elif name in OF_A_CLUSTER and cloud is None:
+            needed = "`cloud`"
+        else:
+            continue
+        raise BadInputError(
+            f"it says nothing about {cloud or 'this machine'}: add {needed}, or leave it out", field=name
+        )
+
+
+OF_RENTED: Final = (
+    *(RentalArguments.__annotations__ | EffortArguments.__annotations__),
+    *("instance", "arch", "keep", "detach", "lend_credentials", "wheelhouse", "dry_run"),
+)
+OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
+"""Arguments that say something about some places alone."""
+
+
+def _work_of(data: Plan | Recommendation | str | None, asked: Mapping[str, Any]) -> Work:
+    """Return the job that arguments describe; the rest of a plan's job is the plan's."""
+    form = {item.name for item in fields(InputFormat)}
+    given = _named(asked, {item.name for item in fields(Work)})
+    if not isinstance(data, str | None):
+        from planner.planning.recommendation import require_best
+
+        plan = data if isinstance(data, Plan) else data.plan
+        best, request = require_best(plan), plan.request
+        of_plan: dict[str, Any] = {"model": best.model, "instance": best.instance_type, "nodes": best.nodes}
+        of_plan |= {"input": request.input, "output": request.output}
+        asked, given = {"format": request.format, **asked}, of_plan | given
+        data = f"{request.data_bytes}B"
+    elif data is None and not asked.get("input"):
+        raise BadInputError(
+            'say how much to sort, such as "1GB", or what: `input`', field="data", code="missing-argument"
+        )
+    paths = {name: Path(given[name]) for name in ("directory", "wheelhouse") if given.get(name) is not None}
+    return Work(data=data, form=InputFormat(**_named(asked, form)), **{"model": Request.model} | given | paths)
 
 
 def run_here(work: Work, *, listeners: Listeners) -> RunReport:
@@ -139,7 +205,7 @@ def run_here(work: Work, *, listeners: Listeners) -> RunReport:
         threads=work.threads,
     )
     report = run_local(local_run, say=listeners.say, watch=listeners.watch)
-    return replace(report, asked=run_words(work))
+    return replace(report, asked=work.asked)
 
 
 def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -> RunReport:
@@ -163,7 +229,7 @@ def run_emulated(work: Work, *, shaping: Shaping | None, listeners: Listeners) -
     )
     with listeners.events() as on_event:
         report = emulated.run_emulated(emulated_run, say=listeners.say, on_event=on_event)
-    return replace(report, asked=run_words(work, cloud=EMULATED, shaping=shaping))
+    return replace(report, asked=work.asked)
 
 
 def _absolute(output: str | None) -> str | None:
@@ -184,7 +250,6 @@ def run_rented(
     session = session_with_ssh(rental, say=listeners.say)
     access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
-    asked = run_words(work, rental=rental, effort=effort)
     work, source = input_of(work, say=listeners.say)
     order, plan = planned_order(work, rental, is_dry_run=False)
     delivery = delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
@@ -194,7 +259,7 @@ def run_rented(
     with wheels(
         work.wheelhouse, architecture=delivery.architecture, is_table=work.form.is_table, say=listeners.say
     ) as wheelhouse:
-        task = _task_of(work, plan, source, effort=effort, asked=asked)
+        task = _task_of(work, plan, source, effort=effort)
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
         limits = rental.limits
         order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
@@ -202,7 +267,7 @@ def run_rented(
             keyed, directory = begin(order, places, month_usd=limits.month_usd)
             with directory.lock():
                 report = run_on_cloud(
-                    run, keyed, places, directory, session, listening=listeners.events, is_detached=work.is_detached
+                    run, keyed, places, directory, session, listening=listeners.events, is_detached=work.detach
                 )
     if report is not None:
         remember_run(directory, say=listeners.say)
@@ -251,7 +316,7 @@ def run_on_machines(
 
         def prepare_run(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(found, choice, cloud=order.cloud, region=region)
-            task = _task_of(work, plan, source, effort=effort, asked=words_on(directory.path.name, work, effort=effort))
+            task = _task_of(work, plan, source, effort=effort)
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
 
         name, session = directory.path.name, clusters.session_on(order.cloud, say=say)
@@ -261,7 +326,7 @@ def run_on_machines(
             raise InterruptedRunError("nothing was done")
         with listeners.guard():
             report = run_another_job(
-                directory, session, prepare_run=prepare_run, listening=listeners.events, is_detached=work.is_detached
+                directory, session, prepare_run=prepare_run, listening=listeners.events, is_detached=work.detach
             )
     if report is not None:
         remember_run(directory, say=say)
@@ -281,8 +346,8 @@ def _plan_for_machines(work: Work, choice: ClusterOffer, *, cloud: str, region: 
     """Return the plan of the work for exactly the machines of a cluster."""
     from planner.clusters.runs.reuse import catalog_type
 
-    rental = RentalOptions(cloud=cloud, regions=(region,), pricing=choice.pricing)
-    machines = replace(work, instances=(catalog_type(cloud, choice),), nodes=choice.nodes)
+    rental = RentalOptions(cloud=cloud, region=region, pricing=choice.pricing)  # type: ignore[arg-type]  # checked there
+    machines = replace(work, instance=(catalog_type(cloud, choice),), nodes=choice.nodes)
     return plan_to_rent(machines, rental)
 
 
@@ -297,7 +362,7 @@ def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None 
         model=work.model,
         catalogs=(rental.cloud,),
         regions=rental.regions[:1],
-        instances=work.instances,
+        instances=work.instance,
         arch=architecture,
         nodes=work.nodes,
         pricing=rental.pricing,
@@ -315,7 +380,7 @@ def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tup
     from planner.planning.recommendation import require_best
 
     architecture = requested_architecture(work.arch, work.wheelhouse)
-    on_disks = replace(work, instances=types_with_disks(rental.cloud, work.instances))
+    on_disks = replace(work, instance=types_with_disks(rental.cloud, name_list(work.instance)))
     plan = plan_to_rent(on_disks, rental, architecture=architecture)
     best = require_best(plan)
     plan = replace(plan, rejected=())  # each rejection would list all requested types
@@ -324,7 +389,7 @@ def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tup
     return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
 
 
-def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, asked: tuple[str, ...]) -> CloudTask:
+def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) -> CloudTask:
     from planner.clusters.runs.cloud_task import CloudTask
 
     return CloudTask(
@@ -334,8 +399,8 @@ def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort, 
         skew=work.skew,
         keep=work.keep,
         source=None if source is None else loads(source.to_json()),
-        is_lent=work.is_lent,
-        asked=asked,
+        is_lent=work.lend_credentials,
+        asked=work.asked,
     )
 
 
@@ -346,15 +411,15 @@ def _check_runnable(work: Work) -> None:
     check_runnable(work.model, data_bytes=data_bytes, input=work.input, output=work.output)
 
 
-def effort_of(length: str, size: str | None) -> Effort:
+def effort_of(screen_seconds: str = "5s", screen_size: str | None = None) -> Effort:
     """Return the duration and file size of machine measurements. Raises BadInputError below a tenth of a second, which
     is too short to measure.
     """
     from planner.clusters.runs.node_benchmarks import Effort
 
-    if (seconds := parse_seconds(length)) < 0.1:
-        raise BadInputError(f"--screen-seconds {length}: must be 0.1s at least")
-    return Effort(seconds=seconds, file_bytes=None if size is None else parse_size(size))
+    if (seconds := parse_seconds(screen_seconds)) < 0.1:
+        raise BadInputError(f"{screen_seconds}: must be 0.1s at least", field="screen_seconds")
+    return Effort(seconds=seconds, file_bytes=None if screen_size is None else parse_size(screen_size))
 
 
 def session_with_ssh(rental: RentalOptions, *, say: Say) -> ProviderSession:
@@ -372,7 +437,7 @@ def store_access(work: Work, *, cloud: str, identity: str | None) -> StoreAccess
     from planner.clusters.runs.store_credentials import access_to
 
     uris = [uri for uri in (work.input, work.output) if uri]
-    return access_to(uris, cloud=cloud, identity=identity, is_lent=work.is_lent, environ=os.environ)
+    return access_to(uris, cloud=cloud, identity=identity, is_lent=work.lend_credentials, environ=os.environ)
 
 
 def input_of(work: Work, *, say: Say) -> tuple[Work, Dataset | None]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal, get_args
 
 from planner.catalog.tables import Column
 
-EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
+Evidence = Literal["measured", "derived", "spec", "extrapolated", "recalled", "assumed"]
+EVIDENCE: Final[tuple[str, ...]] = get_args(Evidence)
 """Kinds of evidence, strongest first: `derived` is computed from stated or measured facts, `recalled` unchecked."""
 
 SMALL_IO: Final = ("read4K", "read4M", "write4K", "write4M", "write4K/64")

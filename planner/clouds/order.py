@@ -47,7 +47,7 @@ class ClusterOffer:
     `nodes` must work; `spares` are launched in addition. `local_disks` are bought for each node, in addition to those
     of its type. `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all
     planned nodes with volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within
-    `late_s`, None in orders of earlier versions. `pricing` is that of all machines but the head, which is always on
+    `late_s`, None where unknown. `pricing` is that of all machines but the head, which is always on
     demand; where they differ, `head_usd_per_hour` is the head's planned price, None where unknown.
     `bandwidth_weighting` is EC2's name for the split of bandwidth between network and volumes, '' for its default.
     `price_source` names the source of these prices.
@@ -187,7 +187,7 @@ class Order:
     capacity reserved beforehand for all machines: a capacity reservation (EC2), a reservation (Compute Engine), a
     capacity reservation group (Azure); '' for none. `user_tags` go on everything, in addition to the run's own.
     `origin` identifies runs that other machines began with the same identity. `account` is what the cloud
-    bills: an account (AWS), a project (Google) or a subscription (Azure); '' in orders of earlier versions.
+    bills: an account (AWS), a project (Google) or a subscription (Azure); '' until it is confirmed.
     """
 
     run: str

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 
 from planner.arrays import Floats
+from planner.schemas.door import Between
+from planner.schemas.request import FORMATS
 
 RATES: Final = ("partition", "sort")
 """CPU work of models; both have tasks: slices of the input, and partitions of the output."""
+Amount = Annotated[float, Between(0, 1e15)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +31,11 @@ class TaskCost:
     addition it needs `driver_per_node_s` for each node of the cluster.
     """
 
-    driver_s: float
-    node_s: float
-    driver_parcel_s: float = 0.0
-    node_block_s: float = 0.0
-    driver_per_node_s: float = 0.0
+    driver_s: Amount
+    node_s: Amount
+    driver_parcel_s: Amount = 0.0
+    node_block_s: Amount = 0.0
+    driver_per_node_s: Amount = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,27 +49,27 @@ class TaskSizes:
     node, and keeps a link busy for `slice_link_s`, where half or a quarter of the slices are enough for that.
     """
 
-    store_share: float
-    sort_share: float
-    tasks_min: float
-    tasks_max: float
-    slices_per_task: float
-    slice_turns: float
-    slices_extra: float
-    parcels_min: float
-    parcels_max: float
-    slice_bytes_max: float
-    slice_store_share: float
-    slice_sort_share: float
-    partition_sort_share: float
-    copied_store_share: float
-    partitions_per_node: float
-    nodes_per_coordinator: float = 0.0
-    coordinated_cost: float = 1.0
-    slice_bytes_min: float = 1.0
-    piece_bytes_min: float = 0.0
-    slice_link_s: float = 0.0
-    partition_bytes_min: float = 1.0
+    store_share: Amount
+    sort_share: Amount
+    tasks_min: Amount
+    tasks_max: Amount
+    slices_per_task: Amount
+    slice_turns: Amount
+    slices_extra: Amount
+    parcels_min: Amount
+    parcels_max: Amount
+    slice_bytes_max: Amount
+    slice_store_share: Amount
+    slice_sort_share: Amount
+    partition_sort_share: Amount
+    copied_store_share: Amount
+    partitions_per_node: Amount
+    nodes_per_coordinator: Amount = 0.0
+    coordinated_cost: Amount = 1.0
+    slice_bytes_min: Amount = 1.0
+    piece_bytes_min: Amount = 0.0
+    slice_link_s: Amount = 0.0
+    partition_bytes_min: Amount = 1.0
 
     def tasks(self, vcpu: Floats) -> Floats:
         """Return the number of tasks that a node with `vcpu` processors runs at a time."""
@@ -144,13 +147,13 @@ class Emulated:
     was measured behind a cap of `cap_bytes_per_s`, `slow_capped_s_per_byte` behind one of `slow_cap_bytes_per_s`.
     """
 
-    sample_s: float = 0.0
-    capped_s_per_byte: float = 0.0
-    cap_bytes_per_s: float = 0.0
-    slow_capped_s_per_byte: float = 0.0
-    slow_cap_bytes_per_s: float = 0.0
-    partition_disk_share: float = 1.0
-    sort_disk_share: float = 1.0
+    sample_s: Amount = 0.0
+    capped_s_per_byte: Amount = 0.0
+    cap_bytes_per_s: Amount = 0.0
+    slow_capped_s_per_byte: Amount = 0.0
+    slow_cap_bytes_per_s: Amount = 0.0
+    partition_disk_share: Amount = 1.0
+    sort_disk_share: Amount = 1.0
 
     def packets_s_per_byte(self, cap_bytes_per_s: float | None) -> float:
         """Return the processor seconds of a byte through a cap, None for no cap: linear in the time of a byte between
@@ -184,26 +187,26 @@ class Engine:
 
     name: str
     title: str
-    cpu_s_per_byte: Mapping[str, float] = field(default_factory=dict)
-    send_s_per_byte: float = 0.0
-    copy_s_per_byte: float = 0.0
-    decode_s_per_byte: Mapping[str, float] = field(default_factory=dict)
-    encode_s_per_byte: Mapping[str, float] = field(default_factory=dict)
-    busy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    tasks: Mapping[str, TaskCost] = field(default_factory=dict)
+    cpu_s_per_byte: Mapping[Annotated[str, RATES], Amount] = field(default_factory=dict)
+    send_s_per_byte: Amount = 0.0
+    copy_s_per_byte: Amount = 0.0
+    decode_s_per_byte: Mapping[Annotated[str, FORMATS], Amount] = field(default_factory=dict)
+    encode_s_per_byte: Mapping[Annotated[str, FORMATS], Amount] = field(default_factory=dict)
+    busy: Mapping[str, Mapping[str, Amount]] = field(default_factory=dict)
+    tasks: Mapping[Annotated[str, RATES], TaskCost] = field(default_factory=dict)
     sizes: TaskSizes | None = None
-    memory_node_bytes: float = 0.0
-    memory_task_bytes: float = 0.0
-    tasks_per_vcpu: float = 0.0
+    memory_node_bytes: Amount = 0.0
+    memory_task_bytes: Amount = 0.0
+    tasks_per_vcpu: Amount = 0.0
     in_memory: bool = True
     one_machine: bool = False
     shares_processors: bool = False
     emulated: Emulated = field(default_factory=Emulated)
-    shared_sigma: float | None = None
-    measured_nodes: float = 0.0
-    start_s: float = 0.0
-    start_per_node_s: float = 0.0
-    barrier_per_node_s: float = 0.0
+    shared_sigma: Amount | None = None
+    measured_nodes: Amount = 0.0
+    start_s: Amount = 0.0
+    start_per_node_s: Amount = 0.0
+    barrier_per_node_s: Amount = 0.0
     evidence: str = "measured"
     source: str = ""
 

@@ -9,26 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from planner.cost_model.engine import IDEAL, Engine
+from planner.schemas.door import Between
 
 VOLUMES: Final = ("map_in", "map_out", "reduce_out")
 GROUPS: Final = ("data", "intermediate")
 MEDIA: Final = ("local", "volumes", "object-store", "memory")
-MEDIA_OF: Final = {"data": ("local", "volumes", "object-store"), "intermediate": ("local", "volumes", "memory")}
-"""Media on which a model may keep each disk group; intermediate data in memory is neither written nor read."""
 CPU_WORK: Final = ("partition", "sort")
-REQUESTS: Final = ("read_bytes", "write_bytes")
-RECOVERY: Final = ("reload", "restart", "redo")
+Recovery = Literal["reload", "restart", "redo"]
 """Ways to recover a lost node: load the input and begin again, begin again from input that outlived the node, or redo
 the node's work.
 """
 
-SOFTWARE_EVIDENCE: Final = ("measured", "extrapolated", "recalled", "assumed")
-
-Coefficients = Mapping[str, float]
+Coefficients = Mapping[Annotated[str, VOLUMES], Annotated[float, Between(0, 1000, above=True)]]
 """Number of times each job volume is moved: {"reduce_out": 2} is two copies of the reduce output."""
+Groups = Mapping[Annotated[str, GROUPS], Coefficients]
+Startup = Annotated[float, Between(0, 1e6)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +55,17 @@ class Phase:
     """One barrier-to-barrier phase: volumes per disk group read and written, over the network, and through the CPU."""
 
     name: str
-    read: Mapping[str, Coefficients]
-    write: Mapping[str, Coefficients]
-    network: Coefficients
+    read: Groups = field(default_factory=dict)
+    write: Groups = field(default_factory=dict)
+    network: Coefficients = field(default_factory=dict)
     """Shuffled data: each of n nodes keeps 1/n of its own."""
-    cpu: Mapping[str, Coefficients]
+    cpu: Mapping[Annotated[str, CPU_WORK], Coefficients] = field(default_factory=dict)
     replicate: Coefficients = field(default_factory=dict)
     """Data that always goes to another node: copies that must outlive the node."""
     one_stream: Coefficients = field(default_factory=dict)
     """Data that passes through a single stream, which more nodes do not speed up."""
-    startup_s: float = 0.0
-    per_node_s: float = 0.0
+    startup_s: Startup = 0.0
+    per_node_s: Startup = 0.0
     """Seconds before any data is moved: `startup_s` once, `per_node_s` for each node."""
 
 
@@ -90,7 +88,7 @@ class Software:
 class CostModel:
     """A cost model: the place of each disk group (`storage`), its contents (`capacity`) and the phases.
 
-    `in_memory` is true if intermediate data that fits in memory stays there; `recovery` is one of RECOVERY. `engine`
+    `in_memory` is true if intermediate data that fits in memory stays there; `recovery` is a `Recovery`. `engine`
     carries the model out.
     """
 

@@ -20,8 +20,11 @@ from planner.cost_model.workload import HERE, JobContext
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:
-    """Return the number of nodes a run pays for: spares are launched for clusters of more than one."""
-    return np.where(nodes > 1, nodes + np.ceil(nodes * spare_fraction), nodes)
+    """Return the number of nodes a run pays for: spares are launched for clusters of more than one. No number of nodes
+    (inf) stays none.
+    """
+    spares = np.ceil(np.where(np.isinf(nodes), 0.0, nodes) * spare_fraction)
+    return np.where(nodes > 1, nodes + spares, nodes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

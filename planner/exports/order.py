@@ -89,18 +89,3 @@ class Order:
     def spot(self) -> bool:
         """True if the cloud may take the machines back."""
         return self.pricing == "spot"
-
-    @property
-    def vcpus(self) -> int:
-        """The vCPUs of one node of the chosen type."""
-        return self.best.vcpus
-
-    @property
-    def memory_bytes(self) -> float:
-        """The memory of one node of the chosen type."""
-        return self.best.memory_bytes
-
-    @property
-    def local_disks(self) -> int:
-        """The local disks of one node of the chosen type."""
-        return self.best.local_disks

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
-from planner.errors import BadInputError, nearest
+from planner.catalog.columns import EVIDENCE, Evidence
+from planner.errors import BadInputError, bad_input
+from planner.schemas.door import Offset, Usd
+from planner.schemas.json_values import Reader
 from planner.schemas.plan import Candidate, Plan
 from planner.units import count_text, format_duration, format_usd, parse_duration
-
-_EVIDENCE: Final = ("measured", "derived", "spec", "extrapolated", "recalled", "assumed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ def _of_machines(best: Candidate, policy: Policy, *, today: date) -> Iterator[Br
         if age is None or age > policy.max_price_age_days:
             found = "a price without a date" if age is None else count_text(age, "day")
             yield Breach(limit="max_price_age_days", allowed=str(policy.max_price_age_days), found=found)
-    if policy.evidence and _EVIDENCE.index(best.evidence) > _EVIDENCE.index(policy.evidence):
+    if policy.evidence and EVIDENCE.index(best.evidence) > EVIDENCE.index(policy.evidence):
         yield Breach(limit="evidence", allowed=policy.evidence, found=best.evidence)
     named = {"clouds": best.cloud, "regions": best.region, "pricings": best.pricing}
     for limit, found in named.items():
@@ -89,58 +90,38 @@ def _fits(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-_WRITTEN: Final[dict[str, tuple[str, str, Callable[[Any], Any]]]] = {
-    "max_cost": ("max_cost_usd", "an amount in US dollars", lambda value: _number(value, float)),
-    "deadline": ("deadline_s", "a duration such as '1h'", lambda value: parse_duration(_text(value))),
-    "p95": ("p95", "true or false", lambda value: _of_kind(value, bool)),
-    "max_nodes": ("max_nodes", "a number", lambda value: _number(value, int)),
-    "max_price_age_days": ("max_price_age_days", "a number of days", lambda value: _number(value, int)),
-    "evidence": ("evidence", f"one of {', '.join(_EVIDENCE)}", lambda value: _EVIDENCE[_EVIDENCE.index(value)]),
-    **{
-        name: (name, "a list of texts", lambda value: tuple(map(_text, _of_kind(value, list))))
-        for name in ("clouds", "regions", "pricings", "instances", "not_instances")
-    },
-}
-"""Form of each limit in a file: its field, the expected value, and its parser."""
+@dataclass(frozen=True, kw_only=True)
+class _File:
+    max_cost: Usd | None = None
+    deadline: str | None = None
+    p95: bool = False
+    max_nodes: Offset | None = None
+    max_price_age_days: Offset | None = None
+    evidence: Evidence | None = None
+    clouds: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    pricings: tuple[str, ...] = ()
+    instances: tuple[str, ...] = ()
+    not_instances: tuple[str, ...] = ()
 
 
 def policy_of(table: dict[str, Any], *, source: str) -> Policy:
     """Return the policy in a file's values. Raises BadInputError naming each key that is unknown or wrong."""
-    found: dict[str, Any] = {}
-    wrong: list[str] = []
-    for key, value in table.items():
-        if key not in _WRITTEN:
-            wrong.append(f"{key}: there is no such limit.{nearest(key, tuple(_WRITTEN))}")
-            continue
-        name, kind, read = _WRITTEN[key]
+    reader, deadline_s = Reader(is_strict=True), None
+    file: _File | None = reader.read(_File, table)
+    if isinstance(text := table.get("deadline"), str):
         try:
-            found[name] = read(value)
-        except (BadInputError, ValueError, TypeError):
-            wrong.append(f"{key} = {value!r}: has to be {kind}")
-    if wrong:
-        raise BadInputError(f"{source} is no policy", [*wrong, f"limits are {', '.join(_WRITTEN)}"])
-    return Policy(**found)
+            deadline_s = parse_duration(text)
+        except BadInputError as error:
+            reader.note("deadline", "wrong-type", error.message)
+    if file is None or reader.findings:
+        raise bad_input(f"{source} is no policy", reader.findings)
+    stated = vars(file).copy()
+    del stated["deadline"]
+    return Policy(max_cost_usd=stated.pop("max_cost"), deadline_s=deadline_s, **stated)
 
 
 def with_limits(policy: Policy, **limits: object) -> Policy:
     """Return a policy with the given limits replacing its own."""
     own = {f.name: getattr(policy, f.name) for f in fields(Policy)}
     return Policy(**own | {name: value for name, value in limits.items() if value not in (None, False)})
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _of_kind(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-def _number(value: Any, kind: type[int] | type[float]) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)) or value < 0:
-        raise TypeError
-    return kind(value)

@@ -79,14 +79,12 @@ def card_html(plan: Plan) -> str:
 
 
 def _bill(best: Candidate) -> str:
-    bill = bill_of(best)
-    cells = "".join(_row(item.name, item.time_s, bill.shown(item.usd)) for item in bill)
-    cells += _row("in all", bill.time_s, bill.shown(bill.total_usd), style="font-weight:bold")
+    *items, total = bill_of(best).rows
+    cells = "".join(_row(*item) for item in items) + _row(*total, style="font-weight:bold")
     return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
 
 
-def _row(name: str, time_s: float | None, cost: str, *, style: str = "") -> str:
-    time, cost = format_duration(time_s) if time_s else "", cost if cost == "unknown" else f"${cost}"
+def _row(name: str, time: str, cost: str, *, style: str = "") -> str:
     cells = "".join(f'<td style="{_RIGHT}">{cell}</td>' for cell in (time, cost))
     return f'<tr style="{style}"><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
 

@@ -79,12 +79,8 @@ def _total(best: Candidate) -> str:
 
 
 def _bill(best: Candidate) -> Iterator[tuple[str, ...]]:
-    bill = bill_of(best)
-    for item in bill:
-        usd = "unknown" if item.usd is None else f"${bill.shown(item.usd)}"
-        yield item.name, format_duration(item.time_s) if item.time_s else "", usd
-    in_all = "all that is known" if best.cost_usd.unknown else "in all"
-    yield f"**{in_all}**", format_duration(bill.time_s), f"**${bill.shown(bill.total_usd)}**"
+    *items, (total, time, usd) = bill_of(best).rows
+    yield from (*items, (f"**{total}**", time, f"**{usd}**"))
 
 
 def _alternatives(plan: Plan, best: Candidate) -> Iterator[tuple[str, ...]]:

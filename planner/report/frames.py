@@ -244,7 +244,7 @@ def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str
         "bottlenecks": ", ".join(phase_word(phase.bottleneck) for phase in candidate.phases),
         "evidence": candidate.evidence,
         "price_usd_per_hour": candidate.price_usd_per_hour,
-        **(to_jsonable(candidate.machine) if candidate.machine else {}),
+        **to_jsonable(candidate.machine),
         **(to_jsonable(candidate.quoted) if candidate.quoted else {}),
     }
 

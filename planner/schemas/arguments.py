@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from inspect import Parameter, Signature, signature
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from planner.errors import BadInputError, nearest
+from planner.schemas.door import MEANT
 from planner.schemas.request import Request, default_of, options
 from planner.schemas.request_forms import Form, pairs
 
@@ -32,8 +33,8 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in asked:
         if name not in arguments():
-            meant = _MEANT.get(name, nearest(name, list(arguments())))
-            raise BadInputError(f"no such argument.{meant}", field=name, code="unknown-argument")
+            text = f"no such argument.{MEANT.get(name, nearest(name, list(arguments())))}"
+            raise BadInputError(text, field=name, code="unknown-argument")
     given: dict[str, Any] = {}
     rest = dict(asked)
     if rest.get("most_data") and rest.get("data") is None:
@@ -71,10 +72,6 @@ def option_of(argument: str) -> str:
     return f"--{argument.replace('_', '-')}"
 
 
-_MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
-"""Hints for unknown names for which the nearest spelling misleads."""
-
-
 def columns(amount: Mapping[str, str] | str | Sequence[str] | None) -> dict[str, str]:
     """Return the further columns of a profile's runs: `{"io": "s3"}` or `io=s3`. Raises BadInputError where a text is
     not such a pair.
@@ -97,6 +94,21 @@ def with_all_arguments(function: Callable[..., Any]) -> Signature:
     further = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=python_type(name))
         for name in arguments()
+        if name not in named
+    ]
+    return plain.replace(parameters=[*named.values(), *further])
+
+
+def with_typed_arguments(function: Callable[..., Any], typed: type, *declared: type[Any]) -> Signature:
+    """Return the signature of a function whose further arguments are those of a TypedDict, with the defaults of the
+    dataclasses that declare them.
+    """
+    plain = signature(function)
+    named = {name: p for name, p in plain.parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
+    defaults = {item.name: item.default for part in declared for item in fields(part) if item.default is not MISSING}
+    further = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=annotation)
+        for name, annotation in get_type_hints(typed).items()
         if name not in named
     ]
     return plain.replace(parameters=[*named.values(), *further])

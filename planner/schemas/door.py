@@ -18,30 +18,38 @@ import builtins
 import functools
 import inspect
 import math
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
+from datetime import date
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, PlannerError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Between:
-    """Bounds of a number, both included."""
+    """Bounds of a number, both included unless it must be `above` the least or `below` the most."""
 
     least: float
     most: float = math.inf
+    above: bool = False
+    below: bool = False
 
     def holds(self, value: float) -> bool:
         """Return whether the value lies within the bounds; NaN never does."""
-        return self.least <= value <= self.most
+        is_end = (self.above and value == self.least) or (self.below and value == self.most)
+        return self.least <= value <= self.most and not is_end
 
     def __str__(self) -> str:
-        return f"of at least {self.least}" if math.isinf(self.most) else f"from {self.least} to {self.most}"
+        if not (self.above or self.below or math.isinf(self.most)):
+            return f"from {self.least} to {self.most}"
+        least = f"{'above' if self.above else 'of at least'} {self.least}"
+        return least if math.isinf(self.most) else f"{least} and {'below' if self.below else 'at most'} {self.most}"
 
 
 class Foreign:
@@ -55,7 +63,9 @@ Offset = Annotated[int, Between(0)]
 Seconds = Annotated[float, Between(0, 1e9)]
 Usd = Annotated[float, Between(0, 1e12)]
 
-_UNIONS: Final = (Union, types.UnionType)
+MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
+"""Hints for unknown names for which the nearest spelling misleads."""
+UNIONS: Final = (Union, types.UnionType)
 _NUMBERS: Final[dict[Any, tuple[str, str]]] = {int: ("a whole number", "__index__"), float: ("a number", "__float__")}
 """What each kind of number is called, and what tells it: numpy's numbers count, booleans don't."""
 
@@ -63,6 +73,7 @@ _PLAIN: Final = {
     str: "a text",
     bool: "True or False",
     types.NoneType: "None",
+    date: "a date, written YYYY-MM-DD without quotes",
     Callable: "a function",
     Foreign: "an object of another package",
 }
@@ -82,10 +93,14 @@ def checked(function: F) -> F:
     def call(*positional: Any, **named: Any) -> Any:
         signature, hints = _declared(function)
         for name, value in _given(function, signature, positional, named).items():
-            if name in hints and (problem := _problem(value, hints[name])):
-                code, text = problem
+            if name in hints and (found := problem(value, hints[name])):
+                code, text = found
                 raise BadInputError(text, field=name, code=code)
-        return function(*positional, **named)
+        try:
+            return function(*positional, **named)
+        except PlannerError as error:
+            _spell(error, hints)
+            raise
 
     return call  # type: ignore[return-value]
 
@@ -93,6 +108,45 @@ def checked(function: F) -> F:
 def argument_types(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the type of each argument of a public function."""
     return _declared(inspect.unwrap(function))[1]
+
+
+_OPTION: Final = re.compile(
+    r"--([a-z][a-z0-9-]*)(?:[ =]([^\s,;:()]*[0-9A-Z/*][^\s,;:()]*[0-9A-Za-z/*%]|[0-9A-Z]+)(?=[\s,;:.)]|$))?"
+)
+_COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
+"""What a shell runs: its options stay options."""
+
+
+_OTHERWISE: Final = {"directory": "dir", "directories": "dir", "machines": "own", "zero_terminated": "z"}
+"""Arguments whose options have another name."""
+
+
+def _spell(error: PlannerError, hints: Mapping[str, Any]) -> None:
+    """Let an error name a function's arguments as Python does: `` `no_header` `` for --no-header. Without a `field` the
+    first of them in its first line is it.
+    """
+    arguments = {_OTHERWISE.get(name, name.replace("_", "-")): name for name in hints}
+    arguments = {re.sub("-(bytes|s|usd)$", "", option): name for option, name in arguments.items()} | arguments
+    named: list[str] = []
+
+    def argument(option: re.Match[str]) -> str:
+        if option[1] not in arguments:
+            return option[0]
+        named.append(name := arguments[option[1]])
+        value = "True" if hints[name] is bool else option[2]
+        return f"`{name}={value}`" if value else f"`{name}`"
+
+    def respelled(text: str) -> str:
+        parts, end = [], 0
+        for command in _COMMAND.finditer(text):
+            parts += [_OPTION.sub(argument, text[end : command.start()]), command[0]]
+            end = command.end()
+        return "".join([*parts, _OPTION.sub(argument, text[end:])])
+
+    error.message = respelled(error.message)
+    if isinstance(error, BadInputError) and not error.field and named:
+        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
+    error.details = tuple(map(respelled, error.details))
 
 
 @functools.cache
@@ -103,7 +157,7 @@ def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str
         for name, p in signature.parameters.items()
         if p.annotation is not p.empty and p.kind is not p.VAR_KEYWORD
     }
-    hints = {name: _evaluated(annotation, names) for name, annotation in stated.items()}
+    hints = {name: eval(text, {}, names) if isinstance(text, str) else text for name, text in stated.items()}
     return signature, hints
 
 
@@ -117,10 +171,10 @@ def _given(
     parameters = signature.parameters
     by_place = [name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
     taken = dict(zip(by_place, positional, strict=False))
-    takes_further = function.__code__.co_flags & inspect.CO_VARKEYWORDS
+    takes_further = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name in named:
         if name not in parameters and not takes_further:
-            text = f"no such argument.{nearest(name, list(parameters))}"
+            text = f"no such argument.{MEANT.get(name, nearest(name, list(parameters)))}"
             raise BadInputError(text, field=name, code="unknown-argument")
         if name in taken:
             raise BadInputError("given twice, by place and by name", field=name, code="unknown-argument")
@@ -147,11 +201,7 @@ class _Names(dict[str, Any]):
         return getattr(planner, name) if name in planner.__all__ else Foreign
 
 
-def _evaluated(annotation: Any, names: _Names) -> Any:
-    return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # our own source
-
-
-def _problem(value: Any, hint: Any) -> tuple[str, str] | None:
+def problem(value: Any, hint: Any) -> tuple[str, str] | None:
     """Return the code and the sentence for a value that its type does not allow."""
     accepted = list(_accepted(hint))
     if any(kind is Any for kind in accepted) or any(_fits(value, kind) for kind in accepted):
@@ -163,12 +213,12 @@ def _problem(value: Any, hint: Any) -> tuple[str, str] | None:
     for kind in accepted:
         if get_origin(kind) is Annotated and _is_a(value, get_args(kind)[0]):
             return "out-of-range", f"{value!r} is not {_named(kind)}"
-    return "wrong-type", f"expected {_named(hint)}, not {_shown(value)}"
+    return "wrong-type", f"expected {_named(hint)}, not {shown(value)}"
 
 
 def _accepted(hint: Any) -> Iterator[Any]:
     """Yield the members of a union, at any depth."""
-    if get_origin(hint) in _UNIONS:
+    if get_origin(hint) in UNIONS:
         for member in get_args(hint):
             yield from _accepted(member)
     elif hint is None:
@@ -188,11 +238,11 @@ def _fits(value: Any, kind: Any) -> bool:
     if not _is_a(value, kind):
         return False
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return all(not _problem(key, inner[0]) and not _problem(each, inner[1]) for key, each in value.items())
+        return all(not problem(key, inner[0]) and not problem(each, inner[1]) for key, each in value.items())
     if origin is tuple and inner[-1] is not Ellipsis:
-        return len(value) == len(inner) and all(not _problem(*pair) for pair in zip(value, inner, strict=True))
+        return len(value) == len(inner) and all(not problem(*pair) for pair in zip(value, inner, strict=True))
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return not any(_problem(each, inner[0]) for each in value)
+        return not any(problem(each, inner[0]) for each in value)
     return True
 
 
@@ -221,7 +271,7 @@ def _is_one(value: Any, kind: Any) -> bool:
 def _named(kind: Any) -> str:
     """Return what an error calls a type."""
     origin, inner = get_origin(kind), get_args(kind)
-    if origin in _UNIONS:
+    if origin in UNIONS:
         return " or ".join(dict.fromkeys(_named(each) for each in _accepted(kind) if each is not types.NoneType))
     if origin is Annotated:
         return " ".join([_named(inner[0]), *(str(bound) for bound in inner[1:])])
@@ -241,6 +291,7 @@ def _named(kind: Any) -> str:
     return f"planner.{kind.__name__}" if kind.__module__.startswith("planner.") else kind.__name__
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value as an error quotes it."""
     text = repr(value)
     return text if len(text) <= 40 else f"{type(value).__name__} {text[:40]}..."

@@ -1,36 +1,33 @@
-"""Conversion between dataclasses and plain JSON values, with every type checked.
+"""Conversion between dataclasses and plain values, of JSON and TOML, with every type checked.
 
-Readers accept files of every version up to `VERSION`, and ignore unknown fields. The metadata of a field that earlier
-versions lack has its earlier value (`in_old_files`), or the field that had it (`once_in`). A renamed field has its
-former name as `formerly`. A field in another form in JSON has that form as `stored`.
+Readers take files of `VERSION` alone, and ignore unknown fields. A field in another form in JSON has that form as
+`stored` in its metadata.
 """
 
 from __future__ import annotations
 
 import json
-import sys
+import math
 import types
-from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
-from planner.errors import BadInputError
+from planner.errors import BadInputError, Finding, bad_input, nearest
+from planner.schemas.door import UNIONS, problem, shown
 
 VERSION: Final = 3
-"""Version of the JSON that the commands print and store. Files of versions 1 and 2 do not state theirs."""
+"""Version of the JSON that the commands print and store."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stored:
-    """Form of a field in JSON, `annotation`, with the conversions in both directions.
-
-    `is_plain` recognises parsed JSON of earlier versions, which has the field unconverted.
-    """
+    """Form of a field in JSON, `annotation`, with the conversions in both directions."""
 
     annotation: Any
     store: Callable[[Any], Any]
     restore: Callable[[Any], Any]
-    is_plain: Callable[[Any], bool]
 
 
 def versioned(value: Any) -> dict[str, Any]:
@@ -41,21 +38,19 @@ def versioned(value: Any) -> dict[str, Any]:
 def read_versioned(text: str, *, what: str) -> dict[str, Any]:
     """Return the object that a JSON text holds, without its version; `what` names the text in errors.
 
-    Raises BadInputError for anything but a JSON object, and for versions later than `VERSION`.
+    Raises BadInputError for anything but a JSON object, and for one that states another version.
     """
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
         raise BadInputError(f"{what} is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise BadInputError(f"{what}: expected an object, found {_brief(document)}")
+        raise BadInputError(f"{what}: expected an object, found {shown(document)}")
     version = document.pop("version", VERSION)
-    _expect(type(version) is int and version >= 1, version, "a whole number", f"{what}.version")
-    if version > VERSION:
-        raise BadInputError(
-            f"{what}: its version is {version}, and this planner reads up to {VERSION}",
-            ["upgrade the planner, then read again"],
-        )
+    if type(version) is not int or version != VERSION:
+        is_later = type(version) is int and version > VERSION
+        advice = "upgrade the planner, then read again" if is_later else "make it again with this planner"
+        raise BadInputError(f"{what}.version: {shown(version)}, and this planner reads {VERSION}", [advice])
     return document
 
 
@@ -74,78 +69,113 @@ def _as_stored(field: Any, value: Any) -> Any:
 
 
 def from_jsonable(annotation: Any, value: Any, *, where: str) -> Any:
-    """Build a value of type `annotation` (a dataclass, a container or a scalar) from parsed JSON. Every type is
-    checked; fields that a dataclass lacks are ignored.
+    """Build a value of type `annotation` (a dataclass, a container or a scalar) from parsed JSON; fields that a
+    dataclass lacks are ignored. Raises one BadInputError that lists all errors.
     """
-    if annotation is Any:
-        return value
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        return _optional(annotation, value, where=where)
-    if origin is tuple:
-        return tuple(_items(arguments[0], value, where=where))
-    if origin is dict:
-        _expect(isinstance(value, dict), value, "an object", where)
-        return {key: from_jsonable(arguments[1], item, where=f"{where}.{key}") for key, item in value.items()}
-    if origin is Literal:
-        _expect(value in arguments, value, f"one of {', '.join(map(str, arguments))}", where)
-        return value
-    build = _dataclass if is_dataclass(annotation) else _scalar
-    return build(annotation, value, where=where)
+    reader = Reader()
+    built = reader.read(annotation, value, at=where)
+    if reader.findings:
+        is_lacking = any(finding.code == "missing-argument" for finding in reader.findings)
+        advice = "; if another version of the planner wrote it, make it again with this one" if is_lacking else ""
+        raise bad_input(where, reader.findings, advice)
+    return built
 
 
-def _dataclass(annotation: Any, value: Any, *, where: str) -> Any:
-    _expect(isinstance(value, dict), value, "an object", where)
-    hints = get_type_hints(annotation)
-    renamed = {f.name: f.metadata["formerly"] for f in fields(annotation) if f.metadata.get("formerly") in value}
-    value = {name: value[formerly] for name, formerly in renamed.items()} | value
-    given = {f.name: f.metadata["in_old_files"] for f in fields(annotation) if "in_old_files" in f.metadata}
-    given |= {
-        field.name: _field(field, hints[field.name], value[field.name], where=f"{where}.{field.name}")
-        for field in fields(annotation)
-        if field.name in value
-    }
-    for field in fields(annotation):
-        if field.name not in given and field.metadata.get("once_in") in given:
-            given[field.name] = given[field.metadata["once_in"]]
-    try:
-        return annotation(**given)
-    except TypeError as error:
-        missing = [f.name for f in fields(annotation) if f.name not in given]
-        raise BadInputError(f"{where}: fields are missing, among them {', '.join(missing)}") from error
+class Reader:
+    """The check of parsed JSON or TOML against types, with all errors as `findings`. In a file that users write
+    (`is_strict`) unknown names and blank texts are errors, too. Codes and bounds are those of `planner.schemas.door`;
+    keys of a mapping are any, or those of `Annotated[str, NAMES]`.
+    """
+
+    def __init__(self, *, is_strict: bool = False) -> None:
+        self.findings: list[Finding] = []
+        self._is_strict = is_strict
+
+    def read(self, kind: Any, value: Any, *, at: str = "") -> Any:
+        """Return the value as one of type `kind`; `at` is its path in the file. What is wrong becomes a finding."""
+        if kind is Any or (type(value) is kind and kind in (str, int, bool)):
+            return value
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin in UNIONS and len(inner) == 2 and inner[1] is types.NoneType:
+            return None if value is None else self.read(inner[0], value, at=at)
+        if is_dataclass(kind):
+            return self._record(kind, value, at)
+        if origin is tuple:
+            return tuple(self._items(inner, value, at))
+        if origin in (dict, Mapping):
+            return self._entries(inner, value, at)
+        if found := problem(value, kind):
+            return self.note(at, *found)
+        if (inner[0] if origin is Annotated else kind) is not float:
+            return value
+        return float(value) if math.isfinite(value) else self.note(at, "wrong-type", f"{value!r} is not finite")
+
+    def note(self, at: str, code: str, text: str) -> None:
+        """Note an error of the field at a path."""
+        self.findings.append(Finding(field=at, code=code, text=text))
+
+    def _record(self, kind: Any, value: Any, at: str) -> Any:
+        before, declared, given = len(self.findings), _declared(kind), {}
+        if not self._is_of(dict, "a table" if self._is_strict else "an object", value, at):
+            return None
+        if self._is_strict:
+            self._refuse_unknown(value, list(declared), at, inside={name: hint for name, (hint, _) in declared.items()})
+        for name, (hint, item) in declared.items():
+            is_needed = item.default is MISSING and item.default_factory is MISSING
+            is_blank = self._is_strict and is_needed and isinstance(value.get(name), str) and not value[name].strip()
+            if name in value and not is_blank:
+                given[name] = self._field(item, hint, value[name], f"{at}.{name}" if at else name)
+            elif is_needed:
+                self.note(f"{at}.{name}" if at else name, "missing-argument", "is missing")
+        return kind(**given) if len(self.findings) == before else None
+
+    def _field(self, item: Field[Any], hint: Any, value: Any, at: str) -> Any:
+        stored: Stored | None = item.metadata.get("stored")
+        if stored is None:
+            return self.read(hint, value, at=at)
+        before, plain = len(self.findings), self.read(stored.annotation, value, at=at)
+        return stored.restore(plain) if len(self.findings) == before else None
+
+    def _items(self, inner: tuple[Any, ...], value: Any, at: str) -> list[Any]:
+        if not self._is_of(list, "a list", value, at):
+            return []
+        kinds = inner if inner[-1] is not Ellipsis else inner[:1] * len(value)
+        if len(kinds) != len(value):
+            self.note(at, "wrong-type", f"expected {len(kinds)} values, not {len(value)}")
+        return [self.read(*pair, at=f"{at}[{n}]") for n, pair in enumerate(zip(kinds, value, strict=False))]
+
+    def _entries(self, inner: tuple[Any, ...], value: Any, at: str) -> dict[str, Any]:
+        if not self._is_of(dict, "a table" if self._is_strict else "an object", value, at):
+            return {}
+        names = get_args(inner[0])[1] if get_origin(inner[0]) is Annotated else tuple(value)
+        self._refuse_unknown(value, names, at)
+        return {key: self.read(inner[1], item, at=f"{at}.{key}") for key, item in value.items() if key in names}
+
+    def _is_of(self, kind: type, expected: str, value: Any, at: str) -> bool:
+        if not isinstance(value, kind):
+            self.note(at, "wrong-type", f"expected {expected}, not {shown(value)}")
+        return isinstance(value, kind)
+
+    def _refuse_unknown(
+        self, value: Mapping[str, Any], names: Sequence[str], at: str, *, inside: Mapping[str, Any] = {}
+    ) -> None:
+        for name in value:
+            if name in names:
+                continue
+            holder = next((f" It belongs in [{key}]." for key, hint in inside.items() if name in _fields_in(hint)), "")
+            hint = holder or nearest(name, names)
+            text = f"unknown key {name!r}; known are {', '.join(names)}.{hint}"
+            self.note(f"{at}.{name}" if at else name, "unknown-argument", text)
 
 
-def _field(field: Any, annotation: Any, value: Any, *, where: str) -> Any:
-    stored: Stored | None = field.metadata.get("stored")
-    if stored is None or stored.is_plain(value):
-        return from_jsonable(annotation, value, where=where)
-    return stored.restore(from_jsonable(stored.annotation, value, where=where))
+@cache
+def _declared(kind: Any) -> dict[str, tuple[Any, Field[Any]]]:
+    """Return the type and the declaration of each field of a dataclass."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {item.name: (hints[item.name], item) for item in fields(kind)}
 
 
-def _optional(annotation: Any, value: Any, *, where: str) -> Any:
-    inner = [arg for arg in get_args(annotation) if arg is not type(None)]
-    return None if value is None else from_jsonable(inner[0], value, where=where)
-
-
-def _items(annotation: Any, value: Any, *, where: str) -> list[Any]:
-    _expect(isinstance(value, list), value, "a list", where)
-    return [from_jsonable(annotation, item, where=f"{where}[{number}]") for number, item in enumerate(value)]
-
-
-def _scalar(annotation: Any, value: Any, *, where: str) -> Any:
-    is_flag = isinstance(value, bool)
-    if annotation is float and isinstance(value, int | float) and not is_flag:
-        _expect(-sys.float_info.max <= value <= sys.float_info.max, value, "a finite number", where)
-        return float(value)
-    _expect(isinstance(value, annotation) and not (annotation is int and is_flag), value, annotation.__name__, where)
-    return value
-
-
-def _expect(good: bool, value: Any, expected: str, where: str) -> None:  # noqa: FBT001
-    if not good:
-        raise BadInputError(f"{where}: expected {expected}, found {_brief(value)}")
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _fields_in(hint: Any) -> list[str]:
+    """Return the names of the fields of a dataclass, or of an optional one; none of another type."""
+    records = [kind for kind in (hint, *get_args(hint)) if is_dataclass(kind)]
+    return [item.name for kind in records for item in fields(kind)]

@@ -88,7 +88,7 @@ class ResourceUse:
     bytes_per_node: float
     bytes_per_s: float
     time_s: float
-    equation_s: float = field(metadata={"once_in": "time_s"})
+    equation_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class PhaseEstimate:
     time_s: float
     bottleneck: str
     resources: dict[str, ResourceUse]
-    equation_s: float = field(metadata={"once_in": "time_s"})
+    equation_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +195,7 @@ class Candidate:
     each resource twice as fast (`reliefs_s`, by the names of what-ifs), and the resource that helps most
     (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own. `bandwidth_weighting`
     is the setting that a launch on EC2 requests: `vpc-1` is more bandwidth for the network and less for volumes,
-    `ebs-1` the reverse; '' is the cloud's default. `machine` is None in plans of earlier versions.
+    `ebs-1` the reverse; '' is the cloud's default.
     """
 
     model: str
@@ -220,7 +220,7 @@ class Candidate:
     needed_bytes: dict[str, float]
     overheads_s: dict[str, float]
     evidence: str
-    bill: tuple[BillLine, ...] = ()
+    bill: tuple[BillLine, ...]
     durability: str = ""
     spares: int = 0
     energy_j: float | None = None
@@ -233,7 +233,7 @@ class Candidate:
     bottleneck: str = ""
     reliefs_s: dict[str, float] = field(default_factory=dict)
     bandwidth_weighting: str = ""
-    machine: Machine | None = None
+    machine: Machine
 
     @property
     def whole_run_s(self) -> float:
@@ -252,8 +252,6 @@ class Candidate:
             yield "cost_usd.total: less than the cluster costs in the time of the run"
         if cost.total > cost.total_p95 * (1 + _ROUNDING) or self.time_s.p50 > self.time_s.p95 * (1 + _ROUNDING):
             yield "cost_usd and time_s: more as expected than in 95 of 100 runs"
-        if not self.bill:  # as plans of the first version
-            return
         if not math.isclose(math.fsum(line.usd or 0.0 for line in self.bill), cost.total, rel_tol=_ROUNDING):
             yield "bill: its lines do not add up to cost_usd.total"
         if not math.isclose(math.fsum(line.time_s or 0.0 for line in self.bill), self.whole_run_s, rel_tol=_ROUNDING):
@@ -263,10 +261,8 @@ class Candidate:
             yield "bill: its lines without a price are not those of cost_usd.unknown"
         summed_s = math.fsum(phase.time_s for phase in self.phases)
         expected_s = self.time_s.expected - (self.interruptions.delay_s if self.interruptions else 0.0)
-        is_equation = all(phase.time_s == phase.equation_s for phase in self.phases)  # as in earlier versions
         is_of_profile = any(text.startswith(TIMES_OF_PROFILE) for text in self.warnings)
-        job_s = self.time_s.equation if is_equation else expected_s
-        if not is_of_profile and not math.isclose(summed_s, job_s, rel_tol=_SUMMED):
+        if not is_of_profile and not math.isclose(summed_s, expected_s, rel_tol=_SUMMED):
             yield "phases: their times do not add up to time_s"
 
     def __repr__(self) -> str:
@@ -296,9 +292,7 @@ class Unmeasured:
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierPoint:
-    """A cluster that no other beats in both time and total cost; `pricing` and `region` are '' in plans of earlier
-    versions.
-    """
+    """A cluster that no other beats in both time and total cost."""
 
     model: str
     cloud: str
@@ -356,7 +350,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
     beyond: str | None = None
     left_out: tuple[str, ...] = ()
-    higher_confidence: FrontierPoint | None = field(default=None, metadata={"formerly": "surer"})
+    higher_confidence: FrontierPoint | None = None
     capacity: CapacityRequest | None = None
     unmeasured: tuple[Unmeasured, ...] = ()
     by_pricing: tuple[Candidate, ...] = ()
@@ -381,7 +375,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
-        """Read the output of `to_json` of this version or an earlier one. `rejected` is in the order of `by_reason`.
+        """Read the output of `to_json`. `rejected` is in the order of `by_reason`.
 
         Raises BadInputError, naming the field, for anything else.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from planner.schemas.json_values import Stored
 
@@ -82,11 +82,4 @@ def types_text(group: LeftOut) -> str:
     return f"{group.types:,} types, such as {', '.join(group.examples)}"
 
 
-def _is_list_of_types(value: Any) -> bool:
-    """Return whether parsed JSON lists types singly, as versions 1 and 2 did."""
-    return isinstance(value, list) and any(isinstance(item, dict) and "instance_type" in item for item in value)
-
-
-STORED_BY_REASON: Final = Stored(
-    annotation=tuple[LeftOut, ...], store=by_reason, restore=one_by_one, is_plain=_is_list_of_types
-)
+STORED_BY_REASON: Final = Stored(annotation=tuple[LeftOut, ...], store=by_reason, restore=one_by_one)

@@ -41,12 +41,11 @@ class Option:
     complete: str | tuple[str, ...] = ()
 
 
-def field(default: Any, *option: Any, also: Option | None = None, in_old_files: Any = MISSING, **further: Any) -> Any:
+def field(default: Any, *option: Any, also: Option | None = None, **further: Any) -> Any:
     """Return a field of `Request` with its option (see `Option`), and `also`, another option that sets it or adds to
     it.
     """
     metadata = {"options": (Option(*option, **further), *([also] if also else []))}
-    metadata |= {} if in_old_files is MISSING else {"in_old_files": in_old_files}
     if default is dict:
         return dataclasses.field(default_factory=dict, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -203,7 +202,6 @@ class Request:
     engine: str = field(
         "ray", forms.TEXT, "Evidence and what-if 3",
         "What runs the plan: ideal (disks and network alone), ray, local, spark, or a TOML file.", complete="engines",
-        in_old_files="ideal",
     )
     unknown: str | None = field(
         None, forms.TEXT, "Evidence and what-if 7",

@@ -80,7 +80,7 @@ class RunReport:
     `steps_s` are the steps around the sort (measure, generate, validate); `sort` is the sort core's own report. On
     rented machines `first_plan` is the plan they were rented for, and `plan` was made with the rates measured on them.
     `manifest` is the URI or path of the list of output partitions, '' when they stayed on the nodes. `asked` are the
-    words after `planner` that repeat the run; reports of earlier versions have none.
+    words after `planner` that the user gave, none for a call from Python.
     """
 
     plan: Plan
@@ -111,8 +111,7 @@ class RunReport:
 
     @classmethod
     def from_json(cls, text: str) -> RunReport:
-        """Read the output of `to_json` of this version or an earlier one; derived values (`error`, `passed`) are
-        derived again.
+        """Read the output of `to_json`; derived values (`error`, `passed`) are derived again.
 
         Raises BadInputError, naming the field, for anything else.
         """

@@ -103,9 +103,8 @@ class Simulation:
         if (document := json.loads(text).get("simulation")) is None:
             return None
         shown = document.pop("timeline", {})
-        if "time_s" in document:
-            time_s = document.pop("time_s")
-            document |= {"p50_s": time_s["p50"], "p95_s": time_s["p95"], "breaks_first": document.pop("first_limit")}
+        time_s = document.pop("time_s")
+        document |= {"p50_s": time_s["p50"], "p95_s": time_s["p95"], "breaks_first": document.pop("first_limit")}
         simulation: Simulation = from_jsonable(cls, document, where="simulation")
         return replace(simulation, timelines={phase: _timeline(drawn) for phase, drawn in shown.items()})
 

@@ -311,7 +311,7 @@ def tails(folder: Path) -> str:
 def bucket_rows() -> Iterator[str]:
     for size in (1, 4, 8, 12, 16, 32, 64, 128):
         best = best_of(
-            data=f"{size}TB", model="cloudsort", catalogs=("aws",), instances=("c5.xlarge",), nodes=16, max_nodes=16,
+            data=f"{size}TB", model="cloudsort", catalogs=("aws",), instances=("c5.xlarge",), nodes=16,
             assume={"volume_read": ENOUGH, "volume_write": ENOUGH},
         )  # fmt: skip
         use = best.phases[0].resources["network"]

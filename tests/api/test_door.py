@@ -136,6 +136,45 @@ def test_names_are_looked_up_before_anything_is_asked() -> None:
     assert (refused.value.field, refused.value.code) == ("cloud", "unknown-word")
 
 
+MIXTURES: list[tuple[Callable[[], object], str, str]] = [
+    (lambda: planner.recommend(model="indy"), "data", "plan --model indy"),
+    (lambda: planner.recommend("1TB", cloud="aws", catalog="aws"), "cloud", "plan 1TB --cloud aws --catalog aws"),
+    (
+        lambda: planner.recommend("1TB", network="unlimited", assume="network=1GB/s"),
+        "network",
+        "plan 1TB --network unlimited --assume network=1GB/s",
+    ),
+    (
+        lambda: planner.sort("a", "b", consume_input=True, limit=1),
+        "consume_input",
+        "sort a b --consume-input --limit 1",
+    ),
+    (lambda: planner.sort("a", "there", format="csv", key="x"), "force", "sort a there --format csv --key x"),
+    (lambda: planner.sort("a", "b", key="9", format="csv"), "key", "sort a b --key 9 --format csv"),
+    (lambda: planner.run("1MB", rate="4Mbit"), "rate", "run --data 1MB --rate 4Mbit"),
+    (lambda: planner.run("1MB", cloud="aws", jump="x"), "jump", "run --data 1MB --cloud aws --jump x"),
+    (lambda: planner.run("3B"), "data", "run --data 3B"),
+]
+
+
+@pytest.mark.parametrize(("call", "field", "command"), MIXTURES)
+def test_an_error_names_arguments_in_python_and_options_in_a_shell(
+    call: Callable[[], object], field: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "there"):
+        Path(name).write_text("x,y\n1,2\n")
+    with pytest.raises(planner.BadInputError) as refused:
+        call()
+    text = str(refused.value)
+    assert refused.value.field == field and field in text and "--" not in text
+    done = subprocess.run(
+        [sys.executable, "-m", "planner", *command.split()], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"--{field.replace('_', '-')}" in done.stderr and "`" not in done.stderr.replace("`plan`", "")
+
+
 MISTAKES = """\
 import planner
 
@@ -177,4 +216,5 @@ def test_the_shipped_argument_types_are_those_of_the_request() -> None:
     assert spec is not None and spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    assert script.FILE.read_text(encoding="utf-8") == script.text_of_arguments(), f"run: python {path.name}"
+    for file, text in script.files().items():
+        assert file.read_text(encoding="utf-8") == text, f"run: python {path.name}"

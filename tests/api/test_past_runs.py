@@ -14,7 +14,7 @@ from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
 
 ON = ("m5.xlarge x 2",)
-STORED = Path(__file__).parents[1] / "data" / "stored" / "run-report-2.json"
+STORED = Path(__file__).parents[1] / "data" / "stored" / "run-report.json"
 
 
 def kept_block(size: int) -> dict[str, Any]:

@@ -177,7 +177,7 @@ def test_an_address_is_no_file_and_the_error_says_who_reads_it(tmp_path: Path) -
     for inputs, output in (("s3://bucket/in", tmp_path / "out"), (lines, "s3://bucket/out")):
         with pytest.raises(BadInputError, match=r"^s3://bucket/\w+: a file of this machine is expected") as refused:
             planner.sort(inputs, output, lines=True)
-        assert "--ray auto" in refused.value.details[0]
+        assert "`ray` auto" in refused.value.details[0]
 
 
 @pytest.mark.parametrize(("separator", "byte"), [("\\t", "\t"), ("\\0", "\0")])

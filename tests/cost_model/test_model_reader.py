@@ -69,19 +69,35 @@ def test_all_findings_are_reported_together() -> None:
     with pytest.raises(BadInputError) as caught:
         parse_model("m", bad, where="m.toml")
     findings = "\n".join(caught.value.details)
-    for expected in (
-        "'titel'",
-        "title is missing",
-        "source is missing",
-        "'tape'",
-        "'swap'",
-        "'dat'",
-        "'map_inn'",
-        "-1",
-        "cpu.sort",
-    ):
+    for expected in ("'titel'", "title", "source", "'tape'", "'swap'", "'dat'", "'map_inn'", "-1", "cpu.sort"):
         assert expected in findings
     assert "Did you mean map_in" in findings
+    assert (caught.value.field, caught.value.code) == ("titel", "unknown-argument")
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"in_memory": True}, "in_memory", "unknown-argument"),
+        ({"storage": {"data": "local"}}, "storage.intermediate", "missing-argument"),
+        ({"storage": {"data": "memory", "intermediate": "local"}}, "storage.data", "unknown-word"),
+        ({"storage": {"data": "object-store", "intermediate": "local"}}, "requests", "missing-argument"),
+        ({"requests": {"read_bytes": 0, "write_bytes": 1}}, "requests.read_bytes", "out-of-range"),
+        ({"recovery": "redu"}, "recovery", "unknown-word"),
+        ({"capacity": {"data": {"map_in": True}}}, "capacity.data.map_in", "wrong-type"),
+        ({"capacity": 3}, "capacity", "wrong-type"),
+        ({"phase": {}}, "phase", "wrong-type"),
+        ({"phase": [{"name": "p", "startup_s": float("inf")}]}, "phase[0].startup_s", "out-of-range"),
+        ({"phase": [{"network": {}}]}, "phase[0].name", "missing-argument"),
+        ({"software": {"shared_sigma": 3, "source": "s"}}, "software.shared_sigma", "out-of-range"),
+        ({"software": {"shared_sigma": 1, "source": " "}}, "software.source", "missing-argument"),
+    ],
+)
+def test_an_error_names_its_field_and_kind(change: dict[str, object], field: str, code: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        parse_model("m", {**GOOD, **change}, where="m.toml")
+    assert (caught.value.field, caught.value.code) == (field, code)
+    assert "m.toml" in caught.value.message and caught.value.details[0].startswith(field)
 
 
 def test_a_model_without_phases_is_refused() -> None:

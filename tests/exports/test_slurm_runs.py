@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from planner.exports.ray_sort import PORT
 from planner.exports.registry import export_plan
 from tests.exports.ray_runs import free_port, plan_of_lines, require_sorted, run, write_lines
 
@@ -119,7 +118,7 @@ def test_a_slurm_of_two_nodes_takes_the_script_and_sorts(slurm: dict[str, str], 
     script = export_plan(plan_of_lines(), "slurm").text
     commented = [line for line in script.splitlines() if line.startswith("#") and "REPLACE_" in line]
     assert any("REPLACE_INPUT: a manifest, or a file" in line for line in commented)
-    typed = script.replace("REPLACE_INPUT", f"'{text}'").replace(str(PORT), str(free_port()))
+    typed = script.replace("REPLACE_INPUT", f"'{text}'").replace("6379", str(free_port()))
     typed = typed.replace("/scratch/$USER/$SLURM_JOB_ID", f"{tmp_path}/disks/$SLURMD_NODENAME")
     (tmp_path / "sort.sbatch").write_text(typed)
     env = slurm | {"HOME": str(home), "RAY_DEFAULT_OBJECT_STORE_MEMORY_PROPORTION": "0.01"}

@@ -85,14 +85,9 @@ def test_a_file_says_all_limits_and_what_is_wrong_in_it() -> None:
     )
     with pytest.raises(BadInputError, match=r"limits.toml is no policy") as refused:
         policy_of({"max_costs": 1, "max_nodes": "8", "deadline": "soon", "clouds": "aws"}, source="limits.toml")
-    said = str(refused.value)
-    for words in (
-        "max_costs: there is no such limit. Did you mean max_cost",
-        "max_nodes = '8'",
-        "deadline = 'soon'",
-        "clouds",
-    ):
-        assert words in said, said
+    assert "Did you mean max_cost" in str(refused.value)
+    named = {line.partition(":")[0] for line in refused.value.details}
+    assert named == {"max_costs", "max_nodes", "deadline", "clouds"}
 
 
 @given(

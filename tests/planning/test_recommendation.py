@@ -125,9 +125,9 @@ def test_the_default_is_the_fastest_within_5_percent_of_the_least_total(make_cat
     assert plan.best.time_s.expected <= cheapest.time_s.expected
 
 
-def test_objective_time_takes_the_most_nodes_allowed(make_catalog: Make) -> None:
+def test_objective_time_takes_the_most_nodes_allowed_with_their_spares(make_catalog: Make) -> None:
     best = best_of(make_catalog({"a": {"read": 2e9, "write": 2e9}}), objective="time", max_nodes=37)
-    assert best.nodes == 37
+    assert (best.nodes, best.spares) == (36, 1)
 
 
 def test_the_frontier_falls_in_cost_as_it_rises_in_time(make_catalog: Make) -> None:

@@ -51,7 +51,7 @@ def test_slower_resources_never_shorten_and_faster_ones_never_lengthen(answer: R
 def test_sizes_pass_through_the_recommendation(answer: Recommendation) -> None:
     frame = frames.sizes_frame(answer.at_sizes(points=6))
     assert answer.best is not None
-    assert frame.nodes.is_monotonic_increasing and frame.nodes.iloc[-1] == 1000
+    assert frame.nodes.is_monotonic_increasing and 900 < frame.nodes.iloc[-1] < 1000, "with spares at most 1000"
     assert (frame.time_s_equation <= frame.time_s_p95).all() and (frame.time_s_p50 <= frame.time_s_p95).all()
     nearest = frame.iloc[(frame.nodes - answer.best.nodes).abs().argmin()]
     assert nearest.time_s * nearest.nodes == pytest.approx(answer.best.time_s.expected * answer.best.nodes, rel=0.5)

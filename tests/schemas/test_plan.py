@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -12,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner import recommend
 from planner.errors import BadInputError
-from planner.schemas.plan import CatalogStamp, Plan, Range, Request
+from planner.schemas.plan import Plan, Range
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(max_size=8),
@@ -54,13 +52,13 @@ def test_any_plan_round_trips_exactly(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (("request", "data_bytes"), 1.5, "plan.request.data_bytes: expected int"),
-        (("request", "data_bytes"), True, "plan.request.data_bytes: expected int"),
-        (("request", "objective"), "fame", "plan.request.objective: expected one of balanced"),
+        (("request", "data_bytes"), 1.5, "plan.request.data_bytes: expected a whole number"),
+        (("request", "data_bytes"), True, "plan.request.data_bytes: expected a whole number"),
+        (("request", "objective"), "fame", "plan.request.objective: 'fame' is none of balanced"),
         (("request", "node_limits"), {}, "plan.request.node_limits: expected a list"),
-        (("catalog", "prices_as_of"), None, "plan.catalog.prices_as_of: expected str"),
-        (("rejected",), [{"reason": "none", "types": "two"}], "plan.rejected[0].types: expected int"),
-        (("warnings",), [1], "plan.warnings[0]: expected str"),
+        (("catalog", "prices_as_of"), None, "plan.catalog.prices_as_of: expected a text"),
+        (("rejected",), [{"reason": "none", "types": "two"}], "plan.rejected[0].types: expected a whole number"),
+        (("warnings",), [1], "plan.warnings[0]: expected a text"),
     ],
 )
 def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message: str) -> None:
@@ -81,49 +79,6 @@ def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message
     assert message in str(caught.value)
 
 
-def test_a_plan_from_before_there_were_engines_keeps_the_one_it_was_made_with() -> None:
-    """Then only disks and the network decided; a new request is for `ray`, and its JSON states so."""
-    today = Plan(
-        request=Request(data_bytes=1),
-        catalog=CatalogStamp(name="aws", prices_as_of="2026-01-01"),
-        best=None,
-        candidates=(),
-        rejected=(),
-    )
-    assert Plan.from_json(today.to_json()).request.engine == "ray"
-    old = json.loads(today.to_json())
-    del old["request"]["engine"]
-    assert Plan.from_json(json.dumps(old)).request.engine == "ideal"
-
-
 def test_a_time_says_which_of_its_two_figures_is_which() -> None:
     time = Range(equation=26.4, expected=28.1, p50=28.0, p95=33.0)
     assert time.both_times == "26.4 s by the equations, 28.1 s as runs vary"
-
-
-def test_phases_of_earlier_files_have_the_equations_seconds(make_catalog: Callable[..., str]) -> None:
-    """Before `equation_s` was stored, `time_s` was the equation's."""
-    document = json.loads(
-        recommend(
-            "1TB", model="indy", catalogs=[make_catalog({"a": {"read": 2e9, "write": 1e9}})], nodes=10
-        ).plan.to_json()
-    )
-    for cluster in (document["best"], *document["candidates"]):
-        for phase in cluster["phases"]:
-            phase["time_s"] = phase.pop("equation_s")
-            for use in phase["resources"].values():
-                use["time_s"] = use.pop("equation_s")
-        for later in ("bottleneck", "reliefs_s"):
-            del cluster[later]
-    best = Plan.from_json(json.dumps(document)).best
-    assert best is not None and best.bottleneck == "" and best.reliefs_s == {}
-    assert [phase.equation_s for phase in best.phases] == [phase.time_s for phase in best.phases]
-    assert all(use.equation_s == use.time_s for phase in best.phases for use in phase.resources.values())
-
-
-def test_a_field_is_read_under_the_name_that_it_had(make_catalog: Callable[..., str]) -> None:
-    point = recommend("1TB", model="indy", catalogs=[make_catalog({"a": {"read": 2e9, "write": 2e9}})]).plan.frontier[0]
-    plan = replace(recommend("1TB", instance="i4i.4xlarge", nodes=8).plan, higher_confidence=point)
-    written = json.loads(plan.to_json())
-    written["surer"] = written.pop("higher_confidence")
-    assert Plan.from_json(json.dumps(written)).higher_confidence == point

@@ -20,7 +20,7 @@ GIB = 2**30
 
 
 def job(nodes: int, data: str = "2TB", model: str = "daytona") -> JobContext:
-    answer = planner.recommend(data, instance="i4i.4xlarge", nodes=nodes, max_nodes=nodes, model=model, engine="ray")
+    answer = planner.recommend(data, instance="i4i.4xlarge", nodes=nodes, model=model, engine="ray")
     request, given_inputs = inputs_of(answer.plan.request)
     assert answer.best is not None
     return simulation_context(

@@ -13,7 +13,7 @@ from planner.simulation.simulate import simulation_context
 
 def works(data: str, *, model: str = "indy", engine: str = "ray", instance: str = "i4i.8xlarge") -> list[PhaseWork]:
     """Return the phases of a job on ten nodes."""
-    answer = planner.recommend(data, instance=instance, nodes=10, max_nodes=10, model=model, engine=engine)
+    answer = planner.recommend(data, instance=instance, nodes=10, model=model, engine=engine)
     request, given = inputs_of(answer.plan.request)
     assert answer.best is not None
     context = simulation_context(

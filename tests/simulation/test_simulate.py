@@ -18,7 +18,7 @@ def test_without_tasks_the_range_is_that_of_the_order_statistics() -> None:
 
 
 def test_the_driver_breaks_first_where_the_equations_say_so() -> None:
-    answer = planner.recommend("1TB", instance="i8g.8xlarge", nodes=300, max_nodes=300, model="indy")
+    answer = planner.recommend("1TB", instance="i8g.8xlarge", nodes=300, model="indy")
     assert answer.best is not None and answer.best.phases[0].bottleneck == "driver"
     simulation = answer.simulate(draws=1)
     assert simulation.breaks_first == simulation.phases[0].bottleneck == "driver"

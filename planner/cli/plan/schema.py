@@ -16,7 +16,7 @@ KINDS: Final = ("plan", "run-report")
 def schema(kind: Annotated[str, Argument(help="plan or run-report.", autocompletion=among(KINDS))]) -> None:
     """Print the JSON Schema (draft 2020-12) of what `plan --json` and `planner run --json` print and store.
 
-    Readers accept fields that it does not name, and the earlier versions.
+    Readers accept fields that it does not name, and refuse other versions.
 
     Example: planner schema plan
     """

@@ -68,14 +68,14 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    rental = renting.rental_of(locals(), staging=staging)
-    work = Work(data=data, model=model, instances=tuple(instance or ()), nodes=nodes)
+    rental = renting.rental_of(locals())
+    work = Work(data=data, model=model, instance=names(instance) or None, nodes=nodes)
     made = renting.plan_of(plan, rental, work)
     if dry_run:
         order = clusters.ordered(made, rental, is_dry_run=True, screened=False)
         renting.show_dry_run(order, rental, renting.session_on(cloud).provider, verbose=verbose, json=json)
         return
-    raised = clusters.up(made, rental, confirm=renting.asking(yes=yes), say=talk, guard=orderly_end())
+    raised = clusters.raise_cluster(made, rental, confirm=renting.asking(yes=yes), say=talk, guard=orderly_end())
     _show_raised(raised, json=json)
 
 

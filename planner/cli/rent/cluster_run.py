@@ -11,7 +11,7 @@ from planner.api.run import Work, effort_of, run_on_machines
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
 from planner.cli.shell.completion import runs
-from planner.cli.shell.console import talk
+from planner.cli.shell.console import talk, words_given
 from planner.cli.shell.option_values import amount
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError
@@ -62,9 +62,10 @@ def cluster_run(
         wheelhouse=wheelhouse,
         input=input,
         output=output,
-        is_lent=lend_credentials,
-        is_detached=detach,
+        lend_credentials=lend_credentials,
+        detach=detach,
         form=form,
+        asked=words_given(),
     )
     report = run_on_machines(
         directory,

@@ -12,8 +12,7 @@ from typer import Option
 from planner.api import clusters
 from planner.api.files import require_new
 from planner.api.rental_options import RentalOptions, check_site
-from planner.api.run import Work, effort_of
-from planner.api.run import run as run_work
+from planner.api.run import Work, effort_of, run_rented
 from planner.cli.rent import renting
 from planner.cli.shell.completion import rented_clouds
 from planner.cli.shell.console import show_json, show_text, talk
@@ -60,7 +59,7 @@ def cluster_smoke(
     from planner.clusters.runs.reuse import catalog_type
 
     require_new([out], force=force)
-    check_site(subnet, ssh_from=ssh_from, is_private=no_public_address)
+    check_site(subnet, ssh_from=ssh_from, no_public_address=no_public_address)
     if region is None and (default := default_region(cloud)):
         region = default.value
         renting.print_region(region, default.source)
@@ -92,16 +91,16 @@ def cluster_smoke(
                 talk(f"transcript: {out}, {len(exchanges)} requests; look it through before you send it")
     if sort:
         rental = RentalOptions(
-            cloud=cloud,
-            regions=choice.regions,
+            cloud=cloud,  # type: ignore[arg-type]  # checked there
+            region=choice.regions,
             max_cost=MOST_USD,
             ssh_from=ssh_from,
             image=image,
-            subnet=subnet or "",
-            is_private=no_public_address,
+            subnet=subnet,
+            no_public_address=no_public_address,
         )
         types = (catalog_type(cloud, choice),)
-        work = Work(data=_SORTED, model="indy", instances=types, nodes=choice.nodes, wheelhouse=wheelhouse)
+        work = Work(data=_SORTED, model="indy", instance=types, nodes=choice.nodes, wheelhouse=wheelhouse)
         smoke.try_step(f"sort {_SORTED}", lambda: _sorted(work, rental, yes=yes), _sorted_text)
     if json:
         steps = [asdict(step) for step in smoke.steps]
@@ -116,7 +115,7 @@ def cluster_smoke(
 def _sorted(work: Work, rental: RentalOptions, *, yes: bool) -> RunReport:
     """Return the report of a whole run. Raises ValidationFailedError when its output is not the input, sorted."""
     confirm, effort = renting.asking(yes=yes), effort_of("2s", "256MB")
-    report = run_work(work, rental=rental, effort=effort, confirm=confirm, listeners=renting.listeners())
+    report = run_rented(work, rental, effort=effort, confirm=confirm, listeners=renting.listeners())
     if report is None or not report.passed:
         raise ValidationFailedError("the output is not the sorted input")
     return report

@@ -33,10 +33,10 @@ def shaping_of(given: Mapping[str, Any]) -> Shaping:
 
     return parse_shaping(
         rate=given["rate"],
-        distribution_name=given["distribution"],
+        distribution=given["distribution"],
         rate_factor=given["rate_factor"],
         bucket=given["bucket"],
         burst_rate=given["burst_rate"],
-        redraw_s=None if given["redraw"] is None else amount("--redraw", parse_duration, given["redraw"]),
+        redraw=None if given["redraw"] is None else amount("--redraw", parse_duration, given["redraw"]),
         seed=given["seed"],
     )

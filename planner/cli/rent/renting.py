@@ -85,9 +85,9 @@ Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every 
 Yes = Annotated[bool, Option("--yes", help="Do not ask.")]
 
 
-def rental_of(options: Mapping[str, Any], *, staging: bool = False) -> RentalOptions:
+def rental_of(options: Mapping[str, Any]) -> RentalOptions:
     """Return the rental that a command's options describe, and print the region if no option names it."""
-    rental = rental_options(options, staging=staging)
+    rental = rental_options(options)
     if rental.region_source:
         print_region(rental.regions[0], rental.region_source)
     return rental

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 from planner.api.files import require_directories, require_new
 from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
-from planner.api.run import EMULATED, Work, effort_of, rehearsed_order, run_on_machines
-from planner.api.run import run as run_work
+from planner.api.run import (
+    EMULATED,
+    Work,
+    effort_of,
+    rehearsed_order,
+    run_emulated,
+    run_here,
+    run_on_machines,
+    run_rented,
+)
 from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import emulation, renting
 from planner.cli.rent.run_options import RunOptions
-from planner.cli.shell.console import talk
+from planner.cli.shell.console import talk, words_given
 from planner.cli.shell.files import write_atomically
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
@@ -61,12 +69,13 @@ def _run(options: RunOptions, form: InputFormat) -> RunReport | None:
     if options.on is not None:
         return _run_on_existing(options.on, options, form)
     work, listeners = _work(options, form), renting.listeners()
-    if options.cloud in (None, EMULATED):
-        shaping = emulation.shaping_of(vars(options)) if options.cloud else None
-        return run_work(work, cloud=EMULATED if options.cloud else None, shaping=shaping, listeners=listeners)
+    if options.cloud is None:
+        return run_here(work, listeners=listeners)
+    if options.cloud == EMULATED:
+        return run_emulated(work, shaping=emulation.shaping_of(vars(options)), listeners=listeners)
     effort = effort_of(options.screen_seconds, options.screen_size)
     confirm = renting.asking(yes=options.yes)
-    return run_work(work, rental=_rental_options(options), effort=effort, confirm=confirm, listeners=listeners)
+    return run_rented(work, _rental_options(options), effort=effort, confirm=confirm, listeners=listeners)
 
 
 def _require_data(options: RunOptions, form: InputFormat) -> None:
@@ -101,7 +110,7 @@ def _work(options: RunOptions, form: InputFormat) -> Work:
     return Work(
         data=options.data,
         model=options.model,
-        instances=tuple(names(options.instance)),
+        instance=names(options.instance) or None,
         nodes=options.nodes,
         arch=options.arch,
         memory_bytes=options.memory_bytes,
@@ -110,16 +119,17 @@ def _work(options: RunOptions, form: InputFormat) -> Work:
         wheelhouse=options.wheelhouse,
         input=options.input,
         output=options.output,
-        is_lent=options.lend_credentials,
-        is_detached=options.detach,
+        lend_credentials=options.lend_credentials,
+        detach=options.detach,
         form=form,
         directory=options.directory,
         threads=options.threads,
+        asked=words_given(),
     )
 
 
 def _rental_options(options: RunOptions) -> RentalOptions:
-    return renting.rental_of(vars(options), staging=bool(options.input or options.output))
+    return renting.rental_of(vars(options) | {"staging": bool(options.input or options.output)})
 
 
 def _show(report: RunReport, options: RunOptions) -> None:

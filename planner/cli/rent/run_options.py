@@ -9,6 +9,9 @@ from typing import Annotated, Final
 from typer import Option
 
 from planner.api.rental_options import RentalOptions
+from planner.api.run import EMULATED as EMULATED  # noqa: PLC0414  # the command finds it here
+from planner.api.run import OF_A_CLUSTER, OF_RENTED, require_place
+from planner.api.run_arguments import EffortArguments, LinkArguments
 from planner.cli.plan.request_options import Architecture, Instances, Nodes, OneModel, OneSize
 from planner.cli.rent import emulation, renting
 from planner.cli.shell.completion import profiles, rented_clouds
@@ -19,15 +22,6 @@ from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.units import parse_size
 
-EMULATED: Final = "emulated"
-"""Value of `cloud` for emulated nodes."""
-_EMULATED_ONLY: Final = ("rate", "distribution", "rate_factor", "bucket", "burst_rate", "redraw", "seed")
-_RENTED_ONLY: Final = (
-    "node_identity", "lend_credentials", "region", "instance", "max_cost", "max_cost_per_month", "tag", "max_hours",
-    "ssh_from", "image", "arch", "wheelhouse", "keep", "detach",
-    "dry_run", "pricing", "subnet", "no_public_address", "jump", "reservation", "or_next",
-)  # fmt: skip
-_OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew", "input", "output")
 """Options on rented machines or a cluster that also apply to existing machines."""
 
@@ -138,28 +132,17 @@ class RunOptions:
         if self.on is not None:
             self._require_others_machines()
             return
-        where = "this machine" if self.cloud is None else self.cloud
-        elsewhere: list[tuple[str, tuple[str, ...]]] = []
-        if self.cloud != EMULATED:
-            elsewhere.append(("--cloud emulated", _EMULATED_ONLY))
-        if self.cloud in (None, EMULATED):
-            elsewhere.append(("--cloud aws, gcp or azure", _RENTED_ONLY))
-        if self.cloud is None:
-            elsewhere.append(("--cloud", _OF_A_CLUSTER))
-        defaults = {field.name: field.default for field in fields(self)}
-        for needed, names in elsewhere:
-            for name in names:
-                if getattr(self, name) != defaults[name]:
-                    option = name.replace("_", "-")
-                    raise BadInputError(f"--{option} says nothing about {where}: add {needed}, or leave it out")
+        require_place(self._given, self.cloud)
 
     def _require_others_machines(self) -> None:
-        names = {"cloud", "threads", "directory", *_EMULATED_ONLY, *_RENTED_ONLY, *_OF_A_CLUSTER}
-        defaults = {field.name: field.default for field in fields(self)}
-        for name in sorted(names - set(_OF_MACHINES_THERE)):
-            if getattr(self, name) != defaults[name]:
-                option = {"directory": "dir"}.get(name, name).replace("_", "-")
-                raise BadInputError(f"--{option} says nothing about the machines of run {self.on}: leave it out")
+        elsewhere = {"cloud", "threads", "directory", *LinkArguments.__annotations__, *OF_RENTED, *OF_A_CLUSTER}
+        for name in self._given:
+            if name in elsewhere - {*_OF_MACHINES_THERE, *EffortArguments.__annotations__}:
+                raise BadInputError(f"it says nothing about the machines of run {self.on}: leave it out", field=name)
+
+    @property
+    def _given(self) -> list[str]:
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
     @property
     def memory_bytes(self) -> int | None:

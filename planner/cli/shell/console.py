@@ -7,21 +7,23 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
-from planner.cli.shell.failures import ending_of, headed
+from planner.cli.shell.failures import ending_of, headed, name_options
 from planner.cli.shell.help_text import PlainHelp
 from planner.cli.shell.option_rules import require_applicable
 from planner.cli.shell.option_values import UnconvertedValues
 from planner.cli.shell.output import ends_without_reader, forget
 from planner.cli.shell.usage import UsageError, with_example
-from planner.errors import BadInputError, InterruptedRunError
+from planner.errors import BadInputError, InterruptedRunError, PlannerError
 from planner.report.words import wrapped
 
 _EXAMPLE = "Example: "
+_GIVEN: Final[ContextVar[tuple[str, ...]]] = ContextVar("given")
 _NAME = 18
 """Longest cell that counts as a name, date or number, which are not broken over lines."""
 _LEAST = 14
@@ -59,6 +61,7 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
         if self.name == "plan" and args == ["--version"]:
             show_version()
             ctx.exit()
+        _GIVEN.set((*_path(ctx), *args))
         given = any(not word.startswith("-") for word in args)
         try:
             rest = list(super().parse_args(ctx, args))
@@ -73,10 +76,22 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
         try:
             with end_as_ctrl_c():
                 return super().invoke(ctx)
+        except PlannerError as error:
+            name_options(error)
+            raise
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
         except EOFError as end:
             raise BadInputError("the input ended before the question was answered; give the options instead") from end
+
+
+def words_given() -> tuple[str, ...]:
+    """Return the words after `planner` that the user gave to the command at work."""
+    return _GIVEN.get()
+
+
+def _path(ctx: Any) -> tuple[str, ...]:
+    return (*_path(ctx.parent), ctx.info_name) if ctx.parent else ()
 
 
 def exit_code_of(run: Callable[[], None]) -> int:

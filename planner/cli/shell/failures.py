@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -58,6 +59,33 @@ def ending_of(error: Exception) -> tuple[str, int]:
 
         return missing_text(error.name), PlannerError.exit_code
     return _of_a_bug(error), BUG_EXIT_CODE
+
+
+def name_options(error: PlannerError) -> None:
+    """Let an error name options where it names arguments as Python does: in its text, and as its field."""
+    first, option = str(error).split("\n")[0], _option(error.field)
+    if error.field and first.startswith(f"{error.field}: "):
+        first, error.field = f"{option}{first.removeprefix(error.field)}", option
+    elif f"`{error.field}" in first:
+        error.field = option
+    error.message, error.details = in_options(first), tuple(map(in_options, error.details))
+
+
+def in_options(text: str) -> str:
+    """Return a message with the options of the command line for the arguments that it names as Python does:
+    `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws.
+    """
+    return _ARGUMENT.sub(lambda named: f"{_option(named[1])} {named[2] or ''}".removesuffix("True").rstrip(), text)
+
+
+def _option(argument: str) -> str:
+    name = _OTHERWISE.get(argument, argument)
+    return f"--{re.sub('_(bytes|s|usd)$', '', name).replace('_', '-')}"
+
+
+_ARGUMENT: Final = re.compile(r"`(?!plan`|run`|planner`|describe`)([a-z][a-z0-9_]*)(?:=([^`]*))?`")
+_OTHERWISE: Final = {"directory": "dir"}
+"""Arguments whose options have another name."""
 
 
 def _of_the_system(error: OSError) -> str:
@@ -139,8 +167,6 @@ def _without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _without_logins(text: str) -> str:
     """Return a text without the names, passwords and signatures in its addresses."""
-    import re
-
     text = re.sub(r"(\w://)[^/\s@'\"]+@", rf"\1{_HIDDEN}@", text)
     return re.sub(r"(\w://[^\s?'\"]+\?)[^\s'\"]+", rf"\1{_HIDDEN}", text)
 

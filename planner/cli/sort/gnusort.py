@@ -44,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(options: Options) -> int:
+    from planner.cli.shell.failures import in_options
     from planner.errors import PlannerError
 
     order = options.order()
@@ -55,7 +56,7 @@ def _run(options: Options) -> int:
             return _debug(options, order)
         _sort(options, order, _output(options))
     except PlannerError as error:
-        raise GnuSortError(_with_quoted_names(error.message, options)) from error
+        raise GnuSortError(_with_quoted_names(in_options(error.message), options)) from error
     return 0
 
 

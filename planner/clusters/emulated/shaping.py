@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from planner.catalog.bandwidth_distributions import distribution
+from planner.catalog import bandwidth_distributions
 from planner.errors import BadInputError
-from planner.units import count_text, format_rate, parse_rate, parse_size
+from planner.units import count_text, format_rate, parse_duration, parse_rate, parse_size
 
 LEAST_BYTES_PER_S: Final = 1000.0
 LONGEST_BUCKET_S: Final = 270.0
@@ -83,7 +83,10 @@ class Draws:
         if not shaping.shapes:
             return [None] * self._nodes
         if shaping.distribution is not None:
-            drawn = distribution(shaping.distribution).sample(self._nodes, self._rng) * shaping.rate_factor
+            drawn = (
+                bandwidth_distributions.distribution(shaping.distribution).sample(self._nodes, self._rng)
+                * shaping.rate_factor
+            )
             return [Cap(bytes_per_s=float(rate)) for rate in drawn]
         rates = shaping.rates_bytes_per_s * (self._nodes if len(shaping.rates_bytes_per_s) == 1 else 1)
         return [Cap(bytes_per_s=rate, bucket=shaping.bucket) for rate in rates]
@@ -92,32 +95,32 @@ class Draws:
 def parse_shaping(
     *,
     rate: str | None = None,
-    distribution_name: str | None = None,
+    distribution: str | None = None,
     rate_factor: float = 1.0,
     burst_rate: str | None = None,
     bucket: str | None = None,
-    redraw_s: float | None = None,
+    redraw: str | float | None = None,
     seed: int | None = None,
 ) -> Shaping:
     """Return the shaping for the command-line options: `400Mbit`, or `400Mbit,100Mbit` with a rate for each node.
 
     Raises BadInputError for contradictory options and for rates to which no link can be capped.
     """
-    if rate is not None and distribution_name is not None:
-        raise BadInputError("--rate and --distribution exclude each other: a link has one source of caps")
-    if redraw_s is not None and distribution_name is None:
-        raise BadInputError("--redraw needs --distribution: fixed rates have nothing to draw")
+    if rate is not None and distribution is not None:
+        raise BadInputError("`rate` and `distribution` exclude each other: a link has one source of caps", field="rate")
+    if redraw is not None and distribution is None:
+        raise BadInputError("needs `distribution`: fixed rates have nothing to draw", field="redraw")
     if rate_factor <= 0:
-        raise BadInputError(f"--rate-factor {rate_factor} must be positive")
-    if distribution_name is not None:
-        distribution(distribution_name)
+        raise BadInputError(f"{rate_factor} is not positive", field="rate_factor")
+    if distribution is not None:
+        bandwidth_distributions.distribution(distribution)
     rates = tuple(_rate(part) for part in rate.split(",")) if rate is not None else ()
     return Shaping(
         rates_bytes_per_s=rates,
-        distribution=distribution_name,
+        distribution=distribution,
         rate_factor=rate_factor,
         bucket=_bucket(bucket, burst_rate, rates),
-        redraw_s=redraw_s,
+        redraw_s=parse_duration(redraw) if isinstance(redraw, str) else redraw,
         seed=seed,
     )
 

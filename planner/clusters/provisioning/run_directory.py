@@ -142,7 +142,7 @@ class RunDirectory:
         made, run = dict[tuple[str, str], Resource](), self.path.name
         for event in self.events():
             if event.what == "made":
-                resource = Resource(**{"name": "", **event.details}, run=run)
+                resource = Resource(**event.details, run=run)
                 made[resource.key] = resource
             elif event.what == "gone":
                 made = {key: resource for key, resource in made.items() if resource.id not in event.details["ids"]}

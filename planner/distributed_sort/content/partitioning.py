@@ -91,17 +91,13 @@ def document_of(splitting: AnySplitting) -> dict[str, Any]:
     return shares | {"splitters": serialized, "key_size": splitting.splitters.key_bytes}
 
 
-def splitting_of(document: Mapping[str, Any]) -> AnySplitting | None:
-    """Parse a splitting from such values; None for an earlier version's."""
-    if "pieces" not in document:
-        return None
+def splitting_of(document: Mapping[str, Any]) -> AnySplitting:
+    """Parse a splitting from such values."""
     pieces, weights = tuple(document["pieces"]), tuple(document["weights"])
     if "tables" in document:
         return TableSplitting.of(document["tables"], pieces=pieces, weights=weights)
     if "boundaries" in document:
         boundaries = tuple((line.encode("latin-1"), is_above) for line, is_above in document["boundaries"])
         return TextSplitting(boundaries=boundaries, pieces=pieces, weights=weights)
-    if "splitters" not in document:
-        return None
     splitters = Splitters.parse(base64.b64decode(document["splitters"]), key_bytes=document["key_size"])
     return Splitting(splitters=splitters, pieces=pieces, weights=weights)

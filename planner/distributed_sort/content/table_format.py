@@ -34,8 +34,7 @@ class TableFormat:
         """Return the format in a manifest. Raises TypeError for anything else."""
         leaves = fields.get("dictionaries")
         dictionaries = None if leaves is None else tuple(leaves)
-        known = {name: value for name, value in fields.items() if name != "is_flat"}  # in manifests of earlier versions
-        return TableFormat(**{**known, "keys": tuple(fields["keys"]), "dictionaries": dictionaries})
+        return TableFormat(**{**fields, "keys": tuple(fields["keys"]), "dictionaries": dictionaries})
 
     def arrow_schema(self) -> Any:
         """Return pyarrow's schema."""

@@ -308,13 +308,15 @@ class Journal:
         self._write(line, durable=False)
 
     def read(self) -> EarlierJob | None:
-        """Return the job; None without a journal, or for an earlier version's."""
-        lines = list(self._lines())
-        if not lines or "files" not in lines[0]:
+        """Return the job; None without a journal. Raises BadInputError for a file that is none."""
+        if not (lines := list(self._lines())):
             return None
-        return EarlierJob(
-            files=JobFiles(**lines[0]["files"]), identity=lines[0]["identity"], progress=_parse_progress(lines)
-        )
+        try:
+            files, identity = JobFiles(**lines[0]["files"]), lines[0]["identity"]
+            return EarlierJob(files=files, identity=identity, progress=_parse_progress(lines))
+        except (KeyError, TypeError, ValueError) as error:
+            advice = "sort with the version of the planner that began, or delete the file and begin anew"
+            raise BadInputError(f"{self.path}: not a journal of this planner ({error!r})", [advice]) from error
 
     def end(self) -> None:
         """Delete the journal of a job that no longer needs one."""
@@ -343,9 +345,9 @@ class Journal:
 
 def _parse_progress(lines: list[dict[str, Any]]) -> Progress | None:
     owners = [line["owner"] for line in lines if "owner" in line]
-    if not owners or (splitting := splitting_of(lines[1])) is None:
+    if not owners:
         return None
-    return lines[1]["slice_records"], splitting, owners[-1], dict(_parse_finished(lines))
+    return lines[1]["slice_records"], splitting_of(lines[1]), owners[-1], dict(_parse_finished(lines))
 
 
 def _parse_finished(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[int, tuple[Partition, bytes]]]:

@@ -46,11 +46,10 @@ def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
 
 
 def _common_fields(path: Path, document: dict[str, Any]) -> Reading:
-    made_by = document.get("planner_version") or document["version"]  # files before version 3 of the JSON
     return {
         "instance_type": document.get("machine_type"),
         "as_of": date.fromisoformat(str(document["measured_at"])[:10]),
-        "method": f"{document['instrument']} {made_by}: {document['method']}",
+        "method": f"{document['instrument']} {document['planner_version']}: {document['method']}",
         "source": path.name,
     }
 
@@ -129,7 +128,7 @@ def _small_io(path: Path, document: dict[str, Any]) -> list[Reading]:
 
 
 def _median(runs: list[dict[str, Any]], name: str) -> float | None:
-    """Return the median of the runs that have a figure; None if none has, as in files of older versions."""
+    """Return the median of the runs that have a figure; None if none has."""
     values = [run[name] for run in runs if run.get(name) is not None]
     return statistics.median(values) if values else None
 

@@ -12,7 +12,7 @@ from planner.catalog.instances import Instances, split_weighting
 from planner.cost_model.breakdown import Breakdown, Outline
 from planner.cost_model.prices import Offer
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import Candidate, DiskSplit, Machine, Quoted, Request
+from planner.schemas.plan import BillLine, Candidate, DiskSplit, Machine, Quoted, Request
 from planner.statistics.order_statistics import Duration
 
 _COPIED: Final = tuple(part.name for part in fields(Breakdown) if part.name != "duration")
@@ -33,6 +33,7 @@ class Outlined(Candidate):
     capacity_bytes: dict[str, float | None] = field(default_factory=dict)
     needed_bytes: dict[str, float] = field(default_factory=dict)
     evidence: str = ""
+    bill: tuple[BillLine, ...] = ()
     full: Callable[[], Candidate]
 
 
@@ -68,11 +69,7 @@ def outlined(context: JobContext, *, row: int, nodes: int, offer: Offer, request
 
 def _whole(parts: Outline, request: Request | None) -> Candidate:
     context, breakdown = parts.context, parts.in_full()
-    cluster = Candidate(
-        **_placement_fields(parts, request),
-        machine=_machine(context.catalog.instances, int(context.layouts.type_row[0])),
-        **{name: getattr(breakdown, name) for name in _COPIED},
-    )
+    cluster = Candidate(**_placement_fields(parts, request), **{name: getattr(breakdown, name) for name in _COPIED})
     return with_quoted(cluster, data_bytes=context.job.map_in)
 
 
@@ -86,6 +83,7 @@ def _placement_fields(parts: Outline, request: Request | None) -> dict[str, Any]
         "region": offer.region,
         "instance_type": name,
         "cloud_type": name.partition("+")[0],
+        "machine": _machine(context.catalog.instances, int(context.layouts.type_row[0])),
         "bandwidth_weighting": weighting,
         "nodes": parts.nodes,
         "pricing": offer.pricing,

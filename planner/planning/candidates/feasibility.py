@@ -111,7 +111,8 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
     if any(place not in ("", cloud) for place in places) and not policy.assumes("link"):
         yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
     stores = context.layouts.uses(OBJECTS) | (cloud in places)
-    limitless = bool(np.isinf([context.objects.reads_per_s, context.objects.writes_per_s]).any())
+    store = context.objects
+    limitless = bool(store.name) and bool(np.isinf([store.reads_per_s, store.writes_per_s]).any())
     yield stores & limitless, "requests a store takes unknown", _advice(policy, "requests")
     elsewhere = offer.region != context.catalog.default_region
     if elsewhere and not policy.assumes("place"):

@@ -71,15 +71,17 @@ class WhatIf:
 
     def at_sizes(self, points: int) -> list[Candidate]:
         """Return the best type at about `points` node counts, evenly spaced in their logarithm, from the fewest that
-        hold the data to `max_nodes`; infeasible ones are left out.
+        hold the data to as many as `max_nodes` allows with their spares; infeasible ones are left out.
         """
         best = self.plan.best
         if best is None:
             return []
-        most = max(best.nodes, self.plan.request.max_nodes)
+        machines = self.plan.request.max_nodes
+        beyond = self.plan_again(replace(self._narrowed(best, nodes=machines), max_nodes=Request.max_nodes)).best
+        most = max(best.nodes, machines - (beyond or best).spares)
         sizes = np.unique(np.geomspace(best.nodes_min, most, points).round().astype(int)).tolist()
         clusters = (self.plan_again(self._narrowed(best, nodes=nodes)).best for nodes in sizes)
-        return [c for c in clusters if c is not None and (c.nodes <= best.nodes or c.nodes + c.spares <= most)]
+        return [cluster for cluster in clusters if cluster is not None]
 
     def reliefs(self, factor: float) -> dict[str, Candidate]:
         """Return the best cluster with each resource that it uses made `factor` times as fast."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from importlib.metadata import version
 from typing import Any, Final
 
 from planner.report import plots
@@ -33,7 +32,6 @@ def fleet_page(fleet: Fleet, *, made_on: date | None = None) -> str:
         "fleet.html",
         figures=[_waste_figure(fleet)] if any(row.core_s for row in fleet.applications) else [],
         title="Spark applications",
-        version=version("sortplanner"),
         made_on=made_on,
         asked=f"Event logs of {fleet.place}",
         headline=headline(fleet),

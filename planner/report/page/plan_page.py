@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from importlib.metadata import version
 from typing import Any, Final
 
 from planner.planning.recommendation import require_best
@@ -27,6 +26,7 @@ from planner.report.terminal.decision import (
     unmeasured_text,
 )
 from planner.report.terminal.evidence import bases
+from planner.report.terminal.plan_table import phase_cells
 from planner.report.terminal.reasons import reasons
 from planner.report.words import phase_word, region_text
 from planner.schemas.plan import Candidate, Plan
@@ -60,7 +60,6 @@ def plan_page(
         "plan.html",
         figures=figures,
         title=f"{cluster_name(best)} for {format_bytes(plan.request.bytes_to_sort)}",
-        version=version("sortplanner"),
         made_on=made_on,
         asked=f"Which cluster to rent to sort {format_bytes(plan.request.bytes_to_sort)} under the {best.model} model?",
         headline=f"Rent {cluster_name(best)} ({_place(best)})",
@@ -85,7 +84,6 @@ def refusal_page(plan: Plan, *, why: Sequence[str], made_on: date | None = None)
         "refusal.html",
         figures=[],
         title=f"No cluster for {size}",
-        version=version("sortplanner"),
         made_on=made_on,
         asked=f"Which cluster to rent to sort {size} under the {plan.request.model} model?",
         headline="Nothing does what is asked",
@@ -224,17 +222,8 @@ def _facts(plan: Plan, best: Candidate, stored: Candidate | None) -> Iterator[tu
 
 
 def _bill(best: Candidate) -> dict[str, Any]:
-    bill = bill_of(best)
-    rows = [
-        [item.name, format_duration(item.time_s) if item.time_s else "", _usd(bill.shown(item.usd))] for item in bill
-    ]
-    in_all = "all that is known" if best.cost_usd.unknown else "in all"
-    rows.append([in_all, format_duration(bill.time_s), _usd(bill.shown(bill.total_usd))])
+    rows = bill_of(best).rows
     return {"columns": ["item", "time", "cost"], "rows": rows, "numbers": (1, 2), "chosen": len(rows) - 1}
-
-
-def _usd(shown: str) -> str:
-    return shown if shown == "unknown" else f"${shown}"
 
 
 def _place(best: Candidate) -> str:
@@ -274,23 +263,8 @@ def _candidates(plan: Plan) -> dict[str, Any]:
 
 
 def _phases(best: Candidate) -> dict[str, Any]:
-    rows = [
-        [
-            phase.name,
-            phase_word(name),
-            format_bytes(use.bytes_per_node) if use.bytes_per_s else "-",
-            format_rate(use.bytes_per_s) if use.bytes_per_s else "-",
-            format_duration(use.time_s),
-            "bottleneck" if name == phase.bottleneck else "",
-        ]
-        for phase in best.phases
-        for name, use in sorted(phase.resources.items(), key=lambda item: -item[1].time_s)
-    ]
-    return {
-        "columns": ["phase", "resource", "bytes per node", "rate", "time", "role"],
-        "rows": rows,
-        "numbers": (2, 3, 4),
-    }
+    columns = ["phase", "resource", "bytes per node", "rate", "time", "role"]
+    return {"columns": columns, "rows": list(phase_cells(best)), "numbers": (2, 3, 4)}
 
 
 def _rejected(plan: Plan) -> dict[str, Any]:

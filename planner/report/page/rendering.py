@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+from importlib.metadata import version
 from typing import Any
 
 from planner.extras import optional
@@ -40,7 +41,8 @@ def script_json(values: Any) -> str:
 
 def render(template: str, *, figures: list[Figure], **values: Any) -> str:
     """Return the page made from `template`. Raises PlannerError if the charting packages are not installed."""
-    jinja2 = optional("jinja2", extra="plots", purpose="the HTML report")
+    import jinja2
+
     loader = jinja2.PackageLoader(_FOLDER, "")
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -55,6 +57,7 @@ def render(template: str, *, figures: list[Figure], **values: Any) -> str:
         script=inline("page.js"),
         library=_library() if figures else "",
         embedded=script_json(embedded),
+        version=version("sortplanner"),
         **values,
     )
     return text

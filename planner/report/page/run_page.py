@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from importlib.metadata import version
 from typing import Any
 
 from planner.report import frames, plots
 from planner.report.page.rendering import Figure, render
 from planner.report.run_misses import run_misses
-from planner.report.terminal.run_table import RESOURCE_COLUMNS, busy_text, command_text, resource_cells
-from planner.report.words import phase_word, words
+from planner.report.terminal.run_table import (
+    PHASE_COLUMNS,
+    PHASE_NUMBERS,
+    RESOURCE_COLUMNS,
+    command_text,
+    phase_cells,
+    resource_cells,
+)
+from planner.report.words import words
 from planner.schemas.run_report import RunReport
 from planner.units import count_of, count_text, format_bytes, format_duration, format_rate
 
@@ -24,12 +30,11 @@ def run_page(report: RunReport, *, made_on: date | None = None) -> str:
         "run.html",
         figures=_figures(report),
         title=verdict,
-        version=version("sortplanner"),
         made_on=made_on,
         asked=f"A run under the {report.plan.request.model} model",
         headline=verdict,
         key_figures=list(_key_figures(report)),
-        compared=_compared(report),
+        compared={"columns": PHASE_COLUMNS, "rows": phase_cells(report), "numbers": PHASE_NUMBERS},
         resources={"columns": RESOURCE_COLUMNS, "rows": resource_cells(report), "numbers": (2, 3, 4, 5)},
         misses=list(run_misses(report)),
         steps=_steps(report),
@@ -71,22 +76,6 @@ def _key_figures(report: RunReport) -> Iterator[dict[str, Any]]:
         "note": note,
         "failed": not report.passed,
     }
-
-
-def _compared(report: RunReport) -> dict[str, Any]:
-    rows = [
-        [
-            phase.name,
-            format_duration(phase.predicted_s),
-            format_duration(phase.measured_s),
-            f"{phase.error:+.0%}",
-            phase_word(phase.bottleneck),
-            busy_text(phase) or "-",
-        ]
-        for phase in report.phases
-    ]
-    columns = ["phase", "predicted", "measured", "error", "waits for", "was busy"]
-    return {"columns": columns, "rows": rows, "numbers": (1, 2, 3)}
 
 
 def _steps(report: RunReport) -> dict[str, Any]:

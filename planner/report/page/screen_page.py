@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date
-from importlib.metadata import version
 from typing import Any
 
 import pandas as pd
@@ -30,7 +29,6 @@ def screen_page(
         "screen.html",
         figures=[figure for of_metric in figures.values() for figure in of_metric],
         title="Screening of nodes",
-        version=version("sortplanner"),
         made_on=made_on,
         asked=f"{count_text(total, 'node')}, {count_text(len(runs), 'metric')}",
         headline=f"Keep {len(verdict.kept)} of {count_text(total, 'node')}",

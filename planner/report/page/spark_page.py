@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.report import plots
@@ -37,7 +36,6 @@ def spark_page(
         "spark.html",
         figures=[*_figures(application, explained), *([_clusters(plan)] if plan else [])],
         title=name,
-        version=version("sortplanner"),
         made_on=made_on,
         asked=f"{name}, {application.app_id or 'id unknown'}, Spark {application.spark_version or '(unknown version)'}",
         headline=advice(plan) if plan else f"{name} took {format_duration(explained.duration_s)}",

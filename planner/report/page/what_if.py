@@ -90,7 +90,6 @@ def _answer_of(plan: Plan, *, several: bool) -> dict[str, Any] | None:
 
 def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
     bill, cost, time = bill_of(best), best.cost_usd, best.time_s
-    items = [[item.name, _duration(item.time_s), _usd(bill.shown(item.usd))] for item in bill]
     return {
         "cluster": cluster_name(best, several_models=several),
         "time_s": time.expected,
@@ -101,7 +100,7 @@ def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
         "total": format_usd(cost.total),
         "total_p95": format_usd(cost.total_p95),
         "waits": ", ".join(f"{phase.name}: {phase_word(phase.bottleneck)}" for phase in best.phases),
-        "bill": [*items, ["in all", format_duration(bill.time_s), _usd(bill.shown(bill.total_usd))]],
+        "bill": bill.rows,
         "frontier": [],
     }
 
@@ -118,11 +117,3 @@ def _point(point: FrontierPoint, *, several: bool) -> dict[str, Any]:
 
 def _table_row(answer: dict[str, Any] | None) -> Sequence[str]:
     return ("none", "-", "-", "-") if answer is None else [answer[key] for key in ("cluster", "time", "total", "waits")]
-
-
-def _duration(time_s: float | None) -> str:
-    return "" if not time_s else format_duration(time_s)
-
-
-def _usd(shown: str) -> str:
-    return shown if shown == "unknown" else f"${shown}"

@@ -40,10 +40,13 @@ class BillItem:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Bill:
-    """Items whose known amounts add up to the displayed `total_usd`, in cents or hundredths of them."""
+    """Items whose known amounts add up to the displayed `total_usd`, in cents or hundredths of them; `total_name` says
+    whether that is all.
+    """
 
     items: tuple[BillItem, ...]
     total_usd: float
+    total_name: str
 
     @property
     def time_s(self) -> float:
@@ -54,6 +57,19 @@ class Bill:
         """Return an amount of this bill, without the dollar sign, in as many decimals as the total has."""
         return "unknown" if usd is None else f"{usd:,.{usd_decimals(self.total_usd)}f}"
 
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Name, time and cost of each item as text, and those of the total."""
+        total = BillItem(name=self.total_name, time_s=self.time_s, usd=self.total_usd)
+        return [
+            (
+                item.name,
+                format_duration(item.time_s) if item.time_s else "",
+                "unknown" if item.usd is None else f"${self.shown(item.usd)}",
+            )
+            for item in (*self.items, total)
+        ]
+
     def __iter__(self) -> Iterator[BillItem]:
         return iter(self.items)
 
@@ -61,9 +77,7 @@ class Bill:
         return len(self.items)
 
     def __repr__(self) -> str:
-        rows = [(item.name, item.time_s, item.usd) for item in self.items]
-        rows.append(("in all", self.time_s, self.total_usd))
-        return "\n".join(_row(name, time_s, self.shown(usd)) for name, time_s, usd in rows)
+        return "\n".join(f"{name:<36}{time:>14}{cost:>14}" for name, time, cost in self.rows)
 
 
 def bill_of(best: Candidate) -> Bill:
@@ -73,18 +87,17 @@ def bill_of(best: Candidate) -> Bill:
     per_usd = 10 ** usd_decimals(total)
     parts = _parts([sum(line.usd or 0.0 for line in lines) for _, lines in groups], total, per_usd=per_usd)
     items = tuple(_item(name, lines, amount / per_usd) for (name, lines), amount in zip(groups, parts, strict=True))
-    return Bill(items=items, total_usd=round(total * per_usd) / per_usd)
+    return Bill(
+        items=items,
+        total_usd=round(total * per_usd) / per_usd,
+        total_name="all that is known" if best.cost_usd.unknown else "in all",
+    )
 
 
 def _item(name: str, lines: Sequence[BillLine], usd: float) -> BillItem:
     times = [line.time_s for line in lines if line.time_s is not None]
     unknown = all(line.usd is None for line in lines)
     return BillItem(name=name, time_s=sum(times) if times else None, usd=None if unknown else usd)
-
-
-def _row(name: str, time_s: float | None, cost: str) -> str:
-    cost = cost if cost == "unknown" else f"${cost}"
-    return f"{name:<36}{format_duration(time_s) if time_s else '':>14}{cost:>14}"
 
 
 def _group_lines(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:

@@ -46,10 +46,9 @@ def place_text(best: Candidate) -> str:
 
 def machine_text(best: Candidate) -> str:
     """Return the description of one node, and its price: '32 vCPUs, 256 GiB, 2 x 3.75 TB NVMe, 25 Gbit/s network, $2.75
-    an hour'. Fields that a plan of an earlier version lacks are left out.
+    an hour'.
     """
-    facts = [] if best.machine is None else machine_facts(best.machine)
-    return ", ".join([*facts, price_text(best)])
+    return ", ".join([*machine_facts(best.machine), price_text(best)])
 
 
 def machine_facts(machine: Machine) -> list[str]:
@@ -152,7 +151,7 @@ def bottleneck_text(best: Candidate) -> str:
     by_phase = [f"{phase_word(phase.bottleneck)} ({phase.name})" for phase in best.phases if phase.resources]
     phases = ", then ".join(by_phase if len(waits) > 1 else waits)
     whole_s = best.whole_run_s
-    if not best.bottleneck or not whole_s:  # plans of earlier versions have none
+    if not best.bottleneck or not whole_s:
         return f"Bottleneck: {phases}."
     limit, saved_s = RESOURCE_WORDS[best.bottleneck], best.reliefs_s[best.bottleneck]
     more = "" if phases == limit else f" Phases wait for {phases}."

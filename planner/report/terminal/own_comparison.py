@@ -67,7 +67,7 @@ def _compared(cluster: Candidate, fee: PlatformFee | None) -> ComparedCluster:
 def _fee_usd(cluster: Candidate, fee: PlatformFee) -> float:
     """Return a platform's fee for the whole run, NaN if a rate or a fact of the machine is unknown."""
     machine = cluster.machine
-    if machine is None or machine.vcpus is None or machine.memory_bytes is None:
+    if machine.vcpus is None or machine.memory_bytes is None:
         return math.nan
     per_node_hour = fee.usd_per_node_hour(
         vcpus=int(machine.vcpus),

@@ -128,13 +128,20 @@ def phases_table(best: Candidate) -> Table:
     table = Table(title="Phases (equation)", title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in ("phase", "resource", "bytes per node", "rate", "time", ""):
         table.add_column(name, justify="right" if name in ("bytes per node", "rate", "time") else "left")
-    for phase in best.phases:
-        for number, (name, use) in enumerate(sorted(phase.resources.items(), key=lambda item: -item[1].time_s)):
-            first, mark = ("" if number else phase.name), ("bottleneck" if name == phase.bottleneck else "")
-            moved = (format_bytes(use.bytes_per_node), format_rate(use.bytes_per_s)) if use.bytes_per_s else ("-", "-")
-            cells = (*moved, format_duration(use.time_s))
-            table.add_row(first, phase_word(name), *cells, mark, style="bold" if mark else "")
+    before = ""
+    for phase, *cells, mark in phase_cells(best):
+        table.add_row("" if phase == before else phase, *cells, mark, style="bold" if mark else "")
+        before = phase
     return table
+
+
+def phase_cells(best: Candidate) -> Iterator[tuple[str, ...]]:
+    """Yield the phase, resource, bytes per node, rate, time and role of each resource, the slowest of a phase first."""
+    for phase in best.phases:
+        for name, use in sorted(phase.resources.items(), key=lambda item: -item[1].time_s):
+            moved = (format_bytes(use.bytes_per_node), format_rate(use.bytes_per_s)) if use.bytes_per_s else ("-", "-")
+            mark = "bottleneck" if name == phase.bottleneck else ""
+            yield phase.name, phase_word(name), *moved, format_duration(use.time_s), mark
 
 
 def capacity_lines(best: Candidate) -> Iterator[Text]:

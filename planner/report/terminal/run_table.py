@@ -29,7 +29,7 @@ def render_run(report: RunReport) -> RenderableType:
         *_events(report),
         *_steps(report),
         *_checks(report),
-        *_command(report),
+        *([Text(f"To do this run again: {command_text(report)}", style="dim")] if report.asked else []),
     )
     return Group(_verdict(report), _phases(report), *sections)
 
@@ -54,19 +54,35 @@ def _phases(report: RunReport) -> Table:
         box=None,
         pad_edge=False,
     )
-    words = ("phase", "waits for", "was busy")
-    for name in ("phase", "predicted", "measured", "error", "waits for", "was busy"):
-        table.add_column(name, justify="left" if name in words else "right")
-    for phase in report.phases:
-        seconds = format_duration(phase.predicted_s), format_duration(phase.measured_s)
-        bottleneck = phase_word(phase.bottleneck)
-        table.add_row(phase.name, *seconds, f"{100 * phase.error:+.0f}%", bottleneck, busy_text(phase) or "-")
+    for place, name in enumerate(PHASE_COLUMNS):
+        table.add_column(name, justify="right" if place in PHASE_NUMBERS else "left")
+    for row in phase_cells(report):
+        table.add_row(*row)
     if len(report.phases) > 1:
         predicted_s = sum(phase.predicted_s for phase in report.phases)
         measured_s = sum(phase.measured_s for phase in report.phases)
         error = f"{100 * (predicted_s / measured_s - 1):+.0f}%"
         table.add_row("all", format_duration(predicted_s), format_duration(measured_s), error, "", "")
     return table
+
+
+PHASE_COLUMNS: Final = ("phase", "predicted", "measured", "error", "waits for", "was busy")
+PHASE_NUMBERS: Final = (1, 2, 3)
+
+
+def phase_cells(report: RunReport) -> list[tuple[str, ...]]:
+    """Return a row for each phase, predicted and measured."""
+    return [
+        (
+            phase.name,
+            format_duration(phase.predicted_s),
+            format_duration(phase.measured_s),
+            f"{phase.error:+.0%}",
+            phase_word(phase.bottleneck),
+            _busy_text(phase) or "-",
+        )
+        for phase in report.phases
+    ]
 
 
 RESOURCE_COLUMNS: Final = ("phase", "resource", "works, predicted", "measured", "moves, predicted", "measured")
@@ -115,7 +131,7 @@ def _or_unknown(value: float | None, show: Callable[[float], str]) -> str:
     return "unknown" if value is None else show(value)
 
 
-def busy_text(phase: PhaseComparison) -> str:
+def _busy_text(phase: PhaseComparison) -> str:
     """Return the resources sampled during a phase, the busiest first; '' if there are none."""
     shares = sorted(phase.utilisation.items(), key=lambda item: -item[1])
     return ", ".join(f"{name} {100 * share:.0f}%" for name, share in shares)
@@ -191,11 +207,6 @@ def _checks(report: RunReport) -> Iterator[Text]:
 def command_text(report: RunReport) -> str:
     """Return the command that repeats the run, quoted for a shell; '' if the report lacks it."""
     return shlex.join(["planner", *report.asked]) if report.asked else ""
-
-
-def _command(report: RunReport) -> Iterator[Text]:
-    if report.asked:
-        yield Text(f"To do this run again: {command_text(report)}", style="dim")
 
 
 def render_study(measured: list[Measured]) -> RenderableType:

@@ -123,8 +123,7 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
             continue  # only a rounding remainder
         time = format_duration(item.time_s) if item.time_s else ""
         yield _row(item.name, time, bill.shown(item.usd), width=table)
-    in_all = "all that is known" if best.cost_usd.unknown else "in all"
-    yield _row(in_all, format_duration(bill.time_s), f"${bill.shown(bill.total_usd)}", width=table)
+    yield _row(bill.total_name, format_duration(bill.time_s), f"${bill.shown(bill.total_usd)}", width=table)
 
 
 def _row(name: str, time: str, cost: str, *, width: int) -> str:

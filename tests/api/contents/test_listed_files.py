@@ -86,10 +86,10 @@ def test_columns_that_are_missing_are_null_if_asked(tmp_path: Path) -> None:
     put(tmp_path / "in/2.parquet", c=[0.5], a=[2])
     with pytest.raises(BadInputError, match="its columns are not those of") as error:
         planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key="a")
-    assert any("--union-by-name" in line for line in error.value.details)
+    assert any("`union_by_name" in line for line in error.value.details)
     planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key="a", union_by_name=True)
     wanted = f"select * from read_parquet('{tmp_path}/in/*.parquet', union_by_name=true) order by a"
     found = pq.read_table(tmp_path / "out.parquet")
     assert [tuple(row.values()) for row in found.to_pylist()] == duckdb.sql(wanted).fetchall()
-    with pytest.raises(BadInputError, match="is for --format parquet"):
+    with pytest.raises(BadInputError, match="is for `format` parquet"):
         planner.sort(tmp_path / "in", tmp_path / "out", lines=True, union_by_name=True)

@@ -88,7 +88,7 @@ def test_logs_and_tables_are_learned_from_together(tmp_path: Path) -> None:
 
 
 def test_reports_of_own_runs_need_no_catalog(tmp_path: Path) -> None:
-    report = Path(__file__).parents[2] / "data" / "stored" / "run-report-2.json"
+    report = Path(__file__).parents[2] / "data" / "stored" / "run-report.json"
     learned = json.loads(call("calibrate", str(report), "--json"))
     assert (learned["profile"], learned["model"]) == ("own", "own")
     assert learned["prior"]["name"] == "this project's sort"

@@ -25,7 +25,7 @@ def run(*words: str) -> Result:
 
 def test_a_plan_within_its_limits_ends_with_0() -> None:
     done = run(PLAN, "--max-cost", "1000", "--deadline", "30h")
-    assert done.exit_code == 0 and done.stdout.startswith("keeps to its limits: 1 x i2.8xlarge")
+    assert done.exit_code == 0 and done.stdout.startswith("keeps to its limits: 2 x i2.8xlarge")
 
 
 def test_a_plan_beyond_them_ends_with_3_and_says_each(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_a_plan_beyond_them_ends_with_3_and_says_each(tmp_path: Path) -> None:
 def test_the_comment_is_a_table_with_the_change() -> None:
     other = str(PLANS / "plan-2.json")
     done = run(PLAN, "--max-cost", "1000", "--baseline", other, "--markdown")
-    assert done.stdout.startswith("**1 x i2.8xlarge (aws us-east-1)** keeps to its limits")
+    assert done.stdout.startswith("**2 x i2.8xlarge (aws us-east-1)** keeps to its limits")
     for figure in (r"cost \| \$[\d.]+", r"whole run \| [\w. ]+", r"job \| [\w. ]+"):
         assert re.search(rf"^\| {figure} \| [+-][\d.]+% \|$", done.stdout, re.M)
 

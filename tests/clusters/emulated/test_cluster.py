@@ -95,7 +95,7 @@ def test_a_bucket_bursts_until_it_is_empty(tmp_path: Path) -> None:
 
 @NEEDS_ROOT
 def test_caps_are_drawn_anew(tmp_path: Path) -> None:
-    shaping = parse_shaping(distribution_name="A", redraw_s=0.1, seed=1)
+    shaping = parse_shaping(distribution="A", redraw=0.1, seed=1)
     with emulated_cluster(workers=2, shaping=shaping, directory=tmp_path) as cluster:
         seen = {cluster.caps[0]}
         deadline = time.monotonic() + 60

@@ -28,7 +28,7 @@ def test_no_rate_leaves_links_uncapped() -> None:
 
 
 def test_draws_follow_the_distribution_and_repeat_with_a_seed() -> None:
-    shaping = parse_shaping(distribution_name="A", rate_factor=0.1, seed=7)
+    shaping = parse_shaping(distribution="A", rate_factor=0.1, seed=7)
     drawn = [cap.bytes_per_s for cap in shaping.draws(4000).draw() if cap]
     for quantile in (0.25, 0.5, 0.75):
         expected = 0.1 * float(distribution("A").quantile(quantile))
@@ -48,10 +48,10 @@ def test_a_token_bucket_has_two_rates() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rate": "400Mbit", "distribution_name": "A"}, "exclude each other"),
-        ({"rate": "400Mbit", "redraw_s": 10.0}, "--redraw needs --distribution"),
-        ({"distribution_name": "Z"}, "unknown network distribution"),
-        ({"distribution_name": "A", "rate_factor": 0.0}, "must be positive"),
+        ({"rate": "400Mbit", "distribution": "A"}, "exclude each other"),
+        ({"rate": "400Mbit", "redraw": 10.0}, "needs `distribution`"),
+        ({"distribution": "Z"}, "unknown network distribution"),
+        ({"distribution": "A", "rate_factor": 0.0}, "is not positive"),
         ({"rate": "1bit"}, "no node would survive"),
         ({"rate": "fast"}, "not a number"),
         ({"rate": "100Mbit", "bucket": "50MB"}, "needs --bucket, --burst-rate and --rate"),

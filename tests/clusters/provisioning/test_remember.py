@@ -27,7 +27,12 @@ def own_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def written(instrument: str, machine_type: str, **fields: Any) -> str:
-    common = {"instrument": instrument, "version": "1", "method": "as it does", "measured_at": "2026-11-21T12:00:00Z"}
+    common = {
+        "instrument": instrument,
+        "planner_version": "1",
+        "method": "as it does",
+        "measured_at": "2026-11-21T12:00:00Z",
+    }
     return json.dumps(common | {"machine_type": machine_type} | fields)
 
 

@@ -145,4 +145,4 @@ def test_only_aws_has_such_a_role_and_by_its_arn(
     monkeypatch.setenv("PLANNER_SETTINGS", str(path))
     with pytest.raises(BadInputError) as refusal:
         load_settings(today=date(2026, 11, 27))
-    assert f"[{cloud}] end_role: must be the ARN of a role, under [aws] alone" in str(refusal.value)
+    assert refusal.value.field == f"{cloud}.end_role"

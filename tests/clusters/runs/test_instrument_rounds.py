@@ -21,7 +21,7 @@ from planner.clusters.runs.instrument_rounds import READY_S, FleetTask, fleet_me
 from planner.clusters.runs.node_benchmarks import Effort
 from planner.errors import BadInputError, InfeasibleError
 
-COMMON = {"version": "1", "method": "as it does", "machine_type": "i4i.large"}
+COMMON = {"planner_version": "1", "method": "as it does", "machine_type": "i4i.large"}
 
 
 def test_the_length_of_a_fleet_by_hand() -> None:

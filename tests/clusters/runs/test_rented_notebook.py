@@ -25,13 +25,9 @@ def test_the_notebook_rents_sorts_and_takes_down(
     notebook = read("07_rented_run")
     (settings,) = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())]
     settings.source = f"""
-from pathlib import Path
-from planner.api.run import effort_of
-
-data, model = "20MB", "daytona"
-rental = RentalOptions(cloud="aws", max_cost=5, ssh_from="203.0.113.7/32")
-work_options = {{"wheelhouse": Path({str(wheels)!r}), "memory_bytes": 500_000_000}}
-effort = effort_of("1s", "20MB")
+data, model, cloud = "20MB", "daytona", "aws"
+renting = {{"max_cost": 5, "ssh_from": "203.0.113.7/32", "screen_seconds": "1s", "screen_size": "20MB"}}
+options = {{"wheelhouse": {str(wheels)!r}, "memory_bytes": 500_000_000}}
 agreed = True
 """
     given = tmp_path / "given.ipynb"

@@ -17,7 +17,7 @@ from planner.measurement.instruments.sort_rate import bench_sort
 ORIGIN = {
     "method": "made up",
     "machine_type": "i4i.4xlarge",
-    "version": "1",
+    "planner_version": "1",
     "measured_at": "2026-11-01T10:00:00+00:00",
 }
 

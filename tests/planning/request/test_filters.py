@@ -81,7 +81,7 @@ def test_the_nearest_rejections_are_those_that_were_asked_for(cloud: str) -> Non
 
 
 def test_numbers_of_nodes_that_contradict(cloud: str) -> None:
-    with pytest.raises(BadInputError, match="--nodes 50 and --max-nodes 10 contradict"):
+    with pytest.raises(BadInputError, match="`nodes=50` and `max_nodes=10` contradict"):
         planned(cloud, nodes=50, max_nodes=10)
     assert planned(cloud, nodes=1500).best
 

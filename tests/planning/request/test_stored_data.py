@@ -116,7 +116,7 @@ def test_between_stores_local_disks_and_the_store_are_ranked_together() -> None:
 def test_what_is_said_of_files_needs_an_input(said: dict[str, Any]) -> None:
     with pytest.raises(BadInputError, match="describes files that exist: name them"):
         planner.recommend("1TB", **said)
-    with pytest.raises(BadInputError, match="--output-region is of a bucket"):
+    with pytest.raises(BadInputError, match="`output_region` is of a bucket"):
         planner.recommend("1TB", output_region="eu-west-1")
 
 

@@ -50,4 +50,4 @@ def test_the_command_of_this_very_run_is_printed(run_report: RunReport) -> None:
     assert "To do this run again: planner run --cloud emulated --data 1GB --model indy --key 'a b'" in shown(
         replace(run_report, asked=words)
     )
-    assert "again" not in shown(run_report), "a report of an earlier version does not hold it"
+    assert "again" not in shown(run_report)

@@ -189,7 +189,7 @@ def test_columns_never_touch() -> None:
 
 def test_what_has_no_known_price_is_no_part_of_all() -> None:
     plan = planner.recommend("1TB", model="indy", catalogs=["oci"], zones=2).plan
-    assert plan.best is not None  # as in a plan of an earlier version
+    assert plan.best is not None
     in_part = replace(plan.best.cost_usd, unknown=("traffic between zones",))
     plan = replace(plan, best=replace(plan.best, cost_usd=in_part))
     assert plan.best is not None

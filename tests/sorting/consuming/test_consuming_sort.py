@@ -300,7 +300,7 @@ def test_a_sort_is_resumed_with_its_own_inputs_and_options(tmp_path: Path, monke
     with pytest.raises(KilledError):
         planner.sort(inputs, output, consume_input=True, **options)
     monkeypatch.undo()
-    with pytest.raises(BadInputError, match="--resume"):
+    with pytest.raises(BadInputError, match="`resume"):
         planner.sort(inputs, output, consume_input=True, **options)
     with pytest.raises(BadInputError, match="other options"):
         planner.sort(inputs, output, resume=True, key="2,2n")
@@ -370,7 +370,7 @@ def test_a_finished_sort_is_not_resumed(tmp_path: Path) -> None:
 def test_options_that_would_lose_rows_or_space_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
     inputs, lines_options = lines(tmp_path)
     before = inputs[0].read_bytes()
-    with pytest.raises(PlannerError, match="--consume-input"):
+    with pytest.raises(PlannerError, match="`consume_input"):
         planner.sort(inputs, tmp_path / "out", consume_input=True, **lines_options, **options)
     assert inputs[0].read_bytes() == before
 
@@ -390,7 +390,7 @@ def test_files_that_others_would_miss_are_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_resumed_into_is_refused(output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (source := tmp_path / "in").write_text("b\na\n")
-    with pytest.raises(BadInputError, match="--consume-input writes a file"):
+    with pytest.raises(BadInputError, match="`consume_input=True` writes a file"):
         planner.sort(source, output, lines=True, consume_input=True)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
     with pytest.raises(BadInputError, match="none: no such file"):

@@ -198,7 +198,9 @@ def test_this_process_holds_something() -> None:
 
 def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
-    with pytest.raises(BadInputError, match=r"sorting 4 bytes .* does not fit into --memory 16MiB; give at") as error:
+    with pytest.raises(
+        BadInputError, match=r"sorting 4 bytes .* does not fit into `memory_bytes=16MiB`; give at"
+    ) as error:
         planner.sort(
             tmp_path / "in",
             tmp_path / "out",
@@ -207,7 +209,7 @@ def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path)
             threads=2,
             more_outputs=[tmp_path / "more"],
         )
-    advised = re.search(r"give at least --memory (\d+MB)", str(error.value))
+    advised = re.search(r"give at least `memory_bytes=(\d+MB)`", str(error.value))
     assert advised
     planner.sort(
         tmp_path / "in",

@@ -1,1 +1,0 @@
-"""One module for each platform; `planner.exports.registry` has their names."""

@@ -9,14 +9,14 @@ journal and frees space while the next run or piece is made, so at most two of t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from planner.errors import BadInputError, InputChangedError, IoFailureError, PlannerError
+from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
 
@@ -93,7 +93,6 @@ class ConsumingSort:
         self._runs = self._run_bytes = 0
         self._turn = 0
         """The half of the runs to free next, as a call for each takes long; the other half waits for the next step."""
-        self._versions = _versions_of(state.inputs)
         self._pool = ThreadPoolExecutor(1)
         self._securing: Future[None] | None = None
 
@@ -103,7 +102,6 @@ class ConsumingSort:
             with core_errors(), self._pool:
                 self._read()
                 self._merge_all()
-                self._require_unchanged(self._versions)
                 self._name_output(replaces=replaces)
                 self._remove_inputs()
                 self._folder.remove_all()
@@ -112,30 +110,12 @@ class ConsumingSort:
         return Consumed(rows=self._state.rows, runs=self._runs, run_bytes=self._run_bytes)
 
     def _resumable(self, error: PlannerError | OSError) -> PlannerError:
-        advice = "" if isinstance(error, InputChangedError) else "no row is lost: "
-        advice = f"{advice}`planner sort --resume {self._folder.output}` goes on, with the rows that are in"
+        advice = f"no row is lost: `planner sort --resume {self._folder.output}` goes on, with the rows that are in"
         advice = f"{advice} the inputs and in {self._folder.path}"
         if isinstance(error, PlannerError):
             return type(error)(error.message, [*error.details, advice])
         where = error.filename or self._folder.path
         return IoFailureError(f"cannot go on with {where}: {error.strerror or error}", [advice])
-
-    def _require_unchanged(self, paths: Iterable[str]) -> None:
-        """Raise BadInputError for inputs of another size, InputChangedError for those that another program wrote."""
-        for path in paths:
-            require_identity(self._state, self._state.inputs.index(path))
-            try:
-                self._versions[path].require_unchanged()
-            except core.InputChangedError:
-                advice = ["nothing was published, and no input deleted: put its rows back as they were, and resume"]
-                raise InputChangedError(f"{path} was written while it was sorted", advice) from None
-
-    def _free_inputs(self, parts: Sequence[Part]) -> None:
-        """Free parts of inputs that nobody else wrote since this sort did."""
-        paths = [path for path, _ in parts if path in self._versions]
-        self._require_unchanged(paths)
-        free_parts(parts)
-        self._versions |= _versions_of(paths)
 
     def _save(self, state: State) -> None:
         """Write the journal once the previous step is on the disk."""
@@ -153,10 +133,9 @@ class ConsumingSort:
         self._securing = self._pool.submit(self._secure, state, made, parts, is_new=is_new)
 
     def _secure(self, state: State, made: str, parts: Sequence[Part], *, is_new: bool) -> None:
-        self._require_unchanged(path for path, _ in parts if path in self._versions)
         self._folder.secure(made, is_new=is_new)
         self._folder.save(state)
-        self._free_inputs(parts)
+        free_parts(parts)
 
     def _wait_until_secured(self) -> None:
         if self._securing is not None:
@@ -167,7 +146,7 @@ class ConsumingSort:
         """Make runs of the rest of the inputs."""
         self._progress.begin_phase(0, bytes_total=sum(size for _, _, size in self._state.identities))
         if self._state.merged is None:
-            self._free_inputs(self._input_parts((0, 0), self._state.place))
+            free_parts(self._input_parts((0, 0), self._state.place))
         while not self._state.is_read:
             state, path = self._state, self._folder.file(self._state.new_name)
             made = self._engine.make_run(state.place, path)
@@ -249,22 +228,6 @@ class ConsumingSort:
         for path, identity in zip(self._state.inputs, self._state.identities, strict=True):
             if os.path.exists(path) and identity_of(path) == identity:  # noqa: PTH110  # else the output replaced it
                 os.unlink(path)  # noqa: PTH108
-
-
-def _versions_of(paths: Sequence[str]) -> dict[str, Any]:
-    """Return the versions of files that are there."""
-    with core_errors():
-        return {path: core.FileVersion(os.fsencode(path)) for path in paths if os.path.exists(path)}  # noqa: PTH110
-
-
-def require_identity(state: State, number: int) -> None:
-    """Raise BadInputError if another program replaced or cut an input: the rest of its rows would be lost."""
-    path, identity = state.inputs[number], state.identities[number]
-    if os.path.exists(path) and (now := identity_of(path)) != identity:  # noqa: PTH110
-        raise BadInputError(
-            f"{path} changed while it was sorted",
-            [f"it had {identity[2]} bytes at first and has {now[2]} now; make it as long as it was, and resume"],
-        )
 
 
 def next_merge(state: State, *, most: int) -> Merge:

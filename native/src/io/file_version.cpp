@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sortcore/error.hpp"
+#include "sortcore/io/file.hpp"
 #include "sortcore/validation/crc32.hpp"
 
 namespace sortcore {
@@ -32,19 +33,16 @@ timespec last_change(const struct stat& status) {
 #endif
 }
 
-// The CRC-32 of a few pieces of the first `bytes`, from the beginning to the end.
-std::uint32_t pieces_of(const std::string& path, off_t bytes) {
-  constexpr off_t pieces = 8, piece_bytes = 4096;
+// The CRC-32 of a few pieces of the first `bytes`, from the beginning to the end. Throws Error(io).
+std::uint32_t pieces_of(const std::string& path, std::uint64_t bytes) {
+  constexpr std::uint64_t pieces = 8, piece_bytes = 4096;
   std::array<std::byte, pieces * piece_bytes> read{};
-  const off_t last = std::max<off_t>(bytes - piece_bytes, 0);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  for (off_t number = 0; fd >= 0 && number < pieces; ++number) {
-    const off_t begin = last * number / (pieces - 1);
-    const auto wanted = static_cast<std::size_t>(std::min(bytes - begin, piece_bytes));
-    std::byte* const into = read.data() + number * piece_bytes;
-    if (::pread(fd, into, wanted, begin) < 0) *into = std::byte{1};
+  const std::uint64_t last = bytes > piece_bytes ? bytes - piece_bytes : 0;
+  File file = File::open_to_read(path, File::Caching::buffered);
+  for (std::uint64_t number = 0; number < pieces; ++number) {
+    const std::uint64_t begin = last * number / (pieces - 1);
+    file.read_exactly(read.data() + number * piece_bytes, std::min(bytes - begin, piece_bytes), begin);
   }
-  if (fd >= 0) ::close(fd);
   return crc32(read);
 }
 
@@ -56,7 +54,7 @@ bool is_alike(const timespec& one, const timespec& other) {
 
 FileVersion::FileVersion(std::string path, bool may_grow) : path_(std::move(path)), may_grow_(may_grow) {
   if (!look_up(path_, status_)) throw Error::from_errno("open", path_, ENOENT);
-  if (may_grow_) pieces_ = pieces_of(path_, status_.st_size);
+  if (may_grow_) pieces_ = pieces_of(path_, static_cast<std::uint64_t>(status_.st_size));
 }
 
 void FileVersion::require_unchanged() const {
@@ -66,7 +64,7 @@ void FileVersion::require_unchanged() const {
   if (is_same_file && now.st_size == status_.st_size && is_alike(last_change(now), last_change(status_)))
     return;
   if (is_same_file && may_grow_ && now.st_size > status_.st_size &&
-      pieces_of(path_, status_.st_size) == pieces_)
+      pieces_of(path_, static_cast<std::uint64_t>(status_.st_size)) == pieces_)
     return;
   throw Error(ErrorCode::input_changed, path_, path_);
 }

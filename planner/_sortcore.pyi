@@ -12,6 +12,9 @@ from typing_extensions import Buffer
 class RecordError(ValueError):
     """The data is not what it must be: half a record, a damaged summary."""
 
+class InputChangedError(Exception):
+    """A file was written or replaced while it was sorted; the text is its path."""
+
 class CancelledError(Exception):
     """`Progress.cancel` was called."""
 
@@ -324,6 +327,7 @@ def sort_text(
     end_bytes: Sequence[int] = (),
     prologue: bytes = b"",
     first_row: int = 1,
+    versions: Sequence[FileVersion] = (),
     unique: bool = False,
     merge: bool = False,
     durable: bool = False,
@@ -403,6 +407,14 @@ def find_disorder(
 ) -> tuple[int, bytes] | None: ...
 def remove_partial_files_on(signal: int) -> None:
     """Make a signal that ends the process remove files that have a name and are not whole."""
+
+@final
+class FileVersion:
+    """The version of a file, to notice that it was written or replaced while it was sorted."""
+
+    def __init__(self, path: str | bytes, *, may_grow: bool = False) -> None: ...
+    def require_unchanged(self) -> None:
+        """Raise InputChangedError, whose text is the path, where the file has another version; it may be gone."""
 
 @final
 class OutputFile:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
+from planner.errors import BadInputError, InputChangedError, InterruptedRunError, IoFailureError, PlannerError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -50,12 +50,15 @@ def core_errors() -> Iterator[None]:
     """Turn what the core raises into planner errors.
 
     OSError becomes IoFailureError, or stays BrokenPipeError where nobody reads standard output any more; bad arguments,
-    bad records and too little memory become BadInputError; a cancellation becomes InterruptedRunError.
+    bad records and too little memory become BadInputError; a cancellation becomes InterruptedRunError, a changed input
+    InputChangedError.
     """
     try:
         yield
     except core.CancelledError as error:
         raise InterruptedRunError("cancelled; nothing half written was left behind") from error
+    except core.InputChangedError as error:
+        raise InputChangedError.of(str(error), "it was written, or replaced by another file") from error
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
             raise BrokenPipeError(error.errno, error.strerror) from error

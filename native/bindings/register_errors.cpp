@@ -9,6 +9,7 @@ namespace sortcore::python {
 namespace {
 
 PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> record_error;
+PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> input_changed;
 PYBIND11_CONSTINIT py::gil_safe_call_once_and_store<py::object> cancelled;
 
 // Messages contain paths, which are any bytes, converted as Python does.
@@ -32,6 +33,8 @@ PyObject* type_of(ErrorCode code) {
       return PyExc_ValueError;
     case ErrorCode::bad_record:
       return record_error.get_stored().ptr();
+    case ErrorCode::input_changed:
+      return input_changed.get_stored().ptr();
     case ErrorCode::too_little_memory:
       return PyExc_MemoryError;
     case ErrorCode::cancelled:
@@ -50,6 +53,7 @@ void raise(const Error& error) {
 void register_errors(py::module_& module) {
   record_error.call_once_and_store_result(
       [&] { return py::exception<Error>(module, "RecordError", PyExc_ValueError); });
+  input_changed.call_once_and_store_result([&] { return py::exception<Error>(module, "InputChangedError"); });
   cancelled.call_once_and_store_result([&] { return py::exception<Error>(module, "CancelledError"); });
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "register.hpp"
+#include "sortcore/io/file_version.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/io/partial_files.hpp"
 
@@ -42,6 +43,9 @@ void register_output_file(py::module_& module) {
   module.def("remove_partial_files_on", &remove_partials_on, py::arg("signal"),
              "Make a signal that ends the process remove files that have a name and are not whole.");
   module.def("free_space", &free_space, py::arg("parts"));
+  py::class_<FileVersion>(module, "FileVersion", "The version of a file, to notice a change.")
+      .def(py::init<std::string, bool>(), py::arg("path"), py::kw_only(), py::arg("may_grow") = false)
+      .def("require_unchanged", &FileVersion::require_unchanged);
   py::class_<OutputFile>(module, "OutputFile",
                          "A file that appears under its name with `commit`, or not at all.")
       .def(py::init(&open_output), py::arg("path"), py::kw_only(), py::arg("replaces") = true)

@@ -115,12 +115,14 @@ KeyOrder make_order(const std::vector<PartGiven>& parts, const std::optional<std
 py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, const KeyOrder& order,
                     const std::vector<std::uint64_t>& first_bytes,
                     const std::vector<std::uint64_t>& end_bytes, std::string prologue,
-                    std::uint64_t first_row, bool unique, bool merge, bool durable, std::uint64_t most_lines,
-                    std::uint64_t memory_bytes, bool lines_may_exceed_memory,
-                    std::vector<std::string> temporary_directories, unsigned threads, unsigned most_merged,
-                    const std::string& spill, bool replaces, Progress* progress) {
+                    std::uint64_t first_row, std::vector<FileVersion> versions, bool unique, bool merge,
+                    bool durable, std::uint64_t most_lines, std::uint64_t memory_bytes,
+                    bool lines_may_exceed_memory, std::vector<std::string> temporary_directories,
+                    unsigned threads, unsigned most_merged, const std::string& spill, bool replaces,
+                    Progress* progress) {
   TextSortRequest request;
   request.inputs = make_sources(inputs, first_bytes, end_bytes);
+  request.versions = std::move(versions);
   request.prologue = std::move(prologue);
   request.first_row = first_row;
   request.output = std::move(output);
@@ -252,8 +254,9 @@ void register_sort_text(py::module_& module) {
   module.def("sort_text", &sort_paths, py::arg("inputs"), py::arg("output"), py::arg("order"), py::kw_only(),
              py::arg("first_bytes") = std::vector<std::uint64_t>{},
              py::arg("end_bytes") = std::vector<std::uint64_t>{}, py::arg("prologue") = py::bytes(""),
-             py::arg("first_row") = 1, py::arg("unique") = false, py::arg("merge") = false,
-             py::arg("durable") = false, py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
+             py::arg("first_row") = 1, py::arg("versions") = std::vector<FileVersion>{},
+             py::arg("unique") = false, py::arg("merge") = false, py::arg("durable") = false,
+             py::arg("most_lines") = UINT64_MAX, py::arg("memory_bytes") = 0,
              py::arg("lines_may_exceed_memory") = false,
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("threads") = 0,
              py::arg("most_merged") = 0, py::arg("spill") = "auto", py::arg("replaces") = true,

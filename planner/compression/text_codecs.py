@@ -33,7 +33,7 @@ from planner.compression.windows import (
 )
 from planner.errors import BadInputError, InterruptedRunError, PlannerError, reading
 from planner.extras import optional
-from planner.native import Progress
+from planner.native import Progress, core
 
 BLOCK_BYTES: Final = 1 << 20
 _SET_PIPE_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", 1031)
@@ -98,8 +98,11 @@ class Source:
         from_start: Callable[[], Iterator[bytes]] | None = None,
         *,
         window_bytes: int = 0,
+        version: Any = None,
     ) -> None:
         self.name = name
+        self.version = version
+        """Of a file of its stated size, before it was read."""
         self.chunks = chunks
         self.window_bytes = window_bytes
         """Memory that decompressing the input takes."""
@@ -167,11 +170,12 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False, memory_
         text = decoded(name, chain([head], _read(descriptor, progress, form)))
         return Source(name, text, window_bytes=held_bytes)
     os.close(descriptor)
+    version = core.FileVersion(os.fsencode(path), may_grow=not form)
 
     def from_start() -> Iterator[bytes]:
         return decoded(path, _read_file(path, progress, form))
 
-    return Source(path, from_start() if form else None, from_start, window_bytes=held_bytes)
+    return Source(path, from_start() if form else None, from_start, window_bytes=held_bytes, version=version)
 
 
 def has_its_size(path: str | os.PathLike[str]) -> bool:

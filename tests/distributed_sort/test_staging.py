@@ -145,6 +145,22 @@ def test_a_damaged_object_ends_the_run_at_once(this_node: Path, monkeypatch: pyt
     assert nodes.begun[3:] == ["a"], "both are asked for versions first"
 
 
+def test_a_heading_is_brought_in_and_left_out(this_node: Path, monkeypatch: pytest.MonkeyPatch, bucket: str) -> None:
+    """The partition begins behind it, in the object as on the disk."""
+    del this_node
+    content, layout = b"name,age\n" + bytes(range(200)) * 13, Layout.of_text(TextFormat())
+    object_store.write_object(f"{bucket}/in/a", np.frombuffer(content, np.uint8))
+    monkeypatch.setattr(object_store, "REQUEST_BYTES", 1000)
+    part = Partition(records=len(content) - 9, copies=(Copy(uri=f"{bucket}/in/a", offset=9),))
+    source = Dataset(partitions=(part,), layout=layout)
+    staged, moved = staging.stage_in(InlineNodes(["a"], monkeypatch), source)  # type: ignore[arg-type]
+    (local,) = staged.partitions
+    assert (Path(local.uri).read_bytes(), moved.bytes, moved.requests) == (content, len(content), 3)
+    for begin, count in ((0, part.records), (995, 10), (part.records - 1, 1)):
+        read = partition_reader.read_records(local, layout, first=begin, records=count)
+        assert read.tobytes() == content[9 + begin : 9 + begin + count]
+
+
 @pytest.mark.parametrize("layout", [LAYOUT, Layout.of_text(TextFormat())], ids=["records", "lines"])
 def test_every_byte_is_brought_in_and_sent(
     this_node: Path, monkeypatch: pytest.MonkeyPatch, bucket: str, layout: Layout

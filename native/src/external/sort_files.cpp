@@ -17,6 +17,7 @@
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/external/one_pass_lines.hpp"
 #include "sortcore/external/two_passes.hpp"
+#include "sortcore/io/file_version.hpp"
 #include "sortcore/io/input_mapping.hpp"
 #include "sortcore/lines/line_sort.hpp"
 #include "sortcore/records/record_sort.hpp"
@@ -32,6 +33,7 @@ constexpr std::size_t one_pass_block_bytes = 4'096'000;
 
 struct OpenInputs {
   std::vector<File> files;
+  std::vector<FileVersion> versions;
   std::vector<std::uint64_t> sizes;
   std::vector<bool> are_warm;
   std::uint64_t total_bytes = 0;
@@ -75,6 +77,7 @@ void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
 
 void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& format) {
   File file = File::open_to_read(path, File::Caching::buffered);
+  inputs.versions.emplace_back(path, true);
   const std::uint64_t bytes = file.size();
   format.whole_records(bytes, path);
   const double warmth = cached_share(file, bytes);
@@ -321,6 +324,7 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   sort_open_files(request, inputs, outputs, wanted, disks, report, progress);
   std::ranges::move(std::exchange(report.disks, {}), std::back_inserter(report.choices));
   throw_if_cancelled(progress);
+  require_unchanged(inputs.versions);
   OutputFile::commit(outputs);
   for (const OutputFile& output : outputs)
     report.output_bytes_written += output.size() * (request.replicas.empty() ? 1 : 2);

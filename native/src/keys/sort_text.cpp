@@ -67,6 +67,7 @@ class TextSort {
     report_.packed_to_bytes = runs_.packing().packed_to_bytes;
     report_.spill_reason = runs_.packing().choice().reason;
     throw_if_cancelled(progress_);  // a pipe may have ended because its source failed
+    require_unchanged(request_.versions);
     output_.finish();
     return report_;
   }

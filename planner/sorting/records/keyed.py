@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.native import Progress, core, core_errors
 from planner.sorting.records.keys import Key
@@ -80,6 +80,7 @@ def sort_text(
     end_bytes: Sequence[int] = (),
     prologue: bytes = b"",
     first_row: int = 1,
+    versions: Sequence[Any] = (),
     progress: Progress | None = None,
 ) -> TextReport:
     """Sort the lines of `inputs` into `output`.
@@ -92,8 +93,9 @@ def sort_text(
     memory; fewer than 8 MiB count as 8 MiB. A line too long to be sorted in that memory is refused unless
     `lines_may_exceed_memory`.
 
-    Raises IoFailureError with the step, the path and the system's reason; BadInputError for too little memory, and for
-    an invalid row of CSV.
+    Raises IoFailureError with the step, the path and the system's reason; InputChangedError if a file no longer has one
+    of the `versions` before the output gets its name; BadInputError for too little memory, and for an invalid row of
+    CSV.
     """
     with core_errors():
         report = core.sort_text(
@@ -115,6 +117,7 @@ def sort_text(
             end_bytes=list(end_bytes),
             prologue=prologue,
             first_row=first_row,
+            versions=versions,
             progress=progress,
         )
     return TextReport(**report)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Final
 
-from planner.errors import BadInputError, InputChangedError, reading
-from planner.native import Progress
+from planner.errors import BadInputError, reading
+from planner.native import Progress, core, core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
@@ -77,14 +78,13 @@ class ParquetInput:
     """Categories of ordered columns in the order of all files."""
     batch_bytes: int = _BATCH_BYTES
     """Bytes per batch: longer rows are decoded fewer than `BATCH_ROWS` at a time."""
-    version: tuple[int, ...] = ()
-    """The file as it was before its footer was read: its device, inode, size and time of last change in ns."""
+    version: Any = None
+    """The version of the file before its footer was read."""
 
     def require_unchanged(self) -> None:
         """Raise InputChangedError where the file was written or replaced since its footer was read; it may be gone."""
-        with suppress(FileNotFoundError):
-            if _version(self.path) != self.version:
-                raise InputChangedError.of(self.path, "it was written, or replaced by another file")
+        with core_errors():
+            self.version.require_unchanged()
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
@@ -189,7 +189,7 @@ def read_footers(
     """
     sources = []
     for path in paths:
-        version = _version(path)
+        version = core.FileVersion(os.fsencode(path))
         with _open(path, None) as file:
             sources.append(ParquetInput(path, file.metadata, file.schema_arrow, version=version))
     if timed := [source for source in sources if int96_leaves(source.metadata)]:
@@ -228,11 +228,6 @@ def _int96_batches(source: ParquetInput, unit: str) -> Iterator[Any]:
 def _in_unit(source: ParquetInput, unit: str) -> ParquetInput:
     with _open(source.path, source.metadata, int96_unit=unit) as file:
         return replace(source, schema=file.schema_arrow, int96_unit=unit)
-
-
-def _version(path: str) -> tuple[int, ...]:
-    status = Path(path).stat()
-    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
 @contextmanager

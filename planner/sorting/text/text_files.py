@@ -83,6 +83,8 @@ class OpenedInputs:
     first_row: int = 1
     window_bytes: int = 0
     """Memory that decompressing them takes."""
+    versions: dict[str, Any] = field(default_factory=dict)
+    """Those of files by their names, before they were read."""
 
 
 def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
@@ -99,6 +101,7 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
             first_bytes=opened.first_bytes,
             prologue=opened.prologue,
             first_row=opened.first_row,
+            versions=_fixed_versions(opened.versions, job.output),
             merge=job.merge,
             durable=True,
             most_lines=job.most_lines,
@@ -109,6 +112,15 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
             replaces=job.replaces,
             progress=progress,
         )
+
+
+def _fixed_versions(versions: Mapping[str, Any], output: str) -> list[Any]:
+    """Return the versions that must hold until the end: standard output may append to an input."""
+    if output:
+        return list(versions.values())
+    with core_errors():
+        status = os.fstat(1)
+    return [version for name, version in versions.items() if not os.path.samestat(os.stat(name), status)]  # noqa: PTH116
 
 
 def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | None:
@@ -171,7 +183,8 @@ def _open_inputs(job: TextJob, progress: Progress, *, joined: bool = False) -> I
     try:
         window_bytes = _window_bytes(job, sources)
         firsts = _paths(job, sources, opened, pipes, progress)
-        yield replace(opened, first_bytes=firsts, window_bytes=window_bytes)
+        versions = {source.name: source.version for source in sources if source.version}
+        yield replace(opened, first_bytes=firsts, window_bytes=window_bytes, versions=versions)
     except PlannerError as error:
         _close(pipes)
         raise _explained(_name_inputs(error, opened.names), job) from error

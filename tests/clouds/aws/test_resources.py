@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from planner.clouds.aws import resources
 from planner.clouds.cloud_errors import NotFoundError, StillInUseError
+from planner.clouds.protocol import Resource
 
 
 class Account:
@@ -36,7 +37,18 @@ class Account:
         return {}
 
     def items(self, operation: str, key: str, **request: Any) -> Iterator[dict[str, Any]]:
-        raise NotImplementedError
+        """Describe volumes as EC2 does: a filter has at most 200 values."""
+        assert (operation, key) == ("describe_volumes", "Volumes")
+        (chosen,) = request["Filters"]
+        assert chosen["Name"] == "volume-id" and 1 <= len(chosen["Values"]) <= 200
+        yield from ({"VolumeId": id_, "State": "available"} for id_ in chosen["Values"] if id_ in self.existing)
+
+
+@given(count=st.integers(1, 700), missing=st.sets(st.integers(0, 700), max_size=5))
+def test_all_that_exist_are_found_by_their_ids(count: int, missing: set[int]) -> None:
+    named = [Resource(kind="volume", id=f"vol-{n}", region="us-east-1", run="r1") for n in range(count)]
+    account = Account({item.id for n, item in enumerate(named) if n not in missing})
+    assert {item.id for item in resources.look_up(account, named)} == account.existing
 
 
 @given(count=st.integers(0, 2500), missing=st.sets(st.integers(0, 2500), max_size=5))

@@ -41,7 +41,7 @@ struct SortFilesRequest {
 // input.
 //
 // Throws Error: bad_input (an output that is an input, no such directory), bad_record (half a record, a line
-// too long), io (with path and offset), too_little_memory, cancelled.
+// too long), io (with path and offset), input_changed, too_little_memory, cancelled.
 SortReport sort_files(const SortFilesRequest& request, Progress* progress = nullptr);
 
 }  // namespace sortcore

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sortcore/external/packing.hpp"
+#include "sortcore/io/file_version.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/keys/key_order.hpp"
 #include "sortcore/progress.hpp"
@@ -25,10 +26,11 @@ struct TextSource {
 
 struct TextSortRequest {
   std::vector<TextSource> inputs;
-  std::string output;           // empty: standard output; may be an input
-  bool replaces = true;         // a file of that name, also one that appears meanwhile
-  std::string prologue;         // written before all lines of the output
-  std::uint64_t first_row = 1;  // the number of the first row of CSV, for messages
+  std::vector<FileVersion> versions;  // of files that must not have changed when the output gets its name
+  std::string output;                 // empty: standard output; may be an input
+  bool replaces = true;               // a file of that name, also one that appears meanwhile
+  std::string prologue;               // written before all lines of the output
+  std::uint64_t first_row = 1;        // the number of the first row of CSV, for messages
   KeyOrder order;
   OutputFile::Durability durability = OutputFile::Durability::of_the_system;  // like GNU sort
   bool unique = false;                    // of lines with equal keys the first is kept
@@ -60,7 +62,7 @@ struct TextSortReport {
 //
 // Throws Error: io ("open failed: PATH: REASON" and the like), bad_record (a row of CSV that violates its
 // format, by its number; half a record), too_little_memory (naming the line that is too long by file and
-// offset), cancelled. `progress` counts bytes read, then bytes written.
+// offset), input_changed, cancelled. `progress` counts bytes read, then bytes written.
 TextSortReport sort_text(const TextSortRequest& request, Progress* progress = nullptr);
 
 struct PiecewiseMergeRequest {

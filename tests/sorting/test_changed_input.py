@@ -1,0 +1,92 @@
+"""An input that another program writes while it is sorted: nothing is published of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import planner
+from planner.errors import InputChangedError, IoFailureError
+
+
+def rewritten(path: Path) -> None:
+    """Replace the content in place, by as many bytes, and set the time of modification back as `cp -p` does."""
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.seek(-2, os.SEEK_END)
+        file.write(b"z")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def replaced(path: Path) -> None:
+    """Put another file of as many bytes and the same time in its place, as `rsync -a` does."""
+    status, other = path.stat(), path.with_name("other")
+    other.write_bytes(path.read_bytes()[:-2] + b"y\n")
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+
+
+def appended(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"9,f\n")
+
+
+@pytest.mark.parametrize("form", [{"lines": True}, {"key": "1,1", "format": "lines"}, {"key": "a", "format": "csv"}])
+@pytest.mark.parametrize(("change", "is_refused"), [(rewritten, True), (replaced, True), (appended, False)])
+def test_text_that_is_changed_before_a_pipe_ends(
+    form: dict[str, object], change: Callable[[Path], None], is_refused: bool, tmp_path: Path
+) -> None:
+    """The sort waits for the pipe, the last of its inputs."""
+    source, pipe, output = tmp_path / "in", tmp_path / "pipe", tmp_path / "out"
+    source.write_text("a,b\n3,c\n1,d\n")
+    output.write_text("before")
+    os.mkfifo(pipe)
+
+    def write_later() -> None:
+        with pipe.open("w") as file:  # opens once the sort reads
+            time.sleep(0.1)
+            change(source)
+            file.write("a,b\n2,e\n")
+
+    writer = threading.Thread(target=write_later)
+    writer.start()
+    if is_refused:
+        with pytest.raises(InputChangedError, match="in"):
+            planner.sort([source, pipe], output, force=True, **form)  # type: ignore[arg-type]
+        assert output.read_text() == "before"
+    else:
+        planner.sort([source, pipe], output, force=True, **form)  # type: ignore[arg-type]
+        assert {"3,c", "1,d", "2,e"} <= set(output.read_text().splitlines())
+    writer.join()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "other") == ["in", "out", "pipe"]
+
+
+def has_opened(process: int, folder: Path) -> bool:
+    """Return whether a process has a file in a folder, which need not have a name yet."""
+    links = [Path(f"/proc/{process}/fd", number) for number in os.listdir(f"/proc/{process}/fd")]
+    return any(os.readlink(link).startswith(str(folder)) for link in links if link.is_symlink())
+
+
+@pytest.mark.parametrize("change", [rewritten, replaced])
+def test_records_that_are_changed_while_the_sort_stands_still(change: Callable[[Path], None], tmp_path: Path) -> None:
+    (folder := tmp_path / "work").mkdir()
+    source = tmp_path / "in"
+    planner.generate(source, records=1_000_000)
+    words = ["sort", str(source), str(folder / "out"), "--memory", "32MB", "--threads", "1", "--format", "records"]
+    sort = subprocess.Popen([sys.executable, "-m", "planner", *words], stderr=subprocess.PIPE, text=True)
+    while sort.poll() is None and not has_opened(sort.pid, folder):
+        time.sleep(0.001)
+    sort.send_signal(signal.SIGSTOP)
+    change(source)
+    sort.send_signal(signal.SIGCONT)
+    _, told = sort.communicate()
+    assert (sort.returncode, str(source) in told) == (IoFailureError.exit_code, True), told
+    assert not any(folder.iterdir())

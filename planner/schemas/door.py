@@ -117,7 +117,14 @@ _COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
 """What a shell runs: its options stay options."""
 
 
-_OTHERWISE: Final = {"directory": "dir", "directories": "dir", "machines": "own", "zero_terminated": "z"}
+OTHERWISE: Final = {
+    "directory": "dir",
+    "directories": "dir",
+    "machines": "own",
+    "more_outputs": "more-output",
+    "temp_dirs": "temp-dir",
+    "file_bytes": "file-size",
+}
 """Arguments whose options have another name."""
 
 
@@ -125,7 +132,7 @@ def _spell(error: PlannerError, hints: Mapping[str, Any]) -> None:
     """Let an error name a function's arguments as Python does: `` `no_header` `` for --no-header. Without a `field` the
     first of them in its first line is it.
     """
-    arguments = {_OTHERWISE.get(name, name.replace("_", "-")): name for name in hints}
+    arguments = {OTHERWISE.get(name, name.replace("_", "-")): name for name in hints}
     arguments = {re.sub("-(bytes|s|usd)$", "", option): name for option, name in arguments.items()} | arguments
     named: list[str] = []
 

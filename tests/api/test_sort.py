@@ -84,7 +84,7 @@ def test_what_exists_is_replaced_on_request_only(table: Path) -> None:
         ({"format": "csv"}, "say which columns"),
         ({"format": "csv", "key": "age", "lines": True}, "rows are no lines"),
         ({"format": "parquet", "key": "k", "separator": ","}, "is for text"),
-        ({"key": "age", "key_offset": 3}, "takes no --more-output, --key-offset"),
+        ({"key": "age", "key_offset": 3}, "takes no `more_outputs`, `key_offset`"),
         ({"record_size": 0}, "^record_size: "),
         ({"lines": True, "stable": True, "ray": "127.0.0.1:1"}, "--stable is for one machine"),
     ],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.schemas.door import OTHERWISE
 
 BUG_EXIT_CODE: Final = 70
 """EX_SOFTWARE of sysexits.h."""
@@ -79,13 +80,11 @@ def in_options(text: str) -> str:
 
 
 def _option(argument: str) -> str:
-    name = _OTHERWISE.get(argument, argument)
+    name = OTHERWISE.get(argument, argument)
     return f"--{re.sub('_(bytes|s|usd)$', '', name).replace('_', '-')}"
 
 
 _ARGUMENT: Final = re.compile(r"`(?!plan`|run`|planner`|describe`)([a-z][a-z0-9_]*)(?:=([^`]*))?`")
-_OTHERWISE: Final = {"directory": "dir"}
-"""Arguments whose options have another name."""
 
 
 def _of_the_system(error: OSError) -> str:

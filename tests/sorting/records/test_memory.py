@@ -226,8 +226,10 @@ def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path)
 def test_too_little_memory_names_its_option(tmp_path: Path, options: dict[str, Any]) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
     limits = {"memory_bytes": 1, "threads": 1, "more_outputs": [tmp_path / "more"]}
-    words = "sorting 4 bytes in two passes with 1 thread does not fit into --memory 1B; give at least --memory"
-    with pytest.raises(BadInputError, match=f"^{words} \\d+MB$"):
+    words = (
+        "sorting 4 bytes in two passes with 1 thread does not fit into `memory_bytes=1B`; give at least `memory_bytes="
+    )
+    with pytest.raises(BadInputError, match=f"^{words}\\d+MB`$"):
         planner.sort(tmp_path / "in", tmp_path / "out", **options, **limits)
     with pytest.raises(MemoryError, match="does not fit into 1 byte of memory; give"):
         core.sort_files([str(tmp_path / "in")], [str(tmp_path / "out")], passes=2, memory_bytes=1, lines=True)

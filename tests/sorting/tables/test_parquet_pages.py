@@ -62,7 +62,7 @@ def peak_ratio(folder: Path, memory_mb: int) -> float:
     call = f"format='parquet', key='n', memory_bytes={memory_mb}_000_000, force=True"
     script = f"import planner; planner.sort('in', 'out', {call}); {PEAK}"
     done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
-    if refused := re.search(r"give --memory of at least (\d+)MB", done.stderr):
+    if refused := re.search(r"give `memory_bytes` of at least (\d+)MB", done.stderr):
         return peak_ratio(folder, int(refused[1]))
     return int(done.stdout) * 1024 / (memory_mb * 1_000_000)
 

@@ -71,8 +71,8 @@ def test_text_that_is_changed_before_a_pipe_ends(
 
 def has_opened(process: int, folder: Path) -> bool:
     """Return whether a process has a file in a folder, which need not have a name yet."""
-    links = [Path(f"/proc/{process}/fd", number) for number in os.listdir(f"/proc/{process}/fd")]
-    return any(os.readlink(link).startswith(str(folder)) for link in links if link.is_symlink())
+    links = [link for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()]
+    return any(str(link.readlink()).startswith(str(folder)) for link in links)
 
 
 @pytest.mark.parametrize("change", [rewritten, replaced])

@@ -9,9 +9,9 @@
 namespace sortcore {
 
 enum class ErrorCode {
-  io,             // the operating system refused; `system_errno` has the reason
-  bad_input,      // an argument cannot be right (a key outside its record, an output equal to its input)
-  bad_record,     // invalid data (half a record, a line over the limit, a damaged summary)
+  io,          // the operating system refused; `system_errno` has the reason
+  bad_input,   // an argument cannot be right (a key outside its record, an output equal to its input)
+  bad_record,  // invalid data (half a record, a line over the limit, a damaged summary)
   too_little_memory,
   cancelled,
   input_changed,  // a file was written while it was sorted; the message is its path

@@ -38,7 +38,9 @@ from planner.sorting.tables.table_keys import (
     ColumnKey,
     common_categories,
     has_categories,
+    hold_categories,
     parse_table_keys,
+    require_one_order_within,
     stored_categories,
     with_categories,
     with_one_order,
@@ -203,6 +205,8 @@ def read_footers(
     if categories is None:
         names = [field.name for field in schema if has_categories(field.type)]
         categories = {name: common_categories(name, _dictionaries(sources, name)) for name in names}
+        for name in (field.name for field in schema if hold_categories(field.type)):
+            require_one_order_within(name, _first_rows(sources, name))
     return [replace(source, schema=schema, categories=categories) for source in sources]
 
 
@@ -213,11 +217,17 @@ def _dictionaries(sources: Sequence[ParquetInput], column: str) -> Iterator[Any]
             continue
         if (stored := stored_categories(source.schema.field(column))) is not None:
             yield stored
-            continue
+        else:
+            yield from (row.dictionary for row in _first_rows([source], column))
+
+
+def _first_rows(sources: Sequence[ParquetInput], column: str) -> Iterator[Any]:
+    """Yield the first value of a column in each row group: its dictionaries are the group's."""
+    for source in (source for source in sources if column in source.schema.names):
         for group in range(source.metadata.num_row_groups):
             with _open(source.path, source.metadata) as file:
                 batches = file.iter_batches(1, row_groups=[group], columns=[column])
-                yield from (batch.column(0).dictionary for batch in islice(batches, 1))
+                yield from (batch.column(0) for batch in islice(batches, 1))
 
 
 def _int96_batches(source: ParquetInput, unit: str) -> Iterator[Any]:

@@ -8,7 +8,8 @@ cannot take values of text views, which Polars has, so these become texts. Order
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
@@ -170,11 +171,46 @@ def common_categories(name: str, dictionaries: Iterable[Any]) -> Any:
     return categories
 
 
+def hold_categories(value_type: Any) -> bool:
+    """Return whether values hold ordered categories in lists, structs or maps."""
+    within = [value_type.field(number).type for number in range(value_type.num_fields)]
+    return any(has_categories(inner) or hold_categories(inner) for inner in within)
+
+
+def require_one_order_within(name: str, columns: Iterable[Any]) -> None:
+    """Raise BadInputError if the ordered categories in a column's lists, structs or maps are in several orders: pyarrow
+    would join them into one that no file has.
+    """
+    orders: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    for column in columns:
+        for where, dictionary in _dictionaries_within(column, name):
+            orders[where].add(tuple(dictionary.to_pylist()))
+    for where, several in orders.items():
+        if len(several) > 1:
+            shown = sorted(" < ".join(map(str, order[:9])) for order in several)[:9]
+            raise BadInputError(f"column {where!r}: its ordered categories differ; cast them to text first", shown)
+
+
+def _dictionaries_within(column: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if has_categories(column.type):
+        yield name, column.dictionary
+    elif arrow("pyarrow.types").is_struct(column.type):
+        for number, field in enumerate(column.type):
+            yield from _dictionaries_within(column.field(number), f"{name}.{field.name}")
+    elif arrow("pyarrow.types").is_map(column.type):
+        yield from _dictionaries_within(column.keys, f"{name}.key")
+        yield from _dictionaries_within(column.items, f"{name}.value")
+    elif hasattr(column, "values"):
+        yield from _dictionaries_within(column.values, f"{name}.element")
+
+
 def with_one_order(table: Any, orders: Mapping[str, Any] | None = None) -> Any:
     """Return a table or record batch whose ordered categories are in one order: as given by column, or a common one.
     Raises BadInputError as `common_categories`.
     """
     for number, field in enumerate(table.schema):
+        if orders is None and hold_categories(field.type):
+            require_one_order_within(field.name, table.column(number).chunks)
         if not has_categories(field.type) or (orders is not None and field.name not in orders):
             continue
         column = table.column(number)

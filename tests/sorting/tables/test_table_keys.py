@@ -191,3 +191,34 @@ def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
         assert sorted(column.to_pylist()) == sorted(one + other)
         if key == "c":
             assert column.to_pylist() == sorted(one + other, key=expected.index)
+
+
+def in_list(codes: Any) -> Any:
+    return pa.ListArray.from_arrays(list(range(len(codes) + 1)), codes)
+
+
+def in_struct(codes: Any) -> Any:
+    return pa.StructArray.from_arrays([in_list(codes)], ["inner"])
+
+
+@pytest.mark.parametrize("within", [in_list, in_struct])
+@pytest.mark.parametrize(("other", "is_refused"), [(["low", "mid", "high"], True), (["low", "high"], False)])
+def test_ordered_categories_within_values_get_no_invented_order(
+    within: Callable[[Any], Any], other: list[str], is_refused: bool, tmp_path: Path
+) -> None:
+    paths = []
+    for number, categories in enumerate((["low", "high"], other)):
+        codes = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), categories, ordered=True)
+        paths.append(tmp_path / f"in{number}")
+        pq.write_table(pa.table({"k": [number + 2, number], "c": within(codes)}), paths[-1])
+    table, output = pa.concat_tables(pq.read_table(path) for path in paths), tmp_path / "out"
+    if is_refused:
+        with pytest.raises(BadInputError, match="'c"):
+            planner.sort(paths, output, format="parquet", key="k")
+        with pytest.raises(BadInputError, match="'c"):
+            sort_table(table, keys="k")
+        assert not output.exists()
+    else:
+        planner.sort(paths, output, format="parquet", key="k")
+        assert pq.read_table(output).equals(sort_table(table, keys="k"))
+        assert pq.read_table(output).schema.field("c").type == table.schema.field("c").type

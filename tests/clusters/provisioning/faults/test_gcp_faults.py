@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from cluster_outcomes import refused, went_down, went_up
@@ -12,6 +13,7 @@ from fault_proxy import Fault, ProxiedRequest
 
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.gcp.client import LiveCompute
+from planner.errors import IoFailureError
 
 
 def test_the_network_serves_in_every_zone(gcp: EmulatedGcp) -> None:
@@ -73,7 +75,7 @@ def test_not_ready_right_after_create(gcp: EmulatedGcp) -> None:
 
 def test_what_no_run_makes_and_google_does_not_find_is_asked_for_once(gcp: EmulatedGcp) -> None:
     """It never appears, unlike what a run has just made."""
-    compute, calls = LiveCompute(policy=QUICK), Counter[str]()
+    compute, calls = LiveCompute(policy=replace(QUICK, give_up_s=2.0)), Counter[str]()
     body = {"name": "planner-r1-sub", "network": "projects/p/global/networks/theirs", "ipCidrRange": "10.0.0.0/16"}
 
     def judge(seen: ProxiedRequest) -> Fault:
@@ -84,7 +86,7 @@ def test_what_no_run_makes_and_google_does_not_find_is_asked_for_once(gcp: Emula
     with pytest.raises(NotFoundError, match="networks/theirs"):
         compute.create("subnetworks.insert", body=body, run="r1", region="us-central1")
     assert calls["POST subnetworks"] == 1
-    with pytest.raises(NotFoundError):
+    with pytest.raises(IoFailureError, match="gave up"):
         own = {**body, "network": "projects/p/global/networks/planner-r1-us-central1-net"}
         compute.create("subnetworks.insert", body=own, run="r1", region="us-central1")
     assert calls["POST subnetworks"] > 2

@@ -16,7 +16,7 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("--cloud", "awss"), 2, "cannot rent machines from 'awss'"),
+        (("--cloud", "awss"), 2, "--cloud: 'awss' is none of aws, gcp, azure"),
         (("--data", "150B"), 2, "not a whole number of 100-byte records"),
         (("--model", "cloudsort"), 2, "not on local disks"),
         (("--instance", "m5.large"), 2, "has local disks"),
@@ -25,7 +25,7 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
         (("--region", "us-east-1,us-esat-1"), 2, "'us-esat-1': there is none of this name in aws. Did you mean"),
         (("--reservation", ""), 2, "--reservation is empty: give it a value, or leave it out"),
         (("--max-hours", "1e9h"), 2, "--max-hours 1e9h: machines live 2880h at most"),
-        (("--pricing", "reserved"), 2, "use on-demand or spot"),
+        (("--pricing", "reserved"), 2, "is none of on-demand, spot"),
     ],
 )
 def test_refused_before_anything_is_asked_of_the_cloud(

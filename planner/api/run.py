@@ -63,7 +63,7 @@ class Work:
     data: str | None
     model: str
     instance: str | Sequence[str] | None = None
-    nodes: Count | None = None
+    nodes: int | None = None
     arch: str | None = None
     memory_bytes: Bytes | None = None
     skew: bool = False

@@ -110,9 +110,8 @@ def argument_types(function: Callable[..., Any]) -> dict[str, Any]:
     return _declared(inspect.unwrap(function))[1]
 
 
-_OPTION: Final = re.compile(
-    r"--([a-z][a-z0-9-]*)(?:[ =]([^\s,;:()]*[0-9A-Z/*][^\s,;:()]*[0-9A-Za-z/*%]|[0-9A-Z]+)(?=[\s,;:.)]|$))?"
-)
+_OPTION: Final = re.compile(r"--([a-z][a-z0-9-]*)(?:[ =]((?=\S*[0-9A-Z/*])[^\s,;()'\"`]*[^\s,;:.()'\"`]))?")
+"""An option, with its value if that looks like one: `--data 100TB`, not the word after `--force`."""
 _COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
 """What a shell runs: its options stay options."""
 

@@ -58,7 +58,7 @@ def test_a_region_without_prices_names_a_command_that_a_shell_takes() -> None:
         recommend("1TB", cloud="aws", regions="Europe (Frankfurt)")
     command = refusal.value.message.partition("planner ")[2].partition(" reads them")[0]
     assert shlex.split(command) == ["catalog", "refresh", "--cloud", "aws", "--region", "eu-central-1", "--public"]
-    assert refusal.value.message.endswith("or state one: --own-price 'TYPE=0.95'")
+    assert refusal.value.message.endswith("or state one: `own_price` 'TYPE=0.95'")
     with pytest.raises(BadInputError, match="--region 'of mine'"):
         AWS.prices("of mine")
 

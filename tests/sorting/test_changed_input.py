@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,8 +72,25 @@ def test_text_that_is_changed_before_a_pipe_ends(
 
 def has_opened(process: int, folder: Path) -> bool:
     """Return whether a process has a file in a folder, which need not have a name yet."""
-    links = [link for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink()]
-    return any(str(link.readlink()).startswith(str(folder)) for link in links)
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            if str(link.readlink()).startswith(str(folder)):
+                return True
+    return False
+
+
+def standing_sort(words: list[str], folder: Path) -> subprocess.Popen[str]:
+    """Return a sort that is stopped after it has opened its output in a folder, and before this has a name."""
+    while True:
+        sort = subprocess.Popen([sys.executable, "-m", "planner", *words], stderr=subprocess.PIPE, text=True)
+        while sort.poll() is None and not has_opened(sort.pid, folder):
+            time.sleep(0.001)
+        sort.send_signal(signal.SIGSTOP)
+        if not any(folder.iterdir()):
+            return sort
+        sort.send_signal(signal.SIGCONT)  # it was too quick
+        sort.communicate()
+        (folder / "out").unlink()
 
 
 @pytest.mark.parametrize("change", [rewritten, replaced])
@@ -81,10 +99,7 @@ def test_records_that_are_changed_while_the_sort_stands_still(change: Callable[[
     source = tmp_path / "in"
     planner.generate(source, records=1_000_000)
     words = ["sort", str(source), str(folder / "out"), "--memory", "32MB", "--threads", "1", "--format", "records"]
-    sort = subprocess.Popen([sys.executable, "-m", "planner", *words], stderr=subprocess.PIPE, text=True)
-    while sort.poll() is None and not has_opened(sort.pid, folder):
-        time.sleep(0.001)
-    sort.send_signal(signal.SIGSTOP)
+    sort = standing_sort(words, folder)
     change(source)
     sort.send_signal(signal.SIGCONT)
     _, told = sort.communicate()

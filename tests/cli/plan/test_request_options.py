@@ -14,6 +14,7 @@ import planner
 from planner import recommend
 from planner.cli.app import build
 from planner.cli.plan.request_options import PANELS, RequestOptions
+from planner.cli.shell.failures import name_options
 from planner.errors import BadInputError
 from planner.schemas.plan import Objective, Request
 from planner.schemas.request import options
@@ -144,6 +145,7 @@ def test_what_is_wrong_is_refused_in_the_same_words(option: str, wrong: str, cal
     outcomes = [CliRunner().invoke(build(), [*command.split(), *words]) for command in called]
     with pytest.raises(BadInputError) as refusal:
         planner.recommend(**({"data": "1TB"} | {option: wrong}))  # type: ignore[arg-type]
+    name_options(refusal.value)
     assert [str(outcome.exception) for outcome in outcomes] == [str(refusal.value)] * len(called)
 
 

@@ -300,56 +300,6 @@ def test_no_settings_set_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not load_settings(today=TODAY).own_prices
 
 
-def test_everything_wrong_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = """
-        gcp = 3
-        [awss]
-        [plan]
-        clouds = "aws"
-        [aws]
-        discount = 15
-        profil = "x"
-        [[aws.prices]]
-        instance = 7
-        [[aws.prices]]
-        discount = 0.1
-        price_usd_per_hour = -1
-        nodes = 0
-        until = "soon"
-        pricing = "reserved"
-        """
-    settings(tmp_path, monkeypatch, text)
-    with pytest.raises(BadInputError) as caught:
-        load_settings(today=TODAY)
-    whole = "\n".join(caught.value.details)
-    for part in (
-        "gcp: must be a table", "[awss]: unknown. Did you mean aws", "[plan] clouds", "[aws] discount", "[aws] profil",
-        "number 1 instance", "number 1: needs either", "number 2: needs either", "number 2 price_usd_per_hour",
-        "number 2 nodes", "number 2 until", "number 2 pricing",
-    ):  # fmt: skip
-        assert part in whole, part
-    assert str(tmp_path / "settings.toml") in caught.value.message
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("cloud = 'aws'", "cloud: unknown key. Did you mean clouds"),
-        ("discount = 0.1", "discount: belongs in a table, such as [aws]"),
-        ("zzz = 1", "zzz: unknown key. Known: clouds, max_cost_per_month"),
-        ("[aws]\nzzz = 1", "[aws] zzz: unknown. Known: account"),
-        ("[zzz]", "[zzz]: unknown. Known: aws, gcp, azure, oci, plan, limits."),
-    ],
-)
-def test_an_unknown_key_is_named_with_the_nearest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str
-) -> None:
-    settings(tmp_path, monkeypatch, text)
-    with pytest.raises(BadInputError) as caught:
-        load_settings(today=TODAY)
-    assert caught.value.details[0].startswith(says)
-
-
 @pytest.mark.parametrize("data", [b"[aws\n", b"\xff\xfe", b""], ids=["broken", "no text", "empty"])
 def test_a_file_that_is_no_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     file = tmp_path / "settings.toml"

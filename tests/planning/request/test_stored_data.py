@@ -131,4 +131,4 @@ def test_a_plan_of_a_format_is_run_in_that_format() -> None:
     from planner.api.run import _work_of
 
     answer = planner.recommend("1TB", instance="i4i.4xlarge", model="indy", format="lines", **STORES)
-    assert _work_of(answer).form.format == "lines"
+    assert _work_of(answer, {}).form.format == "lines"

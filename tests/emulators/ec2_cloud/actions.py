@@ -79,6 +79,13 @@ class Additions(Launches):
             return original(self)
         return ActionResult({"VpcEndpoints": [e for e in self.ec2_backend.vpc_end_points.values() if e.id in wanted]})
 
+    def delete_vpc_endpoints(self: Any, original: Any) -> Any:
+        """An endpoint outlives its route tables, which moto would look for."""
+        for endpoint in self.ec2_backend.vpc_end_points.values():
+            there = [table for table in endpoint.route_table_ids or () if table in self.ec2_backend.route_tables]
+            endpoint.route_table_ids = there
+        return original(self)
+
     def delete_placement_group(self: Any, original: Any) -> Any:
         name = self._get_param("GroupName")
         if (self.region, name) not in State.groups:

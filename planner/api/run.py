@@ -117,8 +117,8 @@ def run(
     `data` is a plan or an answer of `recommend`, whose cluster is used on rented machines and whose data and model are
     used elsewhere; the amount of data, such as "1GB"; or None for all of `input`. Without a `cloud` the work runs on
     this machine, "emulated" on several nodes here whose links are capped (`rate`); others rent, which needs `confirm`.
-    The other arguments are options of `planner run`. `say` gets the messages. Data
-    that fails validation is reported, not raised.
+    The other arguments are options of `planner run`. `say` gets the messages. Data that fails validation is reported,
+    not raised.
 
     >>> import planner
     >>> planner.run("1MB").passed
@@ -133,7 +133,7 @@ def run(
 
         shaping = parse_shaping(**_named(asked, LinkArguments.__annotations__))
         return run_emulated(work, shaping=shaping, listeners=listeners)
-    rental = rental_options({"staging": bool(work.input or work.output)} | asked | {"cloud": cloud})
+    rental = rental_options(_place_of(data) | {"staging": bool(work.input or work.output)} | asked | {"cloud": cloud})
     effort = effort_of(**_named(asked, EffortArguments.__annotations__))
     if confirm is False:
         raise BadInputError("nothing was done: renting needs a confirmation; pass confirm=True, or what is asked")
@@ -170,6 +170,14 @@ OF_RENTED: Final = (
 )
 OF_A_CLUSTER: Final = ("nodes", "skew", "input", "output")
 """Arguments that say something about some places alone."""
+
+
+def _place_of(data: Plan | Recommendation | str | None) -> dict[str, Any]:
+    """Return where and how a plan rents its machines; nothing without a plan."""
+    if isinstance(data, str | None):
+        return {}
+    best = (data if isinstance(data, Plan) else data.plan).best
+    return {} if best is None else {"region": best.region, "pricing": best.pricing}
 
 
 def _work_of(data: Plan | Recommendation | str | None, asked: Mapping[str, Any]) -> Work:

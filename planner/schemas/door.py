@@ -83,7 +83,7 @@ def checked(function: F) -> F:
     """Return a function, or a dataclass, that raises BadInputError for arguments which its signature does not allow.
 
     The error's `field` is the argument, its `code` one of `unknown-argument`, `missing-argument`, `wrong-type`,
-    `unknown-word` and `out-of-range`.
+    `unknown-word` and `out-of-range`. What the function itself raises names arguments as Python does: see `_spell`.
     """
     if is_dataclass(function):
         setattr(function, "__init__", checked(function.__init__))  # noqa: B010  # mypy allows no plain assignment

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import planner
 from planner.api.generate import generate
 from planner.api.input_format import InputFormat
+from planner.api.rental_options import RentalOptions
 from planner.api.run import Listeners, Work, input_of, run_here
 from planner.cli.app import build
 from planner.distributed_sort.dataset import object_store
@@ -120,6 +121,18 @@ def test_the_command_refuses_unknown_bytes_before_it_makes_nodes(tmp_path: Path)
     words = ["run", "--cloud", "emulated", "--input", str(tmp_path / "a"), "--model", "indy"]
     done = CliRunner().invoke(build(), words)
     assert isinstance(done.exception, BadInputError) and str(tmp_path / "a") in str(done.exception)
+
+
+def test_a_plan_is_run_where_it_rents_its_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The region of the cloud's own tool is for runs that have no place of their own."""
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    rented: list[RentalOptions] = []
+    monkeypatch.setattr("planner.api.run.run_rented", lambda work, rental, **_: rented.append(rental))
+    answer = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8)
+    for data, more in ((answer, {}), (answer.plan, {}), (answer, {"region": "eu-west-1"}), ("1TB", {})):
+        planner.run(data, cloud="aws", confirm=True, **more)  # type: ignore[arg-type]
+    assert [rental.regions for rental in rented] == [("us-east-1",), ("us-east-1",), ("eu-west-1",), ("eu-central-1",)]
+    assert {rental.pricing for rental in rented} == {"on-demand"}
 
 
 def test_a_refused_plan_is_not_run() -> None:

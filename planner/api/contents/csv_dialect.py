@@ -35,16 +35,26 @@ class Dialect:
 def detect_dialect(
     sources: Sequence[Path], given: dict[str, Any], keys: Sequence[str], *, say: Callable[[str], None] | None
 ) -> dict[str, Any]:
-    """Return `separator`, `no_header` and `quote` as given, or else from the first file that shows them."""
+    """Return `separator`, `no_header` and `quote` as given, or else from the first file with several rows: a heading
+    alone may hold any mark.
+    """
     found = {"separator": given["separator"], "no_header": bool(given["no_header"]), "quote": given["quote"]}
     if given["separator"] and given["no_header"] is not None and given["quote"]:
         return found
+    shown: tuple[Path, str] | None = None
     for source in sources:
-        rows = _beginning(source)
-        if rows:
-            dialect = dialect_of(rows, keys, separator=_byte(given["separator"]), quote=given["quote"])
-            return _reported(source, dialect, given, say)
-    return found
+        if not (rows := _beginning(source)):
+            continue
+        has_several = "\n" in rows.strip()
+        if has_several or shown is None:
+            shown = source, rows
+        if has_several:
+            break
+    if shown is None:
+        return found
+    source, rows = shown
+    dialect = dialect_of(rows, keys, separator=_byte(given["separator"]), quote=given["quote"])
+    return _reported(source, dialect, given, say)
 
 
 def _reported(
@@ -70,7 +80,7 @@ def _reported(
 
 def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, quote: str | None = None) -> Dialect:
     """Return the dialect of whole rows. The separator is the one that gives all rows the same, largest number of
-    columns.
+    columns, if possible with all quotes around fields or doubled.
 
     The first row is a header if it has the names of keys, or text where all other rows have a number. Single quotes
     enclose values where they do so in all rows of a column, or where only that makes rows equally long. Double quotes
@@ -106,7 +116,10 @@ _Found = tuple[str, list[list[str]]]
 
 def _best_separator(text: str, separator: str | None, quote: str) -> _Found:
     tables = {mark: _rows(text, mark, quote) for mark in ([separator] if separator else _SEPARATORS)}
-    best = max(tables, key=lambda mark: len(tables[mark][0]) if _is_regular(tables[mark]) else 0)
+    regular = [mark for mark in tables if _is_regular(tables[mark])]
+    if len(regular) > 1:
+        regular = [mark for mark in regular if _fields(text, mark, quote) is not None] or regular
+    best = max(regular or tables, key=lambda mark: len(tables[mark][0]) if regular else 0)
     return best, tables[best]
 
 

@@ -36,6 +36,7 @@ SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
         ("c,d0;e:f1\n1,2;3\n", ["e:f1:num", "c,d0:num"], ",", False),
         ("n,v\na b,1\na,2\n", ["n,v"], ",", False),
         ("a\tb\n1\t2\n", ["a\tb"], "\t", False),
+        ('c,d0;"c,d1";"a ""b"""\n', ["c,d1"], ";", False),
     ],
 )
 def test_what_makes_equal_rows_separates(text: str, keys: list[str], separator: str, no_header: bool) -> None:
@@ -129,6 +130,17 @@ def test_rows_that_the_beginning_cuts_do_not_count(tmp_path: Path) -> None:
     messages: list[str] = []
     planner.sort(tmp_path / "in.csv", tmp_path / "out", key="3:num", say=messages.append)
     assert any("semicolons" in text for text in messages)
+
+
+def test_a_heading_alone_leaves_the_dialect_to_the_next_file(tmp_path: Path) -> None:
+    for name, text in {"1.csv": "", "2.csv": "c,d|id\n", "3.csv": "c,d|id\n3|2\n1|4\n"}.items():
+        (tmp_path / name).write_text(text)
+    given = {"separator": None, "no_header": False, "quote": None}
+    sources = sorted(tmp_path.iterdir())
+    assert detect_dialect(sources, given, ["id"], say=None)["separator"] == "|"
+    assert detect_dialect(sources[:2], given, ["id"], say=None)["separator"] is None, "a comma"
+    planner.sort(sources[1:], tmp_path / "out", format="csv", key="id:num:desc")
+    assert (tmp_path / "out").read_text() == "c,d|id\n1|4\n3|2\n"
 
 
 @pytest.mark.parametrize(

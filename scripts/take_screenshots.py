@@ -25,7 +25,7 @@ from planner.report.plots import picture as drawn
 COMMANDS: Final = {
     "answer": "plan --data 100TB",
     "table": "plan --data 100TB --show table",
-    "wide": "plan --data 100TB --wide",
+    "wide": "plan --data 100TB --show wide",
     "what-if": "plan --data 100TB --what-if network=2",
     "doctor": "doctor",
     "storage": "storage --iops 16k --throughput 1.5GB/s --data 10TB",

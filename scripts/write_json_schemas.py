@@ -28,7 +28,7 @@ _DERIVED: Final[dict[str, dict[str, Any]]] = {
 }
 """Fields that a writer adds to those of a dataclass."""
 _BESIDE: Final[dict[str, dict[str, Any]]] = {
-    "plan": {"simulation": {"type": "object", "description": "What `plan --simulate --json` adds."}}
+    "plan": {"simulation": {"type": "object", "description": "What `planner simulate --json` adds."}}
 }
 """Fields that a document of a kind may have in addition to its own."""
 

@@ -37,14 +37,14 @@ PICTURES: Final = {
     "docs/plan.svg": "plan --data 100TB",
     "docs/pictures/parquet.svg": "plan --data 3TB --input gs://lake/events --output gs://lake/sorted --format parquet"
     " --region europe-west4 --budget 100",
-    "docs/pictures/own.svg": "plan --data 3TB --own '20 x m5d.12xlarge'",
-    "docs/pictures/why-not.svg": "plan --data 3TB --why-not c6id.32xlarge",
+    "docs/pictures/own.svg": "planner own '20 x m5d.12xlarge' --data 3TB",
+    "docs/pictures/why-not.svg": "planner why-not c6id.32xlarge --data 3TB",
     "docs/pictures/sizes.svg": "plan --data 3TB,6TB,12TB",
     "docs/pictures/deadline.svg": "plan --data 8TB --deadline 15m --confidence 95%",
 }
 """Pictures of a terminal, with the command typed in it."""
 WAITS: Final = "docs/waits.svg"
-SIMULATED: Final = "plan --data 1TB --model daytona --instance i4i.4xlarge --nodes 8 --simulate --draws 1 --timeline"
+SIMULATED: Final = "planner simulate --data 1TB --model daytona --instance i4i.4xlarge --nodes 8 --draws 1 --timeline"
 SHOWN: Final = re.compile(r"^```text\n(\$ plan.*?)^```", re.DOTALL | re.MULTILINE)
 _COLUMNS: Final = 80
 _BY_DAY: Final = ("Note: ", "Next: ")
@@ -121,7 +121,7 @@ def _in_terminal(command: str) -> str:
     termios.tcsetwinsize(theirs, (24, _COLUMNS))
     unset = {name: text for name, text in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
     environment = unset | {"TERM": "xterm-256color", "PLANNER_SETTINGS": os.devnull}
-    words = [sys.executable, "-m", "planner", *shlex.split(command)]
+    words = [sys.executable, "-m", "planner", *shlex.split(command.removeprefix("planner "))]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)
         return b"".join(iter(lambda: _read(ours), b"")).decode().replace("\r\n", "\n").rstrip("\n")

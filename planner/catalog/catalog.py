@@ -302,7 +302,7 @@ class Catalog:
             more = f"; {refresh} reads them" if refresh else ""
             return f"catalog {self.name} has no {pricing} prices{more}"
         more = f". {refresh} reads them" if refresh else ""
-        more += ", without an account; so does plan --refresh" if refresh.endswith(" --public") else ""
+        more += ", without an account" if refresh.endswith(" --public") else ""
         text = f"region {region!r} has no {pricing} prices in catalog {self.name}."
         return f"{text} Priced: {some_of(priced)}{more}; or state one: --own-price 'TYPE=0.95'"
 

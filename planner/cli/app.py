@@ -19,12 +19,18 @@ _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and fo
 
 _COMMANDS: Final = {
     "plan": "plan.plan.plan",
+    "why-not": "plan.type_questions.why_not",
+    "own": "plan.type_questions.own",
+    "sizes": "plan.sizes.sizes",
+    "most-data": "plan.type_questions.most_data",
+    "simulate": "plan.simulation.simulate",
+    "plan-log": "logs.plan_log.plan_log",
     "compare": "plan.compare.compare",
     "export": "platforms.export.export",
     "check": "platforms.check.check",
     "serve": "service.serve.serve",
     "scale": "plan.scale.scale",
-    "explain-log": "plan.explain_log.explain_log",
+    "explain-log": "logs.explain_log.explain_log",
     "models": "plan.models.models",
     "storage": "plan.storage.storage",
     "run": "rent.run.run",
@@ -138,9 +144,13 @@ def _nothing() -> None:
     """Stand for a command that is listed, not run."""
 
 
+_REQUESTS: Final = ("plan", "why-not", "own", "sizes", "most-data", "simulate", "plan-log", "export")
+"""Commands over the same request."""
+
+
 def _headings(name: str) -> Mapping[str, Sequence[str]]:
-    modules = {"plan": "plan.request_options", "run": "rent.run_options", "fleet": "measure.bench_fleet_options"}
-    where = modules.get(name)
+    modules = {"run": "rent.run_options", "fleet": "measure.bench_fleet_options"}
+    where = "plan.request_options" if name in _REQUESTS else modules.get(name)
     panels: Mapping[str, Sequence[str]] = import_module(f"planner.cli.{where}").PANELS if where else {}
     return panels
 

@@ -247,7 +247,7 @@ def _evictions(context: JobContext, *, pricing: str) -> Iterator[str]:
     if pricing == "spot" and risk is not None and len(risk.alternatives_s) > 1:
         low, middle, high = (f"{rate * 3600:.2g}" for rate in risk.alternatives_s)
         unknown = f"how often {context.catalog.cloud} takes nodes back is unknown"
-        yield f"spot: {unknown}: assumed {middle} for each node and hour, {low} to {high}; --interruptions sets it"
+        yield f"spot: {unknown}: assumed {middle} for each node and hour, {low} to {high}; --set interruptions=RATE"
 
 
 DEAR_SPOT: Final = "spot: the price is not below the on-demand price of "
@@ -329,7 +329,7 @@ def _most_machines(context: JobContext) -> float:
 
 
 def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
-    """Yield a warning if `--simulate` is likely to predict times outside the planned range."""
+    """Yield a warning if `planner simulate` is likely to predict times outside the planned range."""
     engine = context.model.engine
     if engine.sizes is None or engine.shares_processors or nodes < 2:  # no tasks, or no cluster like those of the table
         return
@@ -342,4 +342,5 @@ def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
     )
     if gap is not None and gap.is_beyond_range:
         why = "" if burst is None else f": links carry {burst / 1e9:.3g} GB/s at first, and the plan takes the baseline"
-        yield f"equations: like sorts, simulated, took {gap.simulated_over_p50:.2g} times as long{why}; try --simulate"
+        longer = f"{gap.simulated_over_p50:.2g} times as long{why}"
+        yield f"equations: like sorts, simulated, took {longer}; try `planner simulate`"

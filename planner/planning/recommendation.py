@@ -308,7 +308,8 @@ def _capacity_notes(request: Request, regions: Sequence[Region]) -> Iterator[str
     places = {(region.catalog.cloud, region.offer.region) for region in regions}
     for limit in request.node_limits:
         if (limit.cloud, limit.region) in places:
-            yield f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}; --capacity overrides that"
+            seen = f"at most {limit.nodes} x {limit.instance} in {limit.region}: {limit.note}"
+            yield f"{seen}; --set capacity=TYPE=N overrides that"
 
 
 def _away_from_data(request: Request, best: Sequence[Candidate]) -> Iterator[str]:

@@ -51,7 +51,7 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_data(data: str | float | None, *, most_data: bool) -> None:
     if data is None:
-        raise BadInputError("say how much to sort: --data 100TB; or ask `plan`: --most-data --sort-deadline 60s")
+        raise BadInputError("say how much to sort: --data 100TB; or ask `planner most-data --sort-deadline 60s`")
     if most_data:
         raise BadInputError("--data and --most-data contradict each other: give one")
 
@@ -70,6 +70,14 @@ def _set(given: dict[str, Any], name: str, amount: Any) -> None:
 def option_of(argument: str) -> str:
     """Return an argument's option."""
     return f"--{argument.replace('_', '-')}"
+
+
+def words_of(argument: str, value: str = "") -> tuple[str, ...]:
+    """Return the words of the command line for an argument: its option and the value, or a setting of `--set`."""
+    if options()[argument][1].place.startswith("Settings"):
+        name = argument.replace("_", "-")
+        return "--set", f"{name}={value}" if value else name
+    return (option_of(argument), value) if value else (option_of(argument),)
 
 
 def columns(amount: Mapping[str, str] | str | Sequence[str] | None) -> dict[str, str]:

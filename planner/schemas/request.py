@@ -88,10 +88,10 @@ class Request:
     exclude: tuple[str, ...] = field((), forms.NAMES, "Machines 2", "Not these types; patterns as for --instance.")
     arch: str | None = field(None, forms.TEXT, "Machines 3", "Only x86_64 or arm64.", complete=("x86_64", "arm64"))
     previous_generations: bool = field(
-        False, forms.FLAG, "Machines 4", "Also types that their cloud counts as a previous generation."
+        False, forms.FLAG, "Settings 8", "Also types that their cloud counts as a previous generation."
     )
     min_memory_bytes: int | None = field(
-        None, forms.SIZE, "Machines 5", "Only types with at least so much memory: 64GiB.", "min_memory"
+        None, forms.SIZE, "Settings 7", "Only types with at least so much memory: 64GiB.", "min_memory"
     )
     max_vcpus: int | None = field(
         None, forms.VCPUS, "Cluster size 3", "Quota: the most vCPUs to launch, spares included."
@@ -99,7 +99,7 @@ class Request:
     nodes: int | None = field(None, forms.COUNT, "Cluster size 1", "Exact number of nodes.")
     max_nodes: int = field(1000, forms.COUNT, "Cluster size 2", "Most machines to launch, spares included.")
     head_room: float | None = field(
-        None, forms.SHARE, "Cluster size 5", "Keep so much of the disks free, 0 to 90%: 10%.",
+        None, forms.SHARE, "Settings 9", "Keep so much of the disks free, 0 to 90%: 10%.",
         shown="for skew, and what a lost node held",
     )
     deadline_s: float | None = field(
@@ -121,7 +121,7 @@ class Request:
         complete=get_args(Objective),
     )
     evidence: str = field(
-        "any", forms.TEXT, "Evidence and what-if 2",
+        "any", forms.TEXT, "Settings 13",
         "Only types whose rates rest on this or better: measured, spec or any.", complete=("measured", "spec", "any"),
     )
     pricing: str = field(
@@ -129,7 +129,7 @@ class Request:
         complete=("on-demand", "spot"),
     )
     interruptions_per_node_hour: float | None = field(
-        None, forms.NUMBER, "Money 3", "How often a spot node is taken back, per hour: 0.05.", "interruptions",
+        None, forms.NUMBER, "Settings 10", "How often a spot node is taken back, per hour: 0.05.", "interruptions",
         shown="the catalog's, if it says",
     )
     assume: dict[str, float] = field(
@@ -141,11 +141,11 @@ class Request:
         "Multiply data, network, local, volumes, objects, cpu or price: data=2,price=0.7.", "what_if",
     )
     network_distribution: str | None = field(
-        None, forms.TEXT, "Evidence and what-if 5",
+        None, forms.TEXT, "Settings 12",
         "Nodes' bandwidth is drawn as in one of the eight clouds A to H of Ballani et al.",
     )
     network: NetworkView = field(
-        "expected", forms.NETWORK, "Evidence and what-if 4",
+        "expected", forms.NETWORK, "Settings 11",
         "The network as expected at scale, as fast as between two nodes (ideal), or unlimited.",
         complete=get_args(NetworkView),
     )
@@ -156,7 +156,7 @@ class Request:
                     "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu; undiscounted.", "own_price"),
     )
     node_limits: tuple[NodeLimit, ...] = field(
-        (), forms.CAPACITIES, "Cluster size 4", "Most instances of a type: 'i4i.*=40'.", "capacity",
+        (), forms.CAPACITIES, "Settings 15", "Most instances of a type: 'i4i.*=40'.", "capacity",
         shown="what the cloud refused your runs in the last week",
     )
     input: str | None = field(
@@ -167,48 +167,48 @@ class Request:
         None, forms.TEXT, "Where 3", "Where the result goes: s3://bucket/path.", shown="stays on the nodes"
     )
     input_region: str | None = field(
-        None, forms.TEXT, "Where 5", "Region of the bucket of --input, and of the machines by default: eu-west-1.",
+        None, forms.TEXT, "Where 4", "Region of the bucket of --input, and of the machines by default: eu-west-1.",
         shown="that of the machines", complete="regions",
     )
     output_region: str | None = field(
-        None, forms.TEXT, "Where 6", "Region of the bucket of --output.", shown="that of the machines",
+        None, forms.TEXT, "Where 5", "Region of the bucket of --output.", shown="that of the machines",
         complete="regions",
     )
     zones: int = field(
-        1, forms.COUNT, "Where 4", "Number of zones to spread the nodes over; traffic between them costs."
+        1, forms.COUNT, "Settings 6", "Number of zones to spread the nodes over; traffic between them costs."
     )
     map_ratio: float = field(
-        1.0, forms.SHARE, "What to sort 2", "Bytes the map puts out for each it takes in; a sort's are 1.", shown="1"
+        1.0, forms.SHARE, "Settings 1", "Bytes the map puts out for each it takes in; a sort's are 1.", shown="1"
     )
     reduce_ratio: float = field(
-        1.0, forms.SHARE, "What to sort 3", "Bytes the reduce puts out for each it takes in.", shown="1"
+        1.0, forms.SHARE, "Settings 2", "Bytes the reduce puts out for each it takes in.", shown="1"
     )
     compute_bytes_per_s_per_vcpu: float | None = field(
-        None, forms.RATE, "What to sort 4", "What the job itself computes of its input, per vCPU: 50MB/s.", "compute",
+        None, forms.RATE, "Settings 3", "What the job itself computes of its input, per vCPU: 50MB/s.", "compute",
         shown="no limit",
     )
     format: str | None = field(
-        None, forms.TEXT, "What to sort 5", "What the files hold: records, lines, csv or parquet.",
+        None, forms.TEXT, "What to sort 2", "What the files hold: records, lines, csv or parquet.",
         shown="as listed, or records", complete=FORMATS,
     )
     compression: str | None = field(
-        None, forms.TEXT, "What to sort 6",
+        None, forms.TEXT, "Settings 4",
         "How files are compressed, with unpacked over stored bytes if you know it: zstd, gzip=3.1, none.",
         shown="as listed, or none", complete=CODECS,
     )
     files: int | None = field(
-        None, forms.FILES, "What to sort 7", "Into how many files the input is divided: 500.", shown="as listed"
+        None, forms.FILES, "Settings 5", "Into how many files the input is divided: 500.", shown="as listed"
     )
     engine: str = field(
-        "ray", forms.TEXT, "Evidence and what-if 3",
+        "ray", forms.TEXT, "Evidence and what-if 2",
         "What runs the plan: ideal (disks and network alone), ray, local, spark, or a TOML file.", complete="engines",
     )
     unknown: str | None = field(
-        None, forms.TEXT, "Evidence and what-if 7",
+        None, forms.TEXT, "Settings 14",
         "Whatever nobody knows: exclude the clusters that need it, or assume it, with a range.",
         shown="a machine of unknown rate or price is excluded, the rest assumed", complete=("exclude", "assume"),
     )
-    paper: bool = field(False, forms.FLAG, "Evidence and what-if 6", "The papers' equations and nothing else.")
+    paper: bool = field(False, forms.FLAG, "Evidence and what-if 3", "The papers' equations and nothing else.")
     top: int = field(10, forms.COUNT, "Output 1", "How many candidates to show.")
     most_data: bool = field(
         False, forms.FLAG, "What to sort 1",

@@ -142,5 +142,5 @@ def simulation_context(
                 ):
                     return grid.context.only(row)
     raise BadInputError(
-        "--simulate: the plan was made with a profile, or with catalogs that have changed since", ["plan again without"]
+        "the plan was made with a profile, or with catalogs that have changed since", ["plan again without"]
     )

@@ -30,7 +30,7 @@ SLOWDOWN = """## Eight clouds
 
 Uta and Obaseki (ICPE 2018) ran HiBench's jobs on Spark on 16 virtual machines. They drew the bandwidth from the
 distributions of eight clouds, A to H (Ballani et al., SIGCOMM 2011). They report each job's largest mean slowdown
-against 1 Gbit/s for all. The table has the answers of `plan --network-distribution A` for 16 nodes of 7 vCPUs.
+against 1 Gbit/s for all. The table has the answers of `plan --set network-distribution=A` for 16 nodes of 7 vCPUs.
 The disk of 100 MB/s is an assumption, as the study states none. A slowdown is the expected time over that at
 125 MB/s without variation.
 

@@ -142,7 +142,7 @@ MIXTURES: list[tuple[Callable[[], object], str, str]] = [
     (
         lambda: planner.recommend("1TB", network="unlimited", assume="network=1GB/s"),
         "network",
-        "plan 1TB --network unlimited --assume network=1GB/s",
+        "plan 1TB --set network=unlimited --assume network=1GB/s",
     ),
     (
         lambda: planner.sort("a", "b", consume_input=True, limit=1),

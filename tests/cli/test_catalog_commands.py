@@ -76,7 +76,7 @@ def test_settings_discount_and_command_line(amazon: str) -> None:
 def test_plan_stages_and_spreads(amazon: str) -> None:
     text = call(
         "plan", "--data", "1TB", "--model", "indy", "--cloud", "aws",
-        "--input", "gs://b/in", "--output", "s3://b/out", "--zones", "2",
+        "--input", "gs://b/in", "--output", "s3://b/out", "--set", "zones=2",
         "--explain",
     )  # fmt: skip
     assert "stage in: egress: $111.66 (traffic out of gcp and requests there; list" in " ".join(text.split())

@@ -18,6 +18,7 @@ from spark_events import lines, small_job
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.cli.plan.request_options import RequestOptions
 from planner.errors import BadInputError, PlannerError
 from tests.marks import QUICK_SOAK
 
@@ -25,6 +26,8 @@ TESTS = Path(__file__).resolve().parents[1]
 EXAMPLES = Path(__file__).with_name("option_examples.txt")
 SLOW = ("plan", "run", "cluster up", "catalog check", "report", "scale", "bench disk")
 """Commands whose examples take a second or more."""
+QUESTIONS = ("why-not", "own", "sizes", "most-data", "simulate", "plan-log", "export")
+"""Commands over the request of `plan`, whose options are shown there."""
 CLOCKED = re.compile(r"\d[\d.]* (ms|s|[KMG]?B/s)\b|\d+(\.\d+)?e-\d+|\d+\.\d{4,}")
 """Values that depend on a clock: seconds, and rates."""
 
@@ -43,7 +46,11 @@ class Example:
 
     @property
     def options(self) -> list[str]:
-        return [word for word in self.more if word.startswith("-")] if self.shown_by else [self.more[0]]
+        """The options that it shows; a setting counts as the option behind it."""
+        pairs = zip(("", *self.more), self.more, strict=False)
+        words = [f"--{word.partition('=')[0]}" if before == "--set" else word for before, word in pairs]
+        shown = [word for word in words if word.startswith("-") and word != "--set"]
+        return shown if self.shown_by else shown[:1]
 
 
 def read_examples() -> Iterator[Example]:
@@ -96,9 +103,17 @@ def test_every_option_of_every_command_has_an_example() -> None:
         for name, command in commands().items()
         for parameter in command.params
         if parameter.param_type_name == "option"
+        and parameter.name != "set"
+        and (name not in QUESTIONS or parameter.name not in RequestOptions.__signature__.parameters)
     }
     shown = {(example.command, option) for example in EVERY for option in example.options}
     assert shown == there, f"{EXAMPLES.name} has no example, or one of what is not there"
+
+
+@pytest.mark.parametrize("command", [name for name in QUESTIONS if name != "plan-log"])
+def test_a_question_takes_the_request_of_a_plan(command: str) -> None:
+    taken = {parameter.name for parameter in commands()[command].params}
+    assert set(RequestOptions.__signature__.parameters) <= taken
 
 
 @pytest.mark.parametrize("example", [e for e in EVERY if e.shown_by], ids=lambda e: f"{e.command} {e.more[0]}")

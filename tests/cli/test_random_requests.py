@@ -23,26 +23,33 @@ ASKED: Final[dict[str, Sequence[str]]] = {
     "--max-vcpus": ("1000", "1"),
     "--nodes": ("1", "10", "300"),
     "--max-nodes": ("1", "50"),
-    "--head-room": ("0", "50%"),
     "--deadline": ("1h", "1s"),
     "--sort-deadline": ("60s", "20m"),
     "--confidence": ("95%",),
     "--budget": ("200", "0.01"),
     "--objective": ("cost", "time", "energy"),
-    "--evidence": ("measured", "spec"),
     "--pricing": ("spot",),
     "--assume": ("network=800MB/s", "volume_read=1GB/s", "price=1.5", "power:i4i.*=300"),
     "--what-if": ("network=0.5", "price=2", "local=3", "volumes=0.3"),
-    "--network-distribution": ("A", "F"),
-    "--network": ("ideal", "unlimited"),
     "--discount": ("15%", "aws=20%"),
     "--input": ("s3://b/in", "gs://b/in", "az://b/in"),
     "--output": ("s3://b/out", "gs://b/out"),
-    "--zones": ("2", "3"),
-    "--map-ratio": ("0.1", "3"),
     "--engine": ("ideal", "local"),
+    "--set": (
+        "head-room=0",
+        "head-room=50%",
+        "evidence=measured",
+        "evidence=spec",
+        "network-distribution=A",
+        "network=ideal",
+        "network=unlimited,zones=2",
+        "zones=3",
+        "map-ratio=0.1,zones=2",
+        "map-ratio=3",
+        "previous-generations",
+    ),
 }
-ALONE: Final = ("--paper", "--previous-generations", "--most-data")
+ALONE: Final = ("--paper",)
 FORMS: Final = ((), ("--json",), ("--show", "table"), ("--show", "csv"), ("--explain",), ("--rejected",))
 ENDS: Final = {0, 2, 3}
 """Done, refused as a usage error, and nothing feasible."""
@@ -53,8 +60,9 @@ def drawn(number: int) -> tuple[str, ...]:
     of = random.Random(number)
     options = of.sample([*ASKED, *ALONE], of.randint(1, 6))
     words = [word for name in options for word in ((name,) if name in ALONE else (name, of.choice(ASKED[name])))]
-    size = () if "--most-data" in options else ("--data", of.choice(("3KB", "1GB", "8TB", "1PB")))
-    return ("plan", *size, *words, *of.choice(FORMS))
+    if of.random() < 0.05:
+        return ("most-data", *words, *of.choice(FORMS[:2]))
+    return ("plan", "--data", of.choice(("3KB", "1GB", "8TB", "1PB")), *words, *of.choice(FORMS))
 
 
 def ended(words: Sequence[str]) -> int:

@@ -289,7 +289,7 @@ def warnings(instance: str, **options: object) -> list[str]:
     """Return the warnings of a plan of 12 nodes with 5 GB each."""
     answer = planner.recommend("60GB", model="indy", instance=instance, nodes=12, **options)  # type: ignore[arg-type]
     assert answer.best is not None
-    return [warning for warning in answer.best.warnings if "--simulate" in warning]
+    return [warning for warning in answer.best.warnings if "planner simulate" in warning]
 
 
 def test_links_that_burst_are_worth_a_simulation() -> None:

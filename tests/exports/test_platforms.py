@@ -286,7 +286,7 @@ def with_type(plan: Plan, machine_type: str) -> Plan:
 def test_a_logged_application_is_exported_with_its_configuration(tmp_path: Path) -> None:
     log = tmp_path / "app-1"
     log.write_bytes(lines(small_job()))
-    words = ["plan", "--from-log", str(log), "--ran-on", "m5.4xlarge x 4", "--export"]
+    words = ["plan-log", str(log), "--ran-on", "m5.4xlarge x 4", "--to"]
     for name in ("emr", "databricks", "spark-operator", "karpenter"):
         done = CliRunner().invoke(build(only="plan"), [*words, name])
         assert done.exit_code == 0, done.stderr

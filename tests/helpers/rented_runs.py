@@ -20,7 +20,7 @@ def run_words(wheels: Path, *more: str, source: tuple[str, ...] = ("--data", f"{
         *("run", "--cloud", "aws", *source, "--instance", "i4i.large"),
         *(word for option, value in usual.items() if option not in more for word in (option, value)),
         *("--ssh-from", "203.0.113.7/32", "--wheelhouse", str(wheels), "--memory", "500MB", "--yes"),
-        *("--screen-seconds", "1", "--screen-size", "20MB", *more),
+        *("--set", "screen-seconds=1,screen-size=20MB", *more),
     )
 
 

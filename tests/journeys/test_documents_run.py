@@ -30,7 +30,7 @@ NOT_HERE = {
     "planner cluster": "rents machines: tests/provisioning",
     "planner catalog refresh": "needs a cloud: tests/refresh",
     "plan --data 1TB --model indy --profile": "takes the user's profile: tests/cli/test_help.py",
-    "plan --from-log": "takes the user's event log: tests/cli/plan/test_plan_from_log.py",
+    "planner plan-log": "takes the user's event log: tests/cli/logs/test_plan_log.py",
     "plan --input": "takes the user's files: tests/api/test_listed_input.py",
     "alias sort=": "changes the reader's shell",
     "planner sort --record-size": "takes the user's records: tests/cli/sort/test_sort.py",

@@ -428,7 +428,7 @@ def test_in_every_zone_stands_a_node(
     if answered.best is None:
         (rejection,) = answered.rejected
         assert rejection.reason.startswith("has no node in each zone within --")
-        assert rejection.detail == "it needs 3 nodes for --zones 3"
+        assert rejection.detail == "it needs 3 nodes for --set zones=3"
     else:
         crossing = next(line.usd for line in answered.best.bill if line.name == "traffic between zones")
         assert crossing == pytest.approx(1e12 * 2 / 3 / 2**30 * 0.02)

@@ -30,7 +30,7 @@ def test_a_path_longer_than_a_line_stays_whole() -> None:
     assert wrapped(f"Reads {path} first.", 40) == ["Reads", f"  {path}", "  first."]
 
 
-@pytest.mark.parametrize("words", ["", pytest.param("--wide", marks=QUICK_SOAK), "--show markdown"])
+@pytest.mark.parametrize("words", ["", pytest.param("--show wide", marks=QUICK_SOAK), "--show markdown"])
 def test_a_cloud_with_one_price_everywhere_names_no_region(words: str) -> None:
     asked = ["plan", "1TB", "--cloud", "oci", "--instance", "VM.DenseIO.E4.Flex-8", *words.split()]
     shown = CliRunner().invoke(build(only="plan"), asked).stdout

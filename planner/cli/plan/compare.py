@@ -27,7 +27,7 @@ def compare(
 ) -> None:
     """Compare two plans: the differences in the request, and in time and cost.
 
-    A file that lists your machines, as of `plan --own`, is compared with a plan: yours against the best.
+    A file that lists your machines, as of `planner own`, is compared with a plan: yours against the best.
 
     Example: planner compare small.json large.json
     """

@@ -1,4 +1,4 @@
-"""`plan --refresh`: read the public prices of an unpriced region before planning there."""
+"""Reading the public prices of an unpriced region before planning there."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from planner.schemas.request import Request
 
 
-def read_missing_prices(request: Request, *, agreed: bool) -> None:
-    """Read the public list of each requested region without prices, if `agreed` or after a yes at a terminal.
+def read_missing_prices(request: Request) -> None:
+    """Read the public list of each requested region without prices, after a yes at a terminal.
 
     Otherwise planning refuses the region, and names the command. A price of the user's own needs no list.
     """
     from planner.cli.plan.catalog_refresh import read_prices
 
     for cloud, region in _unpriced(request):
-        if agreed or (not request.own_prices and _is_wanted(cloud, region)):
+        if not request.own_prices and _is_wanted(cloud, region):
             done = read_prices(cloud, [region], dry_run=False, public=True)
             talk(f"{cloud}: {done.prices:,} prices of {region}, kept for later plans")
 

@@ -26,9 +26,6 @@ VIEWS: Final = ("network", "volumes")
 _FORM_OF: Final = {".csv": "csv", ".md": "markdown"}
 """Forms of files, by the end of their names."""
 
-CHARTS: Final = (".png", ".svg")
-"""Formats of `--chart`, by the end of the file's name."""
-
 WIDE_COLUMNS: Final = 120
 """Narrowest terminal that shows the table of candidates below the answer."""
 
@@ -51,7 +48,7 @@ def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: S
     where no table is shown; PlannerError for a page where charts are not installed.
     """
     if any(of_tables) and form not in ("csv", "markdown"):
-        raise BadInputError("--sort and --columns are for --show csv and --show markdown: give one of these, too")
+        raise BadInputError("--set sort and columns are for --show csv and --show markdown: give one of these, too")
     if out and out.suffix in (".htm", ".html"):
         raise BadInputError(f"--out {out}: a plan is written as JSON; --html {out} writes a page")
     if html:
@@ -59,16 +56,6 @@ def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: S
     if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
         wanted = _FORM_OF[out.suffix]
         raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")
-
-
-def require_chart(chart: Path | None, *, dark: bool) -> None:
-    """Raise BadInputError for an unsupported format of chart, PlannerError where charts are not installed."""
-    if dark and not chart:
-        raise BadInputError("--dark is for --chart: name its file, such as --chart plan.png")
-    if chart and chart.suffix not in CHARTS:
-        raise BadInputError(f"--chart {chart}: name a file that ends with {' or '.join(CHARTS)}")
-    if chart:
-        optional("altair", extra="plots", purpose="--chart")
 
 
 def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:
@@ -169,7 +156,7 @@ def frame_text(answered: Recommendation, form: str, *, order: str | None, only: 
             holding = [column for column in frame.columns if name in column][:3]
             near = f" Did you mean {' or '.join(holding)}?" if holding else nearest(name, list(frame))
             near = near or f" There are {', '.join(MAIN_COLUMNS)}, and more:"
-            raise BadInputError(f"no column {name}.{near} --columns all shows all {len(frame.columns)}")
+            raise BadInputError(f"no column {name}.{near} --set columns=all shows all {len(frame.columns)}")
     frame = frame.sort_values(order, kind="stable") if order else frame
     frame = (frame if "all" in wanted else frame[wanted]).map(_cell_value)
     return str(frame.to_csv(index=False, float_format="%.7g").rstrip("\n")) if form == "csv" else _markdown(frame)

@@ -88,10 +88,14 @@ def _show_platform_run(file: Path, described: Sequence[Path], *, runs: Path | No
 
 
 def _json(stored: RunReport | Plan, simulation: Simulation | None) -> str:
-    from planner.cli.plan.simulation import both_json
+    from planner.cli.plan.type_questions import plan_json
     from planner.schemas.plan import Plan
 
-    return both_json(stored, simulation) if simulation and isinstance(stored, Plan) else stored.to_json()
+    return (
+        plan_json(stored, simulation=simulation.to_dict())
+        if simulation and isinstance(stored, Plan)
+        else stored.to_json()
+    )
 
 
 def _simulation(text: str) -> Simulation | None:

@@ -1,15 +1,22 @@
-"""Options of `plan` that make up a `Request`, as `planner.schemas.request` declares them; other commands share some."""
+"""Options that make up a `Request`, as `planner.schemas.request` declares them: of `plan` and of every question about a
+plan; other commands share some.
+"""
 
 from __future__ import annotations
 
+import re
 from inspect import Parameter, Signature
-from typing import Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from typer import Option
 
 from planner.cli.shell import completion
-from planner.schemas.arguments import option_of, request_fields
+from planner.errors import BadInputError
+from planner.schemas.arguments import columns, option_of, request_fields, require_no_columns
 from planner.schemas.request import Request, default_of, options
+
+if TYPE_CHECKING:
+    from planner.api.recommend import Recommendation
 
 
 def _words_of(complete: str | tuple[str, ...]) -> Any:
@@ -56,20 +63,57 @@ MaxNodes = Annotated[int, request_option("max_nodes")]
 _Profile = Annotated[
     str | None, Option(help="Take times and ranges from this calibrated profile.", autocompletion=completion.profiles)
 ]
-_Columns = Annotated[list[str] | None, Option(help="Further columns of the profile's runs: io=s3.")]
+_Columns = Annotated[list[str] | None, Option(help="A further column of the profile's runs: io=s3.")]
 
 _OF_PROFILE: Final = {"profile": _Profile, "option": _Columns}
 
 
 class RequestOptions(dict[str, Any]):
-    """The given options of `plan`, by name; in addition to a request's, the profile to answer with."""
+    """The given options of a request, by name, and the profile to answer with."""
 
     __signature__: ClassVar = Signature(
         [
-            *map(_parameter, options()),
+            *(_parameter(name) for name in options() if name != "most_data"),  # `planner most-data` asks that
             *(Parameter(n, Parameter.KEYWORD_ONLY, default=None, annotation=a) for n, a in _OF_PROFILE.items()),
         ]
     )
+
+    @property
+    def given(self) -> list[str]:
+        """The options that differ from their defaults."""
+        parameters = self.__signature__.parameters.items()
+        return [option_of(name) for name, option in parameters if self.get(name, option.default) != option.default]
+
+    @property
+    def sizes(self) -> list[str]:
+        """The sizes in --data: `3TB,6TB` are two, `10,000GB` is one, as only a unit ends a size.
+
+        Raises BadInputError where one of several is empty.
+        """
+        data = self.get("data") or ""
+        sizes = [size.strip() for size in re.split(r"(?<=[A-Za-z,])\s*,", data)]
+        if len(sizes) > 1 and not all(sizes):
+            raise BadInputError(f"--data {data}: a size is missing next to a comma; write it as 3TB,6TB,12TB")
+        return sizes
+
+    def answer(self) -> Recommendation:
+        """Return the answer to the request. At a terminal it first asks whether to read prices that a region lacks.
+
+        Raises BadInputError as `request` does, and for several sizes of data.
+        """
+        from datetime import date
+
+        from planner.api.recommend import answer, answer_with_profile
+        from planner.cli.plan.missing_prices import read_missing_prices
+
+        if len(self.sizes) > 1:
+            raise BadInputError(f"--data {self['data']}: name one size; `planner sizes` makes a table of several")
+        request = self.request()
+        read_missing_prices(request)
+        if profile := self.get("profile"):
+            return answer_with_profile(request, profile, columns(self["option"]))
+        require_no_columns(self.get("option"))
+        return answer(request, today=date.today())
 
     def request(self) -> Request:
         """Return the request, with the user's settings and the capacity seen in the last week.
@@ -97,17 +141,16 @@ def _of_request(heading: str) -> list[str]:
 
 
 _HEADINGS: Final = {
-    "Used first": "* explain why_not own html",
-    "What to sort": "* profile option",
-    "Where": "* refresh",
+    "Used first": "* explain html ran_on app to draws seed lose slow timeline",
+    "What to sort": "* profile",
+    "Where": "*",
     "Machines": "*",
     "Limits": "*",
     "Cluster size": "*",
     "Money": "*",
     "Evidence and what-if": "*",
-    "Simulation": "simulate draws seed lose slow timeline",
-    "Output": "show wide json out chart dark export force rejected * sort columns",
-    "Spark": "from_log ran_on app",
+    "Settings": "* option sort columns dark",
+    "Output": "show json out chart force rejected *",
 }
 
 PANELS: Final = {

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from planner.api.files import require_new
+from planner.cli.plan.request_options import RequestOptions
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.files import Force, read_plan, write_atomically
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.exports.platform import Export
 
 
 def platform_names() -> list[str]:
-    """Return the allowed values of `--to` and `--export`."""
+    """Return the allowed values of `--to`."""
     from planner.exports.registry import PLATFORMS
 
     return list(PLATFORMS)
@@ -36,21 +38,36 @@ To = Annotated[
 
 
 def export(
-    plan: Annotated[Path, Argument(help="A plan that `plan --out` wrote, or a run's report with one.")],
+    plan: Annotated[
+        Path | None,
+        Argument(help="A plan that `plan --out` wrote, or a run's report with one; otherwise it is planned here."),
+    ] = None,
     *,
     to: To,
+    request_options: RequestOptions,
     json: Annotated[bool, Option("--json", help="Print as JSON: the text, what is lost, what to fill in.")] = False,
     out: Annotated[Path | None, Option(dir_okay=False, help="Write the file here instead of printing it.")] = None,
     force: Force = False,
 ) -> None:
-    """Write a plan's cluster as a platform's file, and list what the platform cannot express.
+    """Write the recommended cluster as a platform's file, and list what the platform cannot express.
 
     Example: planner export small.json --to emr
+
+    Example: planner export --to terraform --data 1TB
     """
     require_new([out], force=force)
-    from planner.exports.registry import export_plan
+    from planner.exports.registry import export_plan, platform_of
+    from planner.planning.recommendation import require_best
 
-    show_export(export_plan(read_plan(plan), to), as_json=json, out=out)
+    if plan is not None and (given := request_options.given):
+        raise BadInputError(f"{given[0]}: {plan} has its request already; leave out one of both")
+    if plan is None:
+        platform_of(to)
+        answered = request_options.answer()
+        require_best(answered.plan)
+        show_export(answered.export(to), as_json=json, out=out)
+    else:
+        show_export(export_plan(read_plan(plan), to), as_json=json, out=out)
 
 
 def show_export(exported: Export, *, as_json: bool = False, out: Path | None = None) -> None:

@@ -29,12 +29,14 @@ _OF_MACHINES_THERE: Final = ("lend_credentials", "wheelhouse", "detach", "skew",
 PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
-        "What to sort": "data model input format key separator no_header zero_terminated unique output skew",
-        "Where": "cloud on region or_next instance arch nodes pricing directory memory threads",
-        "Limits, and before it rents": "max_cost max_cost_per_month max_hours dry_run verbose yes",
-        "Rented machines": "keep take_down detach ssh_from subnet no_public_address jump reservation tag node_identity"
-        " lend_credentials image wheelhouse screen_seconds screen_size",
-        "Emulated nodes": "rate distribution rate_factor bucket burst_rate redraw seed",
+        "What to sort": "data model input format key separator no_header zero_terminated unique output",
+        "Where": "cloud on region instance nodes pricing directory memory",
+        "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
+        "Rented machines": "keep take_down detach ssh_from subnet no_public_address jump reservation tag"
+        " node_identity lend_credentials wheelhouse",
+        "Emulated nodes": "rate",
+        "Settings": "skew threads arch or_next max_cost_per_month image screen_seconds screen_size distribution"
+        " rate_factor bucket burst_rate redraw seed",
         "Report": "out json force profile",
     }.items()
 }

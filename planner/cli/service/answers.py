@@ -65,7 +65,7 @@ def _export(arguments: Arguments, _: str | None) -> dict[str, Any]:
 
 
 def _explain_log(arguments: Arguments, folder: str | None) -> dict[str, Any]:
-    from planner.cli.plan.explain_log import explanation_json
+    from planner.cli.logs.explain_log import explanation_json
     from planner.spark import log as spark_log
     from planner.spark.model.bounds import explain
 

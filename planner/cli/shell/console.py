@@ -13,11 +13,12 @@ from typing import Any, Final
 from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
-from planner.cli.shell.failures import ending_of, headed, name_options
+from planner.cli.shell.failures import ending_of, headed, name_options, option_of
 from planner.cli.shell.help_text import PlainHelp
 from planner.cli.shell.option_rules import require_applicable
 from planner.cli.shell.option_values import UnconvertedValues
 from planner.cli.shell.output import ends_without_reader, forget
+from planner.cli.shell.set_option import as_options, asks_for_help, help_rows, settings_of, spelled
 from planner.cli.shell.usage import UsageError, with_example
 from planner.errors import BadInputError, InterruptedRunError, PlannerError
 from planner.report.words import wrapped
@@ -53,6 +54,11 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
         for parameter in self.params:
             if getattr(parameter, "is_flag", False):
                 parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
+        self.settings = settings_of(self.params)
+        self.spelling = {f"--{name}": f"--set {name}" for name in self.settings}
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                self.spelling[option_of(str(parameter.name))] = parameter.metavar or str(parameter.name).upper()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept `plan 100TB` for `plan --data 100TB`. Usage errors are shown with an example."""
@@ -64,12 +70,29 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
         _GIVEN.set((*_path(ctx), *args))
         given = any(not word.startswith("-") for word in args)
         try:
+            if self.settings and not ctx.resilient_parsing:
+                args = self._with_settings(ctx, args)
             rest = list(super().parse_args(ctx, args))
+            if not ctx.resilient_parsing:
+                require_applicable(ctx)
         except UsageError as error:
             raise with_example(error, self.examples, given=given) from error
-        if not ctx.resilient_parsing:
-            require_applicable(ctx)
+        except PlannerError as error:
+            spelled(error, self.spelling)
+            raise
         return rest
+
+    def _with_settings(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the words with the options behind their settings; `--set help` ends with the meaning of each."""
+        if asks_for_help(args):
+            formatter = ctx.make_formatter()
+            with formatter.section("Settings, as --set NAME=VALUE"):
+                formatter.write_dl(list(help_rows(self.settings, ctx)))
+            show_text(formatter.getvalue().rstrip())
+            ctx.exit()
+        options = {name for parameter in self.params for name in parameter.opts}
+        options -= {f"--{name}" for name in self.settings}
+        return as_options(args, self.settings, options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
@@ -78,6 +101,7 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
                 return super().invoke(ctx)
         except PlannerError as error:
             name_options(error)
+            spelled(error, self.spelling)
             raise
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt

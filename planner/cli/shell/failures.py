@@ -64,7 +64,7 @@ def ending_of(error: Exception) -> tuple[str, int]:
 
 def name_options(error: PlannerError) -> None:
     """Let an error name options where it names arguments as Python does: in its text, and as its field."""
-    text, option = error.sentence, _option(error.field)
+    text, option = error.sentence, option_of(error.field)
     if error.field and text.startswith(f"{error.field}: "):
         text, error.field = f"{option}{text.removeprefix(error.field)}", option
     elif f"`{error.field}" in text:
@@ -76,10 +76,11 @@ def in_options(text: str) -> str:
     """Return a message with the options of the command line for the arguments that it names as Python does:
     `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws.
     """
-    return _ARGUMENT.sub(lambda named: f"{_option(named[1])} {named[2] or ''}".removesuffix("True").rstrip(), text)
+    return _ARGUMENT.sub(lambda named: f"{option_of(named[1])} {named[2] or ''}".removesuffix("True").rstrip(), text)
 
 
-def _option(argument: str) -> str:
+def option_of(argument: str) -> str:
+    """Return the option of an argument in Python."""
     name = OTHERWISE.get(argument, argument)
     return f"--{re.sub('_(bytes|s|usd)$', '', name).replace('_', '-')}"
 
@@ -148,10 +149,14 @@ def details_of(error: Exception, arguments: Sequence[str]) -> str:
 
 def _without_secrets(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return a command's words without the values of options that may hold secrets, and those values."""
-    words, secrets, is_secret = [], [], False
+    words, secrets, is_secret, before = [], [], False, ""
     for word in arguments:
         option, equals, value = word.partition("=")
-        names_secret = option.startswith("-") and any(part in option for part in _SECRET_WORDS)
+        if option == "--set" and equals:
+            setting, _, value = value.partition("=")
+            option = f"{option}={setting}"
+        names_secret = (option.startswith("-") or before == "--set") and any(part in option for part in _SECRET_WORDS)
+        before = word
         if is_secret and not word.startswith("-"):
             secrets.append(word)
             words.append(_HIDDEN)

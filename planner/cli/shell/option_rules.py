@@ -14,13 +14,10 @@ _RENTED: Final = "with --on or --cloud aws or --cloud gcp or --cloud azure"
 
 RULES: Final[Mapping[str, Mapping[str, str]]] = {
     "plan": {
-        "--draws --seed --lose --slow --timeline": "with --simulate",
-        "--ran-on --app": "with --from-log",
         "--option": "with --profile",
-        "--refresh": "with --region",
         "--zones": "without --nodes 1",
         "--explain --rejected": "without --json",
-        "--force": "with --out or --html or --chart or --timeline",
+        "--force": "with --out or --html or --chart",
         "--json": "without --show network or --show volumes",
         "--capacity": "without --paper",
         "--discount --own-price": "without --pricing spot",

@@ -59,17 +59,17 @@ _OPTIONS_MEANT: Final = (
     ("--instance", "--instance",
      ("instances", "type", "types", "instance-type", "machine", "machine-type", "machines", "vm")),
     ("--nodes", "--nodes", ("count", "machine-count", "n", "num-nodes", "workers")),
-    ("--own", "--own '20 x m5d.12xlarge'", ("mine", "my-machines", "own-machines", "owned")),
+    ("--top", "planner own '20 x m5d.12xlarge'", ("mine", "my-machines", "own-machines", "owned")),
     ("--top", "the bill is that of one run, and 30 runs a month cost 30 times as much",
      ("daily", "every", "monthly", "nightly", "per-month", "runs", "runs-per-month", "schedule")),
     ("--region", "--region", ("location", "regions", "site", "where")),
     ("--cloud", "--cloud", ("clouds", "platform", "provider", "providers", "vendor")),
     ("--region", "--region; zones of it are chosen where machines are free", ("availability-zone", "az", "zone")),
     ("--instance", "--instance 'i4i.*'", ("families", "family")),
-    ("--min-memory", "--min-memory 64GiB", ("mem", "memory", "ram")),
+    ("--min-memory", "--set min-memory=64GiB", ("mem", "memory", "ram")),
     ("--input", "--input", ("from", "in", "source", "src")),
     ("--output", "--output", ("dest", "destination", "target", "to")),
-    ("--explain", "--explain, --wide or --rejected", ("details", "long", "verbose", "why")),
+    ("--explain", "--explain, --show wide or --rejected", ("details", "long", "verbose", "why")),
     ("--dir", "--dir", ("disk", "directory", "folder", "mount", "path")),
     ("--type", "--type", ("instance", "instance-type", "machine-type")),
     ("--where", "--where", ("location", "region", "zone")),
@@ -108,6 +108,20 @@ _OPTIONS_MEANT: Final = (
 )  # fmt: skip
 """An existing option, the value to use, and words that newcomers typed for it."""
 
+_MOVED: Final = {
+    "why-not": "planner why-not TYPE --data SIZE",
+    "own": "planner own 'N x TYPE' --data SIZE",
+    "most-data": "planner most-data --sort-deadline 60s",
+    "export": "planner export --to PLATFORM --data SIZE",
+    "from-log": "planner plan-log LOG",
+    **dict.fromkeys(("ran-on", "app"), "planner plan-log LOG --ran-on 'm5.4xlarge x 4' --app ID"),
+    **dict.fromkeys(
+        ("simulate", "draws", "seed", "lose", "slow", "timeline"), "planner simulate --data SIZE; --help has the rest"
+    ),
+    "wide": "plan --show wide",
+    "refresh": "planner catalog refresh --region REGION --public",
+}
+"""Options that `plan` had, and the command that answers their question."""
 
 _NO_COMMANDS: Final = {
     **dict.fromkeys(
@@ -147,7 +161,12 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
 def _with_option_meant(error: Any) -> Any:
     """Suggest the command's own option for a newcomer's word, instead of options with similar spelling."""
     word = error.option_name.lstrip("-").partition("=")[0].lower()
-    options = {option for parameter in error.ctx.command.params for option in parameter.opts} if error.ctx else set()
+    command = error.ctx.command if error.ctx else None
+    options = {option for parameter in command.params for option in parameter.opts} if command else set()
+    if command and command.name == "plan" and word in _MOVED:
+        error.possibilities = None
+        error.message = f"{error.message}. It is now: {_MOVED[word]}"
+        return error
     texts = (text for option, text, words in _OPTIONS_MEANT if option in options and word in words)
     if text := next(texts, ""):
         error.possibilities = None

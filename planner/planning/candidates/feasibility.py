@@ -98,7 +98,7 @@ def _missing_facts(
 
 
 def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:
-    """Yield the layouts that lack a fact about the machines' surroundings; `--unknown exclude` assumes none of them."""
+    """Yield the layouts that lack a fact about the machines' surroundings; `unknown=exclude` assumes none of them."""
     if context.paper or context.catalog.is_free:
         return
     every, policy = np.ones(len(context.layouts.type_row), bool), context.unknown
@@ -106,7 +106,8 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
         yield np.isnan(charge.usd), f"{charge.name}: price unknown", _advice(policy, "charge")
     cloud = context.catalog.cloud
     if offer.pricing == "spot" and context.risk is None:
-        yield every, f"how often {cloud} takes spot nodes back is unknown", f"--interruptions RATE says it, {_TAKE_IN}"
+        detail = f"--set interruptions=RATE says it, {_TAKE_IN}"
+        yield every, f"how often {cloud} takes spot nodes back is unknown", detail
     places = (context.staging.source, context.staging.sink)
     if any(place not in ("", cloud) for place in places) and not policy.assumes("link"):
         yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
@@ -120,7 +121,7 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
         yield stored, f"price of volumes or object store unknown in {offer.region}", _TAKE_IN
 
 
-_TAKE_IN: Final = "or --unknown assume"
+_TAKE_IN: Final = "or --set unknown=assume"
 
 
 def _advice(policy: Policy, kind: str) -> str:
@@ -185,7 +186,7 @@ def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, re
     elif allowed < context.nodes_min:
         reason, detail = (
             TOO_FEW[2],
-            f"it needs {count_text(context.nodes_min, 'node')} for --zones {context.staging.zones}",
+            f"it needs {count_text(context.nodes_min, 'node')} for --set zones={context.staging.zones}",
         )
     return Rejection(
         instance_type=_name(context, type_row),

@@ -84,7 +84,7 @@ def _unmet(constraint: Constraint, at: Nearest) -> str:
         nodes, _, instance_type = at.name.partition(" x ")
         where = f"--cloud {at.asked.catalog} --instance {instance_type.partition('+')[0]} --nodes {nodes}"
         measure = f"`planner bench fleet {where}` measures it. " if at.asked.catalog in RENTED else ""
-        advice = f"{measure}One node needs no network (--model indy); --evidence spec takes what is stated."
+        advice = f"{measure}One node needs no network (--model indy); --set evidence=spec takes what is stated."
         return f"No cluster meets the evidence. The nearest is {at.name}: {shown}. {advice}"
     alone = " --sort-deadline limits the sort alone." if constraint.name == "deadline" else ""
     best = f"The {_best(constraint.name)} {shown} ({at.name})."

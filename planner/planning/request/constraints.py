@@ -170,7 +170,7 @@ def _evidence(context: JobContext, estimates: Estimates, request: Request) -> It
         weak = weak_network(context, request.evidence)[:, None] & (estimates.nodes > 1)
         yield Constraint(
             name="evidence",
-            reason=f"rests on weaker evidence than --evidence {request.evidence}",
+            reason=f"rests on weaker evidence than --set evidence={request.evidence}",
             measure=_where_possible(estimates, np.where(weak, 2.0, 1.0)),
             limit=1.0,
             shown="network: not measured" if request.evidence == "measured" else "network: neither stated nor measured",

@@ -1,4 +1,4 @@
-"""Filters of instance types: `--instance`, `--exclude`, `--arch`, `--min-memory`, previous generations; and clashes."""
+"""Filters of instance types: `--instance`, `--exclude`, `--arch`, memory, previous generations; and clashes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def filters(request: Request) -> dict[str, Filter]:
             "" if arch == request.arch else f"not known to be {request.arch} (--arch)"
         )
     if request.min_memory_bytes:
-        least = f"--min-memory {format_exact_size(request.min_memory_bytes)}"
+        least = f"--set min-memory={format_exact_size(request.min_memory_bytes)}"
         by_option[least] = lambda _, __, memory_bytes: (
             "" if memory_bytes >= (request.min_memory_bytes or 0) else f"{TOO_LITTLE_MEMORY} {least}"
         )
@@ -79,7 +79,7 @@ def _past(name: str) -> Rejection:
     return Rejection(
         instance_type=name,
         reason=PREVIOUS,
-        detail="its cloud says so; --previous-generations or --instance takes it in",
+        detail="its cloud says so; --set previous-generations or --instance takes it in",
     )
 
 
@@ -127,7 +127,7 @@ def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[
             so_far += [text] * (text not in so_far)
     lost = sorted(set(type_rows.tolist()) - set(type_rows[passed].tolist()))
     names = context.catalog.instances.names
-    reason = f"rests on weaker evidence than --evidence {wanted}"
+    reason = f"rests on weaker evidence than --set evidence={wanted}"
     return passed, [
         Rejection(instance_type=names[row], reason=reason, detail=", ".join(weak[row]), nearness=1.0 + len(weak[row]))
         for row in lost

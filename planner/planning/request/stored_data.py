@@ -154,7 +154,7 @@ def stored_notes(request: Request, engine: Engine) -> Iterator[str]:
             low, high = (format_bytes(end) for end in ends)
             yield (
                 f"data: {amount} at an assumed ratio of {stored.ratio:.3g}, {low} to {high} nine times in ten; "
-                f"--compression {stored.codec}=RATIO says yours"
+                f"--set compression={stored.codec}=RATIO says yours"
             )
     if (span := format_range(request)) is not None:
         rate = 2 / sum(format_s_per_byte(request, engine))
@@ -162,7 +162,7 @@ def stored_notes(request: Request, engine: Engine) -> Iterator[str]:
         known = "measured" if request.format in engine.decode_s_per_byte else "assumed"
         yield (
             f"cpu: decoding and encoding {request.format} are {known} at {format_rate(rate)} for each vCPU, "
-            f"{least} to {most} with other data; --compute RATE says yours"
+            f"{least} to {most} with other data; --set compute=RATE says yours"
         )
 
 

@@ -141,9 +141,9 @@ class TypeQuestions:
             if value is not None:
                 yield f"leave out {option} {_SHOWN.get(field_name, str)(value)}", {field_name: None}
         if alone.evidence != "any":
-            yield "use --evidence any", {"evidence": "any"}
+            yield "use --set evidence=any", {"evidence": "any"}
         if alone.node_limits:
-            yield "have more machines than --capacity or the cloud allows", {"node_limits": ()}
+            yield "have more machines than --set capacity or the cloud allows", {"node_limits": ()}
         for rejection in plan_of_type.rejected:
             if not alone.nodes and (least := nodes_needed(rejection, alone)):
                 yield f"allow --max-nodes {least}", {"max_nodes": least}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from planner.clouds.registry import CLOUDS
-from planner.schemas.arguments import COLLECTED, option_of
+from planner.schemas.arguments import COLLECTED, words_of
 from planner.schemas.plan import Plan, Request
 from planner.schemas.request import default_of, options
 
@@ -55,9 +55,7 @@ def _words(request: Request) -> Iterator[str]:
         is_first_of_two = option is not field.metadata["options"][-1]
         if is_first_of_two or field.name in COLLECTED or (field.name not in _ALWAYS and value == default_of(field)):
             continue
-        yield option_of(argument)
-        if value is not True:
-            yield option.form.show(value)
+        yield from words_of(argument, "" if value is True else option.form.show(value))
 
 
 def _own_prices(request: Request) -> Iterator[str]:
@@ -71,4 +69,4 @@ def _capacity(request: Request) -> Iterator[str]:
     """Yield only requested limits; those from earlier runs are found again."""
     for limit in request.node_limits:
         if limit.note == _CAPACITY_OPTION:
-            yield from (limit.note, f"{limit.instance}={limit.nodes}")
+            yield from words_of("capacity", f"{limit.instance}={limit.nodes}")

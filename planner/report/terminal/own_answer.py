@@ -1,4 +1,4 @@
-"""The answer to `plan --own '20 x m5d.12xlarge'`: time, bill and bottleneck, and the gain from more machines."""
+"""The answer to `planner own '20 x m5d.12xlarge'`: time, bill and bottleneck, and the gain from more machines."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def comparison_json(answer: OwnCluster) -> dict[str, Any]:
 
 
 def comparison_text(answer: OwnCluster, plan: Plan, *, width: int) -> str:
-    """Return the answer of `plan --own`, and below it the bill of both with the platform's fee."""
+    """Return the answer of `planner own`, and below it the bill of both with the platform's fee."""
     mine, best = both(answer)
     lines = [own_text(answer, plan, width=width)]
     if mine is not None and best is not None and (platform := platform_of(answer.listed)):

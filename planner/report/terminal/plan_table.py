@@ -232,7 +232,7 @@ def render_rejected(rejected: Sequence[Rejection], *, everything: bool = False) 
         table.add_row(escape(group.reason), f"{group.types:,}", escape(_which(group, everything=everything)))
     if everything or all(group.types <= EXAMPLES for group in groups):
         return table
-    return Group(table, Text("With --wide or --json: every type.", style="dim"))
+    return Group(table, Text("With --show wide or --json: every type.", style="dim"))
 
 
 def _which(group: LeftOut, *, everything: bool) -> str:

@@ -222,9 +222,9 @@ def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
     several = f" and {count_text(notes, 'more note')}" if notes else ""
     stored = plan.request.output and not plan.request.has_several_models and plan.request.model != "object-store"
     if stored:
-        return wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --wide{several}.", width)
+        return wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --show wide{several}.", width)
     clusters = f"{len(plan.candidates)} of {plan.feasible}" if plan.not_shown else "all"
-    return wrapped(f"Next: --explain says why; --wide shows {clusters} candidates{several}.", width)
+    return wrapped(f"Next: --explain says why; --show wide has {clusters} candidates{several}.", width)
 
 
 def difference(before: Candidate, after: Candidate) -> str:

@@ -1,4 +1,4 @@
-"""The answer to `plan --why-not TYPE`: the type's best cluster against the recommended one, and what would help."""
+"""The answer to `planner why-not TYPE`: the type's best cluster against the recommended one, and what would help."""
 
 from __future__ import annotations
 

@@ -45,9 +45,16 @@ def test_the_papers_daytona_question_is_answered() -> None:
     outcome = call("--data", "100TB", "--model", "daytona")
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stderr == ""
-    for part in ("Rent ", "The sort of 100 TB", "daytona: two copies", "Bottleneck: ", "Confidence: ", "--wide shows"):
+    for part in (
+        "Rent ",
+        "The sort of 100 TB",
+        "daytona: two copies",
+        "Bottleneck: ",
+        "Confidence: ",
+        "--show wide has",
+    ):
         assert part in outcome.stdout
-    wide = call("--data", "100TB", "--wide").stdout
+    wide = call("--data", "100TB", "--show", "wide").stdout
     for part in ("Rent ", "to sort 100 TB under the daytona model", "bottleneck", "Frontier", "prices as of"):
         assert part in wide
 
@@ -89,7 +96,7 @@ def test_rejected_groups_the_reasons() -> None:
 
 def test_rejected_names_a_few_types_of_each_reason_and_all_where_wide() -> None:
     few = call(*REPLAY, "--model", "indy", "--rejected").stdout
-    every = call(*REPLAY, "--model", "indy", "--rejected", "--wide").stdout
+    every = call(*REPLAY, "--model", "indy", "--rejected", "--show", "wide").stdout
     groups = json.loads(call(*REPLAY, "--model", "indy", "--json").stdout)["rejected"]
     (group,) = [group for group in groups if group["reason"] == "no local disks"]
     names = [name for alike in group["which"] for name in alike["instance_types"]]
@@ -150,7 +157,7 @@ def test_help_begins_with_an_example() -> None:
 def test_the_options_of_general_jobs_and_of_filters_reach_the_plan() -> None:
     outcome = call(
         "--data", "10TB", "--model", "all", "--cloud", "aws,gcp,azure,oci", "--confidence", "0.95", "--deadline", "2h",
-        "--map-ratio", "0.5", "--reduce-ratio", "0.1", "--compute", "500MB/s", "--arch", "x86_64",
+        "--set", "map-ratio=0.5", "--set", "reduce-ratio=0.1,compute=500MB/s", "--arch", "x86_64",
         "--exclude", "n1-*", "--max-vcpus", "5000", "--assume", "power:*=330", "--json",
     )  # fmt: skip
     assert outcome.returncode == 0, outcome.stderr

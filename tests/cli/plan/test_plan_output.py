@@ -31,7 +31,7 @@ def test_the_answer_takes_the_columns_that_there_are() -> None:
 
 
 def test_csv_has_one_row_per_candidate_with_the_columns_asked_for_in_order() -> None:
-    shown = call("--show", "csv", "--columns", "instance_type,nodes", "--sort", "nodes").stdout
+    shown = call("--show", "csv", "--set", "columns=instance_type,nodes", "--set", "sort=nodes").stdout
     rows = list(csv.DictReader(io.StringIO(shown)))
     assert list(rows[0]) == ["instance_type", "nodes"]
     assert [int(row["nodes"]) for row in rows] == sorted(int(row["nodes"]) for row in rows)
@@ -49,7 +49,7 @@ def test_csv_has_main_figures_machine_and_bill_unless_all_columns_are_asked_for(
         assert float(row["machine.vcpus"]) > 0 and float(row["machine.local_disks"]) > 0
     assert re.search(r"4 of (\d+) types are shown", shown.stderr)
     file = tmp_path / "four.csv"
-    everything = list(csv.reader(io.StringIO(call("--show", "csv", "--columns", "all", "--out", str(file)).stdout)))
+    everything = list(csv.reader(io.StringIO(call("--show", "csv", "--set", "columns=all", "--out", str(file)).stdout)))
     header, *cells = everything
     assert len(set(header)) == len(header) > 40
     assert not any(name.startswith(f"{other}.") for name in header for other in header)
@@ -59,7 +59,7 @@ def test_csv_has_main_figures_machine_and_bill_unless_all_columns_are_asked_for(
 
 
 def test_markdown_of_columns_is_a_table() -> None:
-    lines = call("--show", "markdown", "--columns", "instance_type,nodes").stdout.splitlines()
+    lines = call("--show", "markdown", "--set", "columns=instance_type,nodes").stdout.splitlines()
     assert lines[:2] == ["| instance_type | nodes |", "| --- | --- |"]
     assert all(line.startswith("| i4i.") for line in lines[2:])
 
@@ -89,13 +89,13 @@ def test_data_that_is_in_the_store_already_saves_writing_it_there() -> None:
 def test_json_is_the_plan_and_wide_has_everything() -> None:
     plan = json.loads(call("--show", "json").output)
     assert plan == json.loads(call("--json").output)
-    wide = call("--wide").output
+    wide = call("--show", "wide").output
     assert all(part in wide for part in ("Candidates", "Phases", "Frontier", plan["best"]["instance_type"]))
     assert call("--show", "wide").output == wide
 
 
 def test_wide_calls_resources_as_the_explanation_does() -> None:
-    wide, explained = call("--wide", columns="160").stdout, call("--explain").stdout
+    wide, explained = call("--show", "wide", columns="160").stdout, call("--explain").stdout
     assert "processors" in wide and "handing out tasks" in wide
     assert "processors" in explained
     assert not re.search(r"\b(cpu|driver)\b", wide)
@@ -120,16 +120,16 @@ def test_of_several_regions_each_row_says_its_own(columns: str, monkeypatch: pyt
     [
         (("--show", "tabl"), "Did you mean table?"),
         (("--show", "csv,json"), "give one of them"),
-        (("--sort", "nodes"), "are for --show csv"),
-        (("--show", "csv", "--columns", "node"), "Did you mean nodes"),
-        (("--show", "csv", "--columns", "instance"), "Did you mean instance_type"),
-        (("--show", "csv", "--columns", "zzz"), "--columns all shows all"),
-        (("--show", "csv", "--columns", "price"), "Did you mean price_usd_per_hour or price_as_of?"),
+        (("--set", "sort=nodes"), "are for --show csv"),
+        (("--show", "csv", "--set", "columns=node"), "Did you mean nodes"),
+        (("--show", "csv", "--set", "columns=instance"), "Did you mean instance_type"),
+        (("--show", "csv", "--set", "columns=zzz"), "--set columns=all shows all"),
+        (("--show", "csv", "--set", "columns=price"), "Did you mean price_usd_per_hour or price_as_of?"),
         (("--out", "four.csv"), "add --show csv, or name a .json file"),
         (("--out", "page.html"), "--html page.html writes a page"),
-        (("--show", "json", "--columns", "nodes"), "are for --show csv"),
+        (("--show", "json", "--set", "columns=nodes"), "are for --show csv"),
         (("--chart", "plan.pdf"), "ends with .png or .svg"),
-        (("--dark",), "--dark is for --chart"),
+        (("--set", "dark"), "--set dark is for --chart"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(words: tuple[str, ...], message: str) -> None:

@@ -45,7 +45,7 @@ def test_a_kept_plan_gives_the_page_that_plan_html_gives(tmp_path: Path) -> None
 
 def test_a_kept_plan_has_its_simulation(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
-    plan.write_text(call(*PLAN, "--simulate", "--draws", "2", "--json"))
+    plan.write_text(call("simulate", *PLAN[1:], "--draws", "2", "--json"))
     assert "simulated 2 times (seed 0)" in call("report", str(plan))
     assert json.loads(call("report", str(plan), "--json")) == json.loads(plan.read_text())
     plan.write_text(plan.read_text().replace('"draws": 2', '"draws": "two"'))

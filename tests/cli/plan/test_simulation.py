@@ -1,4 +1,4 @@
-"""`plan --simulate`, and the same from Python."""
+"""`planner simulate`, and the same from Python."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import planner
-from planner.cli.entry import plan_main
-from planner.cli.plan.simulation import SimulationOptions
+from planner.cli.app import build
+from planner.cli.entry import main
 from planner.errors import BadInputError, InfeasibleError
 from planner.report.terminal.simulation_table import resource_text
 from planner.simulation.result import Simulation
 from tests.marks import quick_soak
 
-ASKED = ["plan", "--data", "100GB", "--instance", "i4i.4xlarge", "--nodes", "4", "--simulate", "--draws", "3"]
+ASKED = ["planner", "simulate", "--data", "100GB", "--instance", "i4i.4xlarge", "--nodes", "4", "--draws", "3"]
 ONCE = [*ASKED[:-1], "1"]
 
 
@@ -24,7 +25,7 @@ def run(args: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     monkeypatch.setattr(sys, "argv", args)
     monkeypatch.setenv("NO_COLOR", "1")
     with pytest.raises(SystemExit) as ended:
-        plan_main()
+        main()
     assert ended.value.code in (0, None)
     return capsys.readouterr().out
 
@@ -95,11 +96,6 @@ def test_a_profile_has_no_tasks_to_simulate() -> None:
         planner.Recommendation(answer.plan, profile="mine").simulate()
 
 
-def test_a_spark_log_has_no_tasks_to_simulate_either() -> None:
-    with pytest.raises(BadInputError, match="Spark log"):
-        SimulationOptions(simulate=True).check(of_log=True)
-
-
 def test_nothing_feasible_cannot_be_simulated() -> None:
     with pytest.raises(InfeasibleError):
         planner.recommend("1TB", instance="i4i.4xlarge", deadline="1s").simulate()
@@ -112,13 +108,9 @@ def test_the_number_of_draws_has_bounds(draws: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (SimulationOptions(simulate=True, draws=0), "from 1 to 1000"),
-        (SimulationOptions(simulate=True, lose="node@130%"), "0% to 99%"),
-        (SimulationOptions(simulate=True, timeline=Path("waits.png")), "an SVG file"),
-    ],
+    ("words", "why"),
+    [("--draws 0", "from 1 to 1000"), ("--lose node@130%", "0% to 99%"), ("--timeline waits.png", "an SVG file")],
 )
-def test_what_cannot_be_simulated_is_refused_before_anything_is_planned(options: SimulationOptions, why: str) -> None:
-    with pytest.raises(BadInputError, match=why):
-        options.check()
+def test_what_cannot_be_simulated_is_refused_before_anything_is_planned(words: str, why: str) -> None:
+    ended = CliRunner().invoke(build(only="simulate"), ["simulate", "--catalog", "none", *words.split()])
+    assert isinstance(ended.exception, BadInputError) and why in str(ended.exception)

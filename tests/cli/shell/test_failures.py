@@ -100,7 +100,7 @@ def test_what_is_not_installed_is_named(module: str, command: str, code: int, se
         ("models >/dev/full", 6),
         ("models >&-", 0),
         ("models 2>&-", 0),
-        ("plan 1TB --zones 0 2>/dev/full", 2),
+        ("plan 1TB --set zones=0 2>/dev/full", 2),
         ("--help | true", 0),
         ("models | true", 0),
         ("plan --help | true", 0),

@@ -94,7 +94,7 @@ def test_a_refused_amount_names_its_option(
         "plan --data 1TB --model daytona --html",
         "plan --data 1TB --model daytona --out",
         "plan --data 1TB --model daytona --chart",
-        "plan --data 1TB --model daytona --simulate --timeline",
+        "simulate --data 1TB --model daytona --timeline",
         "report PLAN --html",
         "report PLAN --from-platform RUN --runs",
         "explain-log LOG --html",

@@ -88,7 +88,7 @@ def test_plans_keep_to_it_and_say_so_and_may_be_told_better(journal: Note) -> No
     full = journal("r1")
     refuse(full, 9)
     asked = ["plan", "--data", "100TB", "--model", "indy", "--instance", "i4i.8xlarge", "--objective", "time"]
-    told = CliRunner().invoke(build(), [*asked, "--max-nodes", "100", "--json", "--capacity", "i4i.*=50"])
+    told = CliRunner().invoke(build(), [*asked, "--max-nodes", "100", "--json", "--set", "capacity=i4i.*=50"])
     best = Plan.from_json(told.stdout).best
     assert best is not None
     assert best.nodes + best.spares <= 50

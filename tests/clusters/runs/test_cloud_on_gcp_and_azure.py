@@ -54,7 +54,7 @@ def ran(cloud: EmulatedCloud, wheels: Path, *more: str, kill_at: str | None = No
             "--wheelhouse",
             str(wheels),
         ),
-        *("--memory", "500MB", "--yes", "--screen-seconds", "1", "--screen-size", "20MB", *more),
+        *("--memory", "500MB", "--yes", "--set", "screen-seconds=1,screen-size=20MB", *more),
         policy=PACE,
         within_s=300,
         kill_at=kill_at,

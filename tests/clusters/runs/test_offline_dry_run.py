@@ -73,5 +73,5 @@ def test_an_input_whose_size_nobody_states_is_asked_for(tmp_path: Path) -> None:
 
 def test_an_architecture_that_is_asked_for_is_rented(tmp_path: Path) -> None:
     for arch in ("x86_64", "arm64"):
-        done = guarded(tmp_path, "run", "--cloud", "aws", *JOB, "--arch", arch)
+        done = guarded(tmp_path, "run", "--cloud", "aws", *JOB, "--set", f"arch={arch}")
         assert f"machines: {arch} processors" in done.stdout, done.stderr

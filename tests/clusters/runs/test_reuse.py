@@ -33,7 +33,7 @@ def test_two_jobs_on_the_same_machines(ec2: EmulatedEc2, machines: EmulatedMachi
     assert first.code == 0, first.text
     (run,) = ec2.runs()
     job = ("--data", f"{RECORDS * 50}B", "--model", "indy", "--memory", "500MB", "--wheelhouse", str(wheels))
-    words = ("cluster", "run", run, *job, "--screen-seconds", "1", "--screen-size", "20MB", "--take-down", "--yes")
+    words = ("cluster", "run", run, *job, "--set", "screen-seconds=1,screen-size=20MB", "--take-down", "--yes")
     second = ec2.planner(*words, policy=PACE, within_s=300)
     assert second.code == 0, second.text
     directory = RunDirectory.open(run).path

@@ -64,20 +64,20 @@ def test_own_discount_own_region_and_a_family_left_out(typed: Typed) -> None:
 
 
 def test_machines_i_have_beside_the_recommended(typed: Typed) -> None:
-    answer = typed("plan --data 8TB --own '20 x i3.4xlarge'")
+    answer = typed("planner own '20 x i3.4xlarge' --data 8TB")
     assert "Your 20 x i3.4xlarge take" in answer and "The plan would rent" in answer
     assert "Bottleneck: " in answer
 
 
 def test_most_data_with_a_hundred_nodes(typed: Typed) -> None:
-    question = "plan --most-data --nodes 100 --instance i8g.48xlarge --deadline"
+    question = "planner most-data --nodes 100 --instance i8g.48xlarge --deadline"
     assert re.search(r"Try --deadline \d+s\.", typed(f"{question} 1m", code=3))
     answer = typed(f"{question} 10m")
     assert "Rent 100 x" in answer and "the most within what is asked" in answer
 
 
 def test_ten_clusters_as_csv(typed: Typed, tmp_path: Path) -> None:
-    answer = typed("plan --data 8TB --show csv --top 10 --sort cost_usd.total", as_lines=True)
+    answer = typed("plan --data 8TB --show csv --top 10 --set sort=cost_usd.total", as_lines=True)
     *table, note = answer.splitlines()
     rows = list(csv.DictReader(io.StringIO("\n".join(table))))
     costs = [float(row["cost_usd.total"]) for row in rows]
@@ -122,15 +122,15 @@ def test_parquet_in_a_bucket_in_europe_below_100_dollars(typed: Typed) -> None:
 
 
 def test_would_more_machines_help(typed: Typed) -> None:
-    assert "write it as '20 x m5d.12xlarge'" in typed("plan --data 3TB --own 20", code=2)
-    assert "Did you mean: --own '20 x m5d.12xlarge'" in typed("plan --data 3TB --own-machines 20", code=2)
-    answer = typed("plan --data 3TB --own '20 x m5d.12xlarge'")
+    assert "write it as '20 x m5d.12xlarge'" in typed("planner own 20 --data 3TB", code=2)
+    assert "Did you mean: planner own '20 x m5d.12xlarge'" in typed("plan --data 3TB --own-machines 20", code=2)
+    answer = typed("planner own '20 x m5d.12xlarge' --data 3TB")
     assert re.search(r"More of them help up to about \d+ nodes", answer)
     assert "If you pay for the machines anyway: nothing more." in answer
 
 
 def test_my_cluster_is_too_large(typed: Typed) -> None:
-    answer = typed("plan --data 3TB --own '60 x i8g.8xlarge'")
+    answer = typed("planner own '60 x i8g.8xlarge' --data 3TB")
     assert "The disks hold the data: 3 nodes would do." in answer
     assert re.search(r"Yours are .* faster and cost \$[\d.]+ more, if rented", answer)
 
@@ -142,7 +142,7 @@ def test_a_negotiated_price(typed: Typed) -> None:
 
 
 def test_why_not_the_machine_that_the_team_uses(typed: Typed) -> None:
-    answer = typed("plan --data 3TB --why-not c6id.32xlarge")
+    answer = typed("planner why-not c6id.32xlarge --data 3TB")
     assert re.search(r"Its best cluster takes \S+ (longer|less) and costs", answer)
     price = number(r"recommended at \$([\d.]+) a node-hour or less", answer)
     assert "x c6id.32xlarge" in typed(f"plan --data 3TB --own-price c6id.32xlarge={price - 0.01:.2f}")

@@ -78,7 +78,7 @@ def test_how_fast_this_disk_is(typed: Typed) -> None:
 
 def test_a_cheaper_cluster_for_a_spark_job(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "app.log").write_bytes(lines(small_job()))
-    asked = "plan --from-log app.log --instance 'm5.*,m7g.*'"
+    asked = "planner plan-log app.log --instance 'm5.*,m7g.*'"
     assert "--ran-on 'm5.4xlarge x 4'" in typed(asked, code=2)
     answer = typed(f"{asked} --ran-on 'm5.4xlarge x 4'")
     assert "Move to" in answer and "as it was 4 x m5.4xlarge" in answer
@@ -94,7 +94,7 @@ def test_where_the_time_of_a_spark_job_went(typed: Typed, tmp_path: Path) -> Non
 
 def test_a_log_that_is_none(typed: Typed, tmp_path: Path) -> None:
     (tmp_path / "sales.csv").write_text("city,amount\nRome,3\n")
-    for command in ("plan --from-log sales.csv", "planner explain-log sales.csv"):
+    for command in ("planner plan-log sales.csv", "planner explain-log sales.csv"):
         assert "sales.csv is no Spark event log" in typed(command, code=2)
 
 

@@ -206,7 +206,7 @@ def test_a_type_of_which_there_are_too_few_says_so(make_catalog: Callable[..., s
     assert plan.best is not None
     assert plan.best.instance_type == "b"
     assert [r.reason for r in plan.rejected] == ["needs more nodes than there are to be had"]
-    assert "at most 7 x a in here: seen; --capacity overrides that" in plan.plan.warnings
+    assert "at most 7 x a in here: seen; --set capacity=TYPE=N overrides that" in plan.plan.warnings
 
 
 def test_capacity_and_deadline_that_clash_are_named(make_catalog: Callable[..., str]) -> None:

@@ -58,9 +58,9 @@ def test_types_that_pass(cloud: str, options: dict[str, Any], left: list[str]) -
     [
         ({"instances": ["a.*"], "exclude": ["a.*"]}, "--instance a.* and --exclude a.* clash: no type passes both"),
         ({"instances": ["b.1"], "arch": "arm64"}, "--instance b.1 and --arch arm64 clash: no type passes both"),
-        ({"instances": ["a.*"], "min_memory": "1TB"}, "--min-memory 1TB lets no type through"),
-        ({"min_memory": "100TiB"}, "--min-memory 100TiB lets no type through"),
-        ({"arch": "arm64", "min_memory": "65GB"}, "--arch arm64 and --min-memory 65GB clash: no type passes both"),
+        ({"instances": ["a.*"], "min_memory": "1TB"}, "--set min-memory=1TB lets no type through"),
+        ({"min_memory": "100TiB"}, "--set min-memory=100TiB lets no type through"),
+        ({"arch": "arm64", "min_memory": "65GB"}, "--arch arm64 and --set min-memory=65GB clash: no type passes both"),
         ({"exclude": ["*"]}, "--exclude * lets no type through"),
         ({"exclude": ["a.1"], "arch": "arm64"}, "--exclude a.1 and --arch arm64 clash: no type passes both"),
     ],
@@ -131,7 +131,7 @@ def test_where_nothing_is_current_all_may_be_taken(make_catalog: Callable[..., s
     assert [entry.instance_type for entry in plan.candidates] == ["a"]
 
 
-REASON = "rests on weaker evidence than --evidence measured"
+REASON = "rests on weaker evidence than --set evidence=measured"
 
 
 def test_a_type_whose_network_is_only_stated_is_left_out_when_measured_is_asked() -> None:
@@ -181,7 +181,7 @@ def test_measured_rates_pass_and_what_the_user_assumes_does_not() -> None:
     assert planner.recommend(**asked, evidence="measured").best is not None  # type: ignore[arg-type]
     assumed = planner.recommend(**asked, assume={"network": "1GB/s"}, evidence="spec")  # type: ignore[arg-type]
     assert assumed.best is None
-    assert [r.detail for r in assumed.rejected if "--evidence" in r.reason] == ["network: neither stated nor measured"]
+    assert [r.detail for r in assumed.rejected if "evidence=" in r.reason] == ["network: neither stated nor measured"]
 
 
 def test_stated_rates_pass_when_stated_is_asked_and_everything_when_any_is() -> None:

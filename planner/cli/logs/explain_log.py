@@ -58,7 +58,7 @@ def explain_log(
             raise BadInputError("--html, --app and --show executors are for logs of Spark: leave them out")
         _show_trace(Path(path), show, json=json)
     elif app is None and holds_several(path):
-        from planner.cli.plan.explain_fleet import explain_fleet
+        from planner.cli.logs.explain_fleet import explain_fleet
 
         explain_fleet(path, show=show, json=json, html=html, show_names=show_names, ran_on=ran_on, processes=processes)
     else:

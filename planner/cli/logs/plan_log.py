@@ -1,45 +1,72 @@
-"""`plan --from-log`: the cheapest cluster for a logged Spark application."""
+"""`planner plan-log`: the cheapest cluster for a logged Spark application."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+import json as json_module
 from dataclasses import replace
+from inspect import Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
+from typer import Argument, Option
+
+from planner.api.files import require_new
 from planner.cli.plan.request_options import RequestOptions
-from planner.cli.platforms.export import show_export
+from planner.cli.platforms.export import platform_names, show_export
 from planner.cli.shell.console import columns, show_json, show_text, talk
-from planner.cli.shell.files import write_atomically
+from planner.cli.shell.files import Force, write_atomically
 from planner.errors import BadInputError, InfeasibleError, some_of
-from planner.schemas.arguments import option_of
+from planner.extras import optional
 
 if TYPE_CHECKING:
     from planner.schemas.request import Request
     from planner.spark.application.application import Application
     from planner.spark.model.choices import SparkPlan
 
-_COUNTING: Final = {
+_COUNTING: Final = (
     "cloud", "catalog", "region", "instance", "exclude", "arch", "previous_generations", "max_vcpus", "nodes",
     "max_nodes", "deadline", "sort_deadline", "confidence", "pricing", "discount", "own_price",
-}  # fmt: skip
-"""Options of `plan` that also apply to a logged application."""
+)  # fmt: skip
 
 
-def plan_from_log(
-    path: Path,
+class LogOptions(RequestOptions):
+    """Options of a request that also apply to a logged application, which has its own data and engine."""
+
+    __signature__: ClassVar = Signature(
+        [option for name, option in RequestOptions.__signature__.parameters.items() if name in _COUNTING]
+    )
+
+
+def plan_log(
+    log: Annotated[Path, Argument(help="An event log of Spark, a folder of it, or an application's rolled logs.")],
     *,
-    request_options: RequestOptions,
-    ran_on: list[str] | None,
-    app: str | None,
-    as_json: bool,
-    rejected: bool,
-    out: Path | None,
-    html: Path | None = None,
-    export: str | None = None,
+    request_options: LogOptions,
+    ran_on: Annotated[
+        list[str] | None,
+        Option(
+            help="What the application ran on: 'm5.4xlarge x 4', or a FILE as for `planner own`; of several runs,"
+            " 'APP=m5.4xlarge x 4'."
+        ),
+    ] = None,
+    app: Annotated[str | None, Option(help="Of several applications, this id, or the runs of this name.")] = None,
+    to: Annotated[
+        str | None,
+        Option(
+            "--to",
+            help="Print the cluster as this platform's file in place of the answer; `planner export --help` has them.",
+            autocompletion=platform_names,
+        ),
+    ] = None,
+    rejected: Annotated[bool, Option("--rejected", help="Print why types are left out.")] = False,
+    json: Annotated[bool, Option("--json", help="Print the answer as one JSON object.")] = False,
+    out: Annotated[Path | None, Option(dir_okay=False, help="Also write the answer as JSON to this file.")] = None,
+    html: Annotated[Path | None, Option(dir_okay=False, help="Also write a page; it opens without a network.")] = None,
+    force: Force = False,
 ) -> None:
-    """Show the plan for the application of an event log. Raises InfeasibleError when no cluster ends in time."""
+    """Plan the cheapest cluster for the Spark application of an event log, beside what it ran on.
+
+    Example: planner plan-log app-2026.zstd --ran-on 'm5.4xlarge x 4'
+    """
     from planner.report.terminal.spark_answer import answer_json, answer_lines, rejected_lines
     from planner.spark import log as spark_log
     from planner.spark.model.bounds import explain
@@ -47,31 +74,35 @@ def plan_from_log(
     from planner.spark.model.several_logs import latest_first
     from planner.spark.task_trace.reading import looks_like_trace
 
-    if looks_like_trace(path):
+    require_new([out, html], force=force)
+    if html:
+        optional("altair", extra="plots", purpose="--html")
+    if to is not None and (json or rejected):
+        raise BadInputError("--to prints a file and nothing else: leave out --json and --rejected")
+    if looks_like_trace(log):
         raise BadInputError(
-            f"{path} has times of tasks, and no bytes, processors or memory to plan from",
-            ["`planner explain-log` shows its tasks; `plan --from-log` needs a Spark event log"],
+            f"{log} has times of tasks, and no bytes, processors or memory to plan from",
+            ["`planner explain-log` shows its tasks; `planner plan-log` needs a Spark event log"],
         )
-    _refuse_others(request_options)
     ran_on = [_in_words(given) for given in ran_on or ()]
     request = RequestOptions(request_options, data="1B").request()
     if len(request.pricings) > 1:
-        raise BadInputError(f"--pricing {request.pricing}: --from-log plans for one way to pay; give one of them")
-    application, *earlier = latest_first(spark_log.read(path).runs(app))
+        raise BadInputError(f"--pricing {request.pricing}: a log is planned for one way to pay; give one of them")
+    application, *earlier = latest_first(spark_log.read(log).runs(app))
     if not ran_on and not (request_options["cloud"] or request_options["catalog"]) and application.cluster.cloud:
         request = replace(request, catalogs=(application.cluster.cloud,))
     plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
     explained = explain(application)
     document: dict[str, Any] = answer_json(application, plan, explained)
     if out:
-        write_atomically(out, json.dumps(document, indent=2, allow_nan=False) + "\n", option="--out")
+        write_atomically(out, json_module.dumps(document, indent=2, allow_nan=False) + "\n", option="--out")
     if html:
         from planner.cli.shell.pages import spark_html
 
         write_atomically(html, spark_html(application, explained, plan), option="--html")
-    if export is not None:
-        _export(plan, export, request, application)
-    elif as_json:
+    if to is not None:
+        _export(plan, to, request, application)
+    elif json:
         show_json(document)
     else:
         show_text("\n".join(answer_lines(application, plan, explained, width=min(columns(), 100))))
@@ -102,21 +133,3 @@ def _export(plan: SparkPlan, to: str, request: Request, application: Application
     region = next(iter(request.regions), "") or application.cluster.region or load_catalog(cloud).default_region
     name = application.name or application.app_id
     show_export(export_application(plan, to, name=name, region=region, pricing=request.pricing))
-
-
-def refuse_forms(given: Mapping[str, object]) -> None:
-    """Raise BadInputError for forms of an answer, by their options, that a logged application's plan does not have."""
-    if named := [option for option, value in given.items() if value]:
-        raise BadInputError(
-            f"{', '.join(named)}: not with --from-log, whose answer is text, --json or --html; leave it out"
-        )
-
-
-def _refuse_others(request_options: RequestOptions) -> None:
-    others = [
-        option_of(name)
-        for name, option in RequestOptions.__signature__.parameters.items()
-        if name not in _COUNTING and request_options[name] != option.default
-    ]
-    if others:
-        raise BadInputError(f"{', '.join(others)}: of a sort; --from-log plans a Spark application, give one of both")

@@ -1,0 +1,71 @@
+"""`planner why-not`, `planner own` and `planner most-data`: questions over the same request as a plan's."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from planner.cli.app import build
+from planner.schemas.plan import Plan
+
+DATA = ("--data", "3TB", "--instance", "i8g.8xlarge,i7i.8xlarge")
+
+
+def asked(*words: str) -> tuple[str, BaseException | None]:
+    made = CliRunner().invoke(build(), [*words, *DATA])
+    return made.stdout, made.exception
+
+
+def test_each_type_asked_about_has_its_answer_and_the_plan_is_not_repeated() -> None:
+    text, error = asked("why-not", "i7i.8xlarge", "i8g.8xlarge")
+    assert error is None
+    assert [part.partition("?")[0] for part in text.split("\n\n") if part.startswith("Why")] == [
+        "Why not i7i.8xlarge",
+        "Why not i8g.8xlarge",
+    ]
+    assert "Rent " not in text
+    assert "Your 8 x i7i.8xlarge take" in asked("own", "8 x i7i.8xlarge")[0]
+
+
+def test_json_has_the_answers_beside_the_plan_and_can_be_read_again() -> None:
+    text, _ = asked("why-not", "i7i.8xlarge", "--json")
+    (why_not,) = json.loads(text)["why_not"]
+    assert why_not["cluster"]["instance_type"] == "i7i.8xlarge"
+    assert why_not["needed"]["price_usd_per_hour"] < why_not["cluster"]["price_usd_per_hour"]
+    assert Plan.from_json(text).best is not None
+    text, _ = asked("own", "8 x i7i.8xlarge", "--json")
+    assert json.loads(text)["own"]["cluster"]["nodes"] == 8
+    assert Plan.from_json(text).best is not None
+
+
+def test_a_plan_without_a_cluster_still_answers_and_then_fails() -> None:
+    text, error = asked("why-not", "i7i.8xlarge", "--deadline", "1s")
+    assert "misses the deadline" in text and getattr(error, "exit_code", None) == 3
+
+
+@pytest.mark.parametrize("words", [("why-not", "i9z.large"), ("own", "8 x i9z.large"), ("own", "eight")])
+def test_what_is_no_type_is_refused_as_the_argument(words: tuple[str, ...]) -> None:
+    _, error = asked(*words)
+    argument = "TYPE" if words[0] == "why-not" else "MACHINES"
+    assert getattr(error, "exit_code", None) == 2 and str(error).startswith(argument)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--why-not x",
+        "--own '8 x y'",
+        "--export emr",
+        "--from-log x",
+        "--simulate",
+        "--draws 3",
+        "--most-data",
+        "--wide",
+    ],
+)
+def test_an_option_that_moved_is_refused_with_its_command(option: str) -> None:
+    made = CliRunner().invoke(build(only="plan"), ["plan", "--data", "1TB", *option.split()])
+    assert made.exit_code == 2 or getattr(made.exception, "exit_code", 0) == 2
+    assert "It is now:" in " ".join(f"{made.output}{made.exception}".split())

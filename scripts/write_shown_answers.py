@@ -39,7 +39,7 @@ PICTURES: Final = {
     " --region europe-west4 --budget 100",
     "docs/pictures/own.svg": "planner own '20 x m5d.12xlarge' --data 3TB",
     "docs/pictures/why-not.svg": "planner why-not c6id.32xlarge --data 3TB",
-    "docs/pictures/sizes.svg": "plan --data 3TB,6TB,12TB",
+    "docs/pictures/sizes.svg": "planner sizes --data 3TB,6TB,12TB",
     "docs/pictures/deadline.svg": "plan --data 8TB --deadline 15m --confidence 95%",
 }
 """Pictures of a terminal, with the command typed in it."""

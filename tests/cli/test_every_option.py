@@ -26,7 +26,7 @@ TESTS = Path(__file__).resolve().parents[1]
 EXAMPLES = Path(__file__).with_name("option_examples.txt")
 SLOW = ("plan", "run", "cluster up", "catalog check", "report", "scale", "bench disk")
 """Commands whose examples take a second or more."""
-QUESTIONS = ("why-not", "own", "sizes", "most-data", "simulate", "plan-log", "export")
+QUESTIONS = ("why-not", "own", "sizes", "most-data", "simulate", "export")
 """Commands over the request of `plan`, whose options are shown there."""
 CLOCKED = re.compile(r"\d[\d.]* (ms|s|[KMG]?B/s)\b|\d+(\.\d+)?e-\d+|\d+\.\d{4,}")
 """Values that depend on a clock: seconds, and rates."""
@@ -110,7 +110,7 @@ def test_every_option_of_every_command_has_an_example() -> None:
     assert shown == there, f"{EXAMPLES.name} has no example, or one of what is not there"
 
 
-@pytest.mark.parametrize("command", [name for name in QUESTIONS if name != "plan-log"])
+@pytest.mark.parametrize("command", QUESTIONS)
 def test_a_question_takes_the_request_of_a_plan(command: str) -> None:
     taken = {parameter.name for parameter in commands()[command].params}
     assert set(RequestOptions.__signature__.parameters) <= taken
@@ -121,7 +121,9 @@ def test_what_stands_for_an_example_speaks_of_the_option(example: Example) -> No
     text = (TESTS.parent / example.shown_by).read_text(encoding="utf-8")
     for option in example.options:
         name = option.lstrip("-").replace("-", "_")
-        assert re.search(rf"(?<![\w-]){option}(?![\w-])|\b{name}\b", text), f"{example.shown_by}: {option}"
+        assert re.search(rf"(?<![\w-]){option}(?![\w-])|\b{name}\b|(?<![\w-]){option[2:]}=", text), (
+            f"{example.shown_by}: {option}"
+        )
 
 
 @pytest.fixture(scope="module")

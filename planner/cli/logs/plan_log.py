@@ -65,7 +65,7 @@ def plan_log(
 ) -> None:
     """Plan the cheapest cluster for the Spark application of an event log, beside what it ran on.
 
-    Example: planner plan-log app-2026.zstd --ran-on 'm5.4xlarge x 4'
+    Example: planner plan-log app-20261101-0001.zstd --ran-on 'm5.4xlarge x 4'
     """
     from planner.report.terminal.spark_answer import answer_json, answer_lines, rejected_lines
     from planner.spark import log as spark_log

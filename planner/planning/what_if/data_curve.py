@@ -1,4 +1,4 @@
-"""The best cluster for each of several sizes of data: `plan --data 3TB,6TB,12TB`."""
+"""The best cluster for each of several sizes of data: `planner sizes --data 3TB,6TB,12TB`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of `plan --data 3TB,6TB,12TB`: one line for each size of data."""
+"""The table of `planner sizes --data 3TB,6TB,12TB`: one line for each size of data."""
 
 from __future__ import annotations
 

@@ -41,6 +41,8 @@ def words(command: str, option: str) -> list[str]:
     parameter = parameters(command)[option.partition(" ")[0]]
     if parameter.param_type_name == "argument":
         return [option.partition(" ")[2] or "x"]
+    if parameter.hidden:
+        return ["--set", f"{option[2:]}{'' if parameter.is_flag else '=1'}"]
     if getattr(parameter, "is_flag", False):
         return [option]
     wanted = option.partition(" ")[2]
@@ -71,7 +73,7 @@ def test_an_option_is_refused_where_it_says_nothing(command: str, option: str, c
         typed = [*command.split(), *arguments(command, other), *required(command, option), *words(command, option)]
         ended = CliRunner().invoke(build(only=command.split(maxsplit=1)[0]), [*typed, *beside])
         assert isinstance(ended.exception, BadInputError), (typed, beside, ended.output)
-        assert f"{option} " in str(ended.exception) and other in str(ended.exception)
+        assert f"{option.removeprefix('--')} " in str(ended.exception) and other in str(ended.exception)
         assert ended.exception.message.splitlines()[0] == ended.exception.message
 
 

@@ -149,7 +149,7 @@ def test_why_not_the_machine_that_the_team_uses(typed: Typed) -> None:
 
 
 def test_twice_and_four_times_the_data(typed: Typed) -> None:
-    answer = typed("plan --data 3TB,6TB,12TB", as_lines=True)
+    answer = typed("planner sizes --data 3TB,6TB,12TB", as_lines=True)
     bills = [float(re.findall(r"\$([\d.]+)", line)[0]) for line in answer.splitlines()[1:4]]
     assert bills == sorted(bills) and 3 < bills[2] / bills[0] < 5  # four times the data, about four times the bill
 

@@ -13,6 +13,7 @@ from planner.cli.plan.plan_output import show_answer
 from planner.cli.plan.request_options import RequestOptions
 from planner.cli.shell import completion
 from planner.cli.shell.console import columns, show_text
+from planner.errors import BadInputError
 
 if TYPE_CHECKING:
     from planner.schemas.plan import Plan
@@ -86,6 +87,8 @@ def most_data(
     """
     from planner.planning.recommendation import require_best
 
+    if request_options["data"]:
+        raise BadInputError("--data: how much is the question here; leave it out, or ask `plan`")
     answered = RequestOptions(request_options, most_data=True).answer()
     if json:
         show_text(answered.plan.to_json())

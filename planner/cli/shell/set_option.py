@@ -68,7 +68,8 @@ def as_options(words: Sequence[str], settings: Mapping[str, Any], options: Colle
             given = value if equals else next(rest, "")
             made += [part for setting in _parts(given, settings) for part in _option(setting, settings, options)]
         elif option.removeprefix("--") in settings and option.startswith("--"):
-            raise BadInputError(f"{option[2:]} is a setting: --set {option[2:]}={value or 'VALUE'}")
+            value = value or ("" if settings[option[2:]].is_flag else next(rest, "VALUE"))
+            raise BadInputError(f"{option[2:]} is a setting: --set {option[2:]}{'=' + value if value else ''}")
         else:
             made.append(word)
     return made

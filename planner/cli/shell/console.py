@@ -77,7 +77,7 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
             with end_as_ctrl_c():
                 return super().invoke(ctx)
         except PlannerError as error:
-            name_options(error)
+            name_options(error, {of.name: max(of.opts, key=len) for of in self.params if of.opts[0].startswith("-")})
             raise
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt

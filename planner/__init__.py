@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from planner.api.clusters import down as down
     from planner.api.clusters import up as up
     from planner.api.generate import generate as generate
-    from planner.api.input_format import Format as Format
-    from planner.api.input_format import InputFormat as InputFormat
     from planner.api.measure import DiskLayout as DiskLayout
     from planner.api.measure import DiskMode as DiskMode
     from planner.api.measure import measure as measure
@@ -37,9 +35,8 @@ if TYPE_CHECKING:
     from planner.api.run import run as run
     from planner.api.sort import find_disorder as find_disorder
     from planner.api.sort import sort as sort
-    from planner.api.sort_job import Compress as Compress
-    from planner.api.sort_job import Disorder as Disorder
-    from planner.api.sort_job import SortResult as SortResult
+    from planner.api.sort_result import Disorder as Disorder
+    from planner.api.sort_result import SortResult as SortResult
     from planner.api.validate import DatasetValidation as DatasetValidation
     from planner.api.validate import Validation as Validation
     from planner.api.validate import validate as validate
@@ -76,7 +73,10 @@ if TYPE_CHECKING:
     from planner.simulation.result import Simulation as Simulation
     from planner.sorting.records.generate import GenerateLinesReport as GenerateLinesReport
     from planner.sorting.records.generate import GenerateReport as GenerateReport
-    from planner.sorting.records.local import Spill as Spill
+    from planner.sorting.sort_job import Compress as Compress
+    from planner.sorting.sort_job import Format as Format
+    from planner.sorting.sort_job import InputFormat as InputFormat
+    from planner.sorting.sort_job import Spill as Spill
     from planner.sorting.tables.table import sort_table as sort_table
 
     __version__: str
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BadInputError": "errors",
     "Candidate": "schemas.plan",
-    "Compress": "api.sort_job",
+    "Compress": "sorting.sort_job",
     "Confirm": "api.clusters",
     "Contrast": "planning.what_if.what_if",
     "DataSizes": "api.recommend_each",
@@ -92,14 +92,14 @@ _HOMES = {
     "DiskBench": "measurement.instruments.disk",
     "DiskLayout": "api.measure",
     "DiskMode": "api.measure",
-    "Disorder": "api.sort_job",
+    "Disorder": "api.sort_result",
     "Effort": "clusters.runs.node_benchmarks",
     "Export": "exports.platform",
-    "Format": "api.input_format",
+    "Format": "sorting.sort_job",
     "GenerateLinesReport": "sorting.records.generate",
     "GenerateReport": "sorting.records.generate",
     "InfeasibleError": "errors",
-    "InputFormat": "api.input_format",
+    "InputFormat": "sorting.sort_job",
     "InterruptedRunError": "errors",
     "IoFailureError": "errors",
     "LeftBehindError": "errors",
@@ -125,8 +125,8 @@ _HOMES = {
     "Simulation": "simulation.result",
     "SmallIo": "measurement.instruments.small_io",
     "SortRate": "measurement.instruments.sort_rate",
-    "SortResult": "api.sort_job",
-    "Spill": "sorting.records.local",
+    "SortResult": "api.sort_result",
+    "Spill": "sorting.sort_job",
     "Step": "api.progress",
     "TimedStep": "api.progress",
     "Validation": "api.validate",

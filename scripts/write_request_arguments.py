@@ -1,5 +1,5 @@
-"""Write the arguments of `planner.recommend`, `up` and `run` as TypedDicts, from which type checkers and editors know
-them.
+"""Write the arguments of `planner.recommend`, `up`, `run`, `sort`, `find_disorder` and `measure` as TypedDicts, from
+which type checkers and editors know them.
 
 Usage: python scripts/write_request_arguments.py
 """
@@ -12,11 +12,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-from planner.api.input_format import InputFormat
+from planner.api.measure import INSTRUMENTS
 from planner.api.rental_options import RentalOptions
 from planner.api.run import Work, effort_of
 from planner.clusters.emulated.shaping import parse_shaping
 from planner.schemas.arguments import arguments, python_type
+from planner.schemas.door import arguments_of, source_of
+from planner.sorting.sort_job import Comparison, InputFormat, SortJob
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent / "planner"
 _REQUEST: Final = '''"""Arguments of `recommend`, as scripts/write_request_arguments.py writes them."""
@@ -64,14 +66,34 @@ class RunArguments(RentalArguments, LinkArguments, EffortArguments, total=False)
     """Options of `planner run`, as `run` takes them."""
 
 '''
-_TYPES: Final = {
-    "Format": "Literal['records', 'lines', 'csv', 'parquet']",
-    "Path": "str | PathLike[str]",
-    "Count": "int",
-    "Bytes": "int",
-    "Offset": "int",
-    "Usd": "float",
-}
+_LOCAL: Final = '''"""Arguments of sorts and measurements, as scripts/write_request_arguments.py writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Literal, Required, TypedDict
+
+from planner.api.progress import Step, TimedStep
+
+
+class ComparisonArguments(TypedDict, total=False):
+    """Contents of files, and their order, as `find_disorder` takes them."""
+
+'''
+_SORT: Final = '''
+
+class SortArguments(ComparisonArguments, total=False):
+    """Options of `planner sort`, as `sort` takes them."""
+
+'''
+_INSTRUMENT: Final = '''
+
+class {name}Arguments(TypedDict, total=False):
+    """What `measure("{what}")` takes."""
+
+'''
+_TYPES: Final = {"Path": "str | PathLike[str]", "Count": "int", "Bytes": "int", "Offset": "int", "Usd": "float"}
 """The types of values whose bounds are checked at the door."""
 
 
@@ -79,11 +101,18 @@ def files() -> dict[Path, str]:
     """Return the files as they are shipped."""
     of_plan = {name: python_type(name) for name in arguments() if name != "data"}
     of_rental = _fields(RentalOptions, without=("cloud", "region_source"))
-    of_run = _fields(Work, without=("data", "form", "asked")) | _fields(InputFormat)
+    of_run = _fields(Work, without=("data", "form", "asked")) | _declared(InputFormat)
+    comparison, sort = _declared(Comparison), _declared(SortJob)
+    own = {name: text for name, text in sort.items() if name not in comparison}
+    of_sorts = {_LOCAL: comparison, _SORT: own}
+    of_sorts |= {
+        _INSTRUMENT.format(name=_class_name(what), what=what): _declared(of) for what, of in INSTRUMENTS.items()
+    }
     parts = {_RENTAL: of_rental, _LINKS: _parameters(parse_shaping), _EFFORT: _parameters(effort_of), _RUN: of_run}
     return {
         PACKAGE / "schemas" / "request_arguments.py": _REQUEST + _lines(of_plan),
         PACKAGE / "api" / "run_arguments.py": "".join(head + _lines(types) for head, types in parts.items()),
+        PACKAGE / "api" / "sort_arguments.py": "".join(head + _lines(types) for head, types in of_sorts.items()),
     }
 
 
@@ -93,6 +122,19 @@ def _lines(types: Mapping[str, str]) -> str:
 
 def _fields(declared: type[Any], without: tuple[str, ...] = ()) -> dict[str, str]:
     return {item.name: _plain(item.type) for item in fields(declared) if item.name not in without}
+
+
+def _declared(of: Any) -> dict[str, str]:
+    """Return the arguments that a function, or the sentences of a dataclass, declare."""
+    found = {name: argument for name, argument in arguments_of(of).items() if argument.help or not isinstance(of, type)}
+    return {
+        name: f"Required[{source_of(each.hint)}]" if each.default is inspect.Parameter.empty else source_of(each.hint)
+        for name, each in found.items()
+    }
+
+
+def _class_name(what: str) -> str:
+    return {"sort": "SortTest"}.get(what, what.title().replace("-", ""))
 
 
 def _parameters(function: Any) -> dict[str, str]:

@@ -23,7 +23,7 @@ from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.native import core
 from planner.sorting.records.keys import parse_key
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 
 _PACKED_FILES: Final = 4
 """Number per node: a compressed file is one split."""

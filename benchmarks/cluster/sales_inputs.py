@@ -17,7 +17,7 @@ from planner.clusters.emulated.ray import EmulatedRay
 from planner.distributed_sort.dataset.dataset import Dataset, TextFormat
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 
 FORMS: Final = ("lines", "csv", "parquet")
 _ROW_BYTES: Final = {"csv": 56, "parquet": 50}

@@ -18,6 +18,7 @@ from statistics import median
 from planner.native import Progress
 from planner.sorting.records.generate import generate_file
 from planner.sorting.records.local import sort_file
+from planner.sorting.sort_job import SortJob
 from planner.units import parse_size
 
 
@@ -55,7 +56,7 @@ def main() -> None:
             progress, began_s = Progress(), cpu_s()
             meter = PhaseMeter(progress)
             meter.start()
-            report = sort_file(source, output, memory_bytes=options.memory, progress=progress)
+            report = sort_file(source, output, SortJob(memory_bytes=options.memory, force=True), progress=progress)
             meter.over.set()
             second_s = meter.at_s[max(meter.at_s)]
             if number:

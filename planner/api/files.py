@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from planner.errors import BadInputError
+from planner.sorting.sort_job import SortJob
 
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Names of standard output. Writes there append, even if it is a file."""
@@ -94,3 +95,41 @@ def _require_place(path: Path) -> None:
         raise BadInputError(f"{path}: there is no directory {path.parent}; make it, or name a file in another")
     if not mode and not os.access(path.parent, os.W_OK):
         raise BadInputError(f"{path}: permission denied; name a file in a directory that you may write to")
+
+
+def require_inputs(job: SortJob, outputs: Sequence[Path], *, is_text: bool = False) -> None:
+    """Raise BadInputError for files that a sort cannot read or must not replace.
+
+    `planner sort *.dat` without an output must not replace the last input. Sorts of records never replace an input, as
+    the sort core requires; sorts of text do with --force. Text may also be standard input and output.
+    """
+    sources = list(map(Path, job.inputs))
+    require_readable(path for path in sources if not (is_text and str(path) == "-"))
+    require_directories("--temp-dir", map(Path, job.temp_dirs))
+    if is_text:
+        outputs = [path for path in outputs if str(path) != "-"]
+    if any(str(path) == "-" for path in outputs):
+        raise BadInputError("OUTPUT -: the result is a file, which appears whole or not at all; name it")
+    several = "; with several inputs the last name is the output's, which might be an oversight"
+    inputs = [] if is_text else sources
+    new = (path for path in outputs if not any(mode_of(path) and path.samefile(source) for source in inputs))
+    require_new(new, force=job.force, hint=several if len(sources) > 1 else "")
+
+
+def require_output_apart(
+    inputs: Iterable[str],
+    outputs: Iterable[Path],
+    *,
+    folders: Collection[str] = (),
+    earlier: Collection[str] = (),
+    hint: str = "remove it first, or name another output",
+) -> None:
+    """Raise BadInputError for an input that is an existing output, directly in one of the `folders` of output, or of an
+    `earlier` result: a repeated sort would have its rows twice, or lose them.
+    """
+    existing = [path.stat() for path in outputs if stat.S_ISREG(mode_of(path))]
+    for name in inputs:
+        status = Path(name).stat() if existing and mode_of(Path(name)) else None  # an address has none
+        is_output = status is not None and any(os.path.samestat(status, output) for output in existing)
+        if is_output or name in earlier or os.path.dirname(name) in folders:  # noqa: PTH120  # also of a URI
+            raise BadInputError(f"{name}: the output is among the inputs", [hint])

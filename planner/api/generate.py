@@ -3,31 +3,40 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from planner.api.files import output_file
 from planner.api.progress import OnProgress, reported
 from planner.errors import BadInputError
-from planner.schemas.door import Count, Offset, checked
+from planner.schemas.door import Between, Help, Offset, With, Without, checked
+from planner.sorting.sort_job import Threads
 from planner.units import format_exact_size
 
 if TYPE_CHECKING:
     from planner.sorting.records.generate import GenerateLinesReport, GenerateReport
 
 _RECORD_BYTES = 100
+_Size = Annotated[int, Between(0, unit="bytes")]
 
 
 @checked
 def generate(
     path: str | os.PathLike[str],
     *,
-    records: Offset | None = None,
-    size_bytes: Offset | None = None,
-    start: Offset = 0,
-    ascii: bool = False,
-    skew: bool = False,
-    lines: bool = False,
-    threads: Count | None = None,
+    records: Annotated[Offset | None, Help("How many records of 100 bytes: 10,000,000 or 1e7.")] = None,
+    size_bytes: Annotated[_Size | None, Help("How much instead: 1GB."), Without("records")] = None,
+    start: Annotated[
+        int, Between(0, 2**128 - 1), Help("Number of the first record, up to 2^128; of lines, the seed.")
+    ] = 0,
+    ascii: Annotated[bool, Help("Printable records.")] = False,
+    skew: Annotated[bool, Help("Skewed keys.")] = False,
+    lines: Annotated[
+        bool,
+        Help("Log lines of mixed length instead; needs --size."),
+        With("size_bytes"),
+        Without("records", "ascii", "skew"),
+    ] = False,
+    threads: Threads = None,
     replaces: bool = True,
     on_progress: OnProgress | None = None,
 ) -> GenerateReport | GenerateLinesReport:
@@ -57,11 +66,9 @@ def generate(
                 replaces=replaces,
                 progress=progress,
             )
-    if ascii or skew or records is not None or size_bytes is None:
-        raise BadInputError("--lines goes with --size, and not with --records, --ascii or --skew")
     with reported(["generate"], on_progress) as progress:
         return generate_lines_file(
-            path, size_bytes=size_bytes, seed=start, threads=threads, replaces=replaces, progress=progress
+            path, size_bytes=size_bytes or 0, seed=start, threads=threads, replaces=replaces, progress=progress
         )
 
 
@@ -72,5 +79,8 @@ def record_count(records: int | None, size_bytes: int | None) -> int:
     if size_bytes is None:
         return records or 0
     if size_bytes % _RECORD_BYTES:
-        raise BadInputError(f"--size {format_exact_size(size_bytes)}: not a whole number of 100-byte records")
+        more = format_exact_size(-(-size_bytes // _RECORD_BYTES) * _RECORD_BYTES)
+        raise BadInputError(
+            f"--size {format_exact_size(size_bytes)}: not a whole number of 100-byte records; write {more}"
+        )
     return size_bytes // _RECORD_BYTES

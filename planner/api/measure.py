@@ -5,75 +5,39 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Unpack, overload
 
 from planner.api.progress import OnProgress, OnTime, reported, reported_time
-from planner.schemas.door import Bytes, Count, Seconds, checked
+from planner.schemas.door import Bytes, Count, Help, Seconds, checked
+from planner.sorting.sort_job import StrPath, Threads
 
 if TYPE_CHECKING:
+    from planner.api.sort_arguments import DiskArguments, NetArguments, SmallIoArguments, SortTestArguments
     from planner.measurement.instruments.disk import DiskBench
     from planner.measurement.instruments.net import NetBench
     from planner.measurement.instruments.small_io import SmallIo
     from planner.measurement.instruments.sort_rate import SortRate
 
-StrPath = str | os.PathLike[str]
 DiskMode = Literal["mixed", "read", "write", "all"]
 """Half reads and half writes, only reads, only writes, or each of these in turn."""
 DiskLayout = Literal["jbod", "raid0", "both"]
 """Each directory on its own, all striped as in RAID-0, or both in turn."""
 Instrument = Literal["disk", "small-io", "net", "sort"]
+_Mode = Annotated[DiskMode, Help("Read half and write half of them, only read, or only write.")]
+_Length = Annotated[Seconds, Help("Length of each run.")]
+_FileSize = Annotated[Bytes | None, Help("File in each directory; 2GB, or less on a full disk.", option="--size")]
+_Repeats = Annotated[Count, Help("Runs of each kind; the median counts.", default="3; small-io 1")]
+_MachineType = Annotated[str | None, Help("Machine type to note in the result: i4i.4xlarge.", option="--type")]
 
 
 @overload
-def measure(
-    what: Literal["disk"],
-    *,
-    directories: Sequence[StrPath],
-    mode: DiskMode = "mixed",
-    layout: DiskLayout = "jbod",
-    seconds: Seconds = 10,
-    repeats: Count = 3,
-    file_bytes: Bytes | None = None,
-    queue_depth: Count | None = None,
-    machine_type: str | None = None,
-    on_progress: OnTime | None = None,
-) -> DiskBench: ...
+def measure(what: Literal["disk"], **options: Unpack[DiskArguments]) -> DiskBench: ...
 @overload
-def measure(
-    what: Literal["small-io"],
-    *,
-    directory: StrPath,
-    mode: DiskMode = "mixed",
-    seconds: Seconds = 10,
-    repeats: Count = 1,
-    file_bytes: Bytes | None = None,
-    machine_type: str | None = None,
-    on_progress: OnTime | None = None,
-) -> SmallIo: ...
+def measure(what: Literal["small-io"], **options: Unpack[SmallIoArguments]) -> SmallIo: ...
 @overload
-def measure(
-    what: Literal["net"],
-    *,
-    agents: Sequence[str],
-    token: str,
-    seconds: Seconds = 10,
-    warm_up_s: Seconds = 2,
-    connections: Count = 2,
-    repeats: Count = 1,
-    doubling: bool = False,
-    machine_type: str | None = None,
-    on_run: Callable[[int], None] | None = None,
-) -> NetBench: ...
+def measure(what: Literal["net"], **options: Unpack[NetArguments]) -> NetBench: ...
 @overload
-def measure(
-    what: Literal["sort"],
-    *,
-    data_bytes: Bytes = 1_000_000_000,
-    threads: Count | None = None,
-    repeats: Count = 5,
-    machine_type: str | None = None,
-    on_progress: OnProgress | None = None,
-) -> SortRate: ...
+def measure(what: Literal["sort"], **options: Unpack[SortTestArguments]) -> SortRate: ...
 @checked
 def measure(what: Instrument, **options: Any) -> DiskBench | SmallIo | NetBench | SortRate:
     """Measure disks under a sort's access pattern, small transfers, the network between agents, or the in-memory sort.
@@ -86,21 +50,25 @@ def measure(what: Instrument, **options: Any) -> DiskBench | SmallIo | NetBench 
     >>> planner.measure("sort", data_bytes=1_000_000, threads=1, repeats=1).bytes_per_s_per_vcpu > 0
     True
     """
-    result: DiskBench | SmallIo | NetBench | SortRate = _INSTRUMENTS[what](**options)
+    result: DiskBench | SmallIo | NetBench | SortRate = INSTRUMENTS[what](**options)
     return result
 
 
 @checked
 def _measure_disks(
     *,
-    directories: Sequence[StrPath],
-    mode: DiskMode = "mixed",
-    layout: DiskLayout = "jbod",
-    seconds: Seconds = 10,
-    repeats: Count = 3,
-    file_bytes: Bytes | None = None,
-    queue_depth: Count | None = None,
-    machine_type: str | None = None,
+    directories: Annotated[
+        Sequence[StrPath], Help("A directory on a disk to measure; several for several disks.", option="--dir")
+    ],
+    mode: _Mode = "mixed",
+    layout: Annotated[
+        DiskLayout, Help("Each directory on its own, striped into one as RAID-0 does, or both in turn.")
+    ] = "jbod",
+    seconds: _Length = 10,
+    repeats: _Repeats = 3,
+    file_bytes: _FileSize = None,
+    queue_depth: Annotated[Count | None, Help("Transfers at once per directory; tried out otherwise.")] = None,
+    machine_type: _MachineType = None,
     on_progress: OnTime | None = None,
 ) -> DiskBench:
     from planner.measurement.instruments import disk
@@ -127,11 +95,11 @@ def _measure_disks(
 def _measure_small_io(
     *,
     directory: StrPath,
-    mode: DiskMode = "mixed",
-    seconds: Seconds = 10,
-    repeats: Count = 1,
-    file_bytes: Bytes | None = None,
-    machine_type: str | None = None,
+    mode: _Mode = "mixed",
+    seconds: _Length = 10,
+    repeats: _Repeats = 1,
+    file_bytes: _FileSize = None,
+    machine_type: _MachineType = None,
     on_progress: OnTime | None = None,
 ) -> SmallIo:
     from planner.measurement.instruments import small_io
@@ -154,14 +122,14 @@ def _measure_small_io(
 @checked
 def _measure_network(
     *,
-    agents: Sequence[str],
+    agents: Annotated[Sequence[str], Help("An agent's host:port; at least two.", option="--node")],
     token: str,
-    seconds: Seconds = 10,
-    warm_up_s: Seconds = 2,
-    connections: Count = 2,
-    repeats: Count = 1,
-    doubling: bool = False,
-    machine_type: str | None = None,
+    seconds: _Length = 10,
+    warm_up_s: Annotated[Seconds, Help("Length of the traffic before it counts.")] = 2,
+    connections: Annotated[Count, Help("TCP connections per pair and direction.")] = 2,
+    repeats: Annotated[Count, Help("Runs of each cluster size.")] = 1,
+    doubling: Annotated[bool, Help("Measure 2 nodes, 4, 8, ... up to all.")] = False,
+    machine_type: _MachineType = None,
     on_run: Callable[[int], None] | None = None,
 ) -> NetBench:
     from planner.measurement.instruments.net import bench_net
@@ -182,10 +150,12 @@ def _measure_network(
 @checked
 def _measure_sort(
     *,
-    data_bytes: Bytes = 1_000_000_000,
-    threads: Count | None = None,
-    repeats: Count = 5,
-    machine_type: str | None = None,
+    data_bytes: Annotated[
+        Bytes, Help("How much to sort; memory for a little over twice as much is needed.", option="--size")
+    ] = 1_000_000_000,
+    threads: Threads = None,
+    repeats: Annotated[Count, Help("Sorts that count; one more comes before them.")] = 5,
+    machine_type: _MachineType = None,
     on_progress: OnProgress | None = None,
 ) -> SortRate:
     from planner.measurement.instruments.sort_rate import bench_sort
@@ -204,7 +174,7 @@ def _vcpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_INSTRUMENTS: Final[dict[str, Callable[..., Any]]] = {
+INSTRUMENTS: Final[dict[str, Callable[..., Any]]] = {
     "disk": _measure_disks,
     "small-io": _measure_small_io,
     "net": _measure_network,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
 
 from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
-from planner.api.input_format import InputFormat
+from planner.api.input_dataset import input_dataset
 from planner.api.rental_options import RentalOptions, rental_options
 from planner.api.run_arguments import EffortArguments, LinkArguments, RentalArguments, RunArguments
 from planner.api.software import (
@@ -30,6 +30,7 @@ from planner.schemas.arguments import with_typed_arguments
 from planner.schemas.door import Bytes, Count, checked
 from planner.schemas.plan import Plan, Request
 from planner.schemas.request_forms import name_list
+from planner.sorting.sort_job import InputFormat
 from planner.units import parse_seconds, parse_size
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def run_rented(
     if work.input and not (work.output or work.keep):
         listeners.say(f"the output stays on the machines' disks and goes with them in the end; {KEEPING}")
     with wheels(
-        work.wheelhouse, architecture=delivery.architecture, is_table=work.form.is_table, say=listeners.say
+        work.wheelhouse, architecture=delivery.architecture, is_table=work.form.format == "parquet", say=listeners.say
     ) as wheelhouse:
         task = _task_of(work, plan, source, effort=effort)
         run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
@@ -318,7 +319,9 @@ def run_on_machines(
     found, source = input_of(work, say=say)
     architecture = machines_architecture(directory)
     with (
-        wheels(work.wheelhouse, architecture=architecture, is_table=found.form.is_table, say=say) as wheelhouse,
+        wheels(
+            work.wheelhouse, architecture=architecture, is_table=found.form.format == "parquet", say=say
+        ) as wheelhouse,
         directory.lock(),
     ):
 
@@ -462,7 +465,8 @@ def input_of(work: Work, *, say: Say) -> tuple[Work, Dataset | None]:
     source = None
     if work.input:
         form = _form_of(work.input, work.form, say=say)
-        source = form.dataset(work.input, say=say) if form.has_keys else dataset_below(work.input, Layout())
+        has_keys = form.format not in (None, "records")
+        source = input_dataset(form, work.input, say=say) if has_keys else dataset_below(work.input, Layout())
         if work.data is not None and parse_size(work.data) != source.bytes:
             raise BadInputError(f"--data {work.data}: {work.input} holds {source.bytes} bytes; leave --data out")
         work = replace(work, form=form, data=f"{source.bytes}B")

@@ -56,11 +56,11 @@ class RunArguments(RentalArguments, LinkArguments, EffortArguments, total=False)
     input: str | None
     instance: str | Sequence[str] | None
     keep: bool
-    key: Sequence[str] | None
+    key: str | Sequence[str] | None
     lend_credentials: bool
     memory_bytes: int | None
     model: str
-    no_header: bool
+    no_header: bool | None
     nodes: int | None
     output: str | None
     separator: str | None

@@ -6,33 +6,31 @@ import os
 import stat
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from planner.api.files import STANDARD_OUTPUT, mode_of, require_readable
-from planner.api.input_format import InputFormat
+from planner.api.files import mode_of, require_inputs, require_readable
 from planner.api.progress import OnProgress, reported
-from planner.api.sort_here import text_job_of
-from planner.api.sort_job import SortJob, SortResult, require_inputs
+from planner.api.sort_result import SortResult
 from planner.errors import BadInputError
+from planner.sorting.sort_job import Comparison, SortJob
 
 if TYPE_CHECKING:
     from planner.native import Progress
     from planner.sorting.consuming.work_folder import State, WorkFolder
 
-_OF_THE_DATA = ("form", "lines", "record", "stable", "quote", "union_by_name")
+_OF_THE_DATA: Final = (*(field.name for field in fields(Comparison) if field.name != "lines"), "union_by_name")
 
 
-def sort_consuming(
-    job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, on_progress: OnProgress | None
-) -> SortResult:
+def sort_consuming(job: SortJob, *, on_progress: OnProgress | None) -> SortResult:
     """Sort and delete the inputs at the end. Raises BadInputError also for an unfinished sort into the output."""
     from planner.sorting.consuming.consuming_sort import require_consumable
     from planner.sorting.consuming.work_folder import WorkFolder
 
-    _require_possible(job, sources, output)
-    require_inputs(sources, [output], job, force=force, is_text=True)
+    sources, output = list(map(Path, job.inputs)), Path(job.output)
+    _require_possible(sources, output)
+    require_inputs(job, [output], is_text=True)
     folder = WorkFolder(output.absolute())
     if folder.has_journal():
         raise BadInputError(f"{output}: a sort into it is not finished; finish it with --resume", [str(folder.path)])
@@ -42,12 +40,12 @@ def sort_consuming(
     folder.make()
     with reported(["read", "write"], on_progress) as progress, folder.locked():
         try:
-            state = _first_state(job, sources, progress)
+            state = _first_state(job, progress)
             folder.begin(state)
         except BaseException:
             folder.remove_all()
             raise
-        return _run(folder, state, job, progress, replaces=force)
+        return _run(folder, state, job, progress, replaces=job.force)
 
 
 def require_begun(output: Path) -> None:
@@ -61,17 +59,15 @@ def require_begun(output: Path) -> None:
         )
 
 
-def resume_sort(
-    job: SortJob, sources: Sequence[Path], output: Path, *, force: bool, on_progress: OnProgress | None
-) -> SortResult:
+def resume_sort(job: SortJob, *, on_progress: OnProgress | None) -> SortResult:
     """Finish a begun sort with consumed inputs. Raises BadInputError if inputs and options are not those of it."""
     from planner.sorting.consuming.work_folder import WorkFolder
 
-    folder = WorkFolder(output.absolute())
+    folder = WorkFolder(Path(job.output).absolute())
     with reported(["read", "write"], on_progress) as progress, folder.locked():
         state = folder.load()
-        _require_same(state, job, sources, output)
-        return _run(folder, state, job, progress, replaces=force or state.asked["replaces"])
+        _require_same(state, job)
+        return _run(folder, state, job, progress, replaces=job.force or state.asked["force"])
 
 
 def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, replaces: bool) -> SortResult:
@@ -103,15 +99,15 @@ def _engine(state: State, folder: WorkFolder, job: SortJob, progress: Progress) 
     return TextEngine(state, folder.path, progress, memory_bytes=memory_bytes, threads=job.threads or 0)
 
 
-def _first_state(job: SortJob, sources: Sequence[Path], progress: Progress) -> State:
+def _first_state(job: SortJob, progress: Progress) -> State:
     from planner.sorting.consuming.work_folder import State, identity_of
 
-    inputs = tuple(str(path.resolve()) for path in sources)
+    inputs = tuple(str(Path(name).resolve()) for name in job.inputs)
     return State(
         asked=_stated_options(job),
         inputs=inputs,
         identities=tuple(map(identity_of, inputs)),
-        form=_form(job, inputs, progress),
+        form=_form(replace(job, inputs=inputs), progress),
         place=(0, 0),
     )
 
@@ -119,38 +115,29 @@ def _first_state(job: SortJob, sources: Sequence[Path], progress: Progress) -> S
 def _stated_options(job: SortJob) -> dict[str, Any]:
     from json import dumps, loads
 
-    asked = {name: value for name, value in asdict(job).items() if name in _OF_THE_DATA} | {"replaces": job.replaces}
+    asked = {name: getattr(job, name) for name in _OF_THE_DATA} | {"key": job.keys, "force": job.force}
     return dict(loads(dumps(asked)))
 
 
-def _form(job: SortJob, inputs: Sequence[str], progress: Progress) -> dict[str, Any]:
-    if job.form.format == "parquet":
+def _form(job: SortJob, progress: Progress) -> dict[str, Any]:
+    if job.format == "parquet":
         from planner.sorting.consuming import tables
 
-        job.form.require_no_text_options()
-        form = tables.form_of(
-            inputs, tuple(job.form.key or ()), unique=job.form.unique, fills=job.union_by_name, folders=job.folders
-        )
-        return form | {"is_table": True, "counted": "rows"}
+        return tables.form_of(job) | {"is_table": True, "counted": "rows"}
     from planner.sorting.consuming import text
+    from planner.sorting.text.text_job import text_job
 
-    made = text_job_of(job, [Path(path) for path in inputs])
-    counted = "rows" if made.csv else "records" if job.record_bytes else "lines"
-    return text.form_of(made, progress) | {"is_table": False, "counted": counted}
+    made = text_job(job)
+    return text.form_of(made, progress) | {"is_table": False, "counted": made.counted}
 
 
-def _require_possible(job: SortJob, sources: Sequence[Path], output: Path) -> None:
-    """Raise BadInputError for options that lose rows or take space elsewhere, and for paths that are not files."""
+def _require_possible(sources: Sequence[Path], output: Path) -> None:
+    """Raise BadInputError for paths that are not files."""
     from planner.compression.text_codecs import SUFFIXES, has_its_size
 
-    given = {"limit": job.limit, "merge": job.merge, "compress": job.compress, "temp-dir": job.temp_dirs}
-    if name := next((name for name, value in given.items() if value), None):
-        raise BadInputError(f"--consume-input does not go with --{name}: leave out one of them")
-    if job.spill != "auto":
-        raise BadInputError("--consume-input does not go with --spill: leave out one of them")
     if output.suffix in SUFFIXES:
         raise BadInputError(f"{output}: --consume-input writes no compressed text; leave out {output.suffix}")
-    if str(output) in STANDARD_OUTPUT or (mode_of(output) and not stat.S_ISREG(mode_of(output))):
+    if str(output) == "-" or (mode_of(output) and not stat.S_ISREG(mode_of(output))):
         raise BadInputError(f"{output}: --consume-input writes a file, which a sort can be resumed into; name one")
     require_readable([path for path in sources if str(path) != "-"])
     for path in sources:
@@ -172,15 +159,14 @@ def _require_space(sources: Sequence[Path], output: Path) -> None:
         )
 
 
-def _require_same(state: State, job: SortJob, sources: Sequence[Path], output: Path) -> None:
+def _require_same(state: State, job: SortJob) -> None:
     from planner.sorting.consuming.work_folder import identity_of
 
-    if sources and [str(path.resolve()) for path in sources] != list(state.inputs):
-        raise BadInputError(f"{output} is being made of other inputs: {', '.join(state.inputs)}", [])
-    given, usual, asked = _stated_options(job), _stated_options(SortJob(form=InputFormat())), state.asked
-    for one, other, begun in ((given, usual, asked), (given["form"], usual["form"], asked["form"])):
-        if any(one[name] not in (other[name], begun[name]) for name in one if name not in ("form", "replaces")):
-            raise BadInputError(f"{output}: its sort was begun with other options; leave them out, or give the same")
+    if job.inputs and [str(Path(name).resolve()) for name in job.inputs] != list(state.inputs):
+        raise BadInputError(f"{job.output} is being made of other inputs: {', '.join(state.inputs)}", [])
+    given, usual = _stated_options(job), _stated_options(SortJob())
+    if any(given[name] not in (usual[name], state.asked[name]) for name in _OF_THE_DATA):
+        raise BadInputError(f"{job.output}: its sort was begun with other options; leave them out, or give the same")
     for path, identity in zip(state.inputs, state.identities, strict=True):
         if state.merged is None and (not mode_of(Path(path)) or identity_of(path) != identity):
             raise BadInputError(f"{path} is not as it was when its sort was begun; put it back to resume")

@@ -3,83 +3,79 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.contents.datasets import written
-from planner.api.sort_job import (
-    USUAL_RECORD,
-    OnEvent,
-    Say,
-    SortJob,
-    SortResult,
-    StrPath,
-    files_among,
-    name_of,
-    require_inputs,
-    require_output_apart,
-)
+from planner.api.files import require_inputs, require_output_apart
+from planner.api.input_dataset import dataset_of
+from planner.api.sort_result import SortResult
 from planner.errors import BadInputError
+from planner.sorting.sort_job import SortJob, StrPath
 from planner.units import format_exact_size
 
 if TYPE_CHECKING:
     from planner.distributed_sort.dataset.dataset import Dataset, Partition
 
 _LEAST_FILE_BYTES: Final = 1_000_000
+_URI: Final = re.compile(r"^(s3[an]?|gs|az|abfss?|wasbs?):/+")
 
 
 def sort_on_ray(
     job: SortJob,
-    sources: Sequence[Path],
     outputs: Sequence[Path],
-    cluster: dict[str, Any],
     *,
-    address: str,
-    force: bool,
-    say: Say | None,
-    on_event: OnEvent | None,
+    say: Callable[[str], None] | None,
+    on_event: Callable[[dict[str, Any]], None] | None,
     rows: Any = None,
     staging: StrPath | None = None,
 ) -> SortResult:
-    """Sort a dataset on a cluster and write its manifest. A Ray Dataset of `rows` is the input instead of `sources`,
-    and is first written to the `staging` place.
+    """Sort a dataset on a cluster and write its manifest. A Ray Dataset of `rows` is the input instead of the job's
+    files, and is first written to the `staging` place.
     """
     from json import loads
 
     from planner.clusters.ray.driver_session import ray_session
-    from planner.distributed_sort.dataset.dataset import dataset_of
+    from planner.distributed_sort.dataset import dataset as datasets
 
-    is_text, output = job.lines or job.is_text_or_table, outputs[0]
-    require_inputs(files_among(sources) if is_text else sources, outputs, job, force=force)
-    _require_sortable_on_ray(job, outputs)
-    if (file_bytes := cluster.get("partition_bytes")) is not None and file_bytes < _LEAST_FILE_BYTES:
-        raise BadInputError(f"--file-size {format_exact_size(file_bytes)}: a file of the output holds 1 MB at least")
+    sources, is_text = list(map(Path, job.inputs)), job.is_lines or job.is_text_or_table
+    output, place = manifest_and_place(outputs[0], job.to, say=say)
+    require_inputs(replace(job, inputs=tuple(map(str, files_among(sources) if is_text else sources))), [output])
+    job.require_sortable_on_cluster()
+    place = place or output.stem
+    if job.file_bytes is not None and job.file_bytes < _LEAST_FILE_BYTES:
+        raise BadInputError(
+            f"--file-size {format_exact_size(job.file_bytes)}: a file of the output holds 1 MB at least"
+        )
     if output.is_symlink() and not output.exists():
         raise BadInputError(f"{output} is a link that leads nowhere: remove it, or name another")
-    if "://" not in cluster["output"] and ".." in Path(cluster["output"]).parts:
-        raise BadInputError(f"--to {cluster['output']}: .. leads out of the nodes' disks; name a folder on them")
-    folders = [str(Path(folder).absolute()) for folder in cluster["directory"].split(os.pathsep) if folder]
-    cluster |= {"directory": os.pathsep.join(folders)}
-    with _names(sources, rows, staging, output=cluster["output"]) as names:
+    if "://" not in place and ".." in Path(place).parts:
+        raise BadInputError(f"--to {place}: .. leads out of the nodes' disks; name a folder on them")
+    roots = [str(Path(folder).absolute()) for folder in os.fspath(job.directory or "").split(os.pathsep) if folder]
+    with _names(sources, rows, staging, output=place) as names:
         if is_text:
             columns = {column for folders in job.folders for column in folders}
-            source = job.form.dataset_of(names, say=say, fills=job.union_by_name, columns=columns)
+            source = dataset_of(job, names, say=say, fills=job.union_by_name, columns=columns)
         else:
             source = _manifest(sources)
-        _require_output_apart(source, names, output, cluster)
+        _require_output_apart(source, names, output, place=place, roots=roots)
         if is_text and source.layout.table is None and say and _has_columns_of_folders(source, names):
             say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
-        request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes} | cluster
+        request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes, "copies": job.copies}
+        request |= {"uniform": job.uniform, "output": place, "sums_input": True, "partition_bytes": job.file_bytes}
+        request |= {"directory": os.pathsep.join(roots)}
         journal = str(output.with_name(f".{output.name}.journal").resolve())
-        driver = ray_session(address=address, command=lambda *words: list(words), environment=os.environ)
+        driver = ray_session(address=job.ray or "", command=lambda *words: list(words), environment=os.environ)
         with driver as session:
             order: dict[str, Any] = {"do": "sort", "journal": journal, "request": request}
-            order |= {"manifest": str(output.absolute()), "replaces": force}
+            order |= {"manifest": str(output.absolute()), "replaces": job.force}
             done = session.do(order, on_event or (lambda _: None))
     report, counted = done["report"], source.layout.counted_unit
-    parts = dataset_of(done["dataset"]).partitions if source.layout.table else ()
+    parts = datasets.dataset_of(done["dataset"]).partitions if source.layout.table else ()
     tables = tuple(map(_reached_here, parts))
     return SortResult(counted=counted, count=report["records"], seconds=None, report=report, tables=tables)
 
@@ -109,7 +105,7 @@ def _reached_here(partition: Partition) -> str:
     return next((uri for uri in uris if "://" in uri or Path(uri).exists()), uris[0])
 
 
-def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tuple[Path, str | None]:
+def manifest_and_place(output: Path, to: str | None, *, say: Callable[[str], None] | None) -> tuple[Path, str | None]:
     """Return the file of the manifest, and the place of the partitions. An object store output is that place, and names
     the manifest, which goes to the working directory. Raises BadInputError where `to` conflicts.
     """
@@ -124,14 +120,16 @@ def manifest_and_place(output: Path, to: str | None, *, say: Say | None) -> tupl
     return manifest, place
 
 
-def _require_output_apart(source: Dataset, names: Sequence[str], output: Path, cluster: Mapping[str, Any]) -> None:
+def _require_output_apart(
+    source: Dataset, names: Sequence[str], output: Path, *, place: str, roots: Sequence[str]
+) -> None:
     """Raise BadInputError if the manifest, or a partition of this or an earlier result, is among the input's files.
     Partitions that an input's manifest names may be, as they are kept.
     """
     from planner.distributed_sort.dataset.dataset import read_manifest
     from planner.distributed_sort.dataset.input_files import is_manifest
 
-    place, roots = cluster["output"].rstrip("/"), filter(None, cluster["directory"].split(os.pathsep))
+    place = place.rstrip("/")
     folders = [place] if "://" in place else [str(Path(root, place).resolve()) for root in roots]
     earlier = set[str]()
     with suppress(BadInputError):  # no manifest, which --force may replace
@@ -164,26 +162,6 @@ def _has_columns_of_folders(source: Dataset, names: Sequence[str]) -> bool:
     )
 
 
-def _require_sortable_on_ray(job: SortJob, outputs: Sequence[Path]) -> None:
-    job.form.require_sortable_on_cluster(lines=job.lines)
-    if job.compress:
-        raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
-    if len(outputs) > 1:
-        raise BadInputError("with --ray there is one OUTPUT: a manifest, which names many partitions")
-    if job.stable:
-        raise BadInputError("--stable is for one machine: leave it out, or leave out --ray")
-    if job.threads or job.temp_dirs:
-        raise BadInputError("--threads and --temp-dir are for one machine: Ray and the nodes' environment say both")
-    if job.spill != "auto":
-        raise BadInputError("--spill is for one machine: leave it out, or leave out --ray")
-    if job.record != USUAL_RECORD:
-        raise BadInputError(
-            "with --ray the manifest says --record-size, --key-offset and --key-size; of text say --key 1.6,1.17"
-        )
-    if job.merge or job.limit:
-        raise BadInputError("--merge and --limit are for one machine: leave them out, or leave out --ray")
-
-
 def _manifest(sources: Sequence[Path]) -> Dataset:
     from planner.distributed_sort.dataset.dataset import read_manifest
 
@@ -193,3 +171,20 @@ def _manifest(sources: Sequence[Path]) -> Dataset:
         return read_manifest(sources[0])
     except BadInputError as error:
         raise BadInputError(f"{error.message}; to sort text, say --lines, --key or --format csv") from error
+
+
+def files_among(sources: Sequence[Path]) -> list[Path]:
+    """Return the sources that are neither directories nor prefixes of an object store."""
+    return [path for path in sources if not path.is_dir() and "://" not in name_of(path)]
+
+
+def name_of(source: Path) -> str:
+    """Return a path as this program writes it, or an object store address if the path is one that has lost a slash.
+    Raises BadInputError as `planner_uri` does.
+    """
+    address = _URI.sub(r"\1://", str(source))
+    if "://" not in address:
+        return address
+    from planner.distributed_sort.dataset.object_store import planner_uri
+
+    return planner_uri(address)

@@ -11,25 +11,38 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.file_kinds import recognised
 from planner.api.contents.listed_files import all_files, listed_files
 from planner.api.files import output_file, require_new
-from planner.api.input_format import InputFormat
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import find_disorder
-from planner.api.sort_job import USUAL_RECORD, Disorder
+from planner.api.sort_result import Disorder
 from planner.errors import BadInputError, ValidationFailedError
-from planner.schemas.door import Count, Offset, checked
+from planner.schemas.door import Help, Without, checked
+from planner.sorting.sort_job import (
+    USUAL_RECORD_BYTES,
+    Format,
+    FoundHeader,
+    FoundSeparator,
+    InputFormat,
+    KeyOffset,
+    KeySize,
+    RecordSize,
+    StrPath,
+    Threads,
+)
 
 if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
     from planner.sorting.tables.folder_columns import Folders
-    from planner.sorting.text.text_files import CsvColumns
+    from planner.sorting.text.text_job import CsvColumns
 
-StrPath = str | os.PathLike[str]
+Checksum = Annotated[str | None, Help("The checksum expected, in hex; else exit code 5."), Without("input")]
+WentIn = Annotated[
+    Sequence[StrPath], Help("The data that went in: read for its checksum, instead of --checksum.", takes=list[Path])
+]
 _OF_A_COPY: Final = ("records", "sorted", "duplicates", "checksum")
 
 
@@ -89,15 +102,21 @@ class DatasetValidation:
 def validate(
     files: StrPath | Sequence[StrPath],
     *,
-    lines: bool = False,
-    summaries: bool = False,
-    summary: StrPath | None = None,
-    checksum: str | None = None,
-    input: Sequence[StrPath] = (),
-    record_size: Count | None = None,
-    key_offset: Offset = 0,
-    key_size: Count | None = None,
-    threads: Count | None = None,
+    summaries: Annotated[
+        bool,
+        Help("The files are summaries that --summary kept."),
+        Without("lines", "summary", "input", "record_size", "key_offset", "key_size", "threads"),
+    ] = False,
+    summary: Annotated[
+        StrPath | None, Help("Keep what was found, to be combined with other parts later."), Without("lines")
+    ] = None,
+    checksum: Checksum = None,
+    input: WentIn = (),
+    record_size: RecordSize = None,
+    key_offset: KeyOffset = 0,
+    key_size: KeySize = None,
+    lines: Annotated[bool, Help("The files are newline-terminated text.")] = False,
+    threads: Threads = None,
     on_progress: OnProgress | None = None,
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
@@ -116,20 +135,12 @@ def validate(
 
     if summary is not None:
         require_new([output_file(summary)], force=True)
-    if lines and (summaries or summary):
-        raise BadInputError("summaries are kept of records; with --lines name the files themselves")
-    if lines and record_size is not None:
-        raise BadInputError(f"--record-size {record_size}: lines have no size of records; leave it out")
-    if summaries and summary:
-        raise BadInputError("--summary keeps what was found in records; it does not go with --summaries")
-    if checksum is not None and input:
-        raise BadInputError("--checksum and --input both say what went in: give one")
     expected = None if checksum is None else checksum_number(checksum)
     paths, inputs = _files(files), _files(input)
     if not (lines or summaries or record_size):
         lines = _are_lines([*paths, *inputs])
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
-    layout["record_size"] = USUAL_RECORD[0] if record_size is None else record_size
+    layout["record_size"] = USUAL_RECORD_BYTES if record_size is None else record_size
     shared: dict[str, Any] = {"lines": lines, "layout": layout, "on_progress": on_progress}
     report = validate_summaries(paths) if summaries else _read(paths, summary=summary, **shared)
     if inputs:
@@ -154,7 +165,12 @@ def _are_lines(files: Sequence[Path]) -> bool:
 
 
 @checked
-def validate_on_ray(manifest: StrPath, *, address: str, checksum: str | None = None) -> DatasetValidation:
+def validate_on_ray(
+    manifest: StrPath,
+    *,
+    address: Annotated[str, Help("Read the copies of a manifest on the Ray cluster at this address.", option="--ray")],
+    checksum: Checksum = None,
+) -> DatasetValidation:
     """Have every copy of the dataset in a manifest read back on the nodes of the Ray cluster at this address.
 
     `checksum` (hex) is that of the input. Raises BadInputError for an invalid manifest.
@@ -266,15 +282,20 @@ class RowsValidation:
         return {"rows": self.rows} | order | counts | {"checksum": self.checksum}
 
 
+@checked
 def validate_rows(
     files: StrPath | Sequence[StrPath],
     *,
-    format: Literal["csv", "parquet"],
-    key: Sequence[str],
-    separator: str | None = None,
-    no_header: bool | None = None,
-    checksum: str | None = None,
-    input: Sequence[StrPath] = (),
+    format: Annotated[
+        Literal["csv", "parquet"], Help("What the files hold; found out otherwise.", takes=Format | None)
+    ],
+    key: Annotated[
+        Sequence[str], Help("Of CSV and Parquet, a column: NAME[:int|num|float|fold|natural][:desc][:first].")
+    ],
+    separator: FoundSeparator = None,
+    no_header: FoundHeader = None,
+    checksum: Checksum = None,
+    input: WentIn = (),
     say: Callable[[str], None] | None = None,
     on_progress: OnProgress | None = None,
 ) -> RowsValidation:
@@ -283,8 +304,9 @@ def validate_rows(
     `input` is the input's files. A `separator` or `no_header` of CSV that is None is detected as `sort` does, and
     passed to `say`. Raises BadInputError for a key that is not a column.
     """
-    if checksum is not None and input:
-        raise BadInputError("--checksum and --input both say what went in: give one")
+    from planner.api.contents.csv_dialect import detect_dialect
+    from planner.sorting.text.text_job import csv_columns
+
     expected = None if checksum is None else checksum_number(checksum)
     paths = _files(files)
     of_text: dict[str, Any] = {"separator": separator, "no_header": no_header, "quote": None}
@@ -298,7 +320,7 @@ def validate_rows(
             expected = _of_parquet(listed_files(_paths(input)), on_progress)[1]
     else:
         form = InputFormat(format="csv", key=key, separator=of_text["separator"], no_header=of_text["no_header"])
-        columns = form.csv_columns(quote=of_text["quote"])
+        columns = csv_columns(form, quote=of_text["quote"])
         count, found = _of_csv(paths, columns, on_progress)
         if input:
             _, expected = _of_csv(_files(input), columns, on_progress)
@@ -310,7 +332,8 @@ def _of_csv(files: Sequence[Path], columns: CsvColumns, on_progress: OnProgress 
     """Return the number of rows, and the sum of their hashes and the heading's."""
     from planner.native import run_interruptible
     from planner.sorting.records.keyed import TextOrder
-    from planner.sorting.text.text_files import TextJob, summarize_rows
+    from planner.sorting.text.text_files import summarize_rows
+    from planner.sorting.text.text_job import TextJob
 
     job = TextJob(inputs=tuple(map(str, files)), csv=columns, order=TextOrder(stable=True))
     with reported(["validate"], on_progress) as progress:

@@ -24,7 +24,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from datetime import date
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from planner.errors import BadInputError, PlannerError, nearest
 
@@ -39,6 +39,8 @@ class Between:
     most: float = math.inf
     above: bool = False
     below: bool = False
+    unit: str = ""
+    """`bytes` or `s` if it is an amount with a unit, which a command line takes as a text: 2GB, 10s."""
 
     def holds(self, value: float) -> bool:
         """Return whether the value lies within the bounds; NaN never does."""
@@ -52,15 +54,74 @@ class Between:
         return least if math.isinf(self.most) else f"{least} and {'below' if self.below else 'at most'} {self.most}"
 
 
+@dataclass(frozen=True)
+class Help:
+    """The sentence on an argument that is an option, too; one without it is Python's alone.
+
+    The option has the argument's name without its unit, or the name `option`. Where the command line takes another type
+    it `takes` that, and help may print another `default`.
+    """
+
+    text: str
+    option: str = ""
+    takes: Any = None
+    default: str = ""
+
+
+@dataclass(frozen=True, init=False)
+class With:
+    """The argument without which this one says nothing; `format=csv`: another value of it excludes this one."""
+
+    others: tuple[str, ...]
+
+    def __init__(self, *others: str) -> None:
+        object.__setattr__(self, "others", others)
+
+    def require(self, name: str, given: Mapping[str, Any]) -> None:
+        """Raise BadInputError unless one of the others is given, or may be."""
+        others = [other.partition("=")[::2] for other in self.others]
+        if not any(given.get(other, word) == word if word else other in given for other, word in others):
+            needed = " or ".join(f"`{other}`" for other in self.others)
+            raise _contradiction(f"`{name}` applies only with {needed}: add that, or leave out `{name}`", name)
+
+
+class Without(With):
+    """Arguments, perhaps with a value, that exclude this one."""
+
+    def require(self, name: str, given: Mapping[str, Any]) -> None:
+        """Raise BadInputError if one of the others is given."""
+        for other in self.others:
+            excluding, _, word = other.partition("=")
+            if excluding in given and word in ("", given[excluding]):
+                raise _contradiction(f"`{name}` does not go with `{other}`: leave out one of them", name)
+
+
+def _contradiction(text: str, name: str) -> BadInputError:
+    return BadInputError(text, field=name, code="contradiction")
+
+
+class Argument(NamedTuple):
+    """An argument of a public function: its type, default, sentence, and what it goes with."""
+
+    hint: Any
+    default: Any
+    help: Help | None
+    rules: tuple[With, ...]
+
+    def is_given(self, value: Any) -> bool:
+        """Return whether a value is neither the default nor nothing."""
+        return value is not None and value is not False and value != self.default and value not in ([], ())
+
+
 class Foreign:
     """A type of another package, which is imported for type checkers only: anything but a value of Python's own."""
 
 
-Bytes = Annotated[int, Between(1)]
-"""An amount of data or memory, in bytes."""
+Bytes = Annotated[int, Between(1, unit="bytes")]
+"""An amount of data or memory."""
 Count = Annotated[int, Between(1)]
 Offset = Annotated[int, Between(0)]
-Seconds = Annotated[float, Between(0, 1e9)]
+Seconds = Annotated[float, Between(0, 1e9, unit="s")]
 Usd = Annotated[float, Between(0, 1e12)]
 
 MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
@@ -91,23 +152,85 @@ def checked(function: F) -> F:
 
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
-        signature, hints = _declared(function)
-        for name, value in _given(function, signature, positional, named).items():
-            if name in hints and (found := problem(value, hints[name])):
+        signature, declared = _declared(function)
+        values = _given(function, signature, positional, named)
+        for name, value in values.items():
+            if name in declared and (found := problem(value, declared[name].hint)):
                 code, text = found
                 raise BadInputError(text, field=name, code=code)
+        require_together(function, values)
         try:
             return function(*positional, **named)
         except PlannerError as error:
-            _spell(error, hints)
+            _spell(error, declared)
             raise
 
     return call  # type: ignore[return-value]
 
 
-def argument_types(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the type of each argument of a public function."""
-    return _declared(inspect.unwrap(function))[1]
+def taking(declared: type) -> Callable[[F], F]:
+    """Return a decorator that checks a function as `checked` does; its `**asked` are what a dataclass declares.
+
+    Each argument is in the function's signature, and its sentence in the docstring.
+    """
+
+    def decorate(function: F) -> F:
+        own, further = inspect.signature(function), _sentenced(declared)
+        named = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=source_of(each.hint)
+            )
+            for name, each in further.items()
+        ]
+        sentences = "".join(f"\n    {name}: {each.help.text}" for name, each in further.items() if each.help)
+        function.__doc__ = f"{function.__doc__}\n    Arguments:\n{sentences}\n    "
+        vars(function).update(__declares__=declared, __signature__=own.replace(parameters=[*named, *more]))
+        return checked(function)
+
+    return decorate
+
+
+def _sentenced(declared: type) -> dict[str, Argument]:
+    return {name: argument for name, argument in arguments_of(declared).items() if argument.help}
+
+
+def source_of(hint: Any) -> str:
+    """Return a type as Python source, without its bounds."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if isinstance(hint, list):  # arguments of a function
+        return f"[{', '.join(map(source_of, hint))}]"
+    if origin in UNIONS:
+        return " | ".join(map(source_of, inner))
+    if origin is Annotated:
+        return source_of(inner[0])
+    if origin is Literal:
+        words = ", ".join(f'"{word}"' for word in inner)
+        return f"Literal[{words}]"
+    if origin is not None:
+        return f"{origin.__name__}[{', '.join(map(source_of, inner))}]"
+    return "None" if hint in (None, types.NoneType) else str(hint.__name__)
+
+
+def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
+    """Return the arguments that a public function, or a dataclass, declares."""
+    return _declared(inspect.unwrap(function.__init__ if is_dataclass(function) else function))[1]
+
+
+def require_together(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    """Raise BadInputError for the first argument that another excludes, or that says nothing without another."""
+    declared = arguments_of(function)
+    if any(argument.rules for argument in declared.values()):
+        given = {name: v for name, v in values.items() if name in declared and declared[name].is_given(v)}
+        for name in given:
+            for rule in declared[name].rules:
+                rule.require(name, given)
+
+
+def option_of(name: str, argument: Argument | None = None) -> str:
+    """Return the option of an argument, which has no unit in its name."""
+    named = argument.help.option if argument and argument.help else ""
+    return named or f"--{re.sub('_(bytes|s|usd)$', '', OTHERWISE.get(name, name)).replace('_', '-')}"
 
 
 _OPTION: Final = re.compile(r"--([a-z][a-z0-9-]*)(?:[ =]((?=\S*[0-9A-Z/*])[^\s,;()'\"`]*[^\s,;:.()'\"`]))?")
@@ -116,30 +239,23 @@ _COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
 """What a shell runs: its options stay options."""
 
 
-OTHERWISE: Final = {
-    "directory": "dir",
-    "directories": "dir",
-    "machines": "own",
-    "more_outputs": "more-output",
-    "temp_dirs": "temp-dir",
-    "file_bytes": "file-size",
-}
-"""Arguments whose options have another name."""
+OTHERWISE: Final = {"directory": "dir", "directories": "dir", "machines": "own"}
+"""Arguments without a sentence of their own whose options have another name."""
 
 
-def _spell(error: PlannerError, hints: Mapping[str, Any]) -> None:
+def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
     """Let an error name a function's arguments as Python does: `` `no_header` `` for --no-header. Without a `field` the
     first of them in its first line is it.
     """
-    arguments = {OTHERWISE.get(name, name.replace("_", "-")): name for name in hints}
-    arguments = {re.sub("-(bytes|s|usd)$", "", option): name for option, name in arguments.items()} | arguments
+    arguments = {option_of(name, argument)[2:]: name for name, argument in declared.items()}
+    arguments |= {name.replace("_", "-"): name for name in declared}
     named: list[str] = []
 
     def argument(option: re.Match[str]) -> str:
         if option[1] not in arguments:
             return option[0]
         named.append(name := arguments[option[1]])
-        value = "True" if hints[name] is bool else option[2]
+        value = "True" if declared[name].hint is bool else option[2]
         return f"`{name}={value}`" if value else f"`{name}`"
 
     def respelled(text: str) -> str:
@@ -156,15 +272,27 @@ def _spell(error: PlannerError, hints: Mapping[str, Any]) -> None:
 
 
 @functools.cache
-def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
+def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Argument]]:
     signature, names = inspect.signature(function), _Names(function.__globals__)
-    stated = {
-        name: p.annotation
-        for name, p in signature.parameters.items()
-        if p.annotation is not p.empty and p.kind is not p.VAR_KEYWORD
-    }
-    hints = {name: eval(text, {}, names) if isinstance(text, str) else text for name, text in stated.items()}
-    return signature, hints
+    of_class = getattr(function, "__declares__", None)
+    declared = _sentenced(of_class) if of_class else {}
+    for name, p in signature.parameters.items():
+        if name not in declared and p.annotation is not p.empty and p.kind is not p.VAR_KEYWORD:
+            stated = p.annotation
+            hint, *about = _parts(eval(stated, {}, names) if isinstance(stated, str) else stated)
+            sentence = next((each for each in about if isinstance(each, Help)), None)
+            rules = tuple(each for each in about if isinstance(each, With))
+            declared[name] = Argument(hint, p.default, sentence, rules)
+    return signature, declared
+
+
+def _parts(hint: Any) -> list[Any]:
+    """Return a type with its bounds, and what else is said of it."""
+    if get_origin(hint) is not Annotated:
+        return [hint]
+    inner, *about = get_args(hint)
+    bounds = tuple(each for each in about if not isinstance(each, Help | With))
+    return [Annotated[(inner, *bounds)] if bounds else inner, *about]
 
 
 def _given(
@@ -209,24 +337,24 @@ class _Names(dict[str, Any]):
 
 def problem(value: Any, hint: Any) -> tuple[str, str] | None:
     """Return the code and the sentence for a value that its type does not allow."""
-    accepted = list(_accepted(hint))
-    if any(kind is Any for kind in accepted) or any(_fits(value, kind) for kind in accepted):
+    kinds = list(accepted(hint))
+    if any(kind is Any for kind in kinds) or any(_fits(value, kind) for kind in kinds):
         return None
-    words = [word for kind in accepted if get_origin(kind) is Literal for word in get_args(kind)]
-    if isinstance(value, str) and words and not any(kind in (str, Sequence[str]) for kind in accepted):
+    words = [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]
+    if isinstance(value, str) and words and not any(kind in (str, Sequence[str]) for kind in kinds):
         text = f"{value!r} is none of {', '.join(map(str, words))}.{nearest(value, [str(word) for word in words])}"
         return "unknown-word", text
-    for kind in accepted:
+    for kind in kinds:
         if get_origin(kind) is Annotated and _is_a(value, get_args(kind)[0]):
             return "out-of-range", f"{value!r} is not {_named(kind)}"
     return "wrong-type", f"expected {_named(hint)}, not {shown(value)}"
 
 
-def _accepted(hint: Any) -> Iterator[Any]:
+def accepted(hint: Any) -> Iterator[Any]:
     """Yield the members of a union, at any depth."""
     if get_origin(hint) in UNIONS:
         for member in get_args(hint):
-            yield from _accepted(member)
+            yield from accepted(member)
     elif hint is None:
         yield types.NoneType
     else:
@@ -278,7 +406,7 @@ def _named(kind: Any) -> str:
     """Return what an error calls a type."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in UNIONS:
-        return " or ".join(dict.fromkeys(_named(each) for each in _accepted(kind) if each is not types.NoneType))
+        return " or ".join(dict.fromkeys(_named(each) for each in accepted(kind) if each is not types.NoneType))
     if origin is Annotated:
         return " ".join([_named(inner[0]), *(str(bound) for bound in inner[1:])])
     if origin is Literal:

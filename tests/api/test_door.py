@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import pytest
 
 import planner
-from planner.schemas.door import Foreign, argument_types
+from planner.schemas.door import Foreign, arguments_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [name for name in planner.__all__ if inspect.isfunction(getattr(planner, name))]
@@ -28,13 +28,15 @@ def called(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return a public function, or an instrument of `measure`, with arguments that are right in kind."""
     name, _, words = name.partition(" ")
     if words:
-        from planner.api.measure import _INSTRUMENTS
-
         what, *rest = words.split(" ")
         given = eval(f"dict({','.join(rest)})")
-        return lambda **more: planner.measure(what, **given | more), argument_types(_INSTRUMENTS[what])
+        return lambda **more: planner.measure(what, **given | more), hints_of(INSTRUMENTS[what])
     function = getattr(planner, name)
-    return function, argument_types(function.__init__ if inspect.isclass(function) else function)
+    return function, hints_of(function)
+
+
+def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
+    return {name: argument.hint for name, argument in arguments_of(function).items()}
 
 
 def members(hint: Any) -> Iterator[Any]:

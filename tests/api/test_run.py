@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 import planner
 from planner.api.generate import generate
-from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
 from planner.api.run import Listeners, Work, input_of, run_here
 from planner.cli.app import build
@@ -21,6 +20,7 @@ from planner.distributed_sort.dataset import object_store
 from planner.errors import BadInputError, InfeasibleError
 from planner.native import Progress
 from planner.schemas.run_report import RunReport
+from planner.sorting.sort_job import InputFormat
 
 
 @pytest.mark.parametrize("asked", [(), ("run", "--data", "1MB")])

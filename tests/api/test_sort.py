@@ -82,11 +82,11 @@ def test_what_exists_is_replaced_on_request_only(table: Path) -> None:
     ("options", "reason"),
     [
         ({"format": "csv"}, "say which columns"),
-        ({"format": "csv", "key": "age", "lines": True}, "rows are no lines"),
-        ({"format": "parquet", "key": "k", "separator": ","}, "is for text"),
-        ({"key": "age", "key_offset": 3}, "takes no `more_outputs`, `key_offset`"),
+        ({"format": "csv", "key": "age", "lines": True}, "`lines` does not go with `format=csv`"),
+        ({"format": "parquet", "key": "k", "separator": ","}, "`separator` does not go with `format=parquet`"),
+        ({"key": "age", "key_offset": 3}, "`key_offset` does not go with `key`"),
         ({"record_size": 0}, "^record_size: "),
-        ({"lines": True, "stable": True, "ray": "127.0.0.1:1"}, "`stable=True` is for one machine"),
+        ({"lines": True, "stable": True, "ray": "127.0.0.1:1"}, "`stable` does not go with `ray`"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(table: Path, options: dict[str, Any], reason: str) -> None:

@@ -92,7 +92,7 @@ def test_what_its_files_are_not_is_refused(
     ("options", "reason"),
     [
         ({"format": "csv"}, "a Dataset is sorted as Parquet"),
-        ({"consume_input": True}, "`consume_input=True` does not go with --dataset"),
+        ({"consume_input": True}, "`consume_input` does not go with a Dataset"),
         ({"staging": "s3://b/x"}, "its staging are for a cluster"),
         ({"staging": "s3://b/x", "ray": "127.0.0.1:1"}, "is where a Ray Dataset is written"),
     ],

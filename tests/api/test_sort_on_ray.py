@@ -8,14 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 import planner
-from planner.api.input_format import InputFormat
-from planner.api.sort_job import files_among, name_of
-from planner.api.sort_on_ray import manifest_and_place
+from planner.api.input_dataset import dataset_of
+from planner.api.sort_on_ray import files_among, manifest_and_place, name_of
 from planner.cli.app import build
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat, write_manifest
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.records.keys import parse_key
+from planner.sorting.sort_job import InputFormat
 
 
 @pytest.fixture
@@ -28,15 +28,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("--lines --stable a.txt out.json", "--stable is for one machine"),
+        ("--lines --stable a.txt out.json", "--stable does not go with --ray"),
         ("--lines --file-size 1KB a.txt out.json", "a file of the output holds 1 MB at least"),
-        ("--lines --threads 2 a.txt out.json", "--threads and --temp-dir are for one machine"),
-        ("--lines --key-offset 5 a.txt out.json", "of text say --key 1.6,1.17"),
-        ("--key 1,1 --merge a.txt out.json", "--merge and --limit are for one machine"),
-        ("--key 1,1 --limit 3 a.txt out.json", "--merge and --limit are for one machine"),
+        ("--lines --threads 2 a.txt out.json", "--threads does not go with --ray"),
+        ("--lines --key-offset 5 a.txt out.json", "--key-offset does not go with --ray"),
+        ("--key 1,1 --merge a.txt out.json", "--merge does not go with --ray"),
+        ("--key 1,1 --limit 3 a.txt out.json", "--limit does not go with --ray"),
         ("--key 0 a.txt out.json", "field number is zero"),
         ("--separator ab a.txt out.json", "--separator is one byte"),
-        ("--lines a.txt out.json --more-output b.json", "one OUTPUT"),
+        ("--lines a.txt out.json --more-output b.json", "--more-output does not go with --ray"),
         ("--lines nothing.txt out.json", "nothing.txt: no such file"),
         ("--lines a.txt s3://b/out --to s3://b/other", "OUTPUT s3://b/out and --to s3://b/other: say once"),
         ("--lines a.txt out.json --to ../up", "--to ../up: .. leads out of the nodes' disks"),
@@ -44,12 +44,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("a.txt a.txt out.json", "one INPUT"),
         ("--format csv a.txt out.json", "say which columns to sort by"),
         ("--format csv --key c a.txt out.json", "there is no column 'c'"),
-        ("--format csv --key b -z a.txt out.json", "leave out -z"),
-        ("--format csv --key b --lines a.txt out.json", "leave out --lines"),
-        ("--lines --no-header a.txt out.json", "--no-header is for --format csv"),
+        ("--format csv --key b -z a.txt out.json", "-z does not go with --format csv"),
+        ("--format csv --key b --lines a.txt out.json", "--lines does not go with --format csv"),
+        ("--lines --no-header a.txt out.json", "--no-header applies only with --format csv"),
         ("--key 0:8:u64le a.txt out.json", "with --ray their manifest says the key"),
         ("--format parquet --key b a.txt out.json", "no Parquet file"),
-        ("--format parquet --key b -z a.txt out.json", "-z is for text"),
+        ("--format parquet --key b -z a.txt out.json", "-z does not go with --format parquet"),
         ("--format parquet --key b nothing.txt out.json", "nothing.txt: no such file"),
     ],
 )
@@ -61,7 +61,7 @@ def test_refused(folder: Path, words: str, reason: str) -> None:
 
 
 def test_the_layout_has_the_keys(folder: Path) -> None:
-    dataset = InputFormat(key=["2,2n"], separator=",", unique=True).dataset_of([str(folder / "a.txt")])
+    dataset = dataset_of(InputFormat(key=["2,2n"], separator=",", unique=True), [str(folder / "a.txt")])
     assert dataset.layout.text
     order = dataset.layout.text.order()
     assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)

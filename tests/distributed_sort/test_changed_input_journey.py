@@ -20,7 +20,7 @@ from planner.distributed_sort.dataset.dataset import Dataset, Partition, TextFor
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.errors import InputChangedError, IoFailureError
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 from tests.distributed_sort.dataset.test_input_versions import replaced, rewritten
 from tests.distributed_sort.test_object_store_journey import BUCKET, ON_HEAD, Store, store
 from tests.distributed_sort.test_sort_journey import ALONE, COORDINATED, MAP, REDUCE

@@ -27,7 +27,7 @@ from planner.clusters.emulated.shaping import Cap
 from planner.distributed_sort.dataset.dataset import Dataset, read_manifest
 from planner.distributed_sort.dataset.text_dataset import rows_of
 from planner.errors import BadInputError, IoFailureError
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 from tests.distributed_sort.test_object_store_journey import BUCKET, Store, store
 from tests.distributed_sort.test_sort_journey import ALONE, COORDINATED, MAP, REDUCE
 

@@ -95,7 +95,7 @@ def dataset_of_store(store: Store, call: str) -> Dataset:
     code = f"""
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 from planner.distributed_sort.dataset.dataset import TextFormat
 print({call}.to_json())
 """

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.api.input_format import InputFormat
+from planner.api.input_dataset import dataset_of
 from planner.distributed_sort.dataset.dataset import Dataset
+from planner.sorting.sort_job import InputFormat
 
 if TYPE_CHECKING:
     from conftest import SortCluster
@@ -65,7 +66,7 @@ LINES: dict[str, tuple[dict[str, bytes], dict[str, Any], bytes]] = {
 @pytest.mark.parametrize("odd", LINES)
 def test_lines(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     files, keys, expected = LINES[odd]
-    source = InputFormat(**keys).dataset_of(written(tmp_path / "in", files))
+    source = dataset_of(InputFormat(**keys), written(tmp_path / "in", files))
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-lines")
     assert held(output) == expected
 
@@ -81,14 +82,14 @@ ROWS: dict[str, tuple[dict[str, bytes], list[list[str]]]] = {
 @pytest.mark.parametrize("odd", ROWS)
 def test_rows(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     files, expected = ROWS[odd]
-    source = InputFormat(format="csv", key=["k:int", "t"]).dataset_of(written(tmp_path / "in", files))
+    source = dataset_of(InputFormat(format="csv", key=["k:int", "t"]), written(tmp_path / "in", files))
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-rows")
     assert rows_held(output) == expected
 
 
 def test_one_input_twice(sort_cluster: SortCluster, tmp_path: Path) -> None:
     folder = written(tmp_path / "in", {"a": b"b\na\n"})
-    source = InputFormat().dataset_of([*folder, str(tmp_path / "in" / "a")])
+    source = dataset_of(InputFormat(), [*folder, str(tmp_path / "in" / "a")])
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-twice")
     assert held(output) == b"a\na\nb\nb\n"
 
@@ -109,7 +110,7 @@ TABLES: dict[str, tuple[pa.Table, int]] = {
 def test_tables(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     table, group_rows = TABLES[odd]
     pq.write_table(table, tmp_path / "日本.parquet", row_group_size=group_rows)
-    source = InputFormat(format="parquet", key=["k"]).dataset_of([str(tmp_path / "日本.parquet")])
+    source = dataset_of(InputFormat(format="parquet", key=["k"]), [str(tmp_path / "日本.parquet")])
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-tables")
     parts = [pq.read_table(partition.uri) for partition in output.partitions]
     assert all(part.schema.equals(table.schema) for part in parts)

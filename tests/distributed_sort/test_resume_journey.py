@@ -18,7 +18,7 @@ from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.errors import IoFailureError
 from planner.sorting.tables.table import sort_table
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 from tests.distributed_sort import test_table_journey as tables
 from tests.distributed_sort import test_text_journey as texts
 from tests.distributed_sort.test_sort_journey import MAP, REDUCE, Once

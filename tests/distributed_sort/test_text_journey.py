@@ -18,7 +18,7 @@ from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.errors import BadInputError
 from planner.native import core
 from planner.sorting.records.keys import Key, parse_key
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 from tests.marks import quick_soak
 
 if TYPE_CHECKING:

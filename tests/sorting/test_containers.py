@@ -87,9 +87,10 @@ def test_threads_are_no_more_than_the_quota(tmp_path: Path) -> None:
 AS_NOBODY = """
 import concurrent.futures, os, sys  # what the sort loads later may lie where nobody can read
 from planner.sorting.records.local import sort_file
+from planner.sorting.sort_job import SortJob
 os.setgid(65534)
 os.setuid(65534)
-print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=100_000_000).mode)
+print(sort_file(sys.argv[1], sys.argv[2], SortJob(memory_bytes=100_000_000)).mode)
 """
 
 

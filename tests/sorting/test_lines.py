@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from planner.errors import BadInputError
 from planner.native import core
 from planner.sorting.records.local import sort_file
+from planner.sorting.sort_job import SortJob
 
 SMALL_MEMORY_BYTES = 24_000_000
 
@@ -111,7 +112,9 @@ def test_a_key_range_is_stable_on_request(tmp_path: Path, memory_bytes: int | No
     text = many_lines("log", count=500_000)
     (tmp_path / "in").write_bytes(text)
     sort_file(
-        tmp_path / "in", tmp_path / "out", lines=True, key_offset=19, key_size=4, stable=True, memory_bytes=memory_bytes
+        tmp_path / "in",
+        tmp_path / "out",
+        SortJob(lines=True, key_offset=19, key_size=4, stable=True, memory_bytes=memory_bytes, force=True),
     )
     assert (tmp_path / "out").read_bytes() == expected([text], key_offset=19, key_size=4)
 
@@ -121,7 +124,7 @@ def test_like_gnu_sort(tmp_path: Path) -> None:
     if program is None:
         pytest.skip("there is no sort program to compare with")
     (tmp_path / "in").write_bytes(many_lines("log", count=100_000) + b"\x00\n\xff\r\n\n\n")
-    sort_file(tmp_path / "in", tmp_path / "out", lines=True)
+    sort_file(tmp_path / "in", tmp_path / "out", SortJob(lines=True, force=True))
     command = [program, "-o", str(tmp_path / "theirs"), str(tmp_path / "in")]
     subprocess.run(command, check=True, env=os.environ | {"LC_ALL": "C"})
     assert (tmp_path / "out").read_bytes() == (tmp_path / "theirs").read_bytes()
@@ -133,7 +136,7 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
     for path, part in zip(inputs, parts, strict=True):
         path.write_bytes(part)
     outputs = [tmp_path / "out0", tmp_path / "out1"]
-    report = sort_file(inputs, outputs, lines=True, memory_bytes=SMALL_MEMORY_BYTES)
+    report = sort_file(inputs, outputs, SortJob(lines=True, memory_bytes=SMALL_MEMORY_BYTES, force=True))
     contents = [path.read_bytes() for path in outputs]
     assert b"".join(contents) == expected(parts)
     assert max(map(len, contents)) < 1.5 * min(map(len, contents))
@@ -167,7 +170,7 @@ def test_many_short_lines_leave_one_pass_for_two(tmp_path: Path) -> None:
     for at in range(0, len(text), len(text) // 64):
         text[at + 50_000 : at + 400_000] = b"\n" * 350_000
     (tmp_path / "in").write_bytes(text)
-    report = sort_file(tmp_path / "in", tmp_path / "out", lines=True, memory_bytes=100_000_000)
+    report = sort_file(tmp_path / "in", tmp_path / "out", SortJob(lines=True, memory_bytes=100_000_000, force=True))
     assert report.mode == "two passes"
     lines = sorted(re.findall(rb"[^\n]+", text))
     empty = text.count(b"\n") - len(lines)
@@ -180,5 +183,5 @@ def test_many_short_lines_leave_one_pass_for_two(tmp_path: Path) -> None:
 def test_impossible_keys_are_refused(tmp_path: Path, shape: dict[str, int], message: str) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
     with pytest.raises(BadInputError, match=message):
-        sort_file(tmp_path / "in", tmp_path / "out", lines=True, **shape)
+        sort_file(tmp_path / "in", tmp_path / "out", SortJob(lines=True, **shape, force=True))
     assert names_in(tmp_path) == ["in"]

@@ -25,9 +25,11 @@ import sys
 from planner.errors import PlannerError
 from planner.native import core
 from planner.sorting.records.local import sort_file
+from planner.sorting.sort_job import SortJob
 try:
     form, spill = sys.argv[4].split(",") if "," in sys.argv[4] else (sys.argv[4], "plain")
-    print(sort_file(sys.argv[1], sys.argv[2], memory_bytes=int(sys.argv[3]), lines=form == "lines", spill=spill).mode)
+    job = SortJob(memory_bytes=int(sys.argv[3]), lines=form == "lines", spill=spill, force=True)
+    print(sort_file(sys.argv[1], sys.argv[2], job).mode)
 except PlannerError as error:
     print(error, file=sys.stderr)
     sys.exit(error.exit_code)

@@ -15,7 +15,8 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import parse_key
-from planner.sorting.text.text_files import CsvColumns, TextJob, sort_text_files
+from planner.sorting.text.text_files import sort_text_files
+from planner.sorting.text.text_job import CsvColumns, TextJob
 
 MEMORY_BYTES = 30_000_000
 SHORT = [b"%d,%s\n" % (i * 7919 % 30_011, b"x" * (i % 90)) for i in range(60_000)]
@@ -29,7 +30,8 @@ import sys
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder
 from planner.sorting.records.keys import parse_key
-from planner.sorting.text.text_files import TextJob, sort_text_files
+from planner.sorting.text.text_files import sort_text_files
+from planner.sorting.text.text_job import TextJob
 def peak():
     return next(int(line.split()[1]) << 10 for line in open('/proc/self/status') if line.startswith('VmHWM'))
 source, output, memory, key, unique = sys.argv[1:]

@@ -19,6 +19,7 @@ from planner.native import Progress
 from planner.sorting.records.generate import generate_file
 from planner.sorting.records.local import sort_file
 from planner.sorting.records.validate import validate_files
+from planner.sorting.sort_job import SortJob
 
 RECORDS = 3000
 
@@ -118,6 +119,7 @@ MANY = """
 import resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+from planner.sorting.sort_job import SortJob
 from planner.sorting.records.local import sort_file
 print(sort_file(sorted(Path(sys.argv[1]).iterdir()), sys.argv[2]).records)
 """
@@ -138,7 +140,7 @@ def test_progress_ends_at_the_total(tmp_path: Path, memory_bytes: int | None) ->
     for path in sources:
         path.write_bytes(b"b\na")
     progress = Progress()
-    sort_file(sources, tmp_path / "out", lines=True, memory_bytes=memory_bytes, progress=progress)
+    sort_file(sources, tmp_path / "out", SortJob(lines=True, memory_bytes=memory_bytes, force=True), progress=progress)
     assert (tmp_path / "out").read_bytes() == b"a\n" * len(sources) + b"b\n" * len(sources)
     assert progress.bytes_done == progress.bytes_total
 

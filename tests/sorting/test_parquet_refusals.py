@@ -12,16 +12,17 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
+from planner.sorting.sort_job import SortJob
+from planner.sorting.tables.parquet import find_disorder, sort_parquet
 from planner.sorting.tables.parquet_rows import read_footer
 
 LEAST_BYTES = 320 << 20
 
 
-def job_of(*inputs: Path, key: str = "a", merge: bool = False) -> ParquetJob:
+def job_of(*inputs: Path, key: str = "a", merge: bool = False) -> SortJob:
     folder = inputs[0].parent
-    return ParquetJob(
-        inputs=tuple(map(str, inputs)), output=str(folder / "out"), keys=(key,), merge=merge, memory_bytes=LEAST_BYTES,
+    return SortJob(
+        inputs=tuple(map(str, inputs)), output=str(folder / "out"), key=(key,), merge=merge, memory_bytes=LEAST_BYTES,
         temp_dirs=(str(folder),),
     )  # fmt: skip
 

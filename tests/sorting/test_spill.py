@@ -22,6 +22,7 @@ from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import parse_key
 from planner.sorting.records.local import Spill, sort_file
 from planner.sorting.records.validate import validate_files, validate_line_files
+from planner.sorting.sort_job import SortJob
 
 LINES_BYTES = 30_000_000
 SMALL_MEMORY_BYTES = 24_000_000
@@ -56,7 +57,9 @@ def is_sorted(path: Path, source: Path) -> bool:
 @pytest.mark.parametrize("spill", ["plain", "lz4", "auto"])
 def test_lines_are_spilled_as_asked(log: Path, tmp_path: Path, spill: Spill, stable: bool) -> None:
     report = sort_file(
-        log, tmp_path / "out", lines=True, memory_bytes=SMALL_MEMORY_BYTES, threads=2, spill=spill, stable=stable
+        log,
+        tmp_path / "out",
+        SortJob(lines=True, memory_bytes=SMALL_MEMORY_BYTES, threads=2, spill=spill, stable=stable, force=True),
     )
     assert report.mode == "two passes"
     assert is_sorted(tmp_path / "out", log)
@@ -78,7 +81,9 @@ def test_what_lz4_cannot_shrink_is_plain(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(noise(300_000))
     for spill in ("lz4", "auto"):
         report = sort_file(
-            tmp_path / "in", tmp_path / "out", lines=True, memory_bytes=SMALL_MEMORY_BYTES, threads=2, spill=spill
+            tmp_path / "in",
+            tmp_path / "out",
+            SortJob(lines=True, memory_bytes=SMALL_MEMORY_BYTES, threads=2, spill=spill, force=True),
         )
         assert is_sorted(tmp_path / "out", tmp_path / "in")
         assert report.packed_bytes == 0
@@ -89,7 +94,11 @@ def test_what_lz4_cannot_shrink_is_plain(tmp_path: Path) -> None:
 def test_records_are_packed_only_if_asked_for(tmp_path: Path) -> None:
     generate_file(tmp_path / "in", records=300_000, ascii=True)
     for spill in ("lz4", "auto"):
-        report = sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES, threads=2, spill=spill)
+        report = sort_file(
+            tmp_path / "in",
+            tmp_path / "out",
+            SortJob(memory_bytes=SMALL_MEMORY_BYTES, threads=2, spill=spill, force=True),
+        )
         after = validate_files([tmp_path / "out"])
         assert (after.unordered, after.checksum) == (0, validate_files([tmp_path / "in"]).checksum)
         assert (report.packed_bytes > 0) == (spill == "lz4")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from planner.native import core
 from planner.sorting.records.local import sort_file
 from planner.sorting.records.memory import sort_buffer
+from planner.sorting.sort_job import SortJob
 
 SMALL_MEMORY_BYTES = 20_000_000
 
@@ -41,7 +42,11 @@ def in_order(records: np.ndarray) -> bytes:
 def test_two_passes(tmp_path: Path, shape: str, threads: int) -> None:
     records = records_of(shape, 400_000)
     records.tofile(tmp_path / "in")
-    report = sort_file(tmp_path / "in", tmp_path / "out", stable=True, memory_bytes=SMALL_MEMORY_BYTES, threads=threads)
+    report = sort_file(
+        tmp_path / "in",
+        tmp_path / "out",
+        SortJob(stable=True, memory_bytes=SMALL_MEMORY_BYTES, threads=threads, force=True),
+    )
     assert report.mode == "two passes"
     assert report.temporary_bytes_written > 0
     assert (tmp_path / "out").read_bytes() == in_order(records)
@@ -54,7 +59,9 @@ def test_a_partition_that_is_split_again(tmp_path: Path) -> None:
     records[100_000:, :7] = 9
     records[100_000:, 7] &= 15
     records.tofile(tmp_path / "in")
-    sort_file(tmp_path / "in", tmp_path / "out", stable=True, memory_bytes=SMALL_MEMORY_BYTES, threads=1)
+    sort_file(
+        tmp_path / "in", tmp_path / "out", SortJob(stable=True, memory_bytes=SMALL_MEMORY_BYTES, threads=1, force=True)
+    )
     assert (tmp_path / "out").read_bytes() == in_order(records)
 
 
@@ -65,7 +72,7 @@ def test_several_inputs_count_as_one_after_another(tmp_path: Path) -> None:
     for path, part in zip(inputs, parts, strict=True):
         part.tofile(path)
     outputs = [tmp_path / "out0", tmp_path / "out1"]
-    sort_file(inputs, outputs, stable=True, memory_bytes=SMALL_MEMORY_BYTES)
+    sort_file(inputs, outputs, SortJob(stable=True, memory_bytes=SMALL_MEMORY_BYTES, force=True))
     assert b"".join(path.read_bytes() for path in outputs) == in_order(records)
 
 

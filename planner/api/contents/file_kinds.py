@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from planner.api.contents.text_advice import is_text
 from planner.api.files import mode_of
-from planner.api.input_format import Format
 from planner.errors import BadInputError, reading
+from planner.sorting.sort_job import Format
 
 _PARQUET: Final = b"PAR1"
 _MANIFEST: Final = b'"planner-manifest-'

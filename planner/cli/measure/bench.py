@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
 
-from planner.api.measure import DiskLayout, DiskMode, measure
+from planner.api.measure import INSTRUMENTS, measure
 from planner.cli.shell.console import show, show_json, table, talk
-from planner.cli.shell.option_values import amount
+from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.progress import shown_progress, shown_time
 from planner.config.user_files import read_user_file
 from planner.errors import BadInputError
-from planner.units import count_text, format_bytes, format_rate, parse_seconds, parse_size
+from planner.units import count_text, format_bytes, format_rate
 
 if TYPE_CHECKING:
     from planner.measurement.instruments.disk import DiskBench
@@ -25,50 +25,41 @@ TOKEN_VARIABLE = "PLANNER_BENCH_TOKEN"
 
 
 _JSON = Annotated[bool, Option("--json", help="Print the result as JSON.")]
-_TYPE = Annotated[str | None, Option("--type", help="Machine type to note in the result: i4i.4xlarge.")]
+
+
+class DiskOptions(DeclaredOptions, of=[INSTRUMENTS["disk"]], needs=["directories"]):
+    """The arguments of `planner.measure("disk")`."""
+
+
+class NetOptions(DeclaredOptions, of=[INSTRUMENTS["net"]]):
+    """The arguments of `planner.measure("net")`."""
+
+
+class SortOptions(DeclaredOptions, of=[INSTRUMENTS["sort"]]):
+    """The arguments of `planner.measure("sort")`."""
 
 
 def bench_disk(
-    dir: Annotated[list[Path], Option(help="A directory on a disk to measure; several for several disks.")],
     *,
-    mode: Annotated[DiskMode, Option(help="Read half and write half of them, only read, or only write.")] = "mixed",
-    layout: Annotated[
-        DiskLayout, Option(help="Each directory on its own, striped into one as RAID-0 does, or both in turn.")
-    ] = "jbod",
+    asked: DiskOptions,
     suite: Annotated[
         Literal["diskbench", "small-io"], Option(help="small-io: Scalyr's five operations, 42 runs.")
     ] = "diskbench",
-    seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
-    repeats: Annotated[
-        int | None, Option(help="Runs of each kind; the median counts.", show_default="3; small-io 1")
-    ] = None,
-    size: Annotated[str | None, Option(help="File in each directory; 2GB, or less on a full disk.")] = None,
-    queue_depth: Annotated[
-        int | None, Option(min=1, help="Transfers at once per directory; tried out otherwise.")
-    ] = None,
-    machine_type: _TYPE = None,
     json: _JSON = False,
 ) -> None:
     """Measure disks as a sort uses them: large blocks, past the page cache, reading and writing at once.
 
     Example: planner bench disk --dir /mnt/disk0 --dir /mnt/disk1 --mode all
     """
-    shared: dict[str, Any] = {
-        "mode": mode,
-        "seconds": amount("--seconds", parse_seconds, seconds),
-        "machine_type": machine_type,
-    }
-    shared |= {"file_bytes": None if size is None else amount("--size", parse_size, size)}
-    shared |= {} if repeats is None else {"repeats": repeats}
     from planner.measurement.instruments.small_io import SmallIo
 
     result: DiskBench | SmallIo
     with shown_time() as on_progress:
         if suite == "small-io":
-            result = measure("small-io", directory=_only_directory(dir, layout), on_progress=on_progress, **shared)
+            small = asked.of(INSTRUMENTS["small-io"]) | {"directory": _only_directory(asked)}
+            result = measure("small-io", on_progress=on_progress, **small)
         else:
-            disks: dict[str, Any] = {"directories": dir, "layout": layout, "queue_depth": queue_depth}
-            result = measure("disk", on_progress=on_progress, **disks, **shared)
+            result = measure("disk", on_progress=on_progress, **asked)
     if json:
         show_json(result.to_dict())
     elif isinstance(result, SmallIo):
@@ -79,18 +70,12 @@ def bench_disk(
 
 def bench_net(
     *,
-    node: Annotated[list[str] | None, Option(help="An agent's host:port; at least two.")] = None,
+    asked: NetOptions,
     agent: Annotated[bool, Option("--agent", help="Be an agent: wait for calls until Ctrl-C.")] = False,
     listen: Annotated[str, Option(help="Where an agent listens, host:port.")] = "0.0.0.0:7070",
     token_file: Annotated[
         Path | None, Option(help=f"File with the shared token; else the variable {TOKEN_VARIABLE}.")
     ] = None,
-    seconds: Annotated[str, Option(help="Length of each run.")] = "10s",
-    warm_up: Annotated[str, Option(help="Length of the traffic before it counts.")] = "2s",
-    connections: Annotated[int, Option(help="TCP connections per pair and direction.")] = 2,
-    repeats: Annotated[int, Option(help="Runs of each cluster size.")] = 1,
-    doubling: Annotated[bool, Option("--doubling", help="Measure 2 nodes, 4, 8, ... up to all.")] = False,
-    machine_type: _TYPE = None,
     json: _JSON = False,
 ) -> None:
     """Measure the network all-to-all between agents; the slowest node's rate is the cluster's.
@@ -101,19 +86,9 @@ def bench_net(
     if agent:
         _be_agent(listen, token=token)
         return
-    length_s = amount("--seconds", parse_seconds, seconds)
-    warm_up_s = amount("--warm-up", parse_seconds, warm_up)
+    length_s = asked["warm_up_s"] + asked["seconds"]
     result = measure(
-        "net",
-        agents=node or (),
-        token=token,
-        seconds=length_s,
-        warm_up_s=warm_up_s,
-        connections=connections,
-        repeats=repeats,
-        doubling=doubling,
-        machine_type=machine_type,
-        on_run=lambda nodes: talk(f"{count_text(nodes, 'node')}, {warm_up_s + length_s:g} s ..."),
+        "net", token=token, on_run=lambda nodes: talk(f"{count_text(nodes, 'node')}, {length_s:g} s ..."), **asked
     )
     if json:
         show_json(result.to_dict())
@@ -121,27 +96,13 @@ def bench_net(
         _show_net(result)
 
 
-def bench_sort(
-    *,
-    size: Annotated[str, Option(help="How much to sort; memory for a little over twice as much is needed.")] = "1GB",
-    threads: Annotated[int | None, Option(min=1, help="Threads; all cores otherwise.")] = None,
-    repeats: Annotated[int, Option(help="Sorts that count; one more comes before them.")] = 5,
-    machine_type: _TYPE = None,
-    json: _JSON = False,
-) -> None:
+def bench_sort(*, asked: SortOptions, json: _JSON = False) -> None:
     """Measure how fast the processors sort in memory, per vCPU.
 
     Example: planner bench sort --size 2GB
     """
     with shown_progress() as on_progress:
-        result = measure(
-            "sort",
-            data_bytes=amount("--size", parse_size, size),
-            threads=threads,
-            repeats=repeats,
-            machine_type=machine_type,
-            on_progress=on_progress,
-        )
+        result = measure("sort", on_progress=on_progress, **asked)
     if json:
         show_json(result.to_dict())
         return
@@ -153,12 +114,13 @@ def bench_sort(
     )
 
 
-def _only_directory(directories: list[Path], layout: DiskLayout) -> Path:
-    if layout != "jbod":
+def _only_directory(asked: DiskOptions) -> Path:
+    if asked["layout"] != "jbod":
         raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
-    if len(directories) != 1:
+    if len(asked["directories"]) != 1:
         raise BadInputError("--suite small-io measures one --dir at a time")
-    return directories[0]
+    directory: Path = asked["directories"][0]
+    return directory
 
 
 def _token(path: Path | None) -> str:

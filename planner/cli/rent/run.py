@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.api.files import require_directories, require_new
-from planner.api.input_format import InputFormat
 from planner.api.rental_options import RentalOptions
 from planner.api.run import (
     EMULATED,
@@ -27,6 +26,7 @@ from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
 from planner.schemas.request_forms import names
+from planner.sorting.sort_job import InputFormat
 from planner.units import count_text
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from typer.core import TyperCommand
 
 from planner.cli.shell.end_signals import end_as_ctrl_c
-from planner.cli.shell.failures import ending_of, headed, name_options, option_of
+from planner.cli.shell.failures import ending_of, headed, name_options
 from planner.cli.shell.help_text import PlainHelp
 from planner.cli.shell.option_rules import require_applicable
 from planner.cli.shell.option_values import UnconvertedValues
@@ -22,6 +22,7 @@ from planner.cli.shell.set_option import as_options, asks_for_help, help_rows, s
 from planner.cli.shell.usage import UsageError, with_example
 from planner.errors import BadInputError, InterruptedRunError, PlannerError
 from planner.report.words import wrapped
+from planner.schemas.door import option_of
 
 _EXAMPLE = "Example: "
 _GIVEN: Final[ContextVar[tuple[str, ...]]] = ContextVar("given")
@@ -100,7 +101,7 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
             with end_as_ctrl_c():
                 return super().invoke(ctx)
         except PlannerError as error:
-            name_options(error)
+            name_options(error, {of.name: max(of.opts, key=len) for of in self.params if of.opts[0].startswith("-")})
             spelled(error, self.spelling)
             raise
         except KeyboardInterrupt as interrupt:

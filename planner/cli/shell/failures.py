@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from planner.errors import BadInputError, IoFailureError, PlannerError
-from planner.schemas.door import OTHERWISE
+from planner.schemas.door import option_of
 
 BUG_EXIT_CODE: Final = 70
 """EX_SOFTWARE of sysexits.h."""
 
+NO_OPTIONS: Final[Mapping[str, str]] = {}
 _NO_ROOM: Final = "failed to map segment"
 """Said of a library that finds no room in the address space."""
 _NAMED_WRONGLY: Final = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
@@ -62,27 +63,29 @@ def ending_of(error: Exception) -> tuple[str, int]:
     return _of_a_bug(error), BUG_EXIT_CODE
 
 
-def name_options(error: PlannerError) -> None:
-    """Let an error name options where it names arguments as Python does: in its text, and as its field."""
-    text, option = error.sentence, option_of(error.field)
+def name_options(error: PlannerError, options: Mapping[str, str] = NO_OPTIONS) -> None:
+    """Let an error name options where it names arguments as Python does: in its text, and as its field. `options` are
+    those of the command, by their arguments.
+    """
+    text, option = error.sentence, options.get(error.field) or option_of(error.field)
     if error.field and text.startswith(f"{error.field}: "):
         text, error.field = f"{option}{text.removeprefix(error.field)}", option
     elif f"`{error.field}" in text:
         error.field = option
-    error.message, error.details = in_options(text), tuple(map(in_options, error.details))
+    error.message = in_options(text, options)
+    error.details = tuple(in_options(detail, options) for detail in error.details)
 
 
-def in_options(text: str) -> str:
+def in_options(text: str, options: Mapping[str, str] = NO_OPTIONS) -> str:
     """Return a message with the options of the command line for the arguments that it names as Python does:
     `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws.
     """
-    return _ARGUMENT.sub(lambda named: f"{option_of(named[1])} {named[2] or ''}".removesuffix("True").rstrip(), text)
 
+    def option(named: re.Match[str]) -> str:
+        name = options.get(named[1]) or option_of(named[1])
+        return f"{name} {named[2] or ''}".removesuffix("True").rstrip()
 
-def option_of(argument: str) -> str:
-    """Return the option of an argument in Python."""
-    name = OTHERWISE.get(argument, argument)
-    return f"--{re.sub('_(bytes|s|usd)$', '', name).replace('_', '-')}"
+    return _ARGUMENT.sub(option, text)
 
 
 _ARGUMENT: Final = re.compile(r"`(?!plan`|run`|planner`|describe`)([a-z][a-z0-9_]*)(?:=([^`]*))?`")

@@ -69,7 +69,7 @@ def _has_signature(hint: Any) -> bool:
 
 
 def _options(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
+    hints = {} if _has_signature(group) else get_type_hints(group, include_extras=True)
     return [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints.get(name, parameter.annotation))
         for name, parameter in inspect.signature(group).parameters.items()

@@ -31,16 +31,8 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--skew": "without --input",
         "--force": "with --out",
     },
-    "sort": {
-        "--copies --to --file-size --dir --uniform": "with --ray",
-        "--memory --threads --temp-dir --spill --more-output --explain --force": "without --check",
-        "--explain --json": "without OUTPUT -",
-        "--explain": "without --json or --ray",
-    },
-    "validate": {
-        "--record-size --key-offset --key-size --threads --lines --input --format --key": "without --summaries",
-        "--force": "with --summary",
-    },
+    "sort": {"--explain --json": "without OUTPUT -", "--explain": "without --json or --ray or --check"},
+    "validate": {"--force": "with --summary"},
     "calibrate": {"--catalog": "without --instances", "--repeats": "with --next"},
     "predict": {"--catalog": "without --instances"},
     "screen": {

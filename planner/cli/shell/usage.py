@@ -149,8 +149,8 @@ def with_example(error: Any, examples: Sequence[str], *, given: bool) -> Any:
     parameter, arguments = getattr(error, "param", None), []
     if parameter is not None and parameter.param_type_name == "argument" and error.ctx is not None:
         arguments = [param for param in error.ctx.command.params if param.param_type_name == "argument"]
-    if parameter is not None and given and len(arguments) > 1 and parameter is arguments[0]:
-        error.param = arguments[-1]
+    if parameter is not None and len(arguments) > 1:
+        error.param = arguments[-1 if given else 0]
     about = [getattr(error.param, "help", "") or ""] if arguments else []
     example = [f"For example: {examples[0]}"] if examples else []
     text = error.message and f"{error.message.rstrip('.')}."

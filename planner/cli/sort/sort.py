@@ -2,85 +2,46 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, CallbackParam, Context, Exit, Option
+from typer import Argument, Exit, Option
 
 from planner.api.contents.text_advice import records_expected
 from planner.api.files import STANDARD_OUTPUT
+from planner.api.sort import find_disorder
+from planner.api.sort import sort as sort_data
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.cli.shell.files import Force
-from planner.cli.shell.option_values import amount
+from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.output import ends_without_reader
 from planner.cli.shell.progress import shown_progress
 from planner.cli.shell.usage import UsageError
-from planner.cli.sort.key_options import KeyOffset, KeyOptions, KeySize, RayOptions, RecordSize, Threads
 from planner.errors import BadInputError
-from planner.units import count_of, count_text, format_bytes, format_duration, format_rate, parse_size
+from planner.units import count_of, count_text, format_bytes, format_duration, format_rate
 
 if TYPE_CHECKING:
-    from planner.api.sort_job import SortResult
+    from planner.api.sort_result import SortResult
     from planner.sorting.records.keyed import TextReport
     from planner.sorting.records.local import SortReport, StageReport, ThreadStats
 
 _DISORDER = 1
 
-_MoreOutput = Annotated[
-    list[str] | None, Option(help="Where the result goes on, perhaps on another disk: each file has an equal share.")
-]
-_TempDir = Annotated[list[Path] | None, Option(help="Disks for temporary files; otherwise the disk of the output.")]
 
-_Spill = Annotated[
-    Literal["auto", "lz4", "plain"],
-    Option(help="How temporary files are written: packed with LZ4, plain, or packed while processors wait for disks."),
-]
-
-
-def _require_source(ctx: Context, parameter: CallbackParam, value: list[Path]) -> list[Path]:
-    """Require a source unless --check or --resume is given: with --check the only file is an input in the output's
-    place; with --resume it may be the output.
-    """
-    if not value and not (ctx.params.get("check") or ctx.params.get("resume")):
-        raise sys.modules[UsageError.__module__].MissingParameter(ctx=ctx, param=parameter)
-    return value
-
-
-_Sources = Annotated[
-    list[Path] | None,
-    Argument(
-        metavar="INPUT", help="The files to sort; they are only read.", callback=_require_source, show_default=False
-    ),
-]
+class SortOptions(DeclaredOptions, of=[sort_data]):
+    """The arguments of `planner.sort`."""
 
 
 def sort(
-    sources: _Sources = None,
+    sources: Annotated[
+        list[Path] | None, Argument(metavar="INPUT", help="The files to sort; they are only read.", show_default=False)
+    ] = None,
     output: Annotated[
         str, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")
     ] = ...,  # type: ignore[assignment]  # typer's word for required
     *,
-    more_output: _MoreOutput = None,
-    memory: Annotated[str | None, Option(help="Memory in all: 2GB. Four fifths of what is free otherwise.")] = None,
-    threads: Threads = None,
-    temp_dir: _TempDir = None,
-    record_size: RecordSize = None,
-    key_offset: KeyOffset = 0,
-    key_size: KeySize = None,
-    lines: Annotated[bool, Option("--lines", help="Sort newline-terminated text by its lines.")] = False,
-    stable: Annotated[bool, Option("--stable", help="Keep the order of equal keys.")] = False,
-    spill: _Spill = "auto",
-    consume_input: Annotated[
-        bool, Option("--consume-input", help="Free the inputs' space while they are sorted: they are gone in the end.")
-    ] = False,
-    resume: Annotated[
-        bool, Option("--resume", is_eager=True, help="Finish a sort with --consume-input that was interrupted.")
-    ] = False,
-    keys: KeyOptions,
-    cluster: RayOptions,
-    force: Force = False,
+    asked: SortOptions,
+    check: Annotated[bool, Option("--check", help="Only check whether INPUT is sorted; ends with 1 if not.")] = False,
     explain: Annotated[
         bool, Option("--explain", help="Print what was chosen and why, and where the time went.")
     ] = False,
@@ -113,55 +74,34 @@ def sort(
 
     Example: planner sort --format parquet --key ts s3://lake/events s3://lake/sorted --ray auto --dir /mnt/nvme
     """
-    of_data: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
-    of_data |= {"lines": lines, "stable": stable} | vars(keys)
-    if of_data.pop("check") and cluster.ray is None:
-        _check([*(sources or ()), Path(output)], of_data, more_output=more_output, json=json)
+    if check and "ray" in asked:
+        raise BadInputError("--check is for one machine: leave it out, or leave out --ray")
+    if check:
+        _check([*(sources or ()), Path(output)], asked, json=json)
         return
-    of_cluster = dict(vars(cluster))
-    if (file_size := of_cluster.pop("file_size")) is not None:
-        of_cluster["file_bytes"] = amount("--file-size", parse_size, file_size)
-    if keys.check:
-        raise BadInputError("--check and --compress are for one machine: leave them out, or leave out --ray")
-    result = _sort(
-        sources or [],
-        output,
-        more_outputs=more_output or (),
-        memory_bytes=None if memory is None else amount("--memory", parse_size, memory),
-        threads=threads,
-        temp_dirs=temp_dir or (),
-        spill=spill,
-        consume_input=consume_input,
-        resume=resume,
-        force=force,
-        **of_data,
-        **of_cluster,
-    )
+    if not sources and not asked["resume"]:
+        raise UsageError("Missing argument 'OUTPUT'. Where the result goes: planner sort INPUT OUTPUT")
+    result = _sort(sources or [], output, asked)
     _show(result, to_stdout=output in STANDARD_OUTPUT, explain=explain, json=json)
 
 
-def _sort(sources: list[Path], output: str, *, ray: str | None, **options: Any) -> SortResult:
+def _sort(sources: list[Path], output: str, asked: SortOptions) -> SortResult:
     """Sort with progress shown; the error for records that look like text explains how to sort text."""
-    from planner.api.sort import sort as sort_data
-
-    if ray is not None:
+    if "ray" in asked:
         with shown_events() as on_event:
-            return sort_data(sources, output, ray=ray, say=talk, on_event=on_event, **options)
+            return sort_data(sources, output, say=talk, on_event=on_event, **asked)
     advice = "--lines sorts its lines, --format csv --key 2 its rows by the second column"
     with ends_without_reader(), records_expected(sources, advice=advice), shown_progress() as on_progress:
-        return sort_data(sources, output, say=talk, on_progress=on_progress, **options)
+        return sort_data(sources, output, say=talk, on_progress=on_progress, **asked)
 
 
-def _check(files: list[Path], options: dict[str, Any], *, more_output: list[str] | None, json: bool) -> None:
+def _check(files: list[Path], asked: SortOptions, *, json: bool) -> None:
     """Print the first out-of-order line, and end with 1 if there is one, as `gnusort -c` does."""
-    from planner.api.sort import find_disorder
-
-    if len(files) > 1 or more_output:
-        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {[*files[1:], *(more_output or ())][0]}")
-    if given := [name for name in ("compress", "merge", "limit", "union_by_name") if options.pop(name)]:
-        raise BadInputError(f"--check writes nothing: leave out --{given[0].replace('_', '-')}")
+    asked.require_taken_by(find_disorder, "--check writes nothing")
+    if len(files) > 1:
+        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {files[1]}")
     with shown_progress() as on_progress:
-        found = find_disorder(files[0], say=talk, on_progress=on_progress, **options)
+        found = find_disorder(files[0], say=talk, on_progress=on_progress, **asked.of(find_disorder))
     if json:
         show_json({"sorted": found is None, "first_unsorted": found and found.number, "text": found and found.text})
     else:

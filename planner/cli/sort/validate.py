@@ -3,67 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from planner.api.contents.file_kinds import recognised
 from planner.api.contents.listed_files import all_files
 from planner.api.contents.text_advice import records_expected
-from planner.api.files import require_new, require_readable
-from planner.api.sort_job import USUAL_RECORD
+from planner.api.files import output_file, require_new, require_readable
+from planner.api.validate import validate as validate_data
+from planner.api.validate import validate_on_ray, validate_rows
 from planner.cli.shell.console import show_json, show_text, talk
+from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
-from planner.cli.sort.key_options import (
-    FoundFormat,
-    FoundHeader,
-    FoundSeparator,
-    KeyOffset,
-    KeySize,
-    RecordSize,
-    Threads,
-)
 from planner.errors import BadInputError
+from planner.sorting.sort_job import USUAL_RECORD_BYTES
 from planner.units import count_of, count_text
 
 if TYPE_CHECKING:
-    from planner.api.validate import RowsValidation
+    from planner.api.validate import RowsValidation, Validation
     from planner.sorting.records.validate import ValidationReport
 
 
-_NOTHING_ELSE: Final[tuple[object, ...]] = (False, False, None, [], None, 0, None, None, None, None, None, None)
-"""Unset values of the options that describe the files' contents, where a manifest describes them."""
-_COMPARED: Final = {True: " (that of the input)", False: " (that of --checksum)"}
-"""Text after a matching checksum, by whether --input was given."""
-
-
-_Columns = Annotated[
-    list[str] | None, Option(help="Of CSV and Parquet, a column: NAME[:int|num|float|fold|natural][:desc][:first].")
-]
+class ValidateOptions(DeclaredOptions, of=[validate_data, validate_rows, validate_on_ray]):
+    """The arguments of the three functions that validate."""
 
 
 def validate(
     files: Annotated[list[Path], Argument(help="The parts of one output, in order.")],
     *,
-    summaries: Annotated[bool, Option("--summaries", help="The files are summaries that --summary kept.")] = False,
-    summary: Annotated[
-        Path | None, Option(dir_okay=False, help="Keep what was found, to be combined with other parts later.")
-    ] = None,
-    checksum: Annotated[str | None, Option(help="The checksum expected, in hex; else exit code 5.")] = None,
-    input: Annotated[
-        list[Path] | None, Option(help="The data that went in: read for its checksum, instead of --checksum.")
-    ] = None,
-    record_size: RecordSize = None,
-    key_offset: KeyOffset = 0,
-    key_size: KeySize = None,
-    lines: Annotated[bool, Option("--lines", help="The files are newline-terminated text.")] = False,
-    format: FoundFormat = None,
-    key: _Columns = None,
-    separator: FoundSeparator = None,
-    no_header: FoundHeader = None,
-    ray: Annotated[str | None, Option(help="Read the copies of a manifest on the Ray cluster at this address.")] = None,
-    threads: Threads = None,
+    asked: ValidateOptions,
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
@@ -82,71 +52,54 @@ def validate(
 
     Example: planner validate sorted.json --ray 10.0.0.1:6379
     """
-    from planner.api.validate import validate as validate_data
-
-    all_read, input = all_files([*files, *(input or ())]), input or []
+    all_read = all_files([*files, *asked["input"]])
     require_readable(all_read)
-    require_new([summary], force=force)
-    layout: dict[str, Any] = {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
-    if ray is not None:
-        _require_nothing_else(
-            (lines, summaries, summary, input, *layout.values(), threads, format, key, separator, no_header)
-        )
-        _validate_on_ray(files, address=ray, checksum=checksum, json=json)
+    require_new([output_file(asked["summary"])] if "summary" in asked else [], force=force)
+    if "address" in asked:
+        asked.require_taken_by(validate_on_ray, "with --ray the manifest says what the data is")
+        _validate_on_ray(files, asked, json=json)
         return
-    of_rows: dict[str, Any] = {"format": format, "key": key, "separator": separator, "no_header": no_header}
-    if not summaries and record_size is None:
-        of_rows |= recognised(all_read, of_rows | layout | {"lines": lines}, say=talk)
-    lines = lines or of_rows.pop("lines", False) or format == "lines"
-    if of_rows["format"] in ("csv", "parquet"):
-        if lines or (summary, threads, *layout.values()) != (None, None, None, 0, None):
-            raise BadInputError("of CSV and Parquet say --key; --lines, --summary and the place of a key are of others")
-        _validate_rows(files, of_rows, checksum=checksum, input=input, json=json)
+    if not asked["summaries"] and "record_size" not in asked:
+        asked |= recognised(all_read, asked, say=talk)
+    if asked.get("format") in ("csv", "parquet"):
+        asked.require_taken_by(validate_rows, "of CSV and Parquet say --key")
+        _validate_rows(files, asked, json=json)
         return
-    if key or separator or no_header is not None:
-        raise BadInputError(_no_keys_of_lines(files[0], key))
-    if of_rows["format"] == "records":
-        layout["record_size"] = record_size or USUAL_RECORD[0]
-    shared: dict[str, Any] = {"checksum": checksum, "input": input, "threads": threads, **layout}
+    asked["lines"] = asked["lines"] or asked.get("format") == "lines"
+    if asked.pop("format", None) == "records":
+        asked.setdefault("record_size", USUAL_RECORD_BYTES)
+    if asked["key"] or "separator" in asked or "no_header" in asked:
+        raise BadInputError(_no_keys_of_lines(files[0], asked["key"]))
     with records_expected(all_read, advice="add --lines"), shown_progress() as on_progress:
-        validation = validate_data(
-            files, lines=lines, summaries=summaries, summary=summary, on_progress=on_progress, **shared
-        )
+        validation = validate_data(files, on_progress=on_progress, **asked.of(validate_data))
     if json:
         show_json(validation.report.to_dict())
     else:
-        compared = "" if validation.expected is None or not validation.same_checksum else _COMPARED[bool(input)]
-        _show(validation.report, unit="Line" if lines else "Record", compared=compared)
+        unit = "Line" if asked["lines"] else "Record"
+        _show(validation.report, unit=unit, compared=_compared(validation, asked))
     validation.require()
-    if validation.expected is None and summary is None:
+    if validation.expected is None and "summary" not in asked:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
 
 
-def _validate_rows(
-    files: list[Path], of_rows: dict[str, Any], *, checksum: str | None, input: list[Path], json: bool
-) -> None:
-    from planner.api.validate import validate_rows
-
-    if not of_rows["key"]:
+def _validate_rows(files: list[Path], asked: ValidateOptions, *, json: bool) -> None:
+    if not asked.get("key"):
         raise BadInputError(f"{files[0]} has rows: say by which columns they are to be in order, --key NAME")
     with shown_progress() as on_progress:
-        validation = validate_rows(files, checksum=checksum, input=input, on_progress=on_progress, say=talk, **of_rows)
+        validation = validate_rows(files, on_progress=on_progress, say=talk, **asked.of(validate_rows))
     if json:
         show_json(validation.to_dict())
     else:
-        compared = "" if validation.expected is None or not validation.same_checksum else _COMPARED[bool(input)]
-        _show_rows(validation, compared=compared)
+        _show_rows(validation, compared=_compared(validation, asked))
     validation.require()
     if validation.expected is None:
         talk("in order; checksum not compared: give --checksum HEX of the input, or --input FILE")
 
 
-def _validate_on_ray(manifests: list[Path], *, address: str, checksum: str | None, json: bool) -> None:
-    from planner.api.validate import validate_on_ray
-
+def _validate_on_ray(manifests: list[Path], asked: ValidateOptions, *, json: bool) -> None:
     if len(manifests) > 1:
         raise BadInputError("with --ray there is one file: the manifest, which names all partitions")
-    validation = validate_on_ray(manifests[0], address=address, checksum=checksum)
+    validation = validate_on_ray(manifests[0], **asked.of(validate_on_ray))
     if json:
         show_json({"copies": validation.copies})
     else:
@@ -158,17 +111,19 @@ def _validate_on_ray(manifests: list[Path], *, address: str, checksum: str | Non
     validation.require()
 
 
-def _require_nothing_else(options: tuple[object, ...]) -> None:
-    if options != _NOTHING_ELSE:
-        raise BadInputError("with --ray the manifest says what the data is: only --checksum and --json go with it")
-
-
-def _no_keys_of_lines(file: Path, key: list[str] | None) -> str:
+def _no_keys_of_lines(file: Path, key: list[str]) -> str:
     keys = f" --key {' --key '.join(key)}" if key else ""
     return (
         "--key, --separator and --no-header are of CSV and Parquet; of lines: --key-offset, --key-size."
         f" For order alone: planner sort --check{keys} {file}"
     )
+
+
+def _compared(validation: Validation | RowsValidation, asked: ValidateOptions) -> str:
+    """Return the text after a checksum that is the one expected."""
+    if validation.expected is None or not validation.same_checksum:
+        return ""
+    return " (that of the input)" if asked["input"] else " (that of --checksum)"
 
 
 def _show(report: ValidationReport, *, unit: str, compared: str) -> None:

@@ -192,16 +192,11 @@ def _warm_memory(run: LocalRun) -> None:
 
 def _sort(run: LocalRun, files: _Files, watch: Watch) -> Any:
     from planner.sorting.records.local import sort_file
+    from planner.sorting.sort_job import SortJob
 
     with watch("sort") as progress:
-        return sort_file(
-            files.source,
-            files.output,
-            replica=files.replica,
-            memory_bytes=run.memory_bytes,
-            threads=run.threads,
-            progress=progress,
-        )
+        job = SortJob(memory_bytes=run.memory_bytes, threads=run.threads, force=True)
+        return sort_file(files.source, files.output, job, replica=files.replica, progress=progress)
 
 
 def _check_output(path: Path, before: ValidationReport, run: LocalRun, watch: Watch) -> Check:

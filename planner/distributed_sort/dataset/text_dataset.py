@@ -23,7 +23,8 @@ from planner.distributed_sort.dataset.input_files import beginning_of, files_of,
 from planner.distributed_sort.dataset.joined_files import join_small
 from planner.errors import BadInputError
 from planner.sorting.text.csv_keys import FirstRow, read_first_row
-from planner.sorting.text.text_files import CommonRows, CsvColumns, common_rows
+from planner.sorting.text.text_files import CommonRows, common_rows
+from planner.sorting.text.text_job import CsvColumns
 
 _FILES_AT_ONCE: Final = 32
 """Files examined at a time: each request to a store takes tens of milliseconds, whatever its size."""

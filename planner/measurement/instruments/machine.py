@@ -102,10 +102,12 @@ def _trials(
 
 def _trial(sample: Path, *, copies: int, threads: int | None) -> tuple[float, float]:
     from planner.sorting.records.local import sort_file
+    from planner.sorting.sort_job import SortJob
 
     output, replica = sample.with_suffix(".out"), sample.with_suffix(".replica")
     try:
-        return phase_seconds(sort_file(sample, output, replica=replica if copies > 1 else None, threads=threads))
+        job = SortJob(threads=threads, force=True)
+        return phase_seconds(sort_file(sample, output, job, replica=replica if copies > 1 else None))
     finally:
         output.unlink(missing_ok=True)
         replica.unlink(missing_ok=True)

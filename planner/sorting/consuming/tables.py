@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from io import BufferedWriter, BytesIO
@@ -14,8 +14,9 @@ from typing import Any, Final
 from planner.native import Progress, core
 from planner.sorting.consuming.consuming_sort import Range, SortedRun, Step
 from planner.sorting.consuming.work_folder import Merge, Run, State
+from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened, within_address_space
-from planner.sorting.tables.parquet import ParquetJob, free_bytes_of, sort_row_groups
+from planner.sorting.tables.parquet import free_bytes_of, sort_row_groups
 from planner.sorting.tables.parquet_output import ANNOTATIONS, ParquetStyle, SortedFile, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_parts import FileFooter, JoinedParts
@@ -38,24 +39,18 @@ _RUN, _ROW = "number of the run", "row in the run"
 """Columns added to those of the files while runs are merged."""
 
 
-def form_of(
-    inputs: Sequence[str],
-    keys: Sequence[str],
-    *,
-    unique: bool,
-    fills: bool,
-    folders: Sequence[Mapping[str, str | None]],
-) -> dict[str, Any]:
+def form_of(job: SortJob) -> dict[str, Any]:
     """Return what is needed to resume once rows are gone. Raises BadInputError."""
-    with arrow_errors(f"cannot sort {inputs[0]}: pyarrow says"):
-        sources = read_footers(inputs, fills=fills, folders=folders)
-        parsed = keys_of(keys, sources)
+    with arrow_errors(f"cannot sort {job.inputs[0]}: pyarrow says"):
+        sources = read_footers(job.inputs, fills=job.union_by_name, folders=job.folders)
+        parsed = keys_of(job.keys, sources)
     units = [source.int96_unit for source in sources if int96_leaves(source.metadata)]
     stored = [key._replace(categories=key.categories and key.categories.to_pylist()) for key in parsed]
     checked = has_checksums(sources[0].path, sources[0].metadata)
-    read: dict[str, Any] = {"unit": next(iter(units), None), "fills": fills, "folders": list(map(dict, folders))}
+    read: dict[str, Any] = {"unit": next(iter(units), None), "fills": job.union_by_name}
+    read["folders"] = list(map(dict, job.folders))
     read["categories"] = dict(sources[0].categories)
-    return {"keys": stored, "unique": unique, "read": read, "has_checksums": checked}
+    return {"keys": stored, "unique": job.unique, "read": read, "has_checksums": checked}
 
 
 class TableEngine:
@@ -80,14 +75,8 @@ class TableEngine:
         """Sort some row groups."""
         views, end = self._next_groups(place)
         rows = sum(view.metadata.num_rows for view in views)
-        job = ParquetJob(
-            inputs=(),
-            output=path,
-            keys=(),
-            unique=self._is_unique,
-            memory_bytes=self._memory_bytes,
-            temp_dirs=(self._folder,),
-        )
+        limits: dict[str, Any] = {"memory_bytes": self._memory_bytes, "temp_dirs": (self._folder,)}
+        job = SortJob(output=path, unique=self._is_unique, force=True, **limits)
         views = views or [_view(self._inputs[0], self._footers[0], ())]
         style = replace(self._style, group_rows=rows // _GROUPS_OF_A_RUN + 1)
         report = sort_row_groups(job, views, self._keys, self._progress, style=style)

@@ -25,7 +25,8 @@ from planner.sorting.consuming.consuming_sort import (
 from planner.sorting.consuming.work_folder import Merge, Run, State, identity_of
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.text_files import TextJob, ended_text, open_csv
+from planner.sorting.text.text_files import ended_text, open_csv
+from planner.sorting.text.text_job import TextJob
 
 _MOST_MERGED: Final = 256
 _STRETCHES_IN_MEMORY: Final = 4

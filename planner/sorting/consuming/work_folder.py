@@ -25,7 +25,7 @@ _SLOT_BYTES: Final = 1 << 14
 """A slot's size is a multiple of this, so that saving a state rarely changes the file size."""
 _CONSTANT: Final = ("asked", "inputs", "identities", "form")
 """Fields of the state stored in the journal itself, which is written once."""
-_VERSION: Final = 2
+_VERSION: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from planner.native import Progress, core, core_errors
 from planner.sorting.records.keys import Key
-
-if TYPE_CHECKING:
-    from planner.sorting.records.local import Spill
+from planner.sorting.sort_job import Spill, StrPath
 
 
 class TextOrder(NamedTuple):
@@ -71,7 +69,7 @@ def sort_text(
     most_lines: int | None = None,
     memory_bytes: int = 0,
     lines_may_exceed_memory: bool = False,
-    temp_dirs: Sequence[str] = (),
+    temp_dirs: Sequence[StrPath] = (),
     threads: int = 0,
     most_merged: int = 0,
     spill: Spill = "auto",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
+from planner.sorting.sort_job import USUAL_RECORD_BYTES, SortJob, StrPath
 
-StrPath = str | os.PathLike[str]
-Spill = Literal["auto", "lz4", "plain"]
-"""Format in which data that does not fit in memory is written to scratch files."""
 DEFAULT_KEY_BYTES = 10
 """Key size of the sort benchmark's records."""
+_USUAL: Final = SortJob(force=True)
 
 
 @dataclass(frozen=True)
@@ -118,21 +117,13 @@ class SortReport:
 def sort_file(
     source: StrPath | Sequence[StrPath],
     output: StrPath | Sequence[StrPath],
+    job: SortJob = _USUAL,
     *,
     replica: StrPath | None = None,
-    memory_bytes: int | None = None,
-    threads: int | None = None,
-    record_size: int = 100,
-    key_offset: int = 0,
-    key_size: int | None = None,
-    lines: bool = False,
-    stable: bool = False,
-    spill: Spill = "auto",
-    replaces: bool = True,
-    temp_dirs: Sequence[StrPath] = (),
     progress: Progress | None = None,
 ) -> SortReport:
-    """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named.
+    """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named, as a
+    `job` says.
 
     The key is `key_size` bytes (10) from `key_offset` on. With `lines` the files are newline-terminated text instead:
     the key of a line is its bytes from `key_offset` on, `key_size` of them at most, or to its end if that is None; a
@@ -142,32 +133,33 @@ def sort_file(
     `spill` is the format of data that does not fit in memory: packed with "lz4", or "plain". With "auto" text is packed
     while processors wait for disks, if a sample of it shrinks.
 
-    A file that has an output's name, even one that appears during the sort, stays unless the output `replaces` it.
-    Several outputs get about equal, consecutive shares of the sorted records; files on different disks work in
-    parallel.
+    A file that has an output's name, even one that appears during the sort, stays unless `force` replaces it. Several
+    outputs get about equal, consecutive shares of the sorted records; files on different disks work in parallel.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
     for half a record, a line that is too long for two passes in this memory, an impossible format, an output that is
     the input or too little memory; IoFailureError, naming file and offset, for a disk that fails or is full;
     InterruptedRunError when cancelled.
     """
-    _check_sizes(record_size=record_size, key_offset=key_offset, key_size=key_size or 0, threads=threads or 0)
+    record_bytes = USUAL_RECORD_BYTES if job.record_size is None else job.record_size
+    sizes = {"key_offset": job.key_offset, "key_size": job.key_size or 0, "threads": job.threads or 0}
+    _check_sizes(record_size=record_bytes, **sizes)
     result = run_interruptible(
         lambda watched: core.sort_files(
             _paths(source),
             _paths(output),
             replicas=[] if replica is None else _paths(replica),
-            temporary_directories=_paths(temp_dirs),
-            record_bytes=record_size,
-            key_offset=key_offset,
-            key_bytes=DEFAULT_KEY_BYTES if key_size is None else key_size,
-            lines=lines,
-            line_key_bytes=key_size,
-            stable=stable,
-            memory_bytes=memory_bytes or 0,
-            threads=threads or 0,
-            spill=spill,
-            replaces=replaces,
+            temporary_directories=_paths(job.temp_dirs),
+            record_bytes=record_bytes,
+            key_offset=job.key_offset,
+            key_bytes=DEFAULT_KEY_BYTES if job.key_size is None else job.key_size,
+            lines=job.is_lines,
+            line_key_bytes=job.key_size,
+            stable=job.stable,
+            memory_bytes=job.memory_bytes or 0,
+            threads=job.threads or 0,
+            spill=job.spill,
+            replaces=job.force,
             progress=watched,
         ),
         progress,

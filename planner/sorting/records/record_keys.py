@@ -16,11 +16,6 @@ _FLOAT_BYTES: Final = (2, 4, 8)
 _FORM: Final = "OFFSET:SIZE[:bytes|fold|natural|int|num|float][:desc], or OFFSET:u64le, :i32be, :f64le and their kin"
 
 
-def is_record_key(text: str) -> bool:
-    """Return whether a key is a record key: it begins with a number and a colon."""
-    return re.match(r"[0-9]+:", text) is not None
-
-
 def parse_record_key(text: str, *, record_bytes: int) -> Key:
     """Return the key `OFFSET:SIZE[:KIND][:asc|desc]`; the size may be left out where the kind implies it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedWriter, FileIO
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
+from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import (
     LEAST_BYTES,
     LIBRARY_BYTES,
@@ -68,25 +69,6 @@ _THREAD_BYTES: Final = 5 << 23
 """Memory of a decoding thread for pages of all columns."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParquetJob:
-    """Files with equal schemas, and how to sort them into one; keys are `COLUMN[:asc|desc][:first|last]`."""
-
-    inputs: tuple[str, ...]
-    output: str
-    keys: tuple[str, ...]
-    merge: bool = False
-    unique: bool = False
-    most_rows: int | None = None
-    memory_bytes: int
-    temp_dirs: tuple[str, ...]
-    replaces: bool = True
-    fills: bool = False
-    """True if columns missing in some inputs are null there."""
-    folders: tuple[Mapping[str, str | None], ...] = ()
-    """Columns from the folders of each input."""
-
-
 @dataclass(frozen=True)
 class ParquetReport:
     """Rows written, runs and bytes spilled; `runs` is 0 if memory held all rows at once."""
@@ -96,25 +78,23 @@ class ParquetReport:
     spilled_bytes: int
 
 
-def sort_parquet(job: ParquetJob, progress: Progress) -> ParquetReport:
+def sort_parquet(job: SortJob, progress: Progress) -> ParquetReport:
     """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
 
     Raises BadInputError for an invalid key, for schemas that differ, for files that are not Parquet and for less than
     320 MiB of memory; IoFailureError.
     """
-    free_bytes_of(job.memory_bytes)
-    job = replace(job, memory_bytes=within_address_space(job.memory_bytes))
+    if job.threads:
+        arrow().set_cpu_count(job.threads)
+    memory_bytes = job.memory_bytes or core.default_memory_bytes(within_address_space=False)
+    free_bytes_of(memory_bytes)
+    job = replace(job, memory_bytes=within_address_space(memory_bytes))
     with lean_memory(), core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
         return _Sort(job, progress).run()
 
 
 def sort_row_groups(
-    job: ParquetJob,
-    inputs: Sequence[ParquetInput],
-    keys: Sequence[ColumnKey],
-    progress: Progress,
-    *,
-    style: ParquetStyle,
+    job: SortJob, inputs: Sequence[ParquetInput], keys: Sequence[ColumnKey], progress: Progress, *, style: ParquetStyle
 ) -> ParquetReport:
     """Sort the row groups listed in the files' metadata, instead of the job's inputs, into one file of a style."""
     with lean_memory(), core_errors(), arrow_errors(f"cannot sort {inputs[0].path}: pyarrow says"):
@@ -158,14 +138,10 @@ class _NamedOutput(FileIO):
             raise OSError(error.errno, f"cannot write {self._path}: {error.strerror}") from error
 
 
-def _sources(job: ParquetJob) -> list[ParquetInput]:
-    return read_footers(job.inputs, fills=job.fills, folders=job.folders)
-
-
 class _Sort:
     def __init__(
         self,
-        job: ParquetJob,
+        job: SortJob,
         progress: Progress,
         *,
         inputs: Sequence[ParquetInput] | None = None,
@@ -175,7 +151,9 @@ class _Sort:
         self._job = job
         self._progress = progress
         self._reads_files = inputs is None  # and frees none of their space
-        self._inputs = [replace(source, memory_bytes=job.memory_bytes) for source in inputs or _sources(job)]
+        self._memory_bytes = job.memory_bytes or 0
+        sources = inputs or read_footers(job.inputs, fills=job.union_by_name, folders=job.folders)
+        self._inputs = [replace(source, memory_bytes=self._memory_bytes) for source in sources]
         self._first = self._inputs[0]
         self._keys = keys_of(job.keys, self._inputs) if keys is None else list(keys)
         style = style or style_of(
@@ -183,9 +161,9 @@ class _Sort:
         )
         self._style = style
         self._threads, page_bytes = self._share_pages()
-        self._free_bytes = free_bytes_of(job.memory_bytes) - page_bytes
+        self._free_bytes = free_bytes_of(self._memory_bytes) - page_bytes
         self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
-        self._runs = Runs(self._keys, job.temp_dirs, progress=progress)
+        self._runs = Runs(self._keys, [os.fspath(each) for each in job.temp_dirs], progress=progress)
 
     def _share_pages(self) -> tuple[int, int]:
         """Return the number of decoding threads, and the memory for their pages beyond the usual share.
@@ -196,7 +174,7 @@ class _Sort:
         decoding = [source.decoding_bytes for source in self._inputs]
         of_thread = max(sum(decoding) if self._job.merge else max(decoding), _THREAD_BYTES)
         needed_bytes = LEAST_BYTES + of_thread - _THREAD_BYTES
-        free_bytes = self._job.memory_bytes - needed_bytes
+        free_bytes = self._memory_bytes - needed_bytes
         needed_mb = needed_bytes // 1_000_000 + 1
         for source in self._inputs:
             replace(source, least_mb=needed_mb).require_cells_fit()
@@ -221,8 +199,8 @@ class _Sort:
             tables = self._runs.merge() if runs else last
         if self._job.unique:
             tables = drop_repeats(tables, self._keys)
-        if self._job.most_rows is not None:
-            tables = take_first(tables, self._job.most_rows)
+        if self._job.limit is not None:
+            tables = take_first(tables, self._job.limit)
         return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
 
     def _sorted_rows(self, source: ParquetInput) -> Tables:
@@ -268,7 +246,7 @@ class _Sort:
         return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
 
     def _write(self, tables: Iterator[Any]) -> int:
-        output = core.OutputFile(os.fsencode(self._job.output), replaces=self._job.replaces)
+        output = core.OutputFile(os.fsencode(self._job.output), replaces=self._job.force)
         rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
         style = self._style

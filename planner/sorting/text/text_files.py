@@ -12,63 +12,16 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from planner.compression.text_codecs import SUFFIXES, USUAL_WINDOW_BYTES, Pipe, Source, compressor, open_source
+from planner.compression.text_codecs import USUAL_WINDOW_BYTES, Pipe, Source, compressor, open_source
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.csv_keys import NO_QUOTE, QUOTE, FirstRow, columns_of, parse_column_key, read_first_row
+from planner.sorting.text.csv_keys import NO_QUOTE, FirstRow, columns_of, parse_column_key, read_first_row
+from planner.sorting.text.text_job import CsvColumns, TextJob
 from planner.units import count_text
-
-if TYPE_CHECKING:
-    from planner.sorting.records.local import Spill
-
-
-_WHOLE_LINES: Final = TextOrder()
-
-
-@dataclass(frozen=True, kw_only=True)
-class CsvColumns:
-    """Rows of CSV and their sort columns, as `parse_column_key` reads them."""
-
-    keys: tuple[str, ...]
-    delimiter: bytes = b","
-    quote: bytes = QUOTE
-    header: bool = True
-
-    def skipped_bytes(self, row: FirstRow) -> int:
-        """Return the size of what precedes the data of a file: its header, or only a byte order mark."""
-        return len(row.content if self.header else row.mark)
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextJob:
-    """Inputs, output and order of a sort; `-` is standard input, and no output standard output.
-
-    `compress` (gz, zst or none) sets the output's compression, else its name does.
-    """
-
-    inputs: tuple[str, ...]
-    output: str = ""
-    order: TextOrder = _WHOLE_LINES
-    csv: CsvColumns | None = None
-    compress: str | None = None
-    merge: bool = False
-    most_lines: int | None = None
-    memory_bytes: int = 0
-    temp_dirs: tuple[str, ...] = ()
-    threads: int = 0
-    spill: Spill = "auto"
-    replaces: bool = True
-
-    @property
-    def compression(self) -> str | None:
-        """Compression of the output, None for none."""
-        if self.compress is not None:
-            return None if self.compress == "none" else self.compress
-        return next((form for suffix, form in SUFFIXES.items() if self.output.endswith(suffix)), None)
 
 
 @dataclass(frozen=True)
@@ -104,12 +57,12 @@ def sort_text_files(job: TextJob, progress: Progress) -> TextReport:
             versions=_fixed_versions(opened.versions, job.output),
             merge=job.merge,
             durable=True,
-            most_lines=job.most_lines,
-            memory_bytes=job.memory_bytes and job.memory_bytes - opened.window_bytes,
+            most_lines=job.limit,
+            memory_bytes=job.memory_bytes - opened.window_bytes if job.memory_bytes else 0,
             temp_dirs=job.temp_dirs,
-            threads=job.threads,
+            threads=job.threads or 0,
             spill=job.spill,
-            replaces=job.replaces,
+            replaces=job.force,
             progress=progress,
         )
 
@@ -175,7 +128,9 @@ def _open_inputs(job: TextJob, progress: Progress, *, joined: bool = False) -> I
     """
     with core_errors():
         by_name = bool(job.order.record_bytes)
-        sources = [open_source(path, progress, by_name=by_name, memory_bytes=job.memory_bytes) for path in job.inputs]
+        sources = [
+            open_source(path, progress, by_name=by_name, memory_bytes=job.memory_bytes or 0) for path in job.inputs
+        ]
         for source in sources if joined else ():
             source.read_in_chunks()
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
@@ -332,11 +287,9 @@ def _output(job: TextJob, progress: Progress) -> Iterator[str]:
     if form is None:
         yield job.output
         return
-    library = compressor(form, job.threads)
+    library = compressor(form, job.threads or 0)
     with core_errors():
-        target: Any = (
-            core.OutputFile(os.fsencode(job.output), replaces=job.replaces) if _is_replaced(job.output) else None
-        )
+        target: Any = core.OutputFile(os.fsencode(job.output), replaces=job.force) if _is_replaced(job.output) else None
         opened = os.open(job.output, os.O_WRONLY) if job.output and target is None else 1
     written = _Counted(opened if target is None else target.descriptor, job.output or STANDARD_OUTPUT)
     pipe = Pipe(progress)

@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from planner.api.input_format import InputFormat
+from planner.api.input_dataset import input_dataset
 from planner.cli.app import build
 from planner.errors import BadInputError
 from planner.native import core
+from planner.sorting.sort_job import InputFormat
 from tests.clusters.emulated.test_store_to_store_journey import kinds
 
 pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, like the tests that need root
@@ -111,5 +112,5 @@ def test_rented_machines_do_not_reach_paths_of_this_one(tmp_path: Path) -> None:
 
 def test_what_is_planned_for_is_told_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.txt").write_bytes(b"b\na\n")
-    assert InputFormat(format="lines").dataset(str(tmp_path / "a.txt"), say=print).records == 4
+    assert input_dataset(InputFormat(format="lines"), str(tmp_path / "a.txt"), say=print).records == 4
     assert "holds 4 B of lines in 1 file\n" in capsys.readouterr().out

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.api.input_format import InputFormat
+from planner.api.input_dataset import input_dataset
 from planner.clusters.emulated import namespaces
 from planner.clusters.emulated.cluster import HEAD, emulated_cluster
 from planner.clusters.emulated.relay import relay_url
@@ -27,6 +27,7 @@ from planner.clusters.emulated.shaping import Shaping
 from planner.distributed_sort.dataset import object_store
 from planner.errors import BadInputError
 from planner.native import core
+from planner.sorting.sort_job import InputFormat
 
 pytestmark = pytest.mark.xdist_group("root")  # namespaces and Ray, like the tests that need root
 SERVER = Path(__file__).parents[2] / "emulators" / "s3_server.py"
@@ -123,13 +124,13 @@ def test_what_cannot_be_sorted_is_refused_by_name(store: str) -> None:
     object_store.write_object("s3://data/in/a.txt", np.frombuffer(b"b\na\n", np.uint8))
     object_store.write_object("s3://data/in/b.txt.gz", np.frombuffer(gzip.compress(b"c\n") + b"x", np.uint8))
     with pytest.raises(BadInputError, match=r"s3://data/in/b\.txt\.gz: the gzip data end early"):
-        InputFormat(format="lines").dataset("s3://data/in", say=print)
+        input_dataset(InputFormat(format="lines"), "s3://data/in", say=print)
     with pytest.raises(BadInputError, match="s3://data/none: there is no such object, and none below it"):
-        InputFormat(format="lines").dataset("s3://data/none", say=print)
+        input_dataset(InputFormat(format="lines"), "s3://data/none", say=print)
     with pytest.raises(BadInputError, match="there is no column 'k'"):
-        InputFormat(format="csv", key=["k"]).dataset("s3://data/in/a.txt", say=print)
+        input_dataset(InputFormat(format="csv", key=["k"]), "s3://data/in/a.txt", say=print)
     with pytest.raises(BadInputError, match=r"s3://data/in/a.txt: .*no Parquet file"):
-        InputFormat(format="parquet", key=["k"]).dataset("s3://data/in/a.txt", say=print)
+        input_dataset(InputFormat(format="parquet", key=["k"]), "s3://data/in/a.txt", say=print)
 
 
 def test_what_is_planned_for_is_told(store: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +138,7 @@ def test_what_is_planned_for_is_told(store: str, capsys: pytest.CaptureFixture[s
     pq.write_table(pa.table({"k": [7] * 100_000}), sink)
     encoded = sink.getvalue().to_pybytes()
     object_store.write_object("s3://data/in/a.parquet", np.frombuffer(encoded, np.uint8))
-    source = InputFormat(format="parquet", key=["k"], unique=True).dataset("s3://data/in", say=print)
+    source = input_dataset(InputFormat(format="parquet", key=["k"], unique=True), "s3://data/in", say=print)
     assert source.bytes == 800_000
     told = capsys.readouterr().out
     assert "100000 rows in 1 object, none of which is divided while it is staged: 800 KB as they are sorted" in told

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner import recommend
-from planner.api.input_format import InputFormat
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud_task import TASK, CloudTask, is_in_place, load_task, save_task
 from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.errors import BadInputError
+from planner.sorting.sort_job import InputFormat
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import BadInputError, IoFailureError
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 
 FILES = JobFiles(job="j", output="out")
 COUNT = 300

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from planner.api.input_format import InputFormat
+from planner.api.input_dataset import dataset_of as dataset_of_files
 from planner.distributed_sort.dataset.dataset import (
     Copy,
     CsvFormat,
@@ -25,7 +25,8 @@ from planner.distributed_sort.dataset.dataset import (
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.errors import BadInputError
 from planner.sorting.records.keys import Key
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.sort_job import InputFormat
+from planner.sorting.text.text_job import CsvColumns
 
 BY_TIME = CsvColumns(keys=("time:int:desc",))
 
@@ -122,7 +123,7 @@ def test_sizes_are_estimated_and_survive_a_manifest(tmp_path: Path, capsys: pyte
     packed = zstandard.compress(text())
     for number in range(20):
         (tmp_path / f"c{number:02d}").write_bytes(packed)
-    dataset = InputFormat().dataset_of([str(tmp_path)], say=print)
+    dataset = dataset_of_files(InputFormat(), [str(tmp_path)], say=print)
     plain, gz, *zst = dataset.partitions
     assert (plain.records, plain.is_estimated, plain.copies) == (2, False, (Copy(uri=str(tmp_path / "a.log")),))
     assert gz.copies == (Copy(uri=str(tmp_path / "b.log"), compression="gz"),)

@@ -34,7 +34,7 @@ from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
 from planner.errors import BadInputError, InputChangedError
 from planner.native import core
-from planner.sorting.text.text_files import CsvColumns
+from planner.sorting.text.text_job import CsvColumns
 
 LAYOUT = Layout()
 FILES = JobFiles(job="j", output="out")

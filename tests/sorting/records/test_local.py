@@ -20,6 +20,7 @@ from planner.native import Progress, core
 from planner.sorting.records.generate import generate_file
 from planner.sorting.records.local import SortReport, sort_file
 from planner.sorting.records.validate import validate_files
+from planner.sorting.sort_job import SortJob
 
 SMALL_MEMORY_BYTES = 32_000_000
 RECORDS = 600_000  # 60 MB: more than SMALL_MEMORY_BYTES
@@ -75,7 +76,7 @@ def assert_sorted_permutation(path: Path, records: np.ndarray) -> None:
 )
 def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
     records = write_records(tmp_path / "in", keys_of(shape, RECORDS))
-    report = sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES)
+    report = sort_file(tmp_path / "in", tmp_path / "out", SortJob(memory_bytes=SMALL_MEMORY_BYTES, force=True))
     assert report.mode == "two passes"
     assert_sorted_permutation(tmp_path / "out", records)
     assert names_in(tmp_path) == ["in", "out"]
@@ -83,7 +84,7 @@ def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
 
 def test_each_record_is_read_and_written_twice_at_most(tmp_path: Path) -> None:
     generate_file(tmp_path / "in", records=RECORDS)
-    report = sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES)
+    report = sort_file(tmp_path / "in", tmp_path / "out", SortJob(memory_bytes=SMALL_MEMORY_BYTES, force=True))
     assert report.input_bytes_read == report.output_bytes_written == RECORDS * 100
     assert report.partitions_split_again == 0
     assert report.temporary_bytes_written == report.temporary_bytes_read <= RECORDS * 100 - report.kept_bytes
@@ -100,7 +101,7 @@ def test_only_what_does_not_fit_is_spilled(tmp_path: Path, memory_mb: int) -> No
         generate_file(tmp_path / f"in{part}", records=RECORDS // 2, start=RECORDS // 2 * part)
     inputs, outputs = [tmp_path / "in0", tmp_path / "in1"], [tmp_path / "out0", tmp_path / "out1"]
     memory_bytes = memory_mb * 1_000_000
-    report = sort_file(inputs, outputs, memory_bytes=memory_bytes, threads=2)
+    report = sort_file(inputs, outputs, SortJob(memory_bytes=memory_bytes, threads=2, force=True))
     assert report.mode == "two passes"
     assert validate_files(outputs).checksum == validate_files(inputs).checksum
     room_bytes = memory_bytes - memory_bytes // 10 - 14_000_000
@@ -137,7 +138,9 @@ def test_several_inputs_of_any_record_go_in_one_pass(tmp_path: Path, record_size
     for number, part in enumerate(parts):
         part.tofile(tmp_path / f"in{number}")
     inputs = [tmp_path / f"in{number}" for number in range(3)]
-    report = sort_file(inputs, tmp_path / "out", record_size=record_size, key_size=min(record_size, 10))
+    report = sort_file(
+        inputs, tmp_path / "out", SortJob(record_size=record_size, key_size=min(record_size, 10), force=True)
+    )
     assert report.mode == "one pass"
     ordered = sorted((record.tobytes() for part in parts for record in part), key=lambda record: record[:10])
     assert (tmp_path / "out").read_bytes() == b"".join(ordered)
@@ -147,7 +150,9 @@ def test_several_warm_texts_go_in_one_pass(tmp_path: Path) -> None:
     texts = [b"pear\nfig", b"", b"apple\n\nquince\n", b"kiwi"]
     for number, text in enumerate(texts):
         (tmp_path / f"in{number}").write_bytes(text)
-    report = sort_file([tmp_path / f"in{number}" for number in range(4)], tmp_path / "out", lines=True)
+    report = sort_file(
+        [tmp_path / f"in{number}" for number in range(4)], tmp_path / "out", SortJob(lines=True, force=True)
+    )
     assert report.mode == "one pass"
     assert (tmp_path / "out").read_bytes() == b"\napple\nfig\nkiwi\npear\nquince\n"
 
@@ -157,7 +162,7 @@ def test_a_partition_too_large_is_split_again(tmp_path: Path) -> None:
     keys = keys_of("uniform", RECORDS)
     keys[RECORDS // 10 :, :7] = 9
     records = write_records(tmp_path / "in", keys)
-    sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=20_000_000, threads=1)
+    sort_file(tmp_path / "in", tmp_path / "out", SortJob(memory_bytes=20_000_000, threads=1, force=True))
     assert_sorted_permutation(tmp_path / "out", records)
 
 
@@ -199,7 +204,11 @@ def test_several_inputs_outputs_and_temporary_directories(tmp_path: Path) -> Non
     (tmp_path / "b").mkdir()
     inputs = [tmp_path / f"in{part}" for part in range(3)]
     outputs = [tmp_path / "a" / "out0", tmp_path / "b" / "out1"]
-    sort_file(inputs, outputs, memory_bytes=SMALL_MEMORY_BYTES, temp_dirs=[tmp_path / "a", tmp_path / "b"])
+    sort_file(
+        inputs,
+        outputs,
+        SortJob(memory_bytes=SMALL_MEMORY_BYTES, temp_dirs=[tmp_path / "a", tmp_path / "b"], force=True),
+    )
     after = validate_files(outputs)
     assert (after.records, after.unordered) == (450_000, 0)
     assert after.checksum == validate_files(inputs).checksum
@@ -210,7 +219,7 @@ def test_several_inputs_outputs_and_temporary_directories(tmp_path: Path) -> Non
 
 def test_the_report_tells_stages_and_choices(tmp_path: Path) -> None:
     generate_file(tmp_path / "in", records=RECORDS)
-    report = sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES)
+    report = sort_file(tmp_path / "in", tmp_path / "out", SortJob(memory_bytes=SMALL_MEMORY_BYTES, force=True))
     assert isinstance(report, SortReport)
     assert [phase.name for phase in report.phases][:2] == ["sample", "distribute"]
     assert {"memory", "threads", "partitions", "chunk", "output"} <= {choice.name for choice in report.choices}
@@ -247,7 +256,7 @@ def test_a_missing_input_is_named(tmp_path: Path) -> None:
 def test_too_little_memory_is_refused(tmp_path: Path) -> None:
     generate_file(tmp_path / "in", records=RECORDS)
     with pytest.raises(BadInputError, match="memory"):
-        sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=100_000)
+        sort_file(tmp_path / "in", tmp_path / "out", SortJob(memory_bytes=100_000, force=True))
     assert names_in(tmp_path) == ["in"]
 
 
@@ -264,7 +273,12 @@ def test_cancel_from_another_thread_leaves_nothing(tmp_path: Path, lines: bool) 
     watcher = threading.Thread(target=cancel_when_begun)
     watcher.start()
     with pytest.raises(InterruptedRunError):
-        sort_file(tmp_path / "in", tmp_path / "out", memory_bytes=SMALL_MEMORY_BYTES, lines=lines, progress=progress)
+        sort_file(
+            tmp_path / "in",
+            tmp_path / "out",
+            SortJob(memory_bytes=SMALL_MEMORY_BYTES, lines=lines, force=True),
+            progress=progress,
+        )
     watcher.join()
     assert names_in(tmp_path) == ["in"]
 
@@ -273,7 +287,7 @@ def test_two_sorts_at_once(tmp_path: Path) -> None:
     generate_file(tmp_path / "in", records=RECORDS)
     threads = [
         threading.Thread(
-            target=sort_file, args=(tmp_path / "in", tmp_path / f"out{i}"), kwargs={"memory_bytes": SMALL_MEMORY_BYTES}
+            target=sort_file, args=(tmp_path / "in", tmp_path / f"out{i}", SortJob(memory_bytes=SMALL_MEMORY_BYTES))
         )
         for i in range(2)
     ]
@@ -288,6 +302,7 @@ FORK = """
 import os, sys
 from planner.errors import BadInputError
 from planner.native import Progress
+from planner.sorting.sort_job import SortJob
 from planner.sorting.records.local import sort_file
 progress = Progress()
 child = os.fork()

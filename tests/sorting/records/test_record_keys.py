@@ -15,7 +15,8 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder
 from planner.sorting.records.record_keys import parse_record_key
-from planner.sorting.text.text_files import TextJob, check_text_file, sort_text_files
+from planner.sorting.text.text_files import check_text_file, sort_text_files
+from planner.sorting.text.text_job import TextJob
 
 WORDS = [b"  12", b"-3.5", b"+007", b" 1.2", b"0.00"]
 
@@ -113,7 +114,7 @@ def test_several_runs_and_records_of_one_run(tmp_path: Path) -> None:
     order = TextOrder((parse_record_key("4:i64le", record_bytes=16),), stable=True, record_bytes=16)
     job = TextJob(
         inputs=(str(tmp_path / "a"), str(tmp_path / "b.gz")), output=str(tmp_path / "out.gz"), order=order, merge=True,
-        most_lines=1000,
+        limit=1000,
     )  # fmt: skip
     assert sort_text_files(job, Progress()).lines == 1000
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == wanted[:16000]

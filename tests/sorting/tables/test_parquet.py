@@ -16,8 +16,9 @@ import pytest
 
 from planner.errors import BadInputError, InputChangedError
 from planner.native import Progress
+from planner.sorting.sort_job import SortJob
 from planner.sorting.tables import parquet, parquet_output, parquet_rows, table_runs
-from planner.sorting.tables.parquet import ParquetJob, ParquetReport, sort_parquet
+from planner.sorting.tables.parquet import ParquetReport, sort_parquet
 from planner.sorting.tables.table import sort_table
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 
@@ -30,7 +31,7 @@ def run(
         pq.write_table(table, folder / f"in{i}", row_group_size=row_group_size, compression="zstd")
     inputs = tuple(str(folder / f"in{i}") for i in range(len(tables)))
     values: dict[str, Any] = {"memory_bytes": 1 << 30, "temp_dirs": (str(folder),)} | settings
-    report = sort_parquet(ParquetJob(inputs=inputs, output=str(folder / "out"), keys=tuple(keys), **values), Progress())
+    report = sort_parquet(SortJob(inputs=inputs, output=str(folder / "out"), key=tuple(keys), **values), Progress())
     assert sorted(path.name for path in folder.iterdir()) == sorted([*(f"in{i}" for i in range(len(tables))), "out"])
     return pq.read_table(folder / "out"), report
 
@@ -68,9 +69,7 @@ def test_decimals_that_are_integers_stay_so(tmp_path: Path) -> None:
     )
     path = tmp_path / "in"
     pq.write_table(table, path, store_decimal_as_integer=True)
-    job = ParquetJob(
-        inputs=(str(path),), output=str(tmp_path / "out"), keys=("price",), memory_bytes=1 << 30, temp_dirs=()
-    )
+    job = SortJob(inputs=(str(path),), output=str(tmp_path / "out"), key=("price",), memory_bytes=1 << 30, temp_dirs=())
     sort_parquet(job, Progress())
     assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).column(0).physical_type == "INT32"
     assert pq.read_table(tmp_path / "out").equals(table.take([2, 0, 1]))
@@ -94,14 +93,14 @@ def check_files(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         table, keys = random_table(chance, chance.choice([0, 1, 7, 60])), random_keys(chance)
         cuts = sorted(chance.randint(0, table.num_rows) for _ in range(chance.randint(0, 2)))
         ends = zip([0, *cuts], [*cuts, table.num_rows], strict=True)
-        settings: dict[str, Any] = {"most_rows": chance.choice([None, None, 1, 7])}
+        settings: dict[str, Any] = {"limit": chance.choice([None, None, 1, 7])}
         monkeypatch.setattr(parquet, "_MOST_RUN_BYTES", chance.choice([300, 3000, 1 << 30]))
         monkeypatch.setattr(parquet_rows, "BATCH_ROWS", chance.choice([1, 3, 50]))
         monkeypatch.setattr(parquet, "_LEAST_PIECE_BYTES", chance.choice([50, 300]))
         monkeypatch.setattr(table_runs, "MOST_MERGED", chance.choice([2, 4, 32]))
         parts = [table.slice(first, end - first) for first, end in ends]
         ours, _ = run(folder, parts, keys, row_group_size=chance.choice([1, 3, 1000]), **settings)
-        rows = order_of_duckdb(table, keys)[: settings["most_rows"]]
+        rows = order_of_duckdb(table, keys)[: settings["limit"]]
         assert ours.column("row").to_pylist() == rows, (number, keys, settings)
         assert ours.schema.equals(pq.read_schema(folder / "in0"), check_metadata=True), number
         for name in ("list", "pair", "color", "price", "name", "at"):
@@ -135,7 +134,7 @@ def test_distinct_keys_and_the_first_rows_of_several_files(tmp_path: Path) -> No
     for row in ordered:
         firsts.setdefault((row["name"], "nan" if row["real"] != row["real"] else row["real"]), row["row"])
     assert ours.column("row").to_pylist() == list(firsts.values())
-    ours, report = run(tmp_path, parts, ["real:desc"], most_rows=100)
+    ours, report = run(tmp_path, parts, ["real:desc"], limit=100)
     assert report.rows == 100
     assert ours.column("row").to_pylist() == order_of_duckdb(table, ["real:desc"])[:100]
 
@@ -164,8 +163,8 @@ def test_no_rows_and_what_is_no_parquet(tmp_path: Path) -> None:
     ours, report = run(tmp_path, [pa.table({"a": pa.array([], pa.int64())})], ["a"])
     assert (ours.num_rows, report.rows, report.runs) == (0, 0, 0)
     (tmp_path / "in0").write_bytes(b"a,b\n1,2\n")
-    job = ParquetJob(
-        inputs=(str(tmp_path / "in0"),), output=str(tmp_path / "new"), keys=("a",), memory_bytes=1 << 30, temp_dirs=()
+    job = SortJob(
+        inputs=(str(tmp_path / "in0"),), output=str(tmp_path / "new"), key=("a",), memory_bytes=1 << 30, temp_dirs=()
     )
     with pytest.raises(BadInputError, match="in0 is no Parquet file"):
         sort_parquet(job, Progress())
@@ -190,8 +189,8 @@ def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
     data[1000:3000] = bytes(2000)
     (tmp_path / "in").write_bytes(data)
     (tmp_path / "out").write_bytes(b"as before")
-    job = ParquetJob(
-        inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out"), keys=("a",), memory_bytes=1 << 30, temp_dirs=()
+    job = SortJob(
+        inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out"), key=("a",), memory_bytes=1 << 30, temp_dirs=()
     )
     with pytest.raises(BadInputError, match="in is damaged"):
         sort_parquet(job, Progress())
@@ -214,7 +213,7 @@ def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
         from planner.sorting.tables import parquet
         parquet._MOST_RUN_BYTES = 1 << 21
         output, scratch = sys.argv[1] + "/out/sorted", sys.argv[1] + "/scratch"
-        job = parquet.ParquetJob(inputs=("in",), output=output, keys=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))
+        job = SortJob(inputs=("in",), output=output, keys=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))
         parquet.sort_parquet(job, Progress())
     """
     script = f'mount -t tmpfs -o size=100k tmpfs {place} && {sys.executable} -c "$0" "$PWD"; ls -A {place}'

@@ -14,7 +14,8 @@ import planner
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.tables.parquet import ParquetJob, sort_parquet
+from planner.sorting.sort_job import SortJob
+from planner.sorting.tables.parquet import sort_parquet
 
 CODECS = {"a": "NONE", "s.x": "GZIP", "s.y": "SNAPPY", "text": "ZSTD", "real": "NONE", "items.list.element": "SNAPPY"}
 
@@ -27,10 +28,10 @@ def written(folder: Path, key: str, table: Any, **options: Any) -> tuple[Any, An
 
 def resorted(folder: Path, key: str) -> tuple[Any, Any]:
     """Return the footers of an existing file and of its sorted output."""
-    job = ParquetJob(
+    job = SortJob(
         inputs=(str(folder / "in"),),
         output=str(folder / "out"),
-        keys=(key,),
+        key=(key,),
         memory_bytes=1 << 30,
         temp_dirs=(str(folder),),
     )

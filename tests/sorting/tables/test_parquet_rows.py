@@ -15,8 +15,9 @@ import pytest
 
 from planner.errors import BadInputError
 from planner.native import Progress
+from planner.sorting.sort_job import SortJob
 from planner.sorting.tables import parquet_rows
-from planner.sorting.tables.parquet import ParquetJob, sort_parquet
+from planner.sorting.tables.parquet import sort_parquet
 from planner.sorting.tables.parquet_rows import (
     ParquetInput,
     decoded_bytes,
@@ -146,8 +147,8 @@ def test_what_pyarrow_does_not_read_is_not_called_damaged(tmp_path: Path, monkey
 @pytest.mark.parametrize("merge", [False, True])
 def test_more_files_than_descriptors(merge: bool, tmp_path: Path) -> None:
     paths = tuple(source.path for source in numbered(tmp_path, files=150, rows=1, group_rows=1))
-    job = ParquetJob(
-        inputs=paths, output=str(tmp_path / "out"), keys=("n:desc",), merge=merge, memory_bytes=1 << 30,
+    job = SortJob(
+        inputs=paths, output=str(tmp_path / "out"), key=("n:desc",), merge=merge, memory_bytes=1 << 30,
         temp_dirs=(str(tmp_path),),
     )  # fmt: skip
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -14,8 +14,9 @@ import pytest
 import planner
 from planner.errors import BadInputError
 from planner.native import Progress
+from planner.sorting.sort_job import SortJob
 from planner.sorting.tables import table_keys
-from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
+from planner.sorting.tables.parquet import find_disorder, sort_parquet
 from planner.sorting.tables.table import sort_table
 from planner.sorting.tables.table_keys import ColumnKey, dictionary_without_views, key_columns, without_views
 
@@ -81,8 +82,8 @@ def test_ordered_categories_have_their_order(make: Callable[[], Any], tmp_path: 
     for number in range(3):  # their dictionaries may differ
         pq.write_table(table.slice(number), tmp_path / f"in{number}", row_group_size=1)
     inputs = tuple(str(tmp_path / f"in{number}") for number in range(3))
-    job = ParquetJob(
-        inputs=inputs, output=str(tmp_path / "out"), keys=("a",), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
+    job = SortJob(
+        inputs=inputs, output=str(tmp_path / "out"), key=("a",), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
     )
     sort_parquet(job, Progress())
     out = pq.read_table(tmp_path / "out").column("a").to_pylist()
@@ -173,8 +174,8 @@ def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
     groups = [[one, other]] if files == 1 else [[one], [other]]
     paths = [categories_file(tmp_path / f"in{number}", *each) for number, each in enumerate(groups)]
     table = pa.concat_tables(pq.read_table(path) for path in paths)
-    job = ParquetJob(
-        inputs=tuple(paths), output=str(tmp_path / "out"), keys=(key,), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
+    job = SortJob(
+        inputs=tuple(paths), output=str(tmp_path / "out"), key=(key,), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
     )
     if expected is None:
         with pytest.raises(BadInputError):

@@ -18,7 +18,8 @@ import pytest
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.tables.parquet import ParquetJob, find_disorder, sort_parquet
+from planner.sorting.sort_job import SortJob
+from planner.sorting.tables.parquet import find_disorder, sort_parquet
 from planner.sorting.tables.table import sort_table
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "sort-core.md"
@@ -113,8 +114,8 @@ def run(operation: str, kind: pa.DataType, values: list[Any], folder: Path, *, i
         assert found and found[0] == 3
         assert find_disorder(inputs[0], ["k"], unique=True, progress=Progress())
         return []
-    job = ParquetJob(
-        inputs=inputs, output=str(folder / "out"), keys=("k",), merge=operation == "merge",
+    job = SortJob(
+        inputs=inputs, output=str(folder / "out"), key=("k",), merge=operation == "merge",
         unique=operation == "unique", memory_bytes=1 << 30, temp_dirs=(str(folder),),
     )  # fmt: skip
     sort_parquet(job, Progress())

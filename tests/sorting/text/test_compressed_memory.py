@@ -17,7 +17,8 @@ from planner.compression.decoding import TEXT_BYTES, decode_stream
 from planner.compression.text_codecs import decompress_text, open_source
 from planner.errors import BadInputError
 from planner.native import Progress
-from planner.sorting.text.text_files import TextJob, sort_text_files
+from planner.sorting.text.text_files import sort_text_files
+from planner.sorting.text.text_job import TextJob
 
 BLOCK = b"a\n" * (1 << 19)
 BLOCKS = 24

@@ -26,14 +26,8 @@ from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import parse_key
-from planner.sorting.text.text_files import (
-    CsvColumns,
-    TextJob,
-    allow_pipes,
-    check_text_file,
-    group_sources,
-    sort_text_files,
-)
+from planner.sorting.text.text_files import allow_pipes, check_text_file, group_sources, sort_text_files
+from planner.sorting.text.text_job import CsvColumns, TextJob
 from tests.sorting.csv_reference import CsvCase, random_csv
 
 
@@ -144,7 +138,7 @@ def test_blank_lines_are_no_rows_of_several_columns(end: bytes, memory_bytes: in
     )
     job = TextJob(inputs=(str(tmp_path / "in"),), csv=csv)
     assert check_text_file(job, Progress()) is None
-    first = sorted_text(tmp_path, text, unique=True, most_lines=2, **settings)
+    first = sorted_text(tmp_path, text, unique=True, limit=2, **settings)
     assert first == end.join([b"n,x", *rows[:2], b""])
 
 
@@ -228,7 +222,7 @@ def test_zeros_between_streams_are_padding(compress: Callable[[bytes], bytes], t
 def test_several_inputs_have_one_header(tmp_path: Path) -> None:
     csv = CsvColumns(keys=("n:int",))
     assert joined(tmp_path, b"n,x\n3,a\n1,a", b'"n",x\n2,b\n1,b', csv=csv) == b"n,x\n1,a\n1,b\n2,b\n3,a\n"
-    merged = joined(tmp_path, b"n,x\n1,a\n3,a", b"n,x\n1,b\n2,b", csv=csv, merge=True, most_lines=3)
+    merged = joined(tmp_path, b"n,x\n1,a\n3,a", b"n,x\n1,b\n2,b", csv=csv, merge=True, limit=3)
     assert merged == b"n,x\n1,a\n1,b\n2,b\n"
     with pytest.raises(BadInputError, match="in1: column 2 is called 'y' and not 'x' as in"):
         joined(tmp_path, b"n,x\n1,a\n", b"n,y\n1,a\n", csv=csv)

@@ -7,8 +7,8 @@ Usage: python scripts/write_request_arguments.py
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,22 +93,20 @@ class {name}Arguments(TypedDict, total=False):
     """What `measure("{what}")` takes."""
 
 '''
-_TYPES: Final = {"Path": "str | PathLike[str]", "Count": "int", "Bytes": "int", "Offset": "int", "Usd": "float"}
-"""The types of values whose bounds are checked at the door."""
 
 
 def files() -> dict[Path, str]:
     """Return the files as they are shipped."""
     of_plan = {name: python_type(name) for name in arguments() if name != "data"}
-    of_rental = _fields(RentalOptions, without=("cloud", "region_source"))
-    of_run = _fields(Work, without=("data", "form", "asked")) | _declared(InputFormat)
+    of_run = {name: text for name, text in _declared(Work).items() if name != "data"} | _declared(InputFormat)
     comparison, sort = _declared(Comparison), _declared(SortJob)
     own = {name: text for name, text in sort.items() if name not in comparison}
     of_sorts = {_LOCAL: comparison, _SORT: own}
     of_sorts |= {
         _INSTRUMENT.format(name=_class_name(what), what=what): _declared(of) for what, of in INSTRUMENTS.items()
     }
-    parts = {_RENTAL: of_rental, _LINKS: _parameters(parse_shaping), _EFFORT: _parameters(effort_of), _RUN: of_run}
+    rental, links, effort = map(_declared, (RentalOptions, parse_shaping, effort_of))
+    parts = {_RENTAL: rental, _LINKS: links, _EFFORT: effort, _RUN: of_run}
     return {
         PACKAGE / "schemas" / "request_arguments.py": _REQUEST + _lines(of_plan),
         PACKAGE / "api" / "run_arguments.py": "".join(head + _lines(types) for head, types in parts.items()),
@@ -120,29 +118,16 @@ def _lines(types: Mapping[str, str]) -> str:
     return "".join(f"    {name}: {types[name]}\n" for name in sorted(types))
 
 
-def _fields(declared: type[Any], without: tuple[str, ...] = ()) -> dict[str, str]:
-    return {item.name: _plain(item.type) for item in fields(declared) if item.name not in without}
-
-
 def _declared(of: Any) -> dict[str, str]:
     """Return the arguments that a function, or the sentences of a dataclass, declare."""
     found = {name: argument for name, argument in arguments_of(of).items() if argument.help or not isinstance(of, type)}
-    return {
-        name: f"Required[{source_of(each.hint)}]" if each.default is inspect.Parameter.empty else source_of(each.hint)
-        for name, each in found.items()
-    }
+    types = {name: re.sub(r"\bPath\b", "str | PathLike[str]", source_of(each.hint)) for name, each in found.items()}
+    needed = {name for name, each in found.items() if each.default is inspect.Parameter.empty}
+    return {name: f"Required[{text}]" if name in needed else text for name, text in types.items()}
 
 
 def _class_name(what: str) -> str:
     return {"sort": "SortTest"}.get(what, what.title().replace("-", ""))
-
-
-def _parameters(function: Any) -> dict[str, str]:
-    return {name: _plain(p.annotation) for name, p in inspect.signature(function).parameters.items()}
-
-
-def _plain(annotation: str) -> str:
-    return " | ".join(_TYPES.get(part, part) for part in annotation.split(" | ")).replace("'", '"')
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from planner.config.cloud_defaults import default_region
 from planner.errors import BadInputError
-from planner.schemas.door import Offset, Usd, checked
+from planner.schemas.door import Between, Help, Offset, checked
 from planner.schemas.request_forms import name_list, pairs
 from planner.units import parse_duration
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from planner.clusters.provisioning.order_from_plan import Limits
 
 RentedCloud = Literal["aws", "gcp", "azure"]
+_Spending = Annotated[float, Between(0.01)]
 MOST_HOURS: Final = 2880.0
 """120 days: longer than any sort, and short enough for every calendar to hold the end; assumed."""
 _NAMES: Final = ("ssh_from", "image", "node_identity", "subnet", "jump", "reservation")
@@ -33,21 +34,52 @@ class RentalOptions:
     """
 
     cloud: RentedCloud
-    region: str | Sequence[str] | None = None
-    max_cost: Usd | None = None
-    max_hours: str | None = None
-    ssh_from: str | None = None
-    image: str | None = None
-    staging: bool = False
-    node_identity: str | None = None
-    pricing: Literal["on-demand", "spot"] = "on-demand"
-    subnet: str | None = None
-    no_public_address: bool = False
-    jump: str | None = None
-    reservation: str | None = None
-    or_next: Offset = 2
-    max_cost_per_month: Usd | None = None
-    tag: Mapping[str, str] | Sequence[str] | None = None
+    region: Annotated[
+        str | Sequence[str] | None,
+        Help("Regions to try, in this order; the first is planned for.", default="the catalog's", complete="regions"),
+    ] = None
+    max_cost: Annotated[_Spending | None, Help("Most US dollars that the whole run may cost.")] = None
+    max_hours: Annotated[str | None, Help("Every machine ends by itself after: 4h, 90m.")] = None
+    ssh_from: Annotated[
+        str | None, Help("The only network that may reach the head.", default="this machine's address")
+    ] = None
+    image: Annotated[str | None, Help("Machine image.", default="the newest stock Ubuntu 24.04")] = None
+    staging: Annotated[bool, Help("Let the nodes reach the cloud's object store.")] = False
+    node_identity: Annotated[
+        str | None, Help("What the machines are to the cloud: instance profile, service account, managed identity.")
+    ] = None
+    pricing: Annotated[
+        Literal["on-demand", "spot"], Help("on-demand, or spot: all but the head may be taken back, and are replaced.")
+    ] = "on-demand"
+    subnet: Annotated[
+        str | None,
+        Help(
+            "A subnet that exists: its id on AWS and Azure, its name on Google.",
+            default="a network of the run's own, removed in the end",
+        ),
+    ] = None
+    no_public_address: Annotated[bool, Help("Reach the head at its private address; with --subnet and --ssh-from.")] = (
+        False
+    )
+    jump: Annotated[
+        str | None,
+        Help("Machine, as your own ssh knows it, through which the head is reached; with --no-public-address."),
+    ] = None
+    reservation: Annotated[
+        str | None,
+        Help("Capacity that is reserved already: an id on AWS, a name on Google, a group's resource id on Azure."),
+    ] = None
+    or_next: Annotated[Offset, Help("How many of the plan's next types to try where there is no room.")] = 2
+    max_cost_per_month: Annotated[
+        _Spending | None,
+        Help(
+            "Most US dollars in a calendar month for all runs that this machine knows.",
+            default="[limits] in the settings file",
+        ),
+    ] = None
+    tag: Annotated[
+        Mapping[str, str] | Sequence[str] | None, Help("KEY=VALUE, put on everything that is created; may be repeated.")
+    ] = None
     region_source: str = field(default="", compare=False)
     """The source of the region, if it is the default of the cloud's own tool."""
 

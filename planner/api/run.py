@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from json import loads
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Unpack
 
 from planner.api import clusters
 from planner.api.clusters import Confirm, Say, silent
@@ -27,8 +27,9 @@ from planner.api.software import (
 )
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.arguments import with_typed_arguments
-from planner.schemas.door import Bytes, Count, checked
+from planner.schemas.door import Bytes, Count, Help, checked
 from planner.schemas.plan import Plan, Request
+from planner.schemas.request import options
 from planner.schemas.request_forms import name_list
 from planner.sorting.sort_job import InputFormat
 from planner.units import parse_seconds, parse_size
@@ -52,31 +53,58 @@ EMULATED_NODES = 4
 OnEvent = Callable[[dict[str, Any]], None]
 
 
+def _plans(argument: str) -> Help:
+    """Return the sentence of an argument that a plan has, too."""
+    option = options()[argument][1]
+    return Help(option.help, complete=option.complete if isinstance(option.complete, str) else "")
+
+
 @checked
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """Job of a run, without its place. `input` and `output` are prefixes in an object store, or paths;
-    `lend_credentials` hands the store's keys to the nodes. `data` is required without `input`. `detach` leaves the run
-    as soon as its sort has started. `directory` and `threads` are for runs on this machine. `asked` are the words after
-    `planner` that the user gave, which repeat the run: none for calls from Python.
+    """Job of a run, without its place. `data` is required without `input`. `directory` and `threads` are for runs on
+    this machine. `asked` are the words after `planner` that the user gave, which repeat the run: none for calls from
+    Python.
     """
 
-    data: str | None
-    model: str
-    instance: str | Sequence[str] | None = None
-    nodes: int | None = None
-    arch: str | None = None
-    memory_bytes: Bytes | None = None
-    skew: bool = False
-    keep: bool = False
-    wheelhouse: Path | None = None
-    input: str | None = None
-    output: str | None = None
-    lend_credentials: bool = False
-    detach: bool = False
+    data: Annotated[str | None, Help("How much to sort: 100TB.")]
+    model: Annotated[
+        str, Help("Cost model: a name that `planner models` lists, or a TOML file.", complete="models")
+    ] = Request.model
+    instance: Annotated[str | Sequence[str] | None, _plans("instance")] = None
+    nodes: Annotated[int | None, _plans("nodes")] = None
+    arch: Annotated[str | None, _plans("arch")] = None
+    memory_bytes: Annotated[Bytes | None, Help("Memory for the sort: 2GB. Four fifths of what is free otherwise.")] = (
+        None
+    )
+    skew: Annotated[bool, Help("Generate skewed keys; on a cluster.")] = False
+    keep: Annotated[bool, Help("Leave the rented machines there in the end.")] = False
+    wheelhouse: Annotated[Path | None, Help("Wheels for rented machines, made by `planner cluster wheelhouse`.")] = None
+    input: Annotated[
+        str | None,
+        Help(
+            "What to sort: s3://bucket/path; for emulated nodes also a file, a directory or a manifest here.",
+            default="generated on the nodes",
+        ),
+    ] = None
+    output: Annotated[
+        str | None,
+        Help(
+            "Where it goes: s3://bucket/path; for emulated nodes also an empty directory here.",
+            default="stays on the nodes",
+        ),
+    ] = None
+    lend_credentials: Annotated[
+        bool, Help("Hand the machines this environment's keys to the object store, by SSH.")
+    ] = False
+    detach: Annotated[bool, Help("Return as soon as the sort has begun; `planner cluster attach` has its result.")] = (
+        False
+    )
     form: InputFormat = field(default_factory=InputFormat)
-    directory: Path = Path()
-    threads: Count | None = None
+    directory: Annotated[Path, Help("The disk to work on; everything written there is removed.", option="--dir")] = (
+        Path()
+    )
+    threads: Annotated[Count | None, Help("Threads; all cores otherwise.")] = None
     asked: tuple[str, ...] = ()
 
 
@@ -422,7 +450,10 @@ def _check_runnable(work: Work) -> None:
     check_runnable(work.model, data_bytes=data_bytes, input=work.input, output=work.output)
 
 
-def effort_of(screen_seconds: str = "5s", screen_size: str | None = None) -> Effort:
+def effort_of(
+    screen_seconds: Annotated[str, Help("Length of each measurement of rented machines.")] = "5s",
+    screen_size: Annotated[str | None, Help("File on each disk for it; as DiskBench chooses otherwise.")] = None,
+) -> Effort:
     """Return the duration and file size of machine measurements. Raises BadInputError below a tenth of a second, which
     is too short to measure.
     """

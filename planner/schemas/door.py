@@ -59,13 +59,14 @@ class Help:
     """The sentence on an argument that is an option, too; one without it is Python's alone.
 
     The option has the argument's name without its unit, or the name `option`. Where the command line takes another type
-    it `takes` that, and help may print another `default`.
+    it `takes` that, and help may print another `default`. `complete` names the source of its completion.
     """
 
     text: str
     option: str = ""
     takes: Any = None
     default: str = ""
+    complete: str = ""
 
 
 @dataclass(frozen=True, init=False)

@@ -64,7 +64,7 @@ class Request:
     # fmt: off
     data_bytes: int = dataclasses.field(
         metadata={
-            "options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB; of `sizes` several: 3TB,6TB.", "data"),)
+            "options": (Option(forms.SIZE, "Used first 1", "How much to sort: 100TB; for `sizes`: 3TB,6TB.", "data"),)
         }
     )
     model: str = field(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.cli.measure.bench_fleet_options import FleetOptions
+from planner.cli.rent.renting import MeasuredRental
 from planner.cli.shell.console import show_json, talk
 from planner.cli.shell.interrupts import orderly_end
 from planner.cli.shell.option_values import amount
@@ -15,7 +16,7 @@ _LOCAL_S: Final = "1s"
 _LOCAL_SIZE: Final = "200MB"
 
 
-def bench_fleet(*, options: FleetOptions) -> None:
+def bench_fleet(*, options: FleetOptions, rental: MeasuredRental) -> None:
     """Measure disks, small transfers and network of every node in random order, and name the nodes to drop.
 
     Nodes are judged by their rates. The files remain: `planner screen OUT/*.json` judges by latencies as well. With
@@ -23,11 +24,11 @@ def bench_fleet(*, options: FleetOptions) -> None:
 
     Example: planner bench fleet --local --nodes 3 --rate 400Mbit
     """
-    options.require_a_place()
+    options.require_a_place(rental.given)
     if options.cloud:
         from planner.cli.measure.bench_fleet_rented import RentedMachines
 
-        rented = RentedMachines(options)
+        rented = RentedMachines(options, rental)
         if options.dry_run:
             rented.show_dry_run()
             return

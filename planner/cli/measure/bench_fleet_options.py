@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final
 
 from typer import Option
 
-from planner.cli.rent import emulation, renting
+from planner.cli.rent import renting
 from planner.cli.shell.files import Force
 from planner.errors import BadInputError
 
@@ -39,23 +40,14 @@ class FleetOptions:
     instance: Annotated[str | None, Option(help="With --cloud: the type, such as i4i.4xlarge.")] = None
     out: Annotated[Path, Option(help="Folder for the instruments' files.")] = Path("fleet")
     nodes: Annotated[int, Option(help="How many nodes; emulated ones besides the head.", min=1)] = 3
-    rate: emulation.Rate = None
+    rate: Annotated[
+        str | None, Option(help="Cap on each node's link, both ways: 400Mbit, or a list with one rate per node.")
+    ] = None
     repeats: Annotated[int, Option(min=1, help="Rounds through all nodes.")] = 2
     over: Annotated[str | None, Option(help="With --cloud: begin the rounds evenly over so long: 24h.")] = None
     volume: Annotated[str | None, Option(help="With --cloud: measure volumes of this type, such as gp3.")] = None
     count: Annotated[int, Option(min=1, help="How many volumes each machine has.")] = 1
     volume_size: Annotated[str, Option(help="Size of each volume.")] = "500GB"
-    max_cost: renting.MaxCost = None
-    max_hours: renting.MaxHours = None
-    region: renting.Regions = None
-    ssh_from: renting.SshFrom = None
-    subnet: renting.Subnet = None
-    no_public_address: renting.NoPublicAddress = False
-    jump: renting.Jump = None
-    reservation: renting.Reservation = None
-    max_cost_per_month: renting.MaxCostPerMonth = None
-    tag: renting.Tags = None
-    image: renting.Image = None
     wheelhouse: renting.Wheelhouse = None
     dry_run: renting.DryRun = False
     verbose: renting.Verbose = False
@@ -72,15 +64,18 @@ class FleetOptions:
     force: Force = False
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False
 
-    def require_a_place(self) -> None:
-        """Raise BadInputError where no place is given, for options that it ignores, or for existing files in --out."""
+    def require_a_place(self, rental: Collection[str]) -> None:
+        """Raise BadInputError where no place is given, for options that it ignores, or for existing files in --out;
+        `rental` names those of renting that are given.
+        """
         if self.local == bool(self.cloud):
             raise BadInputError(
                 "say where: --local on emulated nodes, or --cloud aws --instance i4i.4xlarge on rented ones"
             )
         usual = {field.name: field.default for field in fields(self)}
         ignored = _RENTED_ONLY if self.local else ("rate",)
-        for name in (name for name in ignored if getattr(self, name) != usual[name]):
+        given = [*rental, *(name for name in usual if getattr(self, name) != usual[name])]
+        for name in (name for name in ignored if name in given):
             where = "emulated nodes" if self.local else "rented machines"
             raise BadInputError(f"--{name.replace('_', '-')} says nothing about {where}: leave it out")
         if not (self.dry_run or self.force) and self.out.exists() and any(self.out.iterdir()):

@@ -34,6 +34,7 @@ class RentedMachines:
     """The machines to measure and the method, as the command's options give them; `cloud` must be given."""
 
     options: FleetOptions
+    asked: renting.MeasuredRental
 
     def show_dry_run(self) -> None:
         """Print what would be rented and its cost, without asking a cloud."""
@@ -66,7 +67,7 @@ class RentedMachines:
 
     @cached_property
     def _rental(self) -> RentalOptions:
-        return renting.rental_of(vars(self.options))
+        return renting.rental_of(self.asked | {"cloud": self.options.cloud})
 
     @property
     def _task(self) -> FleetTask:

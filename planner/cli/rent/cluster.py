@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from planner.api import clusters
-from planner.api.rental_options import RentalOptions, named_regions
+from planner.api.rental_options import named_regions
 from planner.api.run import Work
 from planner.cli.plan.request_options import Instances, Model, Nodes, OneSize
 from planner.cli.rent import renting
@@ -37,23 +37,9 @@ def cluster_up(
     data: OneSize = None,
     model: Model = Request.model,
     cloud: Annotated[str, Option(help="Where to rent: aws, gcp, azure.", autocompletion=rented_clouds)] = "aws",
-    region: renting.Regions = None,
     instance: Instances = None,
     nodes: Nodes = None,
-    max_cost: renting.MaxCost = None,
-    max_hours: renting.MaxHours = None,
-    ssh_from: renting.SshFrom = None,
-    image: renting.Image = None,
-    staging: Annotated[bool, Option("--staging", help="Let the nodes reach the cloud's object store.")] = False,
-    node_identity: renting.NodeIdentity = None,
-    pricing: renting.Pricing = "on-demand",
-    subnet: renting.Subnet = None,
-    no_public_address: renting.NoPublicAddress = False,
-    jump: renting.Jump = None,
-    reservation: renting.Reservation = None,
-    or_next: renting.OrNext = RentalOptions.or_next,
-    max_cost_per_month: renting.MaxCostPerMonth = None,
-    tag: renting.Tags = None,
+    rental: renting.Rental,
     dry_run: renting.DryRun = False,
     verbose: renting.Verbose = False,
     yes: renting.Yes = False,
@@ -68,14 +54,14 @@ def cluster_up(
 
     Example: planner cluster up --data 1TB --model indy --instance i4i.4xlarge --max-cost 50
     """
-    rental = renting.rental_of(locals())
+    rented = renting.rental_of(rental | {"cloud": cloud, "plan": plan})
     work = Work(data=data, model=model, instance=names(instance) or None, nodes=nodes)
-    made = renting.plan_of(plan, rental, work)
+    made = renting.plan_of(plan, rented, work)
     if dry_run:
-        order = clusters.ordered(made, rental, is_dry_run=True, screened=False)
-        renting.show_dry_run(order, rental, renting.session_on(cloud).provider, verbose=verbose, json=json)
+        order = clusters.ordered(made, rented, is_dry_run=True, screened=False)
+        renting.show_dry_run(order, rented, renting.session_on(cloud).provider, verbose=verbose, json=json)
         return
-    raised = clusters.raise_cluster(made, rental, confirm=renting.asking(yes=yes), say=talk, guard=orderly_end())
+    raised = clusters.raise_cluster(made, rented, confirm=renting.asking(yes=yes), say=talk, guard=orderly_end())
     _show_raised(raised, json=json)
 
 

@@ -52,7 +52,7 @@ def cluster_attach(
     show_checked_report(report, run=run, json=json)
 
 
-def cluster_open(run: _Run, *, ssh_from: renting.SshFrom = None) -> None:
+def cluster_open(run: _Run, *, access: renting.Access) -> None:
     """Open a run's head to this machine's address, or another network, and close it to the one before.
 
     Example: planner cluster open r20261121-1430-x7k2mq
@@ -61,7 +61,7 @@ def cluster_open(run: _Run, *, ssh_from: renting.SshFrom = None) -> None:
     from planner.clusters.runs.cloud import open_access
 
     directory = RunDirectory.open(run)
-    open_access(directory, renting.session_on(directory.order().cloud), ssh_from=ssh_from)
+    open_access(directory, renting.session_on(directory.order().cloud), ssh_from=access.get("ssh_from"))
 
 
 def cluster_fetch(

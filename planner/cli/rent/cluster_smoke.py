@@ -31,10 +31,7 @@ def cluster_smoke(
     cloud: Annotated[str, Option(help="Where: aws, gcp, azure.", autocompletion=rented_clouds)] = "aws",
     region: Annotated[str | None, Option(help="In which region.", show_default="the catalog's first")] = None,
     instance: Annotated[str | None, Option(help="Machine type.", show_default="the cheapest with local disks")] = None,
-    ssh_from: renting.SshFrom = None,
-    subnet: renting.Subnet = None,
-    no_public_address: renting.NoPublicAddress = False,
-    image: renting.Image = None,
+    site: renting.Site,
     sort: Annotated[
         bool, Option("--sort", help="Then rent two again, log in, install, and sort a gigabyte on them, as `run` does.")
     ] = False,
@@ -59,7 +56,8 @@ def cluster_smoke(
     from planner.clusters.runs.reuse import catalog_type
 
     require_new([out], force=force)
-    check_site(subnet, ssh_from=ssh_from, no_public_address=no_public_address)
+    ssh_from, subnet, image = (site.get(name) for name in ("ssh_from", "subnet", "image"))
+    check_site(subnet, ssh_from=ssh_from, no_public_address=site["no_public_address"])
     if region is None and (default := default_region(cloud)):
         region = default.value
         renting.print_region(region, default.source)
@@ -76,7 +74,7 @@ def cluster_smoke(
         image=image,
         staging=True,
         subnet=subnet or "",
-        is_private=no_public_address,
+        is_private=site["no_public_address"],
     )
     smoke, confirm = Smoke(session=renting.session_on(cloud), steps=[]), renting.asking(yes=yes)
     with record_exchanges() as exchanges:
@@ -94,10 +92,7 @@ def cluster_smoke(
             cloud=cloud,  # type: ignore[arg-type]  # checked there
             region=choice.regions,
             max_cost=MOST_USD,
-            ssh_from=ssh_from,
-            image=image,
-            subnet=subnet,
-            no_public_address=no_public_address,
+            **site,
         )
         types = (catalog_type(cloud, choice),)
         work = Work(data=_SORTED, model="indy", instance=types, nodes=choice.nodes, wheelhouse=wheelhouse)

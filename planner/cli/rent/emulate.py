@@ -24,13 +24,7 @@ if TYPE_CHECKING:
 def emulate_up(
     *,
     nodes: emulation.Nodes = 4,
-    rate: emulation.Rate = None,
-    distribution: emulation.Distribution = None,
-    rate_factor: emulation.RateFactor = 1.0,
-    bucket: emulation.BucketSize = None,
-    burst_rate: emulation.BurstRate = None,
-    redraw: emulation.Redraw = None,
-    seed: emulation.Seed = None,
+    links: emulation.Links,
     directory: Annotated[Path, Option("--dir", help="The disk for the nodes' files, removed at the end.")] = Path(),
     json: Annotated[bool, Option("--json", help="Print the cluster as one JSON object.")] = False,
 ) -> None:
@@ -39,9 +33,10 @@ def emulate_up(
     Example: planner emulate up --nodes 4 --rate 400Mbit
     """
     from planner.clusters.emulated.ray import emulated_ray
+    from planner.clusters.emulated.shaping import parse_shaping
 
     require_directories("--dir", [directory])
-    shaping = emulation.shaping_of(locals())
+    shaping = parse_shaping(**links)
     with orderly_end(), emulated_ray(workers=nodes, shaping=shaping, directory=directory, say=talk) as emulated_cluster:
         if json:
             show_json(_described(emulated_cluster))
@@ -56,10 +51,10 @@ def emulate_study(
     *,
     data: Annotated[str, Option(help="How much to sort each time: 400MB.")] = "400MB",
     nodes: emulation.Nodes = 4,
-    rate_factor: emulation.RateFactor = 0.2,
+    rate_factor: Annotated[float, Option(help="Multiply the drawn caps: 0.1.")] = 0.2,
     repeats: Annotated[int, Option(min=1, help="Rounds through all networks.")] = 3,
     clouds: Annotated[str, Option(help="Which of the study's clouds: ABCDEFGH.")] = "ABCDEFGH",
-    seed: emulation.Seed = None,
+    seed: Annotated[int | None, Option(help="Seed of the draws; without it they differ each time.")] = None,
     directory: Annotated[Path, Option("--dir", help="The disk for the nodes' files, removed at the end.")] = Path(),
     json: Annotated[bool, Option("--json", help="Print the study as one JSON object.")] = False,
 ) -> None:

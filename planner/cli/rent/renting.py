@@ -13,9 +13,9 @@ from typer import Option
 from planner.api import clusters
 from planner.api.rental_options import RentalOptions, rental_options
 from planner.api.run import Listeners, Work, plan_to_rent
-from planner.cli.shell import completion
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import columns, show_json, show_text, talk
+from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.files import read_plan
 from planner.cli.shell.interrupts import orderly_end
 from planner.cli.shell.progress import watched
@@ -30,55 +30,27 @@ if TYPE_CHECKING:
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
     from planner.schemas.plan import Plan
 
-Regions = Annotated[
-    list[str] | None,
-    Option(
-        "--region",
-        help="Regions to try, in this order; the first is planned for.",
-        show_default="the catalog's",
-        autocompletion=completion.regions,
-    ),
-]
-MaxCost = Annotated[float | None, Option(help="Most US dollars that the whole run may cost.", min=0.01)]
-MaxCostPerMonth = Annotated[
-    float | None,
-    Option(
-        help="Most US dollars in a calendar month for all runs that this machine knows.",
-        min=0.01,
-        show_default="[limits] in the settings file",
-    ),
-]
-Tags = Annotated[
-    list[str] | None, Option("--tag", help="KEY=VALUE, put on everything that is created; may be repeated.")
-]
-MaxHours = Annotated[str | None, Option(help="Every machine ends by itself after: 4h, 90m.")]
-SshFrom = Annotated[
-    str | None, Option(help="The only network that may reach the head.", show_default="this machine's address")
-]
-Image = Annotated[str | None, Option(help="Machine image.", show_default="the newest stock Ubuntu 24.04")]
-Pricing = Annotated[str, Option(help="on-demand, or spot: all but the head may be taken back, and are replaced.")]
-NodeIdentity = Annotated[
-    str | None, Option(help="What the machines are to the cloud: instance profile, service account, managed identity.")
-]
-Subnet = Annotated[
-    str | None,
-    Option(
-        help="A subnet that exists: its id on AWS and Azure, its name on Google.",
-        show_default="a network of the run's own, removed in the end",
-    ),
-]
-NoPublicAddress = Annotated[
-    bool, Option("--no-public-address", help="Reach the head at its private address; with --subnet and --ssh-from.")
-]
-Jump = Annotated[
-    str | None,
-    Option(help="Machine, as your own ssh knows it, through which the head is reached; with --no-public-address."),
-]
-Reservation = Annotated[
-    str | None,
-    Option(help="Capacity that is reserved already: an id on AWS, a name on Google, a group's resource id on Azure."),
-]
-OrNext = Annotated[int, Option(help="How many of the plan's next types to try where there is no room.", min=0)]
+
+class Rental(DeclaredOptions, of=[RentalOptions]):
+    """How to rent machines: the arguments of `planner.up`."""
+
+
+class JobRental(DeclaredOptions, of=[RentalOptions], without=["staging"]):
+    """How to rent the machines of a job, whose input and output say whether they reach a store."""
+
+
+class MeasuredRental(DeclaredOptions, of=[RentalOptions], without=["staging", "node_identity", "pricing", "or_next"]):
+    """How to rent machines of one type to measure them."""
+
+
+class Site(DeclaredOptions, of=[RentalOptions], only=["ssh_from", "subnet", "no_public_address", "image"]):
+    """The network of two machines that test a cloud, and their image."""
+
+
+class Access(DeclaredOptions, of=[RentalOptions], only=["ssh_from"]):
+    """The network that may reach a head."""
+
+
 Wheelhouse = Annotated[Path | None, Option(help="Wheels for rented machines, made by `planner cluster wheelhouse`.")]
 DryRun = Annotated[bool, Option("--dry-run", help="Print what would be rented, created and paid; ask no cloud.")]
 Verbose = Annotated[bool, Option("--verbose", help="With --dry-run: print every request, too.")]

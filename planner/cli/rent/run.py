@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
 
 from planner.api.files import require_directories, require_new
-from planner.api.rental_options import RentalOptions
 from planner.api.run import (
     EMULATED,
     Work,
@@ -18,22 +20,52 @@ from planner.api.run import (
     run_rented,
 )
 from planner.cli.plan.shown_report import show_report
-from planner.cli.rent import emulation, renting
-from planner.cli.rent.run_options import RunOptions
+from planner.cli.rent import renting
+from planner.cli.rent.emulation import Links
+from planner.cli.rent.run_options import EffortOptions, Job, require_its_place
+from planner.cli.shell.completion import profiles, rented_clouds
 from planner.cli.shell.console import talk, words_given
-from planner.cli.shell.files import write_atomically
+from planner.cli.shell.files import Force, write_atomically
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.arguments import request_fields
 from planner.schemas.request_forms import names
-from planner.sorting.sort_job import InputFormat
 from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.schemas.run_report import RunReport
 
 
-def run(*, options: RunOptions, form: InputFormatOptions) -> None:
+def run(
+    *,
+    job: Job,
+    form: InputFormatOptions,
+    rental: renting.JobRental,
+    links: Links,
+    effort: EffortOptions,
+    cloud: Annotated[
+        str | None,
+        Option(
+            help="Where: `aws` rents machines, `emulated` nodes; this machine as it is otherwise.",
+            autocompletion=rented_clouds,
+        ),
+    ] = None,
+    on: Annotated[
+        str | None, Option(help="Run whose machines are there and stay: sort on them, as `planner cluster run` does.")
+    ] = None,
+    dry_run: renting.DryRun = False,
+    verbose: renting.Verbose = False,
+    yes: renting.Yes = False,
+    profile: Annotated[
+        str | None, Option(help="Calibrated profile to learn from this run; begun if new.", autocompletion=profiles)
+    ] = None,
+    json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
+    out: Annotated[
+        Path | None,
+        Option(dir_okay=False, help="Also write the report as JSON to this file; `planner report` reads it."),
+    ] = None,
+    force: Force = False,
+) -> None:
     """Measure this machine's disk, plan for it, generate data, sort, validate, and compare the plan with the run.
 
     Ends with exit code 5 when the sorted data is not the data that went in.
@@ -52,90 +84,49 @@ def run(*, options: RunOptions, form: InputFormatOptions) -> None:
 
     Example: planner run --cloud aws --input s3://b/in --format csv --key time:desc --model indy --node-identity sorter
     """
-    _require_data(options, form)
-    if options.dry_run and options.cloud not in (None, EMULATED):
-        _dry_run(options, form)
-        return
-    report = _run(options, form)
-    if report is None:
-        return
-    _show(report, options)
-    _require_valid(report)
-    if options.profile:
-        _feed(options.profile, report)
-
-
-def _run(options: RunOptions, form: InputFormat) -> RunReport | None:
-    if options.on is not None:
-        return _run_on_existing(options.on, options, form)
-    work, listeners = _work(options, form), renting.listeners()
-    if options.cloud is None:
-        return run_here(work, listeners=listeners)
-    if options.cloud == EMULATED:
-        return run_emulated(work, shaping=emulation.shaping_of(vars(options)), listeners=listeners)
-    effort = effort_of(options.screen_seconds, options.screen_size)
-    confirm = renting.asking(yes=options.yes)
-    return run_rented(work, _rental_options(options), effort=effort, confirm=confirm, listeners=listeners)
-
-
-def _require_data(options: RunOptions, form: InputFormat) -> None:
-    """Raise BadInputError where the amount to sort is missing, or options are given that do not apply."""
-    options.require_its_place()
-    form.require(input=options.input)
-    if options.data is None and options.input is None:
-        raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
-    require_directories("--dir", [options.directory])
-    require_directories("--wheelhouse", [options.wheelhouse] if options.wheelhouse else [])
-    request_fields({"data": options.data or "1B", "nodes": options.nodes})  # refuses what `plan` refuses
-    require_new([options.out], force=options.force)
-
-
-def _run_on_existing(run: str, options: RunOptions, form: InputFormat) -> RunReport | None:
+    from planner.clusters.emulated.shaping import parse_shaping
     from planner.clusters.provisioning.run_directory import RunDirectory
 
-    effort = effort_of(options.screen_seconds, options.screen_size)
-    work = replace(_work(options, form), keep=True)
-    confirm = renting.asking_of_text(yes=options.yes)
-    return run_on_machines(RunDirectory.open(run), work, effort, confirm=confirm, listeners=renting.listeners())
+    given = [*job.given, *rental.given, *links.given, *effort.given, *(["cloud"] if cloud else [])]
+    require_its_place([*given, *(["dry_run"] if dry_run else [])], cloud=cloud, on=on)
+    work = _work(job, form)
+    require_new([out], force=force)
+    listeners, measured = renting.listeners(), effort_of(**effort)
+    if on is not None:
+        there, agreed = RunDirectory.open(on), renting.asking_of_text(yes=yes)
+        report = run_on_machines(there, replace(work, keep=True), measured, confirm=agreed, listeners=listeners)
+    elif cloud is None:
+        report = run_here(work, listeners=listeners)
+    elif cloud == EMULATED:
+        report = run_emulated(work, shaping=parse_shaping(**links), listeners=listeners)
+    else:
+        rented = renting.rental_of(rental | job | {"cloud": cloud, "staging": bool(work.input or work.output)})
+        if dry_run:
+            order, session, delivery = rehearsed_order(work, rented, say=talk)
+            renting.show_dry_run(order, rented, session.provider, delivery=delivery, verbose=verbose, json=json)
+            return
+        report = run_rented(work, rented, effort=measured, confirm=renting.asking(yes=yes), listeners=listeners)
+    if report is None:
+        return
+    if out:
+        write_atomically(out, report.to_json() + "\n", option="--out")
+    show_report(report, json=json)
+    _require_valid(report)
+    if profile:
+        _feed(profile, report)
 
 
-def _dry_run(options: RunOptions, form: InputFormat) -> None:
-    """Print what would be rented, and with `verbose` every request of launching and taking down."""
-    rental = _rental_options(options)
-    order, session, delivery = rehearsed_order(_work(options, form), rental, say=talk)
-    renting.show_dry_run(order, rental, session.provider, delivery=delivery, verbose=options.verbose, json=options.json)
-
-
-def _work(options: RunOptions, form: InputFormat) -> Work:
-    return Work(
-        data=options.data,
-        model=options.model,
-        instance=names(options.instance) or None,
-        nodes=options.nodes,
-        arch=options.arch,
-        memory_bytes=options.memory_bytes,
-        skew=options.skew,
-        keep=options.keep,
-        wheelhouse=options.wheelhouse,
-        input=options.input,
-        output=options.output,
-        lend_credentials=options.lend_credentials,
-        detach=options.detach,
-        form=form,
-        directory=options.directory,
-        threads=options.threads,
-        asked=words_given(),
-    )
-
-
-def _rental_options(options: RunOptions) -> RentalOptions:
-    return renting.rental_of(vars(options) | {"staging": bool(options.input or options.output)})
-
-
-def _show(report: RunReport, options: RunOptions) -> None:
-    if options.out:
-        write_atomically(options.out, report.to_json() + "\n", option="--out")
-    show_report(report, json=options.json)
+def _work(job: Job, form: InputFormatOptions) -> Work:
+    """Return the job. Raises BadInputError where the amount to sort is missing, and for what `plan` refuses."""
+    given = job | {"data": job.get("data"), "instance": names(job.get("instance")) or None}
+    work = Work(**given, form=form, asked=words_given())
+    work.form.require(input=work.input)
+    if work.data is None and work.input is None:
+        raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
+    require_directories("--dir", [work.directory])
+    require_directories("--wheelhouse", [work.wheelhouse] if work.wheelhouse else [])
+    request_fields({"data": work.data or "1B", "nodes": work.nodes})
+    return work
 
 
 def _feed(profile: str, report: RunReport) -> None:

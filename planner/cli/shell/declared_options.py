@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Final, get_args, get_origin
 
 from typer import Option
 
+from planner.cli.shell import completion
 from planner.cli.shell.option_values import LARGEST_NUMBER
 from planner.errors import BadInputError
 from planner.schemas.door import Argument, Between, accepted, arguments_of, option_of
@@ -25,20 +26,34 @@ _UNITS: Final[Mapping[str, tuple[Callable[[str], float], Callable[[Any], str]]]]
 
 
 class DeclaredOptions(dict[str, Any]):
-    """Arguments as options gave them. A subclass names the functions, or classes, that declare them, and those that it
-    `needs`; of arguments with the same name the first counts.
+    """Arguments as options gave them. A subclass names the functions, or classes, that declare them, those that it
+    `needs`, and the `only` ones that it takes, or those that it is `without`; of arguments with the same name the first
+    counts.
     """
 
     __signature__: ClassVar[Signature]
     _arguments: ClassVar[Mapping[str, Argument]]
 
-    def __init_subclass__(cls, of: Sequence[Callable[..., Any]], needs: Collection[str] = ()) -> None:
+    def __init_subclass__(
+        cls,
+        of: Sequence[Callable[..., Any]],
+        needs: Collection[str] = (),
+        only: Collection[str] = (),
+        without: Collection[str] = (),
+    ) -> None:
         cls._arguments = {name: each for function in reversed(of) for name, each in arguments_of(function).items()}
-        cls.__signature__ = signature_of(*of, needs=needs)
+        found = signature_of(*of, needs=needs)
+        taken = set(only or found.parameters).difference(without)
+        cls.__signature__ = Signature([option for name, option in found.parameters.items() if name in taken])
 
     def __init__(self, **typed: Any) -> None:
         read = {name: _read(name, self._arguments[name], value) for name, value in typed.items()}
         super().__init__({name: value for name, value in read.items() if value is not None})
+
+    @property
+    def given(self) -> list[str]:
+        """The arguments that differ from their defaults."""
+        return [name for name, value in self.items() if self._arguments[name].is_given(value)]
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return those that are arguments of a function."""
@@ -47,8 +62,8 @@ class DeclaredOptions(dict[str, Any]):
 
     def require_taken_by(self, function: Callable[..., Any], reason: str) -> None:
         """Raise BadInputError, with the reason, for a given option that is no argument of a function."""
-        for name, value in self.items():
-            if name not in arguments_of(function) and self._arguments[name].is_given(value):
+        for name in self.given:
+            if name not in arguments_of(function):
                 raise BadInputError(f"{reason}: leave out `{name}`", field=name, code="contradiction")
 
 
@@ -85,6 +100,7 @@ def option(name: str, argument: Argument) -> Any:
         min=least,
         max=None if most is None or most > LARGEST_NUMBER else most,
         show_default=about.default or not is_open,
+        autocompletion=getattr(completion, about.complete) if about.complete else None,
     )
 
 

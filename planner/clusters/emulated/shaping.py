@@ -7,12 +7,10 @@ traffic, both at the rate drawn for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-import numpy as np
-
-from planner.catalog import bandwidth_distributions
 from planner.errors import BadInputError
+from planner.schemas.door import Help, Seconds
 from planner.units import count_text, format_rate, parse_duration, parse_rate, parse_size
 
 LEAST_BYTES_PER_S: Final = 1000.0
@@ -73,9 +71,11 @@ class Draws:
     """Caps for the nodes of one cluster, drawn again at each call."""
 
     def __init__(self, shaping: Shaping, nodes: int) -> None:
+        from numpy.random import default_rng
+
         self._shaping = shaping
         self._nodes = nodes
-        self._rng = np.random.default_rng(shaping.seed)
+        self._rng = default_rng(shaping.seed)
 
     def draw(self) -> list[Cap | None]:
         """Return the cap of each node, None for an uncapped link."""
@@ -83,6 +83,8 @@ class Draws:
         if not shaping.shapes:
             return [None] * self._nodes
         if shaping.distribution is not None:
+            from planner.catalog import bandwidth_distributions
+
             drawn = (
                 bandwidth_distributions.distribution(shaping.distribution).sample(self._nodes, self._rng)
                 * shaping.rate_factor
@@ -94,15 +96,21 @@ class Draws:
 
 def parse_shaping(
     *,
-    rate: str | None = None,
-    distribution: str | None = None,
-    rate_factor: float = 1.0,
-    burst_rate: str | None = None,
-    bucket: str | None = None,
-    redraw: str | float | None = None,
-    seed: int | None = None,
+    rate: Annotated[
+        str | None, Help("Cap on each node's link, both ways: 400Mbit, or a list with one rate per node.")
+    ] = None,
+    distribution: Annotated[
+        str | None, Help("Draw caps from a cloud's measured bandwidths, A to H of the study by Uta and Obaseki.")
+    ] = None,
+    rate_factor: Annotated[float, Help("Multiply the drawn caps: 0.1.")] = 1.0,
+    bucket: Annotated[str | None, Help("Size of each link's token bucket, full at first: 200MB.")] = None,
+    burst_rate: Annotated[
+        str | None, Help("With a bucket: the cap while tokens are left; --rate refills them.")
+    ] = None,
+    redraw: Annotated[str | Seconds | None, Help("Draw new caps this often during the run: 10s.")] = None,
+    seed: Annotated[int | None, Help("Seed of the draws; without it they differ each time.")] = None,
 ) -> Shaping:
-    """Return the shaping for the command-line options: `400Mbit`, or `400Mbit,100Mbit` with a rate for each node.
+    """Return the shaping for these arguments: `400Mbit`, or `400Mbit,100Mbit` with a rate for each node.
 
     Raises BadInputError for contradictory options and for rates to which no link can be capped.
     """
@@ -113,6 +121,8 @@ def parse_shaping(
     if rate_factor <= 0:
         raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor")
     if distribution is not None:
+        from planner.catalog import bandwidth_distributions
+
         bandwidth_distributions.distribution(distribution)
     rates = tuple(_rate(part) for part in rate.split(",")) if rate is not None else ()
     return Shaping(

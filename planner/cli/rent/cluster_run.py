@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
@@ -10,12 +9,18 @@ from typer import Argument, Option
 from planner.api.run import Work, effort_of, run_on_machines
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
+from planner.cli.rent.run_options import EffortOptions
 from planner.cli.shell.completion import runs
 from planner.cli.shell.console import talk, words_given
-from planner.cli.shell.option_values import amount
+from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError
-from planner.units import parse_size
+
+_TAKEN = ("data", "model", "memory_bytes", "input", "output", "lend_credentials", "wheelhouse", "detach")
+
+
+class _Job(DeclaredOptions, of=[Work], only=_TAKEN, needs=["model"]):
+    """What is sorted on machines that are there."""
 
 
 def cluster_run(
@@ -24,20 +29,9 @@ def cluster_run(
         Argument(help="The run whose machines are there; `planner cluster status` lists them.", autocompletion=runs),
     ],
     *,
-    data: Annotated[str | None, Option(help="How much to sort: 1TB; what --input holds otherwise.")] = None,
-    model: Annotated[str, Option(help="Cost model: a name that `planner models` lists, or a TOML file.")],
-    memory: Annotated[str | None, Option(help="Memory for the sort on each machine: 2GB.")] = None,
-    input: Annotated[str | None, Option(help="Where the data is.", show_default="generated on the nodes")] = None,
-    output: Annotated[str | None, Option(help="Where the result goes.", show_default="it stays on the nodes")] = None,
-    lend_credentials: Annotated[
-        bool,
-        Option("--lend-credentials", help="Hand the machines this environment's keys to the object store, by SSH."),
-    ] = False,
-    wheelhouse: Annotated[Path | None, Option(help="Wheels for the machines.")] = None,
-    screen_seconds: Annotated[str, Option(help="Length of each measurement of the machines.")] = "5s",
-    screen_size: Annotated[str | None, Option(help="File on each disk for it.")] = None,
+    job: _Job,
+    effort: EffortOptions,
     take_down: Annotated[bool, Option("--take-down", help="Take the machines down in the end.")] = False,
-    detach: Annotated[bool, Option("--detach", help="Return as soon as the sort has begun.")] = False,
     yes: renting.Yes = False,
     json: Annotated[bool, Option("--json", help="Print the report as one JSON object.")] = False,
     form: InputFormatOptions,
@@ -50,30 +44,12 @@ def cluster_run(
     """
     from planner.clusters.provisioning.run_directory import RunDirectory
 
-    if data is None and input is None:
+    work = Work(**{"data": None} | job, keep=not take_down, form=form, asked=words_given())
+    if work.data is None and work.input is None:
         raise BadInputError("say how much to sort: --data 1TB, or what: --input s3://bucket/path")
-    form.require(input=input)
-    directory = RunDirectory.open(run)
-    work = Work(
-        data=data,
-        model=model,
-        memory_bytes=amount("--memory", parse_size, memory) if memory else None,
-        keep=not take_down,
-        wheelhouse=wheelhouse,
-        input=input,
-        output=output,
-        lend_credentials=lend_credentials,
-        detach=detach,
-        form=form,
-        asked=words_given(),
-    )
-    report = run_on_machines(
-        directory,
-        work,
-        effort_of(screen_seconds, screen_size),
-        confirm=renting.asking_of_text(yes=yes),
-        listeners=renting.listeners(),
-    )
+    form.require(input=work.input)
+    there, agreed = RunDirectory.open(run), renting.asking_of_text(yes=yes)
+    report = run_on_machines(there, work, effort_of(**effort), confirm=agreed, listeners=renting.listeners())
     if report is None:
         return
     show_checked_report(report, run=run, json=json)

@@ -18,7 +18,7 @@ PANELS: Final = {
     heading: tuple(options.split())
     for heading, options in {
         "What to sort": "data model input format key separator no_header zero_terminated unique output",
-        "Where": "cloud on region instance nodes pricing directory memory",
+        "Where": "cloud on region instance nodes pricing directory memory_bytes",
         "Limits, and before it rents": "max_cost max_hours dry_run verbose yes",
         "Rented machines": "keep take_down detach ssh_from subnet no_public_address jump reservation tag"
         " node_identity lend_credentials wheelhouse",

@@ -44,7 +44,7 @@ def cluster_run(
     """
     from planner.clusters.provisioning.run_directory import RunDirectory
 
-    work = Work(**{"data": None} | job, keep=not take_down, form=form, asked=words_given())
+    work = Work(**job | {"data": job.get("data")}, keep=not take_down, form=form, asked=words_given())
     if work.data is None and work.input is None:
         raise BadInputError("say how much to sort: --data 1TB, or what: --input s3://bucket/path")
     form.require(input=work.input)

@@ -158,7 +158,7 @@ def checked(function: F) -> F:
             if name in declared and (found := problem(value, declared[name].hint)):
                 code, text = found
                 raise BadInputError(text, field=name, code=code)
-        require_together(function, values)
+        require_together(declared, values)
         try:
             return function(*positional, **named)
         except PlannerError as error:
@@ -217,9 +217,8 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
     return _declared(inspect.unwrap(function.__init__ if is_dataclass(function) else function))[1]
 
 
-def require_together(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+def require_together(declared: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
     """Raise BadInputError for the first argument that another excludes, or that says nothing without another."""
-    declared = arguments_of(function)
     if any(argument.rules for argument in declared.values()):
         given = {name: v for name, v in values.items() if name in declared and declared[name].is_given(v)}
         for name in given:

@@ -13,7 +13,7 @@ from typer import Option
 
 from planner.cli.shell.option_values import LARGEST_NUMBER
 from planner.errors import BadInputError
-from planner.schemas.door import Argument, Between, accepted, arguments_of, option_of
+from planner.schemas.door import Argument, Between, accepted, arguments_of, option_of, require_together
 from planner.units import format_exact_size, parse_seconds, parse_size
 
 _UNITS: Final[Mapping[str, tuple[Callable[[str], float], Callable[[Any], str]]]] = {
@@ -30,15 +30,20 @@ class DeclaredOptions(dict[str, Any]):
     """
 
     __signature__: ClassVar[Signature]
-    _arguments: ClassVar[Mapping[str, Argument]]
+    declared: ClassVar[Mapping[str, Argument]]
 
     def __init_subclass__(cls, of: Sequence[Callable[..., Any]], needs: Collection[str] = ()) -> None:
-        cls._arguments = {name: each for function in reversed(of) for name, each in arguments_of(function).items()}
+        cls.declared = {name: each for function in reversed(of) for name, each in arguments_of(function).items()}
         cls.__signature__ = signature_of(*of, needs=needs)
 
     def __init__(self, **typed: Any) -> None:
-        read = {name: _read(name, self._arguments[name], value) for name, value in typed.items()}
+        read = {name: _read(name, self.declared[name], value) for name, value in typed.items()}
         super().__init__({name: value for name, value in read.items() if value is not None})
+        require_together(self.declared, self)
+
+    def __missing__(self, name: str) -> None:
+        """Return None for an argument that was not given."""
+        assert name in self.declared, name
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return those that are arguments of a function."""
@@ -48,7 +53,7 @@ class DeclaredOptions(dict[str, Any]):
     def require_taken_by(self, function: Callable[..., Any], reason: str) -> None:
         """Raise BadInputError, with the reason, for a given option that is no argument of a function."""
         for name, value in self.items():
-            if name not in arguments_of(function) and self._arguments[name].is_given(value):
+            if name not in arguments_of(function) and self.declared[name].is_given(value):
                 raise BadInputError(f"{reason}: leave out `{name}`", field=name, code="contradiction")
 
 

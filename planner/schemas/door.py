@@ -144,7 +144,8 @@ def checked(function: F) -> F:
     """Return a function, or a dataclass, that raises BadInputError for arguments which its signature does not allow.
 
     The error's `field` is the argument, its `code` one of `unknown-argument`, `missing-argument`, `wrong-type`,
-    `unknown-word` and `out-of-range`. What the function itself raises names arguments as Python does: see `_spell`.
+    `unknown-word`, `out-of-range` and `contradiction`. What the function itself raises names arguments as Python does:
+    see `_spell`.
     """
     if is_dataclass(function):
         setattr(function, "__init__", checked(function.__init__))  # noqa: B010  # mypy allows no plain assignment
@@ -183,7 +184,8 @@ def taking(declared: type) -> Callable[[F], F]:
             )
             for name, each in further.items()
         ]
-        sentences = "".join(f"\n    {name}: {each.help.text}" for name, each in further.items() if each.help)
+        texts = {name: _spelled(each.help.text, further, []) for name, each in further.items() if each.help}
+        sentences = "".join(f"\n    * `{name}`: {text}" for name, text in texts.items())
         function.__doc__ = f"{function.__doc__}\n    Arguments:\n{sentences}\n    "
         vars(function).update(__declares__=declared, __signature__=own.replace(parameters=[*named, *more]))
         return checked(function)
@@ -246,9 +248,17 @@ def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
     """Let an error name a function's arguments as Python does: `` `no_header` `` for --no-header. Without a `field` the
     first of them in its first line is it.
     """
+    named: list[str] = []
+    error.message = _spelled(error.message, declared, named)
+    error.details = tuple(_spelled(detail, declared, []) for detail in error.details)
+    if isinstance(error, BadInputError) and not error.field and named:
+        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
+
+
+def _spelled(text: str, declared: Mapping[str, Argument], named: list[str]) -> str:
+    """Return a text with arguments for options, and add their names to those `named`."""
     arguments = {option_of(name, argument)[2:]: name for name, argument in declared.items()}
     arguments |= {name.replace("_", "-"): name for name in declared}
-    named: list[str] = []
 
     def argument(option: re.Match[str]) -> str:
         if option[1] not in arguments:
@@ -257,17 +267,11 @@ def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
         value = "True" if declared[name].hint is bool else option[2]
         return f"`{name}={value}`" if value else f"`{name}`"
 
-    def respelled(text: str) -> str:
-        parts, end = [], 0
-        for command in _COMMAND.finditer(text):
-            parts += [_OPTION.sub(argument, text[end : command.start()]), command[0]]
-            end = command.end()
-        return "".join([*parts, _OPTION.sub(argument, text[end:])])
-
-    error.message = respelled(error.message)
-    if isinstance(error, BadInputError) and not error.field and named:
-        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
-    error.details = tuple(map(respelled, error.details))
+    parts, end = [], 0
+    for command in _COMMAND.finditer(text):
+        parts += [_OPTION.sub(argument, text[end : command.start()]), command[0]]
+        end = command.end()
+    return "".join([*parts, _OPTION.sub(argument, text[end:])])
 
 
 @functools.cache

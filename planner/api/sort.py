@@ -20,7 +20,7 @@ from planner.api.files import (
 from planner.api.progress import OnProgress
 from planner.api.sort_result import Disorder, SortResult
 from planner.errors import BadInputError
-from planner.schemas.door import require_together, taking
+from planner.schemas.door import arguments_of, require_together, taking
 from planner.sorting.sort_job import Comparison, SortJob, StrPath
 from planner.units import count_text
 
@@ -77,7 +77,7 @@ def sort(
     else:
         job = replace(job, inputs=tuple(map(str, _paths(inputs))))
         job = job if job.ray else _found(_listed(job, outputs, say=say), say=say)
-    require_together(SortJob, vars(job) | {"format": job.format or ""})
+    require_together(arguments_of(SortJob), vars(job) | {"format": job.format or ""})
     if job.folders and job.format != "parquet" and say:
         say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
     if job.ray is not None:
@@ -140,7 +140,7 @@ def find_disorder(
 
     sources = all_files(_paths(source))
     job = _found(SortJob(inputs=tuple(map(str, sources)), **asked), say=say)
-    require_together(Comparison, vars(job) | {"format": job.format or ""})
+    require_together(arguments_of(Comparison), vars(job) | {"format": job.format or ""})
     require_readable(path for path in sources if str(path) != "-")
     if job.format == "parquet":
         return sort_here.disorder_of_rows(job, on_progress)

@@ -145,7 +145,8 @@ def checked(function: F) -> F:
     """Return a function, or a dataclass, that raises BadInputError for arguments which its signature does not allow.
 
     The error's `field` is the argument, its `code` one of `unknown-argument`, `missing-argument`, `wrong-type`,
-    `unknown-word` and `out-of-range`. What the function itself raises names arguments as Python does: see `_spell`.
+    `unknown-word`, `out-of-range` and `contradiction`. What the function itself raises names arguments as Python does:
+    see `_spell`.
     """
     if is_dataclass(function):
         setattr(function, "__init__", checked(function.__init__))  # noqa: B010  # mypy allows no plain assignment
@@ -159,7 +160,7 @@ def checked(function: F) -> F:
             if name in declared and (found := problem(value, declared[name].hint)):
                 code, text = found
                 raise BadInputError(text, field=name, code=code)
-        require_together(function, values)
+        require_together(declared, values)
         try:
             return function(*positional, **named)
         except PlannerError as error:
@@ -184,7 +185,8 @@ def taking(declared: type) -> Callable[[F], F]:
             )
             for name, each in further.items()
         ]
-        sentences = "".join(f"\n    {name}: {each.help.text}" for name, each in further.items() if each.help)
+        texts = {name: _spelled(each.help.text, further, []) for name, each in further.items() if each.help}
+        sentences = "".join(f"\n    * `{name}`: {text}" for name, text in texts.items())
         function.__doc__ = f"{function.__doc__}\n    Arguments:\n{sentences}\n    "
         vars(function).update(__declares__=declared, __signature__=own.replace(parameters=[*named, *more]))
         return checked(function)
@@ -218,9 +220,8 @@ def arguments_of(function: Callable[..., Any]) -> dict[str, Argument]:
     return _declared(inspect.unwrap(function.__init__ if is_dataclass(function) else function))[1]
 
 
-def require_together(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+def require_together(declared: Mapping[str, Argument], values: Mapping[str, Any]) -> None:
     """Raise BadInputError for the first argument that another excludes, or that says nothing without another."""
-    declared = arguments_of(function)
     if any(argument.rules for argument in declared.values()):
         given = {name: v for name, v in values.items() if name in declared and declared[name].is_given(v)}
         for name in given:
@@ -248,9 +249,17 @@ def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
     """Let an error name a function's arguments as Python does: `` `no_header` `` for --no-header. Without a `field` the
     first of them in its first line is it.
     """
+    named: list[str] = []
+    error.message = _spelled(error.message, declared, named)
+    error.details = tuple(_spelled(detail, declared, []) for detail in error.details)
+    if isinstance(error, BadInputError) and not error.field and named:
+        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
+
+
+def _spelled(text: str, declared: Mapping[str, Argument], named: list[str]) -> str:
+    """Return a text with arguments for options, and add their names to those `named`."""
     arguments = {option_of(name, argument)[2:]: name for name, argument in declared.items()}
     arguments |= {name.replace("_", "-"): name for name in declared}
-    named: list[str] = []
 
     def argument(option: re.Match[str]) -> str:
         if option[1] not in arguments:
@@ -259,17 +268,11 @@ def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
         value = "True" if declared[name].hint is bool else option[2]
         return f"`{name}={value}`" if value else f"`{name}`"
 
-    def respelled(text: str) -> str:
-        parts, end = [], 0
-        for command in _COMMAND.finditer(text):
-            parts += [_OPTION.sub(argument, text[end : command.start()]), command[0]]
-            end = command.end()
-        return "".join([*parts, _OPTION.sub(argument, text[end:])])
-
-    error.message = respelled(error.message)
-    if isinstance(error, BadInputError) and not error.field and named:
-        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
-    error.details = tuple(map(respelled, error.details))
+    parts, end = [], 0
+    for command in _COMMAND.finditer(text):
+        parts += [_OPTION.sub(argument, text[end : command.start()]), command[0]]
+        end = command.end()
+    return "".join([*parts, _OPTION.sub(argument, text[end:])])
 
 
 @functools.cache

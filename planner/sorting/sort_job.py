@@ -98,7 +98,7 @@ class InputFormat:
 
     def require_sortable_on_cluster(self) -> None:
         """Raise BadInputError for options that contradict each other, and for keys of records."""
-        require_together(InputFormat, vars(self) | {"format": self.format or "lines"})
+        require_together(arguments_of(InputFormat), vars(self) | {"format": self.format or "lines"})
         if self.format is None and self.keys and all(re.match("[0-9]+:", key) for key in self.keys):
             raise BadInputError(f"--key {self.keys[0]} is a key of records: with --ray their manifest says the key")
 

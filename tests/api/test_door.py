@@ -6,14 +6,22 @@ import importlib.util
 import inspect
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
+from typer.testing import CliRunner
 
 import planner
-from planner.schemas.door import Foreign, arguments_of
+from planner.api.measure import INSTRUMENTS as INSTRUMENTS_BY_NAME
+from planner.cli.app import build
+from planner.cli.measure import bench
+from planner.cli.shell.declared_options import DeclaredOptions
+from planner.cli.sort import generate as generate_command
+from planner.cli.sort import sort as sort_command
+from planner.cli.sort import validate as validate_command
+from planner.schemas.door import Argument, Foreign, Without, arguments_of, option_of
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FUNCTIONS = [name for name in planner.__all__ if inspect.isfunction(getattr(planner, name))]
@@ -30,7 +38,7 @@ def called(name: str) -> tuple[Callable[..., Any], dict[str, Any]]:
     if words:
         what, *rest = words.split(" ")
         given = eval(f"dict({','.join(rest)})")
-        return lambda **more: planner.measure(what, **given | more), hints_of(INSTRUMENTS[what])
+        return lambda **more: planner.measure(what, **given | more), hints_of(INSTRUMENTS_BY_NAME[what])
     function = getattr(planner, name)
     return function, hints_of(function)
 
@@ -61,8 +69,11 @@ def wrong_values(hint: Any) -> Iterator[tuple[Any, str]]:
         yield ("no such word", "unknown-word" if words else "wrong-type")
     for part in parts:
         if get_origin(part) is Annotated and float not in parts:
-            yield (part.__metadata__[0].least - 1, "out-of-range")
+            bounds = part.__metadata__[0]
+            yield (bounds.least - 1, "out-of-range")
             yield (float("nan"), "wrong-type")
+            if bounds.most < float("inf"):
+                yield (int(bounds.most) + 1, "out-of-range")
 
 
 CASES = [
@@ -175,6 +186,111 @@ def test_an_error_names_arguments_in_python_and_options_in_a_shell(
     )
     assert done.returncode == 2
     assert f"--{field.replace('_', '-')}" in done.stderr and "`" not in done.stderr.replace("`plan`", "")
+
+
+TAKEN = ["sort", "find_disorder", "validate", "generate", *INSTRUMENTS]
+"""Functions whose options are derived from what they declare."""
+COMMANDS: dict[str, tuple[type[DeclaredOptions], str]] = {
+    "sort": (sort_command.SortOptions, "sort in out"),
+    "validate": (validate_command.ValidateOptions, "validate in"),
+    "generate": (generate_command.GenerateOptions, "generate out"),
+    "bench disk": (bench.DiskOptions, "bench disk --dir ."),
+    "bench net": (bench.NetOptions, "bench net --node a:1 --node b:1"),
+    "bench sort": (bench.SortOptions, "bench sort"),
+}
+
+
+def mixtures(declared: Mapping[str, Argument]) -> Iterator[dict[str, Any]]:
+    """Yield arguments that must not be given together, or not without another."""
+    for name, argument in declared.items():
+        for rule in argument.rules:
+            for other, _, word in (text.partition("=") for text in rule.others):
+                if isinstance(rule, Without):
+                    if other in declared:
+                        yield {name: right_value(argument), other: word or right_value(declared[other])}
+                elif not word:
+                    yield {name: right_value(argument)}
+                elif other in declared:
+                    wrong = {"records", "lines", "csv", "parquet"} - {text.partition("=")[2] for text in rule.others}
+                    yield from ({name: right_value(argument), other: each} for each in sorted(wrong))
+
+
+def right_value(argument: Argument) -> Any:
+    """Return a value that an argument takes, and that is not its default."""
+    for part in members(argument.hint):
+        if get_origin(part) is Annotated:
+            return part.__metadata__[0].least + 1
+        if get_origin(part) is Literal:
+            return next(word for word in get_args(part) if word != argument.default)
+        if part is bool:
+            return True
+        if get_origin(part) is Sequence:
+            return ["x"]
+    return "x"
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_arguments_that_exclude_each_other_are_refused_at_the_door(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    what, _, words = name.partition(" ")
+    function: Any = INSTRUMENTS_BY_NAME[words.split()[0]] if words else getattr(planner, what)
+    declared = arguments_of(function)
+    required = {n: _some(of.hint) for n, of in declared.items() if of.default is inspect.Parameter.empty}
+    for given in mixtures(declared):
+        with pytest.raises(planner.BadInputError) as refused:
+            function(**required | given)
+        assert refused.value.code == "contradiction" and refused.value.field in given, given
+    assert list(tmp_path.iterdir()) == []
+
+
+def typed(declared: Mapping[str, Argument], given: Mapping[str, Any]) -> list[str]:
+    """Return the options for arguments."""
+    words = []
+    for name, value in given.items():
+        option = option_of(name, declared[name])
+        unit = getattr(next(iter(getattr(declared[name].hint, "__metadata__", ())), None), "unit", "")
+        for each in value if isinstance(value, list) else [value]:
+            words += (
+                [option] if each is True else [option, f"{each}B" if unit == "bytes" or "_bytes" in name else str(each)]
+            )
+    return words
+
+
+def wrong_words(argument: Argument) -> Iterator[str]:
+    """Yield words that an option does not take."""
+    parts = list(members(argument.hint))
+    if bool in parts:
+        return
+    yield ""
+    if str not in parts:
+        yield "no such word"
+    for part in parts:
+        if get_origin(part) is Annotated:
+            yield str(part.__metadata__[0].least - 1)
+            if part.__metadata__[0].most < float("inf"):
+                yield str(int(part.__metadata__[0].most) + 1)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_wrong_by_word_by_range_and_by_mixture(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files do not exist: an error that names the option came before they were looked for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(bench.TOKEN_VARIABLE, "known to both")
+    declared, words = COMMANDS[command][0].declared, COMMANDS[command][1].split()
+    declared = {name: argument for name, argument in declared.items() if argument.help}
+    tried = [typed(declared, given) for given in mixtures(declared)]
+    tried += [[option_of(n, of), word] for n, of in declared.items() for word in wrong_words(of)]
+    app = build(only=words[0])
+    for options in tried:
+        ended = CliRunner().invoke(app, [*words, *options])
+        said = str(ended.exception) + ended.output
+        assert (getattr(ended.exception, "exit_code", None) or ended.exit_code) == 2, (options, said)
+        assert any(option in said for option in options if option.startswith("-")), (options, said)
+    assert tried and list(tmp_path.iterdir()) == []
 
 
 MISTAKES = """\

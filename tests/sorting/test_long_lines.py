@@ -115,7 +115,7 @@ def test_a_line_is_named_in_the_file_that_has_it(tmp_path: Path) -> None:
     (tmp_path / "first").write_bytes(b"".join(SHORT))
     source = text_with(tmp_path / "second", long_bytes=40_000_000)
     job = TextJob(inputs=(str(tmp_path / "first"), str(source.path)), output=str(tmp_path / "out"), order=BY_NUMBER,
-                  memory_bytes=MEMORY_BYTES)  # fmt: skip
+                  force=True, memory_bytes=MEMORY_BYTES)  # fmt: skip
     with pytest.raises(BadInputError, match=f"second: the line that begins at byte {source.offset} "):
         sort_text_files(job, Progress())
 
@@ -125,7 +125,7 @@ def test_a_row_of_csv_that_is_compressed_is_named_by_its_place_in_the_text(tmp_p
     text = b"key,text\n" + b"".join(SHORT[:BEGIN]) + row + b"".join(SHORT[BEGIN:])
     (tmp_path / "in.gz").write_bytes(gzip.compress(text, 1))
     job = TextJob(inputs=(str(tmp_path / "in.gz"),), output=str(tmp_path / "out"), csv=CsvColumns(keys=("key:int",)),
-                  memory_bytes=MEMORY_BYTES)  # fmt: skip
+                  force=True, memory_bytes=MEMORY_BYTES)  # fmt: skip
     with pytest.raises(
         BadInputError, match=f"in.gz: the row that begins at byte {text.index(row)} has {len(row) - 1} "
     ):
@@ -137,7 +137,7 @@ def test_a_line_of_an_input_that_is_merged_is_named(tmp_path: Path) -> None:
     sources = [text_with(tmp_path / name, long_bytes=size) for name, size in (("a", 1000), ("b", 40_000_000))]
     equal = TextOrder(keys=(parse_key("9,9"),), stable=True)  # no line has 9 fields
     job = TextJob(inputs=tuple(str(source.path) for source in sources), output=str(tmp_path / "out"), merge=True,
-                  memory_bytes=MEMORY_BYTES, order=equal)  # fmt: skip
+                  force=True, memory_bytes=MEMORY_BYTES, order=equal)  # fmt: skip
     with pytest.raises(BadInputError, match=f"b: the line that begins at byte {sources[1].offset} has 40000004 bytes"):
         sort_text_files(job, Progress())
 

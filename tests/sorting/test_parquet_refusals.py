@@ -23,7 +23,7 @@ def job_of(*inputs: Path, key: str = "a", merge: bool = False) -> SortJob:
     folder = inputs[0].parent
     return SortJob(
         inputs=tuple(map(str, inputs)), output=str(folder / "out"), key=(key,), merge=merge, memory_bytes=LEAST_BYTES,
-        temp_dirs=(str(folder),),
+        force=True, temp_dirs=(str(folder),),
     )  # fmt: skip
 
 

@@ -20,9 +20,9 @@ from planner.native import core
 from planner.sorting.records.generate import generate_file, generate_lines_file
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import parse_key
-from planner.sorting.records.local import Spill, sort_file
+from planner.sorting.records.local import sort_file
 from planner.sorting.records.validate import validate_files, validate_line_files
-from planner.sorting.sort_job import SortJob
+from planner.sorting.sort_job import SortJob, Spill
 
 LINES_BYTES = 30_000_000
 SMALL_MEMORY_BYTES = 24_000_000

@@ -14,7 +14,7 @@ from typer import Option
 from planner.cli.shell import completion
 from planner.cli.shell.option_values import LARGEST_NUMBER
 from planner.errors import BadInputError
-from planner.schemas.door import Argument, Between, accepted, arguments_of, option_of
+from planner.schemas.door import Argument, Between, accepted, arguments_of, option_of, require_together
 from planner.units import format_exact_size, parse_seconds, parse_size
 
 _UNITS: Final[Mapping[str, tuple[Callable[[str], float], Callable[[Any], str]]]] = {
@@ -32,7 +32,7 @@ class DeclaredOptions(dict[str, Any]):
     """
 
     __signature__: ClassVar[Signature]
-    _arguments: ClassVar[Mapping[str, Argument]]
+    declared: ClassVar[Mapping[str, Argument]]
 
     def __init_subclass__(
         cls,
@@ -41,19 +41,24 @@ class DeclaredOptions(dict[str, Any]):
         only: Collection[str] = (),
         without: Collection[str] = (),
     ) -> None:
-        cls._arguments = {name: each for function in reversed(of) for name, each in arguments_of(function).items()}
+        cls.declared = {name: each for function in reversed(of) for name, each in arguments_of(function).items()}
         found = signature_of(*of, needs=needs)
         taken = set(only or found.parameters).difference(without)
         cls.__signature__ = Signature([option for name, option in found.parameters.items() if name in taken])
 
     def __init__(self, **typed: Any) -> None:
-        read = {name: _read(name, self._arguments[name], value) for name, value in typed.items()}
+        read = {name: _read(name, self.declared[name], value) for name, value in typed.items()}
         super().__init__({name: value for name, value in read.items() if value is not None})
+        require_together(self.declared, self)
+
+    def __missing__(self, name: str) -> None:
+        """Return None for an argument that was not given."""
+        assert name in self.declared, name
 
     @property
     def given(self) -> list[str]:
         """The arguments that differ from their defaults."""
-        return [name for name, value in self.items() if self._arguments[name].is_given(value)]
+        return [name for name, value in self.items() if self.declared[name].is_given(value)]
 
     def of(self, function: Callable[..., Any]) -> dict[str, Any]:
         """Return those that are arguments of a function."""

@@ -52,24 +52,25 @@ def validate(
 
     Example: planner validate sorted.json --ray 10.0.0.1:6379
     """
-    all_read = all_files([*files, *asked["input"]])
-    require_readable(all_read)
-    require_new([output_file(asked["summary"])] if "summary" in asked else [], force=force)
     if "address" in asked:
         asked.require_taken_by(validate_on_ray, "with --ray the manifest says what the data is")
+    all_read = all_files([*files, *(asked["input"] or ())])
+    require_readable(all_read)
+    require_new([output_file(asked["summary"])] if asked["summary"] else [], force=force)
+    if "address" in asked:
         _validate_on_ray(files, asked, json=json)
         return
     if not asked["summaries"] and "record_size" not in asked:
         asked |= recognised(all_read, asked, say=talk)
-    if asked.get("format") in ("csv", "parquet"):
+    if asked["format"] in ("csv", "parquet"):
         asked.require_taken_by(validate_rows, "of CSV and Parquet say --key")
         _validate_rows(files, asked, json=json)
         return
-    asked["lines"] = asked["lines"] or asked.get("format") == "lines"
+    asked["lines"] = asked["lines"] or asked["format"] == "lines"
     if asked.pop("format", None) == "records":
         asked.setdefault("record_size", USUAL_RECORD_BYTES)
-    if asked["key"] or "separator" in asked or "no_header" in asked:
-        raise BadInputError(_no_keys_of_lines(files[0], asked["key"]))
+    if asked["key"] or asked["separator"] or asked["no_header"] is not None:
+        raise BadInputError(_no_keys_of_lines(files[0], asked["key"] or []))
     with records_expected(all_read, advice="add --lines"), shown_progress() as on_progress:
         validation = validate_data(files, on_progress=on_progress, **asked.of(validate_data))
     if json:
@@ -78,12 +79,12 @@ def validate(
         unit = "Line" if asked["lines"] else "Record"
         _show(validation.report, unit=unit, compared=_compared(validation, asked))
     validation.require()
-    if validation.expected is None and "summary" not in asked:
+    if validation.expected is None and asked["summary"] is None:
         talk("checksum not compared: give --checksum HEX of the input, or --input FILE")
 
 
 def _validate_rows(files: list[Path], asked: ValidateOptions, *, json: bool) -> None:
-    if not asked.get("key"):
+    if not asked["key"]:
         raise BadInputError(f"{files[0]} has rows: say by which columns they are to be in order, --key NAME")
     with shown_progress() as on_progress:
         validation = validate_rows(files, on_progress=on_progress, say=talk, **asked.of(validate_rows))

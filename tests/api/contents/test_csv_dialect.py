@@ -100,8 +100,8 @@ def test_a_quote_that_is_found_is_said_and_overridden(tmp_path: Path) -> None:
     [
         ({"format": "csv", "key": "1", "quote": "ab"}, "`quote` is one byte"),
         ({"format": "csv", "key": "1", "quote": ","}, "cannot enclose"),
-        ({"format": "lines", "quote": "'"}, "`quote` ' is for `format` csv"),
-        ({"format": "csv", "key": "1", "quote": "'", "ray": "auto"}, "`quote` is for one machine"),
+        ({"format": "lines", "quote": "'"}, "`quote` applies only with `format=csv`"),
+        ({"format": "csv", "key": "1", "quote": "'", "ray": "auto"}, "`quote` does not go with `ray`"),
     ],
     ids=["long", "separator", "lines", "ray"],
 )

@@ -91,5 +91,5 @@ def test_columns_that_are_missing_are_null_if_asked(tmp_path: Path) -> None:
     wanted = f"select * from read_parquet('{tmp_path}/in/*.parquet', union_by_name=true) order by a"
     found = pq.read_table(tmp_path / "out.parquet")
     assert [tuple(row.values()) for row in found.to_pylist()] == duckdb.sql(wanted).fetchall()
-    with pytest.raises(BadInputError, match="is for `format` parquet"):
+    with pytest.raises(BadInputError, match="applies only with `format=parquet`"):
         planner.sort(tmp_path / "in", tmp_path / "out", lines=True, union_by_name=True)

@@ -52,7 +52,10 @@ def test_compressed_lines_are_no_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [(("--checksum", "xyz"), "write it in hex"), (("--checksum", "1", "--input", "{}"), "both say what went in")],
+    [
+        (("--checksum", "xyz"), "write it in hex"),
+        (("--checksum", "1", "--input", "{}"), "--checksum does not go with --input"),
+    ],
 )
 def test_what_cannot_be_compared_with_is_refused(tmp_path: Path, options: tuple[str, ...], sentence: str) -> None:
     file = tmp_path / "one.dat"

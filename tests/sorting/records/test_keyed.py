@@ -14,8 +14,8 @@ from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from planner.sorting.records.keyed import TextOrder, find_disorder, sort_text
 from planner.sorting.records.keys import parse_key
-from planner.sorting.records.local import Spill
 from planner.sorting.records.record_keys import parse_record_key
+from planner.sorting.sort_job import Spill
 from planner.sorting.text.csv_keys import parse_column_key
 from tests.sorting.gnu_reference import Case, compare, expected, random_case, split
 

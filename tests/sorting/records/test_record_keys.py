@@ -74,7 +74,7 @@ def sorted_records(folder: Path, data: bytes, keys: list[str], *, unique: bool =
     (folder / "in").write_bytes(data)
     parsed = tuple(parse_record_key(key, record_bytes=16) for key in keys)
     order = TextOrder(parsed, stable=True, unique=unique, record_bytes=16)
-    job = TextJob(inputs=(str(folder / "in"),), output=str(folder / "out"), order=order, **settings)
+    job = TextJob(inputs=(str(folder / "in"),), output=str(folder / "out"), force=True, order=order, **settings)
     sort_text_files(job, Progress())
     ours = (folder / "out").read_bytes()
     check = TextJob(inputs=(str(folder / "out"),), order=order)
@@ -114,7 +114,7 @@ def test_several_runs_and_records_of_one_run(tmp_path: Path) -> None:
     order = TextOrder((parse_record_key("4:i64le", record_bytes=16),), stable=True, record_bytes=16)
     job = TextJob(
         inputs=(str(tmp_path / "a"), str(tmp_path / "b.gz")), output=str(tmp_path / "out.gz"), order=order, merge=True,
-        limit=1000,
+        force=True, limit=1000,
     )  # fmt: skip
     assert sort_text_files(job, Progress()).lines == 1000
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == wanted[:16000]

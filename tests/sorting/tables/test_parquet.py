@@ -31,7 +31,9 @@ def run(
         pq.write_table(table, folder / f"in{i}", row_group_size=row_group_size, compression="zstd")
     inputs = tuple(str(folder / f"in{i}") for i in range(len(tables)))
     values: dict[str, Any] = {"memory_bytes": 1 << 30, "temp_dirs": (str(folder),)} | settings
-    report = sort_parquet(SortJob(inputs=inputs, output=str(folder / "out"), key=tuple(keys), **values), Progress())
+    report = sort_parquet(
+        SortJob(inputs=inputs, output=str(folder / "out"), force=True, key=tuple(keys), **values), Progress()
+    )
     assert sorted(path.name for path in folder.iterdir()) == sorted([*(f"in{i}" for i in range(len(tables))), "out"])
     return pq.read_table(folder / "out"), report
 
@@ -69,7 +71,14 @@ def test_decimals_that_are_integers_stay_so(tmp_path: Path) -> None:
     )
     path = tmp_path / "in"
     pq.write_table(table, path, store_decimal_as_integer=True)
-    job = SortJob(inputs=(str(path),), output=str(tmp_path / "out"), key=("price",), memory_bytes=1 << 30, temp_dirs=())
+    job = SortJob(
+        inputs=(str(path),),
+        output=str(tmp_path / "out"),
+        force=True,
+        key=("price",),
+        memory_bytes=1 << 30,
+        temp_dirs=(),
+    )
     sort_parquet(job, Progress())
     assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).column(0).physical_type == "INT32"
     assert pq.read_table(tmp_path / "out").equals(table.take([2, 0, 1]))
@@ -164,7 +173,12 @@ def test_no_rows_and_what_is_no_parquet(tmp_path: Path) -> None:
     assert (ours.num_rows, report.rows, report.runs) == (0, 0, 0)
     (tmp_path / "in0").write_bytes(b"a,b\n1,2\n")
     job = SortJob(
-        inputs=(str(tmp_path / "in0"),), output=str(tmp_path / "new"), key=("a",), memory_bytes=1 << 30, temp_dirs=()
+        inputs=(str(tmp_path / "in0"),),
+        output=str(tmp_path / "new"),
+        force=True,
+        key=("a",),
+        memory_bytes=1 << 30,
+        temp_dirs=(),
     )
     with pytest.raises(BadInputError, match="in0 is no Parquet file"):
         sort_parquet(job, Progress())
@@ -190,7 +204,12 @@ def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(data)
     (tmp_path / "out").write_bytes(b"as before")
     job = SortJob(
-        inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out"), key=("a",), memory_bytes=1 << 30, temp_dirs=()
+        inputs=(str(tmp_path / "in"),),
+        output=str(tmp_path / "out"),
+        force=True,
+        key=("a",),
+        memory_bytes=1 << 30,
+        temp_dirs=(),
     )
     with pytest.raises(BadInputError, match="in is damaged"):
         sort_parquet(job, Progress())
@@ -210,10 +229,11 @@ def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
     sort = """if True:
         import sys
         from planner.native import Progress
+        from planner.sorting.sort_job import SortJob
         from planner.sorting.tables import parquet
         parquet._MOST_RUN_BYTES = 1 << 21
         output, scratch = sys.argv[1] + "/out/sorted", sys.argv[1] + "/scratch"
-        job = SortJob(inputs=("in",), output=output, keys=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))
+        job = SortJob(inputs=("in",), output=output, key=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))
         parquet.sort_parquet(job, Progress())
     """
     script = f'mount -t tmpfs -o size=100k tmpfs {place} && {sys.executable} -c "$0" "$PWD"; ls -A {place}'

@@ -31,6 +31,7 @@ def resorted(folder: Path, key: str) -> tuple[Any, Any]:
     job = SortJob(
         inputs=(str(folder / "in"),),
         output=str(folder / "out"),
+        force=True,
         key=(key,),
         memory_bytes=1 << 30,
         temp_dirs=(str(folder),),

@@ -148,7 +148,7 @@ def test_what_pyarrow_does_not_read_is_not_called_damaged(tmp_path: Path, monkey
 def test_more_files_than_descriptors(merge: bool, tmp_path: Path) -> None:
     paths = tuple(source.path for source in numbered(tmp_path, files=150, rows=1, group_rows=1))
     job = SortJob(
-        inputs=paths, output=str(tmp_path / "out"), key=("n:desc",), merge=merge, memory_bytes=1 << 30,
+        inputs=paths, output=str(tmp_path / "out"), force=True, key=("n:desc",), merge=merge, memory_bytes=1 << 30,
         temp_dirs=(str(tmp_path),),
     )  # fmt: skip
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -24,7 +24,14 @@ def sorted_files(folder: Path, *tables: Any, key: str, **written: Any) -> Path:
     for number, table in enumerate(tables):
         pq.write_table(table, folder / f"in{number}", **written)
     inputs = tuple(str(folder / f"in{number}") for number in range(len(tables)))
-    job = SortJob(inputs=inputs, output=str(folder / "out"), key=(key,), memory_bytes=1 << 30, temp_dirs=(str(folder),))
+    job = SortJob(
+        inputs=inputs,
+        output=str(folder / "out"),
+        force=True,
+        key=(key,),
+        memory_bytes=1 << 30,
+        temp_dirs=(str(folder),),
+    )
     sort_parquet(job, Progress())
     return folder / "out"
 
@@ -151,7 +158,9 @@ def test_an_encoding_of_integers_is_not_kept_for_floats(tmp_path: Path) -> None:
     pq.write_table(whole, tmp_path / "in0", use_dictionary=False, column_encoding={"n": "DELTA_BINARY_PACKED"})
     pq.write_table(pa.table({"n": [1.5]}), tmp_path / "in1")
     inputs = (str(tmp_path / "in0"), str(tmp_path / "in1"))
-    job = SortJob(inputs=inputs, output=str(tmp_path / "out"), key=("n",), memory_bytes=1 << 30, temp_dirs=())
+    job = SortJob(
+        inputs=inputs, output=str(tmp_path / "out"), force=True, key=("n",), memory_bytes=1 << 30, temp_dirs=()
+    )
     sort_parquet(job, Progress())
     assert rows(tmp_path / "out") == [(1.0,), (1.5,), (2.0,)]
 

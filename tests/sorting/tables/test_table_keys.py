@@ -83,7 +83,12 @@ def test_ordered_categories_have_their_order(make: Callable[[], Any], tmp_path: 
         pq.write_table(table.slice(number), tmp_path / f"in{number}", row_group_size=1)
     inputs = tuple(str(tmp_path / f"in{number}") for number in range(3))
     job = SortJob(
-        inputs=inputs, output=str(tmp_path / "out"), key=("a",), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
+        inputs=inputs,
+        output=str(tmp_path / "out"),
+        force=True,
+        key=("a",),
+        memory_bytes=1 << 30,
+        temp_dirs=(str(tmp_path),),
     )
     sort_parquet(job, Progress())
     out = pq.read_table(tmp_path / "out").column("a").to_pylist()
@@ -175,7 +180,12 @@ def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
     paths = [categories_file(tmp_path / f"in{number}", *each) for number, each in enumerate(groups)]
     table = pa.concat_tables(pq.read_table(path) for path in paths)
     job = SortJob(
-        inputs=tuple(paths), output=str(tmp_path / "out"), key=(key,), memory_bytes=1 << 30, temp_dirs=(str(tmp_path),)
+        inputs=tuple(paths),
+        output=str(tmp_path / "out"),
+        force=True,
+        key=(key,),
+        memory_bytes=1 << 30,
+        temp_dirs=(str(tmp_path),),
     )
     if expected is None:
         with pytest.raises(BadInputError):

@@ -115,7 +115,7 @@ def run(operation: str, kind: pa.DataType, values: list[Any], folder: Path, *, i
         assert find_disorder(inputs[0], ["k"], unique=True, progress=Progress())
         return []
     job = SortJob(
-        inputs=inputs, output=str(folder / "out"), key=("k",), merge=operation == "merge",
+        inputs=inputs, output=str(folder / "out"), force=True, key=("k",), merge=operation == "merge",
         unique=operation == "unique", memory_bytes=1 << 30, temp_dirs=(str(folder),),
     )  # fmt: skip
     sort_parquet(job, Progress())

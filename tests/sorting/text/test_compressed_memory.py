@@ -86,7 +86,7 @@ def test_a_longer_window_of_a_later_stream_is_refused_too(form: str, tmp_path: P
 
 def check_refusal(data: bytes, folder: Path) -> None:
     (folder / "in").write_bytes(data)
-    job = TextJob(inputs=(str(folder / "in"),), output=str(folder / "out"), temp_dirs=(str(folder),))
+    job = TextJob(inputs=(str(folder / "in"),), output=str(folder / "out"), force=True, temp_dirs=(str(folder),))
     with pytest.raises(BadInputError, match="--memory") as caught:
         sort_text_files(TextJob(**vars(job) | {"memory_bytes": 64 << 20}), Progress())
     assert str(folder / "in") in str(caught.value)
@@ -100,6 +100,6 @@ def test_decoders_of_a_merge_count_together(tmp_path: Path) -> None:
     for name in names:
         Path(name).write_bytes(OF_DICTIONARY["xz"](23))
     assert open_source(names[0], Progress()).window_bytes >= 1 << 23
-    job = TextJob(inputs=tuple(names), output=str(tmp_path / "out"), merge=True, memory_bytes=64 << 20)
+    job = TextJob(inputs=tuple(names), output=str(tmp_path / "out"), force=True, merge=True, memory_bytes=64 << 20)
     with pytest.raises(BadInputError, match="--memory"):
         sort_text_files(job, Progress())

@@ -37,7 +37,7 @@ def sorted_text(folder: Path, text: bytes, *, unique: bool = False, **settings: 
     source.write_bytes(text)
     job = TextJob(
         inputs=(str(source),), output=str(folder / "out"), order=TextOrder(unique=unique), temp_dirs=(str(folder),),
-        **settings,
+        force=True, **settings,
     )  # fmt: skip
     sort_text_files(job, Progress())
     return (folder / "out").read_bytes()
@@ -120,7 +120,7 @@ def joined(folder: Path, *texts: bytes, **settings: Any) -> bytes:
     names = [folder / f"in{i}" for i in range(len(texts))]
     for name, text in zip(names, texts, strict=True):
         name.write_bytes(text)
-    job = TextJob(inputs=tuple(map(str, names)), output=str(folder / "out"), **settings)
+    job = TextJob(inputs=tuple(map(str, names)), output=str(folder / "out"), force=True, **settings)
     sort_text_files(job, Progress())
     return (folder / "out").read_bytes()
 
@@ -174,7 +174,7 @@ def test_long_windows_of_zstd_are_read_where_memory_has_room(tmp_path: Path) -> 
 def test_bzip2_and_xz_are_read_and_written(library: Any, tmp_path: Path) -> None:
     assert sorted_text(tmp_path, library.compress(b"b\na\n")) == b"a\nb\n"
     out = tmp_path / ("out.bz2" if library is bz2 else "out.xz")
-    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out), force=True), Progress())
     assert library.decompress(out.read_bytes()) == b"a\nb\n"
     with pytest.raises(BadInputError, match=r"bzip2|xz"):
         sorted_text(tmp_path, library.compress(b"b\na\n")[:-4])
@@ -188,7 +188,7 @@ def test_lz4_is_read_and_written(tmp_path: Path) -> None:
         content += frame.compress(part) + frame.flush()
     assert sorted_text(tmp_path, content) == b"".join(sorted(text.splitlines(keepends=True)))
     out = tmp_path / "out.lz4"
-    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out), force=True), Progress())
     assert sorted_text(tmp_path, out.read_bytes()) == b"".join(sorted(text.splitlines(keepends=True)))
     with pytest.raises(BadInputError, match="the LZ4 data are damaged, or end early"):
         sorted_text(tmp_path, content[:-9])
@@ -201,7 +201,7 @@ def test_snappy_is_read_and_written(tmp_path: Path) -> None:
     content = first + padding + bytes(cramjam.snappy.compress(text[300_000:]))
     assert sorted_text(tmp_path, content) == b"".join(sorted(text.splitlines(keepends=True)))
     out = tmp_path / "out.sz"
-    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out)), Progress())
+    sort_text_files(TextJob(inputs=(str(tmp_path / "in"),), output=str(out), force=True), Progress())
     assert bytes(cramjam.snappy.decompress(out.read_bytes())) == b"".join(sorted(text.splitlines(keepends=True)))
     damaged = bytearray(content)
     damaged[15] ^= 1  # in the checksum
@@ -273,7 +273,10 @@ def test_compressed_text_in_and_out(tmp_path: Path, form: str) -> None:
     parts = COMPRESSED[form](b"".join(lines[:1000])) + COMPRESSED[form](b"".join(lines[1000:]))
     (tmp_path / "in").write_bytes(parts)
     job = TextJob(
-        inputs=(str(tmp_path / "in"),), output=str(tmp_path / f"out.{form}"), order=TextOrder(keys=(parse_key("1n"),))
+        inputs=(str(tmp_path / "in"),),
+        output=str(tmp_path / f"out.{form}"),
+        force=True,
+        order=TextOrder(keys=(parse_key("1n"),)),
     )
     report = sort_text_files(job, Progress())
     assert (report.lines, report.runs, report.spilled_bytes) == (3000, 0, 0)
@@ -295,7 +298,7 @@ def test_damaged_compression_leaves_nothing_half_written(tmp_path: Path, form: s
     broken = data[: len(data) // 2] if what == "truncated" else data[:200] + os.urandom(60) + data[260:]
     (tmp_path / "out.zst").write_bytes(b"as before")
     (tmp_path / "in").write_bytes(broken)
-    job = TextJob(inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out.zst"))
+    job = TextJob(inputs=(str(tmp_path / "in"),), output=str(tmp_path / "out.zst"), force=True)
     with pytest.raises(BadInputError, match=r"in: the .* data (end early|are damaged)"):
         sort_text_files(job, Progress())
     assert (tmp_path / "out.zst").read_bytes() == b"as before"
@@ -312,7 +315,7 @@ def test_text_that_was_compressed_twice_is_refused(tmp_path: Path, outer: str, i
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
-    job = TextJob(inputs=(str(tmp_path / "in"),), output="/dev/full", compress="gz")
+    job = TextJob(inputs=(str(tmp_path / "in"),), output="/dev/full", force=True, compress="gz")
     with pytest.raises(PlannerError, match="No space left"):
         sort_text_files(job, Progress())
 
@@ -326,7 +329,7 @@ def test_rows_out_of_order_are_found(tmp_path: Path) -> None:
 def test_the_only_row_of_a_file_gets_the_end_that_rows_of_others_have(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"2,x")
     (tmp_path / "b").write_bytes(b"3,y\r\n1,z\r\n")
-    job = TextJob(inputs=(str(tmp_path / "a"), str(tmp_path / "b")), output=str(tmp_path / "out"),
+    job = TextJob(inputs=(str(tmp_path / "a"), str(tmp_path / "b")), output=str(tmp_path / "out"), force=True,
                   csv=CsvColumns(keys=("1:int",), header=False))  # fmt: skip
     sort_text_files(job, Progress())
     assert (tmp_path / "out").read_bytes() == b"1,z\r\n2,x\r\n3,y\r\n"
@@ -361,7 +364,7 @@ def written(folder: Path, texts: Sequence[bytes]) -> tuple[str, ...]:
 
 
 def result(folder: Path, texts: Sequence[bytes], **settings: object) -> bytes:
-    job = TextJob(inputs=written(folder, texts), output=str(folder / "out"), **settings)  # type: ignore[arg-type]
+    job = TextJob(inputs=written(folder, texts), output=str(folder / "out"), force=True, **settings)  # type: ignore[arg-type]
     sort_text_files(job, Progress())
     return (folder / "out").read_bytes()
 
@@ -391,7 +394,8 @@ def test_what_one_input_lacks_the_next_does_not_have(tmp_path: Path) -> None:
     paths = written(tmp_path, [b'a\n"x', b"a\n1\n", b'a\ny"\n'])
     with pytest.raises(BadInputError, match=r"0\.gz: the last row has a quoted field that has no end"):
         sort_text_files(
-            TextJob(inputs=paths[::2], output=str(tmp_path / "out"), csv=CsvColumns(keys=("a",))), Progress()
+            TextJob(inputs=paths[::2], output=str(tmp_path / "out"), force=True, csv=CsvColumns(keys=("a",))),
+            Progress(),
         )
     order = TextOrder(keys=(parse_key("1.1,1.1"),), record_bytes=2)
     with pytest.raises(BadInputError, match=r"0\.gz holds no whole number of records of 2 bytes: 1 are left over"):
@@ -406,7 +410,7 @@ def test_hundreds_of_compressed_inputs_need_few_descriptors(csv: CsvColumns | No
     highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 40, before[1]))
     try:
-        sort_text_files(TextJob(inputs=paths[::2], output=str(tmp_path / "out"), csv=csv), Progress())
+        sort_text_files(TextJob(inputs=paths[::2], output=str(tmp_path / "out"), force=True, csv=csv), Progress())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert (tmp_path / "out").read_bytes() == b"".join(
@@ -419,7 +423,7 @@ def test_descriptors_above_a_thousand_can_be_waited_for(tmp_path: Path) -> None:
     paths = written(tmp_path, [b"%03d\n" % number for number in range(600)])[::2]
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        sort_text_files(TextJob(inputs=paths, output=str(tmp_path / "out"), merge=True), Progress())
+        sort_text_files(TextJob(inputs=paths, output=str(tmp_path / "out"), force=True, merge=True), Progress())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert (tmp_path / "out").read_bytes() == b"".join(b"%03d\n" % number for number in range(0, 600, 2))
@@ -428,7 +432,7 @@ def test_descriptors_above_a_thousand_can_be_waited_for(tmp_path: Path) -> None:
 def test_an_error_names_the_input_and_not_another_whose_pipe_begins_alike(tmp_path: Path) -> None:
     paths = written(tmp_path, [b"n\n%d\n" % number for number in range(120)])[::2]
     Path(paths[50]).write_bytes(gzip.compress(b"n\nno number\n"))
-    job = TextJob(inputs=paths, output=str(tmp_path / "out"), csv=CsvColumns(keys=("n:int",)), merge=True)
+    job = TextJob(inputs=paths, output=str(tmp_path / "out"), force=True, csv=CsvColumns(keys=("n:int",)), merge=True)
     with pytest.raises(BadInputError, match=f"{paths[50]}: row 2"):
         sort_text_files(job, Progress())
 

@@ -18,14 +18,14 @@ def input_dataset(form: InputFormat, input: str, *, say: Callable[[str], None]) 
 
     Raises BadInputError, IoFailureError.
     """
-    source = dataset_of(form, [input], say=say)
+    source = files_dataset(form, [input], say=say)
     say(f"note: {input} holds {_described(source, input)}")
     if form.unique:
         say("note: --unique leaves less than came: the output is checked for order and equal keys, not for loss")
     return source
 
 
-def dataset_of(
+def files_dataset(
     form: InputFormat,
     names: Sequence[str],
     *,

@@ -127,8 +127,8 @@ def _ratio_of(names: Sequence[str], files: Mapping[str, int], form: str, codec: 
         word = decoded[0][1].casefold()
         return f"{word if word in CODECS else 'none'}={sum(size for size, _ in decoded) / stored_bytes:.3g}"
     if codec not in (None, "brotli"):
-        from planner.api.input_dataset import dataset_of
+        from planner.api.input_dataset import files_dataset
         from planner.sorting.sort_job import InputFormat
 
-        return f"{codec}={dataset_of(InputFormat(format='lines'), names).bytes / stored_bytes:.3g}"
+        return f"{codec}={files_dataset(InputFormat(format='lines'), names).bytes / stored_bytes:.3g}"
     return None

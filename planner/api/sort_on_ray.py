@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.api.contents.datasets import written
 from planner.api.files import require_inputs, require_output_apart
-from planner.api.input_dataset import dataset_of
+from planner.api.input_dataset import files_dataset
 from planner.api.sort_result import SortResult
 from planner.errors import BadInputError
 from planner.sorting.sort_job import SortJob, StrPath
@@ -59,7 +59,7 @@ def sort_on_ray(
     with _names(sources, rows, staging, output=place) as names:
         if is_text:
             columns = {column for folders in job.folders for column in folders}
-            source = dataset_of(job, names, say=say, fills=job.union_by_name, columns=columns)
+            source = files_dataset(job, names, say=say, fills=job.union_by_name, columns=columns)
         else:
             source = _manifest(sources)
         _require_output_apart(source, names, output, place=place, roots=roots)

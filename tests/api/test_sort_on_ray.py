@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import planner
-from planner.api.input_dataset import dataset_of
+from planner.api.input_dataset import files_dataset
 from planner.api.sort_on_ray import files_among, manifest_and_place, name_of
 from planner.cli.app import build
 from planner.distributed_sort.dataset import object_store
@@ -61,7 +61,7 @@ def test_refused(folder: Path, words: str, reason: str) -> None:
 
 
 def test_the_layout_has_the_keys(folder: Path) -> None:
-    dataset = dataset_of(InputFormat(key=["2,2n"], separator=",", unique=True), [str(folder / "a.txt")])
+    dataset = files_dataset(InputFormat(key=["2,2n"], separator=",", unique=True), [str(folder / "a.txt")])
     assert dataset.layout.text
     order = dataset.layout.text.order()
     assert (order.keys, order.separator, order.unique) == ((parse_key("2,2n"),), b",", True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from planner.api.input_dataset import dataset_of
+from planner.api.input_dataset import files_dataset
 from planner.distributed_sort.dataset.dataset import Dataset
 from planner.sorting.sort_job import InputFormat
 
@@ -66,7 +66,7 @@ LINES: dict[str, tuple[dict[str, bytes], dict[str, Any], bytes]] = {
 @pytest.mark.parametrize("odd", LINES)
 def test_lines(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     files, keys, expected = LINES[odd]
-    source = dataset_of(InputFormat(**keys), written(tmp_path / "in", files))
+    source = files_dataset(InputFormat(**keys), written(tmp_path / "in", files))
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-lines")
     assert held(output) == expected
 
@@ -82,14 +82,14 @@ ROWS: dict[str, tuple[dict[str, bytes], list[list[str]]]] = {
 @pytest.mark.parametrize("odd", ROWS)
 def test_rows(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     files, expected = ROWS[odd]
-    source = dataset_of(InputFormat(format="csv", key=["k:int", "t"]), written(tmp_path / "in", files))
+    source = files_dataset(InputFormat(format="csv", key=["k:int", "t"]), written(tmp_path / "in", files))
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-rows")
     assert rows_held(output) == expected
 
 
 def test_one_input_twice(sort_cluster: SortCluster, tmp_path: Path) -> None:
     folder = written(tmp_path / "in", {"a": b"b\na\n"})
-    source = dataset_of(InputFormat(), [*folder, str(tmp_path / "in" / "a")])
+    source = files_dataset(InputFormat(), [*folder, str(tmp_path / "in" / "a")])
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-twice")
     assert held(output) == b"a\na\nb\nb\n"
 
@@ -110,7 +110,7 @@ TABLES: dict[str, tuple[pa.Table, int]] = {
 def test_tables(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     table, group_rows = TABLES[odd]
     pq.write_table(table, tmp_path / "日本.parquet", row_group_size=group_rows)
-    source = dataset_of(InputFormat(format="parquet", key=["k"]), [str(tmp_path / "日本.parquet")])
+    source = files_dataset(InputFormat(format="parquet", key=["k"]), [str(tmp_path / "日本.parquet")])
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-tables")
     parts = [pq.read_table(partition.uri) for partition in output.partitions]
     assert all(part.schema.equals(table.schema) for part in parts)

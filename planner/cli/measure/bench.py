@@ -117,6 +117,8 @@ def bench_sort(*, asked: SortOptions, json: _JSON = False) -> None:
 def _only_directory(asked: DiskOptions) -> Path:
     if asked["layout"] != "jbod":
         raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
+    if "queue_depth" in asked:
+        raise BadInputError("--suite small-io has depths of its own; leave out --queue-depth")
     if len(asked["directories"]) != 1:
         raise BadInputError("--suite small-io measures one --dir at a time")
     directory: Path = asked["directories"][0]

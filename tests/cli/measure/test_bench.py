@@ -36,6 +36,12 @@ def test_small_io_measures_one_way_and_repeats(tmp_path: Path) -> None:
     assert all([run["threads"] for run in document["runs"]].count(threads) % 2 == 0 for threads in (1, 64))
 
 
+def test_small_io_takes_no_depth(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="--queue-depth"):
+        invoked("bench", "disk", "--suite", "small-io", "--dir", str(tmp_path), "--queue-depth", "2")
+    assert not list(tmp_path.iterdir())
+
+
 def test_small_io_stripes_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="stripe disks with mdadm"):
         invoked("bench", "disk", "--suite", "small-io", "--dir", str(tmp_path), "--layout", "raid0")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from planner import recommend
-from planner.api.input_dataset import dataset_of
+from planner.api.input_dataset import files_dataset
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud_task import TASK, CloudTask, is_in_place, load_task, save_task
 from planner.distributed_sort.dataset.dataset import dataset_of
@@ -30,7 +30,7 @@ def test_a_source_survives(tmp_path: Path, name: str, keys: InputFormat) -> None
     (tmp_path / "a.txt").write_bytes(b"a,1\0b,2\0")
     (tmp_path / "a.csv").write_bytes(b"a,b\r\n1,2\r\n")
     pq.write_table(pa.table({"a": [1], "b": [2]}), tmp_path / "a.parquet")
-    source = dataset_of(keys, [str(tmp_path / name)])
+    source = files_dataset(keys, [str(tmp_path / name)])
     plan = recommend(data="100GB", model="indy", instances=["i4i.large"], nodes=4).plan
     directory = RunDirectory(tmp_path)
     task = CloudTask(plan=plan, source=loads(source.to_json()))

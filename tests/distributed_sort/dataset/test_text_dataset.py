@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from planner.api.input_dataset import dataset_of as dataset_of_files
+from planner.api.input_dataset import files_dataset
 from planner.distributed_sort.dataset.dataset import (
     Copy,
     CsvFormat,
@@ -123,7 +123,7 @@ def test_sizes_are_estimated_and_survive_a_manifest(tmp_path: Path, capsys: pyte
     packed = zstandard.compress(text())
     for number in range(20):
         (tmp_path / f"c{number:02d}").write_bytes(packed)
-    dataset = dataset_of_files(InputFormat(), [str(tmp_path)], say=print)
+    dataset = files_dataset(InputFormat(), [str(tmp_path)], say=print)
     plain, gz, *zst = dataset.partitions
     assert (plain.records, plain.is_estimated, plain.copies) == (2, False, (Copy(uri=str(tmp_path / "a.log")),))
     assert gz.copies == (Copy(uri=str(tmp_path / "b.log"), compression="gz"),)

@@ -412,7 +412,7 @@ def remove_partial_files_on(signal: int) -> None:
 class FileVersion:
     """The version of a file, to notice that it was written or replaced while it was sorted."""
 
-    def __init__(self, path: str | bytes, *, may_grow: bool = False) -> None: ...
+    def __init__(self, path: str | bytes) -> None: ...
     def require_unchanged(self) -> None:
         """Raise InputChangedError, whose text is the path, where the file has another version; it may be gone."""
 

@@ -44,7 +44,7 @@ void register_output_file(py::module_& module) {
              "Make a signal that ends the process remove files that have a name and are not whole.");
   module.def("free_space", &free_space, py::arg("parts"));
   py::class_<FileVersion>(module, "FileVersion", "The version of a file, to notice a change.")
-      .def(py::init<std::string, bool>(), py::arg("path"), py::kw_only(), py::arg("may_grow") = false)
+      .def(py::init<std::string>(), py::arg("path"))
       .def("require_unchanged", &FileVersion::require_unchanged);
   py::class_<OutputFile>(module, "OutputFile",
                          "A file that appears under its name with `commit`, or not at all.")

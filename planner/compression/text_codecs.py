@@ -170,7 +170,7 @@ def open_source(path: str, progress: Progress, *, by_name: bool = False, memory_
         text = decoded(name, chain([head], _read(descriptor, progress, form)))
         return Source(name, text, window_bytes=held_bytes)
     os.close(descriptor)
-    version = core.FileVersion(os.fsencode(path), may_grow=not form)
+    version = core.FileVersion(os.fsencode(path))
 
     def from_start() -> Iterator[bytes]:
         return decoded(path, _read_file(path, progress, form))

@@ -40,10 +40,18 @@ def appended(path: Path) -> None:
         file.write(b"9,f\n")
 
 
+def rewritten_and_appended(path: Path) -> None:
+    """Change a byte of what was there between the pieces that a sample of it would compare, and append to it."""
+    with path.open("r+b") as file:
+        file.seek(-path.stat().st_size * 3 // 7, os.SEEK_END)
+        file.write(b"5")
+    appended(path)
+
+
 @pytest.mark.parametrize("form", [{"lines": True}, {"key": "1,1", "format": "lines"}, {"key": "a", "format": "csv"}])
-@pytest.mark.parametrize(("change", "is_refused"), [(rewritten, True), (replaced, True), (appended, False)])
+@pytest.mark.parametrize("change", [rewritten, replaced, appended, rewritten_and_appended])
 def test_text_that_is_changed_before_a_pipe_ends(
-    form: dict[str, object], change: Callable[[Path], None], is_refused: bool, tmp_path: Path
+    form: dict[str, object], change: Callable[[Path], None], tmp_path: Path
 ) -> None:
     """The sort waits for the pipe, the last of its inputs."""
     source, pipe, output = tmp_path / "in", tmp_path / "pipe", tmp_path / "out"
@@ -59,14 +67,10 @@ def test_text_that_is_changed_before_a_pipe_ends(
 
     writer = threading.Thread(target=write_later)
     writer.start()
-    if is_refused:
-        with pytest.raises(InputChangedError, match="in"):
-            planner.sort([source, pipe], output, force=True, **form)  # type: ignore[arg-type]
-        assert output.read_text() == "before"
-    else:
+    with pytest.raises(InputChangedError, match="in"):
         planner.sort([source, pipe], output, force=True, **form)  # type: ignore[arg-type]
-        assert {"3,c", "1,d", "2,e"} <= set(output.read_text().splitlines())
     writer.join()
+    assert output.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "other") == ["in", "out", "pipe"]
 
 
@@ -93,7 +97,7 @@ def standing_sort(words: list[str], folder: Path) -> subprocess.Popen[str]:
         (folder / "out").unlink()
 
 
-@pytest.mark.parametrize("change", [rewritten, replaced])
+@pytest.mark.parametrize("change", [rewritten, replaced, rewritten_and_appended])
 def test_records_that_are_changed_while_the_sort_stands_still(change: Callable[[Path], None], tmp_path: Path) -> None:
     (folder := tmp_path / "work").mkdir()
     source = tmp_path / "in"

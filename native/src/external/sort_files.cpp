@@ -77,7 +77,7 @@ void check_outputs(const SortFilesRequest& request, const OpenInputs& inputs) {
 
 void add_input(OpenInputs& inputs, const std::string& path, const RecordFormat& format) {
   File file = File::open_to_read(path, File::Caching::buffered);
-  inputs.versions.emplace_back(path, true);
+  inputs.versions.emplace_back(path);
   const std::uint64_t bytes = file.size();
   format.whole_records(bytes, path);
   const double warmth = cached_share(file, bytes);

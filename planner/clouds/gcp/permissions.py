@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -128,30 +129,77 @@ def _state(compute: Compute, order: Order, permission: str) -> str:
     return compute.access_state(permission, resource=resource_of(permission, order, project=compute.project))
 
 
-_IS_AGAINST: Final[dict[str, tuple[Callable[[dict[str, Any]], bool], str]]] = {
-    "compute.requireOsLogin": (
-        lambda policy: bool(policy.get("booleanPolicy", {}).get("enforced")),
-        "machines are entered with the run's own key, without OS Login",
-    ),
-    "compute.vmExternalIpAccess": (
-        lambda policy: policy.get("listPolicy", {}).get("allValues") == "DENY",
-        "the head may have no address of its own: --subnet and --no-public-address",
-    ),
-}
-"""Test of whether an organisation's policy forbids a launch, and the reason, by constraint."""
+_COMPUTE: Final = "compute.googleapis.com"
+_STOCK_IMAGES: Final = "projects/ubuntu-os-cloud"
+_NEW: Final = "<new>"
+"""A value that no list has, as it is made for the run."""
+_LOCATIONS: Final = "gcp.resourceLocations"
+_POLICIES: Final = "the organisation's policies"
+
+
+def _at_stake(order: Order, *, project: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    """Return the predefined constraints that a launch can violate, with the values of which a list must allow one, none
+    for a yes or no, and the reason. Constraints on locations are followed by the region.
+    """
+    at_stake: dict[str, tuple[tuple[str, ...], str]] = {
+        "compute.requireOsLogin": ((), "machines are entered with the run's own key, without OS Login"),
+        "compute.disableInstanceDataAccessApis": ((), "the machines' host keys are read from their serial consoles"),
+        "compute.restrictNonConfidentialComputing": ((_COMPUTE,), "the machines are not confidential ones"),
+        "gcp.restrictNonCmekServices": ((_COMPUTE,), "Google's keys encrypt the disks, not your own"),
+        "gcp.restrictServiceUsage": ((_COMPUTE,), "machines are made with Compute Engine"),
+    }
+    if not order.is_private:
+        reason = "the head may have no address of its own: --subnet and --no-public-address"
+        at_stake["compute.vmExternalIpAccess"] = ((_NEW,), reason)
+    if not order.subnet:
+        at_stake["compute.requireVpcFlowLogs"] = ((_NEW,), "the run's own network keeps no flow logs: --subnet")
+    image = re.search("projects/[^/]+", order.image or _STOCK_IMAGES)
+    if image and image[0] != f"projects/{project}":
+        for name in ("compute.trustedImageProjects", "compute.storageResourceUseRestrictions"):
+            at_stake[name] = ((image[0],), f"the image is of {image[0]}: --image")
+    for region in {region: None for choice in order.choices for region in choice.regions}:
+        names = (region, f"in:{region}-locations")
+        at_stake[f"{_LOCATIONS} {region}"] = (names, "the region is closed to the project: --region")
+    return at_stake
+
+
+def _is_against(policy: dict[str, Any], values: tuple[str, ...]) -> bool | None:
+    """Return whether a policy denies all of these values; None where it names groups or parts of them."""
+    listed = policy.get("listPolicy", {})
+    if not values or "allValues" in listed:
+        return bool(policy.get("booleanPolicy", {}).get("enforced")) or listed.get("allValues") == "DENY"
+    denied = {name.removeprefix("is:") for name in listed.get("deniedValues", ())}
+    allowed = {name.removeprefix("is:") for name in listed.get("allowedValues", ())}
+    if denied.intersection(values):
+        return True
+    is_allowed = not allowed or bool(allowed.intersection(values))
+    others = denied if is_allowed else denied | allowed
+    return None if any(":" in name or name.startswith(values) for name in others) else not is_allowed
 
 
 def policy_findings(compute: Compute, order: Order) -> Iterator[Finding]:
-    """Yield an organisation's policies against a launch, or that they cannot be read."""
-    asked = [name for name in _IS_AGAINST if not (order.is_private and name == "compute.vmExternalIpAccess")]
+    """Yield an organisation's policies against a launch, and what of them is not known: no call tells what custom
+    constraints say of a machine. A closed region forbids a launch only if all are.
+    """
+    at_stake = _at_stake(order, project=compute.project)
     try:
-        against = [name for name in asked if _IS_AGAINST[name][0](compute.policy(name))]
+        with ThreadPoolExecutor(compute.at_once) as pool:
+            policies = list(pool.map(lambda name: compute.policy(name.partition(" ")[0]), at_stake))
     except PlannerError as error:
-        yield Finding(subject="the organisation's policies", ok=None, text=f"not known: {error.message}")
+        yield Finding(subject=_POLICIES, ok=None, text=f"not known: {error.message}")
         return
-    for name in against:
-        text = f"the organisation denies it: {_IS_AGAINST[name][1]}; or ask for an exception"
-        yield Finding(subject=f"policy {name}", ok=False, text=text)
+    against = {
+        name: _is_against(policy, values)
+        for (name, (values, _)), policy in zip(at_stake.items(), policies, strict=True)
+    }
+    is_open = any(not denied for name, denied in against.items() if name.startswith(_LOCATIONS))
+    for name in (name for name, denied in against.items() if denied):
+        text = f"the organisation denies it: {at_stake[name][1]}; or ask for an exception"
+        is_elsewhere = is_open and name.startswith(_LOCATIONS)
+        yield Finding(subject=f"policy {name}", ok=None if is_elsewhere else False, text=text)
+    unknown = [name for name, denied in against.items() if denied is None]
+    text = f"not known: {', '.join([*unknown, 'its custom and managed constraints'])}"
+    yield Finding(subject=_POLICIES, ok=None, text=text)
 
 
 def identity_finding(compute: Compute, account: str) -> Finding:

@@ -9,14 +9,14 @@ journal and frees space while the next run or piece is made, so at most two of t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from planner.errors import BadInputError, IoFailureError, PlannerError
+from planner.errors import BadInputError, InputChangedError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
 
@@ -94,6 +94,8 @@ class ConsumingSort:
         self._turn = 0
         """The half of the runs to free next, as a call for each takes long; the other half waits for the next step."""
         self._pool = ThreadPoolExecutor(1)
+        self._versions = {path: core.FileVersion(os.fsencode(path)) for path in state.inputs if Path(path).exists()}
+        """Versions of the inputs since they were last freed, which moves their times, too."""
         self._securing: Future[None] | None = None
 
     def run(self, *, replaces: bool) -> Consumed:
@@ -102,6 +104,7 @@ class ConsumingSort:
             with core_errors(), self._pool:
                 self._read()
                 self._merge_all()
+                self._require_unchanged(self._versions)
                 self._name_output(replaces=replaces)
                 self._remove_inputs()
                 self._folder.remove_all()
@@ -135,7 +138,23 @@ class ConsumingSort:
     def _secure(self, state: State, made: str, parts: Sequence[Part], *, is_new: bool) -> None:
         self._folder.secure(made, is_new=is_new)
         self._folder.save(state)
+        self._free(parts)
+
+    def _free(self, parts: Sequence[Part]) -> None:
+        """Free parts of inputs or runs. Raises InputChangedError where another program wrote to the input."""
+        inputs = [path for path, _ in parts if path in self._versions]
+        self._require_unchanged(inputs)
         free_parts(parts)
+        self._versions |= {path: core.FileVersion(os.fsencode(path)) for path in inputs}
+
+    def _require_unchanged(self, inputs: Iterable[str]) -> None:
+        for path in inputs:
+            try:
+                self._versions[path].require_unchanged()
+            except core.InputChangedError as error:
+                raise InputChangedError(
+                    f"{path} was changed while it was sorted", ["put it back as it was, and resume"]
+                ) from error
 
     def _wait_until_secured(self) -> None:
         if self._securing is not None:
@@ -146,10 +165,14 @@ class ConsumingSort:
         """Make runs of the rest of the inputs."""
         self._progress.begin_phase(0, bytes_total=sum(size for _, _, size in self._state.identities))
         if self._state.merged is None:
-            free_parts(self._input_parts((0, 0), self._state.place))
+            self._free(self._input_parts((0, 0), self._state.place))
         while not self._state.is_read:
             state, path = self._state, self._folder.file(self._state.new_name)
-            made = self._engine.make_run(state.place, path)
+            try:
+                made = self._engine.make_run(state.place, path)
+            finally:  # a change is why a row is not whole
+                self._wait_until_secured()
+                self._require_unchanged(self._versions)
             run = Run(name=state.new_name, bytes=Path(path).stat().st_size)
             self._runs += 1
             self._run_bytes += run.bytes

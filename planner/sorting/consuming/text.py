@@ -22,7 +22,7 @@ from planner.sorting.consuming.consuming_sort import (
     SortedRun,
     Step,
 )
-from planner.sorting.consuming.work_folder import Merge, Run, State, identity_of
+from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
 from planner.sorting.text.text_files import ended_text, open_csv
@@ -100,12 +100,7 @@ class TextEngine:
         try:
             lines = self._sort([part.path for part in parts], path, parts)
         except PlannerError as error:
-            for part in parts:
-                _require_unchanged(self._state, part.number)
             raise self._named(error, parts) from error
-        for part in parts:
-            if part.is_end:
-                _require_unchanged(self._state, part.number)
         return SortedRun(end, end[0] == len(self._state.inputs), lines)
 
     def _make_run_of_compressed(self, place: tuple[int, int], path: str) -> SortedRun:
@@ -284,7 +279,6 @@ class _CompressedRows:
             self._offset += len(chunk)
             self._left = max(self._left - len(chunk), 0)
             yield chunk
-        _require_unchanged(self._state, self._number)
         self._chunks, self._number, self._offset = None, self._number + 1, 0
 
     def _open(self) -> Iterator[bytes]:
@@ -305,16 +299,6 @@ class _CompressedRows:
         is_within = core.is_within_quotes_behind(chunk[:least], self._core_order, is_within)
         behind, _ = core.find_line_end(memoryview(chunk)[least:], self._core_order, is_within)
         return None if behind is None else least + behind
-
-
-def _require_unchanged(state: State, number: int) -> None:
-    """Raise BadInputError if another program changed or cut an input: the rest of its rows would be lost."""
-    path, identity = state.inputs[number], state.identities[number]
-    if (now := identity_of(path)) != identity:
-        raise BadInputError(
-            f"{path} changed while it was sorted",
-            [f"it had {identity[2]} bytes at first and has {now[2]} now; make it as long as it was, and resume"],
-        )
 
 
 def _counted_from(name: str, first: int, error: BadInputError, path: str) -> BadInputError:

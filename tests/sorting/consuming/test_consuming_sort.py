@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import planner
-from planner.errors import BadInputError, PlannerError
+from planner.errors import BadInputError, InputChangedError, PlannerError
 from planner.sorting.consuming.work_folder import State, WorkFolder
 
 MEMORY_BYTES = 400 << 20
@@ -312,30 +312,52 @@ def test_a_sort_is_resumed_with_its_own_inputs_and_options(tmp_path: Path, monke
         planner.sort([], output, resume=True)
 
 
-@pytest.mark.parametrize("is_cut", [True, False])
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1000)
+
+
+def lengthened(path: Path) -> None:
+    os.truncate(path, path.stat().st_size + 1000)
+
+
+def rewritten(path: Path) -> None:
+    """Write other rows of as many bytes, and set the time of modification back."""
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.seek(-1000, os.SEEK_END)
+        file.write(b"x" * 999 + b"\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("is_merging", [False, True])
+@pytest.mark.parametrize("change", [cut, lengthened, rewritten])
+@pytest.mark.parametrize("make", [lines, records, compressed_rows, table])
 def test_an_input_that_others_change_is_an_error_and_no_row_is_lost(
-    is_cut: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Maker, change: Callable[[Path], None], is_merging: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (path,), options = lines(tmp_path)
-    before, size = path.read_bytes(), path.stat().st_size
-    real, calls = WorkFolder.save, 0
+    """While it is read, or while its runs are merged: once it is as it was, the sort goes on."""
+    inputs, options = make(tmp_path)
+    planner.sort(inputs, tmp_path / "expected", memory_bytes=MEMORY_BYTES, **options)
+    path, before = inputs[-1], inputs[-1].read_bytes()
+    real, changed = WorkFolder.save, []
 
     def saving(self: WorkFolder, state: State) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            os.truncate(path, size - 1000 if is_cut else size + 1000)
+        is_time = state.merge is not None and state.merge.rows if is_merging else state.made == 2
+        if is_time and not changed:
+            changed.append(change(path))
         real(self, state)
 
     monkeypatch.setattr(WorkFolder, "save", saving)
-    with pytest.raises(BadInputError, match="changed while it was sorted"):
-        planner.sort(path, tmp_path / "out", consume_input=True, **options)
+    with pytest.raises(InputChangedError, match=path.name):
+        planner.sort(inputs, tmp_path / "out", consume_input=True, **options)
+    assert not (tmp_path / "out").exists()
     with path.open("r+b") as file:  # as it was
-        file.truncate(size - 1000)
+        file.truncate(len(before) - 1000)
         file.seek(0, 2)
         file.write(before[-1000:])
     planner.sort([], tmp_path / "out", resume=True)
-    assert (tmp_path / "out").read_bytes() == b"".join(sorted(before.splitlines(keepends=True)))
+    assert content(tmp_path / "out") == content(tmp_path / "expected")
+    assert not any(source.exists() for source in inputs)
 
 
 @pytest.mark.parametrize("more", [{}, {"consume_input": True}, {"unique": True}, {"force": True}])

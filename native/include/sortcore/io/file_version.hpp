@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <cstdint>
 #include <span>
 #include <string>
 
@@ -11,16 +10,14 @@ namespace sortcore {
 
 class FileVersion {
  public:
-  // A file that `may_grow` can be appended to, which pieces of its content then show. Throws Error(io).
-  explicit FileVersion(std::string path, bool may_grow = false);
+  // Throws Error(io).
+  explicit FileVersion(std::string path);
   // Throws Error(input_changed) for a file that was written, or another of the same name; it may be gone.
   void require_unchanged() const;
 
  private:
   std::string path_;
   struct stat status_{};
-  bool may_grow_;
-  std::uint32_t pieces_ = 0;
 };
 
 void require_unchanged(std::span<const FileVersion> files);

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from cluster_outcomes import refused, went_down, went_up
 from emulated_cloud import QUICK
-from emulated_gcp import EmulatedGcp
+from emulated_gcp import EmulatedGcp, choice, order
 from fault_proxy import Fault, ProxiedRequest
 
 from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.gcp.client import LiveCompute
+from planner.clouds.gcp.permissions import policy_findings
 from planner.errors import IoFailureError
 
 
@@ -110,3 +112,66 @@ def test_what_an_organisation_denies_and_a_full_project_are_known_beforehand(gcp
     assert "policy compute.requireOsLogin: the organisation denies it" in text
     assert "policy compute.vmExternalIpAccess" in text and "--no-public-address" in text
     assert "quota NETWORKS: 1 needed, 0 of 0 free" in text
+
+
+SOME = "projects/some-project"
+COMPUTE = ["compute.googleapis.com"]
+DENIED: list[tuple[str, dict[str, Any]]] = [
+    ("compute.disableInstanceDataAccessApis", {"booleanPolicy": {"enforced": True}}),
+    ("compute.restrictNonConfidentialComputing", {"listPolicy": {"deniedValues": ["is:compute.googleapis.com"]}}),
+    ("gcp.restrictNonCmekServices", {"listPolicy": {"deniedValues": COMPUTE}}),
+    ("gcp.restrictServiceUsage", {"listPolicy": {"allowedValues": ["storage.googleapis.com"]}}),
+    ("compute.vmExternalIpAccess", {"listPolicy": {"allowedValues": [f"{SOME}/zones/z/instances/door"]}}),
+    ("compute.requireVpcFlowLogs", {"listPolicy": {"allowedValues": ["COMPREHENSIVE"]}}),
+    ("compute.trustedImageProjects", {"listPolicy": {"allowedValues": ["projects/debian-cloud"]}}),
+    ("compute.trustedImageProjects", {"listPolicy": {"deniedValues": ["projects/ubuntu-os-cloud"]}}),
+    ("compute.storageResourceUseRestrictions", {"listPolicy": {"allowedValues": [SOME]}}),
+    ("gcp.resourceLocations", {"listPolicy": {"allowedValues": ["europe-west1", "is:europe-west4"]}}),
+]
+UNKNOWN: list[tuple[str, dict[str, Any]]] = [
+    ("compute.storageResourceUseRestrictions", {"listPolicy": {"allowedValues": ["under:organizations/1"]}}),
+    ("gcp.resourceLocations", {"listPolicy": {"allowedValues": ["in:us-locations"]}}),
+    ("gcp.resourceLocations", {"listPolicy": {"allowedValues": ["us-central1-a", "europe-west1"]}}),
+]
+HARMLESS: list[tuple[str, dict[str, Any]]] = [
+    ("compute.requireOsLogin", {"booleanPolicy": {}}),
+    ("compute.vmExternalIpAccess", {"listPolicy": {"allValues": "ALLOW"}}),
+    ("compute.trustedImageProjects", {"listPolicy": {"allowedValues": ["is:projects/ubuntu-os-cloud"]}}),
+    ("gcp.restrictServiceUsage", {"listPolicy": {"allowedValues": COMPUTE}}),
+    ("gcp.restrictNonCmekServices", {"listPolicy": {"deniedValues": ["bigquery.googleapis.com"]}}),
+    ("gcp.resourceLocations", {"listPolicy": {"allowedValues": ["in:us-central1-locations"]}}),
+]
+
+
+@pytest.fixture
+def compute(gcp: EmulatedGcp, monkeypatch: pytest.MonkeyPatch) -> LiveCompute:
+    for name, value in gcp.environment().items():
+        monkeypatch.setenv(name, value)
+    return LiveCompute(policy=QUICK)
+
+
+@pytest.mark.parametrize(("ok", "name", "policy"), [
+    *((False, *case) for case in DENIED), *((None, *case) for case in UNKNOWN), *((True, *case) for case in HARMLESS),
+])  # fmt: skip
+def test_policies_that_a_launch_violates(
+    ok: bool | None, name: str, policy: dict[str, Any], gcp: EmulatedGcp, compute: LiveCompute
+) -> None:
+    """What is not denied for sure is not known: no policy is said to be kept."""
+    gcp.world(policies={name: policy})
+    found = list(policy_findings(compute, order("policies")))
+    assert [finding.ok for finding in found] == ([False, None] if ok is False else [None])
+    assert any(name in finding.subject + finding.text for finding in found) == (ok is not True)
+
+
+def test_a_launch_goes_where_a_region_is_open(gcp: EmulatedGcp, compute: LiveCompute) -> None:
+    gcp.world(policies={"gcp.resourceLocations": {"listPolicy": {"deniedValues": [gcp.region]}}})
+    both = replace(choice(), regions=(gcp.region, gcp.other_region))
+    assert [finding.ok for finding in policy_findings(compute, order("policies", both))] == [None, None]
+
+
+def test_a_private_launch_from_its_own_image_violates_less(gcp: EmulatedGcp, compute: LiveCompute) -> None:
+    """It makes no network, and takes no address and no image of others."""
+    names = {"compute.vmExternalIpAccess", "compute.requireVpcFlowLogs", "compute.trustedImageProjects"}
+    gcp.world(policies={name: {"listPolicy": {"allowedValues": ["none"]}} for name in names})
+    private = replace(order("policies"), subnet="ours", is_private=True, image=f"{SOME}/global/images/one")
+    assert [finding.ok for finding in policy_findings(compute, private)] == [None]

@@ -11,7 +11,7 @@ import pandas as pd
 from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import NetworkRow
-from planner.report.cluster_names import cluster_name
+from planner.report.clusters import cluster_name
 from planner.report.words import phase_word
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import Candidate, Plan

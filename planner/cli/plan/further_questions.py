@@ -57,8 +57,7 @@ def answers_json(answered: Recommendation, questions: FurtherQuestions) -> dict[
 
 def show_answers(answered: Recommendation, questions: FurtherQuestions) -> None:
     """Show the answers, separated by an empty line."""
-    from planner.report.terminal.own_answer import own_text
-    from planner.report.terminal.why_not_answer import why_not_text
+    from planner.report.terminal.further_answers import own_text, why_not_text
 
     width = min(columns(), 100)
     texts = [why_not_text(answered.why_not(name), width=width) for name in questions.why_not or []]

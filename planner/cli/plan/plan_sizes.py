@@ -75,12 +75,12 @@ def _text(answers: DataSizes, form: str, *, out: Path | None = None) -> str:
         raise BadInputError(f"--out {out}: several sizes are written as .json, .csv or .md; name such a file")
     if form in made:
         return str(made[form]())
-    from planner.report.terminal.data_sizes import data_sizes_text
+    from planner.report.terminal.what_if_tables import data_sizes_text
 
     return data_sizes_text(answers.points, width=min(columns(), 100))
 
 
 def _markdown(answers: DataSizes) -> str:
-    from planner.report.terminal.data_sizes import data_sizes_markdown
+    from planner.report.terminal.what_if_tables import data_sizes_markdown
 
     return data_sizes_markdown(answers.points)

@@ -9,7 +9,7 @@ from datetime import date
 import pandas as pd
 
 from planner.report.page.rendering import Figure, render
-from planner.report.plots.node_charts import across_nodes, over_time
+from planner.report.plots.measured_charts import across_nodes, over_time
 from planner.report.section import Section
 from planner.statistics.slow_node_screening import Screening
 from planner.units import count_text

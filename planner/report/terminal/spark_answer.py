@@ -236,14 +236,16 @@ def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
 
 def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
     """Return each platform's charge for the same cluster, with and without its machines' price."""
-    rows = []
-    for fee in shipped_fees().values():
-        usd = fee_usd(fee, choice)
-        total = usd + choice.cost_usd if fee.on_top else usd
-        amounts = {"fee_usd": _amount_or_none(usd), "total_usd": _amount_or_none(total)}
-        terms = {"minimum_s": fee.minimum_s, "startup_s": fee.startup_s, "startup_source": fee.startup_source}
-        rows.append({"platform": fee.platform, **amounts, "as_of": fee.as_of, "source": fee.source, **terms})
-    return rows
+    return [
+        {
+            "platform": fee.platform,
+            "fee_usd": _amount_or_none(usd),
+            "total_usd": _amount_or_none(usd + choice.cost_usd if fee.on_top else usd),
+            **{name: getattr(fee, name) for name in ("as_of", "source", "minimum_s", "startup_s", "startup_source")},
+        }
+        for fee in shipped_fees().values()
+        for usd in [fee_usd(fee, choice)]
+    ]
 
 
 def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:

@@ -32,7 +32,7 @@ class DataSizes:
     answers: tuple[Recommendation, ...]
 
     def __repr__(self) -> str:
-        from planner.report.terminal.data_sizes import data_sizes_text
+        from planner.report.terminal.what_if_tables import data_sizes_text
 
         return data_sizes_text(self.points)
 

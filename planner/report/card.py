@@ -80,13 +80,13 @@ def card_html(plan: Plan) -> str:
 
 def _bill(best: Candidate) -> str:
     *items, total = bill_of(best).rows
-    cells = "".join(_row(*item) for item in items) + _row(*total, style="font-weight:bold")
-    return f'<table style="align-self:flex-start;font:inherit"><tbody>{cells}</tbody></table>'
-
-
-def _row(name: str, time: str, cost: str, *, style: str = "") -> str:
-    cells = "".join(f'<td style="{_RIGHT}">{cell}</td>' for cell in (time, cost))
-    return f'<tr style="{style}"><td style="text-align:left">{escape(name)}</td>{cells}</tr>'
+    styled = [*((item, "") for item in items), (total, "font-weight:bold")]
+    rows = "".join(
+        f'<tr style="{style}"><td style="text-align:left">{escape(name)}</td>'
+        f'<td style="{_RIGHT}">{time}</td><td style="{_RIGHT}">{cost}</td></tr>'
+        for (name, time, cost), style in styled
+    )
+    return f'<table style="align-self:flex-start;font:inherit"><tbody>{rows}</tbody></table>'
 
 
 def _frontier(plan: Plan, best: Candidate) -> str:
@@ -94,9 +94,10 @@ def _frontier(plan: Plan, best: Candidate) -> str:
     points = sorted(plan.frontier, key=lambda point: point.time_s)
     if len(points) < 2 or min(min(p.time_s, p.cost_usd_total) for p in points) <= 0:
         return ""
-    places = [_pixels(point, points) for point in points]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    marks = "".join(_mark(point, at, chosen=is_point_of(point, best)) for point, at in zip(points, places, strict=True))
+    xs = [_MARGIN + share * (_SVG_WIDTH - 2 * _MARGIN) for share in _shares([p.time_s for p in points])]
+    ys = [_MARGIN + (1 - up) * (_SVG_HEIGHT - 2 * _MARGIN) for up in _shares([p.cost_usd_total for p in points])]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
+    marks = "".join(_mark(p, x, y, chosen=is_point_of(p, best)) for p, x, y in zip(points, xs, ys, strict=True))
     ends = f"{format_duration(points[0].time_s)} to {format_duration(points[-1].time_s)}"
     label = f"total cost against time of {len(points)} clusters that nothing beats in both: {ends}"
     return (
@@ -107,20 +108,13 @@ def _frontier(plan: Plan, best: Candidate) -> str:
     )
 
 
-def _pixels(point: FrontierPoint, points: list[FrontierPoint]) -> tuple[float, float]:
-    """Return the position in pixels: fast at the left, cheap at the bottom."""
-    across = _share(point.time_s, [p.time_s for p in points])
-    up = _share(point.cost_usd_total, [p.cost_usd_total for p in points])
-    return _MARGIN + across * (_SVG_WIDTH - 2 * _MARGIN), _SVG_HEIGHT - _MARGIN - up * (_SVG_HEIGHT - 2 * _MARGIN)
-
-
-def _share(amount: float, amounts: list[float]) -> float:
+def _shares(amounts: list[float]) -> list[float]:
+    """Return the place of each amount between the least and the most, on a logarithmic scale."""
     low, high = math.log(min(amounts)), math.log(max(amounts))
-    return (math.log(amount) - low) / (high - low) if high > low else 0.5
+    return [(math.log(amount) - low) / (high - low) if high > low else 0.5 for amount in amounts]
 
 
-def _mark(point: FrontierPoint, at: tuple[float, float], *, chosen: bool) -> str:
-    x, y = at
+def _mark(point: FrontierPoint, x: float, y: float, *, chosen: bool) -> str:
     tip = f"{point.nodes} x {point.instance_type}: {format_duration(point.time_s)}, {format_usd(point.cost_usd_total)}"
     title = f"<title>{escape(tip)}</title>"
     if chosen:

@@ -6,7 +6,7 @@ the order in which jobs first ran, an application by its id, a log by its place 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -34,11 +34,6 @@ def without_names(fleet: Fleet) -> Fleet:
 def by_waste(fleet: Fleet) -> list[FleetRow]:
     """Return the applications, most waste first, unknown waste last."""
     return sorted(fleet.applications, key=lambda row: -_first(row.waste_core_s))
-
-
-def by_saving(fleet: Fleet) -> list[FleetRow]:
-    """Return the applications that another cluster would run for less, the largest saving first."""
-    return sorted((r for r in fleet.applications if (r.saving_usd or 0.0) > 0), key=lambda row: -_first(row.saving_usd))
 
 
 def _first(amount: float | None) -> float:
@@ -84,57 +79,44 @@ def _count(count: int, what: str) -> str:
     return count_text(count, noun, grouped=True) + (f" {rest}" if rest else "")
 
 
-_Column = tuple[str, Callable[[FleetRow], str]]
-
-
 def _hours(core_s: float | None) -> str:
     return _UNKNOWN if core_s is None else f"{core_s / 3600:,.1f}"
-
-
-def _day(at_s: float | None) -> str:
-    return _UNKNOWN if at_s is None else f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}"
 
 
 def _or_unknown(value: Any, text: Callable[[Any], str]) -> str:
     return _UNKNOWN if value is None else text(value)
 
 
-_COMMON: Final[tuple[_Column, ...]] = (
-    ("application", lambda row: f"{row.app_id or _UNKNOWN}{f' ({row.attempt})' if row.attempt else ''}"),
-    ("job", lambda row: row.name),
-    ("day", lambda row: _day(row.started_at_s)),
-    ("time", lambda row: _or_unknown(row.duration_s, format_duration)),
-)
-_WASTE: Final[tuple[_Column, ...]] = (
-    *_COMMON,
-    ("core hours", lambda row: _hours(row.core_s)),
-    ("wasted", lambda row: _hours(row.waste_core_s)),
-    ("share", lambda row: _or_unknown(row.waste_share, lambda share: f"{share:.0%}")),
-    ("bound by", lambda row: row.bound),
-    ("twice the data", lambda row: at_twice_the_data(row.data_headroom)),
-    ("log seen", lambda row: _or_unknown(row.complete_share, lambda share: f"{share:.0%}{'*' * bool(row.gaps)}")),
-)
-_SAVING: Final[tuple[_Column, ...]] = (
-    *_COMMON,
-    ("on", lambda row: row.machines),
-    ("cost", lambda row: _or_unknown(row.cost_usd, format_usd)),
-    ("saving", lambda row: _or_unknown(row.saving_usd, format_usd)),
-    ("move to", lambda row: row.move_to),
-)
-
-
-def _table(columns: Sequence[_Column], rows: Sequence[FleetRow]) -> Table:
-    return tuple(name for name, _ in columns), [tuple(cell(row) for _, cell in columns) for row in rows]
+def _common(row: FleetRow) -> tuple[str, ...]:
+    attempt = f" ({row.attempt})" if row.attempt else ""
+    day = _or_unknown(row.started_at_s, lambda at_s: f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%d}")
+    return f"{row.app_id or _UNKNOWN}{attempt}", row.name, day, _or_unknown(row.duration_s, format_duration)
 
 
 def waste_table(fleet: Fleet, *, most: int | None = None) -> Table:
     """Return the columns and cells by waste, at most `most` rows."""
-    return _table(_WASTE, by_waste(fleet)[:most])
+    columns = ("application", "job", "day", "time", "core hours", "wasted", "share", "bound by", "twice the data")
+    return (*columns, "log seen"), [
+        (
+            *_common(row),
+            _hours(row.core_s),
+            _hours(row.waste_core_s),
+            _or_unknown(row.waste_share, "{:.0%}".format),
+            row.bound,
+            at_twice_the_data(row.data_headroom),
+            _or_unknown(row.complete_share, f"{{:.0%}}{'*' * bool(row.gaps)}".format),
+        )
+        for row in by_waste(fleet)[:most]
+    ]
 
 
 def saving_table(fleet: Fleet, *, most: int | None = None) -> Table:
-    """Return the columns and cells by saving."""
-    return _table(_SAVING, by_saving(fleet)[:most])
+    """Return the applications that another cluster would run for less, the largest saving first."""
+    saving = sorted((r for r in fleet.applications if (r.saving_usd or 0.0) > 0), key=lambda r: -_first(r.saving_usd))
+    return ("application", "job", "day", "time", "on", "cost", "saving", "move to"), [
+        (*_common(r), r.machines, *(_or_unknown(usd, format_usd) for usd in (r.cost_usd, r.saving_usd)), r.move_to)
+        for r in saving[:most]
+    ]
 
 
 def failure_table(fleet: Fleet, *, most: int | None = None) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import pandas as pd
 from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import NetworkRow
-from planner.report.cluster_names import cluster_name
+from planner.report.clusters import cluster_name
 from planner.report.words import phase_word
 from planner.schemas.json_values import to_jsonable
 from planner.schemas.plan import Candidate, Plan
@@ -32,8 +32,24 @@ _BILL = "bill_usd."
 def candidates_frame(plan: Plan) -> pd.DataFrame:
     """Return one row per candidate for charts, best first: its identity, times, costs, bottlenecks and evidence."""
     several = len({candidate.model for candidate in plan.candidates}) > 1
-    rows = [_candidate(candidate, chosen=candidate == plan.best, several=several) for candidate in plan.candidates]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        [
+            {
+                "cluster": cluster_name(of, several_models=several),
+                "chosen": of == plan.best,
+                **_of(of, "model", "cloud", "region", "instance_type", "nodes"),
+                **_times(of),
+                "cost_usd": of.cost_usd.expected,
+                "cost_usd_total": of.cost_usd.total,
+                "cost_usd_total_p95": of.cost_usd.total_p95,
+                "bottlenecks": ", ".join(phase_word(phase.bottleneck) for phase in of.phases),
+                **_of(of, "evidence", "price_usd_per_hour"),
+                **to_jsonable(of.machine),
+                **(to_jsonable(of.quoted) if of.quoted else {}),
+            }
+            for of in plan.candidates
+        ]
+    )
 
 
 def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
@@ -41,7 +57,15 @@ def answer_frame(plan: Plan, *, wide: bool) -> pd.DataFrame:
     as `time_s.p95`. `attrs["not_shown"]` is the number of feasible types without a row, None if unknown; the index is
     named by how many have one. Resources have their names of JSON.
     """
-    frame = _wide_frame(plan)
+    rows = [
+        {key: value for key, value in to_jsonable(of).items() if key != "phases"}
+        | {"bottlenecks": ", ".join(phase.bottleneck for phase in of.phases)}
+        | {_BILL + line.name.replace(":", "").replace(" ", "_"): line.usd for line in of.bill}
+        for of in plan.candidates
+    ]
+    frame = pd.json_normalize(rows)
+    nested = {name.partition(".")[0] for name in frame.columns if "." in name}
+    frame = frame.drop(columns=[name for name in frame.columns if name in nested])  # empty if another row has parts
     if not wide:
         frame = frame[main_columns(frame)]
     frame.attrs["not_shown"] = plan.not_shown
@@ -54,45 +78,35 @@ def main_columns(wide: pd.DataFrame) -> list[str]:
     return [*(name for name in MAIN_COLUMNS if name in wide), *(name for name in wide if name.startswith(_BILL))]
 
 
-def _wide_frame(plan: Plan) -> pd.DataFrame:
-    rows = [
-        {key: value for key, value in to_jsonable(c).items() if key != "phases"}
-        | {"bottlenecks": ", ".join(phase.bottleneck for phase in c.phases), **_bill_columns(c)}
-        for c in plan.candidates
-    ]
-    frame = pd.json_normalize(rows)
-    nested = {name.partition(".")[0] for name in frame.columns if "." in name}
-    return frame.drop(columns=[name for name in frame.columns if name in nested])  # empty if another row has parts
-
-
-def _bill_columns(candidate: Candidate) -> dict[str, float | None]:
-    """Return each line of the bill as a column: `bill_usd.stage_in_requests`."""
-    return {_BILL + line.name.replace(":", "").replace(" ", "_"): line.usd for line in candidate.bill}
-
-
 def frontier_frame(plan: Plan) -> pd.DataFrame:
     """Return the clusters that nothing beats in both time and total cost, fastest first."""
-    rows = [
-        {
-            "cluster": cluster_name(point, several_models=len({p.model for p in plan.frontier}) > 1),
-            "model": point.model,
-            "cloud": point.cloud,
-            "region": point.region,
-            "instance_type": point.instance_type,
-            "nodes": point.nodes,
-            "time_s": point.time_s,
-            "cost_usd_total": point.cost_usd_total,
-        }
-        for point in plan.frontier
-    ]
-    return pd.DataFrame(rows)
+    several = len({p.model for p in plan.frontier}) > 1
+    names = ("model", "cloud", "region", "instance_type", "nodes", "time_s", "cost_usd_total")
+    return pd.DataFrame([{"cluster": cluster_name(p, several_models=several), **_of(p, *names)} for p in plan.frontier])
+
+
+def _of(value: Any, *names: str) -> dict[str, Any]:
+    """Return some fields of a value; None for each if there is no value."""
+    return {name: None if value is None else getattr(value, name) for name in names}
 
 
 def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
     """Return one row per type and network (`unlimited`, `ideal`, `expected`): the type's best cluster there, its time
     and costs, and whether it is recommended under that network; cells are empty if none is feasible.
     """
-    made = [_network(row, view, cluster) for row in rows for view, cluster in row.clusters.items()]
+    made = [
+        {
+            **_of(row, "instance_type", "model", "cloud", "region"),
+            "network": view,
+            "nodes": cluster and cluster.nodes,
+            "time_s": cluster and cluster.time_s.expected,
+            "cost_usd": cluster and cluster.cost_usd.expected,
+            "cost_usd_total": cluster and cluster.cost_usd.total,
+            "winner": view in row.wins,
+        }
+        for row in rows
+        for view, cluster in row.clusters.items()
+    ]
     names = ["instance_type", "model", "cloud", "region", "network", "nodes", "time_s", "cost_usd", "cost_usd_total"]
     return pd.DataFrame(made, columns=[*names, "winner"])
 
@@ -101,46 +115,26 @@ def data_sizes_frame(points: Sequence[DataPoint]) -> pd.DataFrame:
     """Return one row for each size of data, least first: the recommended cluster, its times, bill and bottleneck; if
     nothing is feasible, empty cells and the reason in `why_not`.
     """
-    return pd.DataFrame([_data_size(point) for point in points])
-
-
-def _data_size(point: DataPoint) -> dict[str, Any]:
-    best = point.cluster
-    return {
-        "data_bytes": point.data_bytes,
-        "cluster": cluster_name(best) if best else None,
-        "cloud": best.cloud if best else None,
-        "region": best.region if best else None,
-        "pricing": best.pricing if best else None,
-        "instance_type": best.instance_type if best else None,
-        "nodes": best.nodes if best else None,
-        "time_s": point.sort_s,
-        "whole_run_s": point.whole_run_s,
-        "cost_usd_total": point.total_usd,
-        "bottleneck": best.bottleneck if best else None,
-        "why_not": point.why_not or None,
-    }
+    rows = [
+        {
+            "data_bytes": point.data_bytes,
+            "cluster": cluster_name(point.cluster) if point.cluster else None,
+            **_of(point.cluster, "cloud", "region", "pricing", "instance_type", "nodes"),
+            "time_s": point.sort_s,
+            "whole_run_s": point.whole_run_s,
+            "cost_usd_total": point.total_usd,
+            **_of(point.cluster, "bottleneck"),
+            "why_not": point.why_not or None,
+        }
+        for point in points
+    ]
+    return pd.DataFrame(rows)
 
 
 def volumes_frame(steps: Sequence[VolumeCount]) -> pd.DataFrame:
     """Return one row per instance type, volume type and number of volumes: rates, link, and dollars an hour."""
     columns = [field.name for field in fields(VolumeCount)]
     return pd.DataFrame([to_jsonable(step) for step in steps], columns=columns)
-
-
-def _network(row: NetworkRow, view: str, cluster: Candidate | None) -> dict[str, Any]:
-    return {
-        "instance_type": row.instance_type,
-        "model": row.model,
-        "cloud": row.cloud,
-        "region": row.region,
-        "network": view,
-        "nodes": cluster.nodes if cluster else None,
-        "time_s": cluster.time_s.expected if cluster else None,
-        "cost_usd": cluster.cost_usd.expected if cluster else None,
-        "cost_usd_total": cluster.cost_usd.total if cluster else None,
-        "winner": view in row.wins,
-    }
 
 
 def phases_frame(candidates: Sequence[Candidate]) -> pd.DataFrame:
@@ -180,23 +174,19 @@ def comparison_frame(this: Candidate | None, other: Candidate | None) -> pd.Data
     """Return two clusters side by side, with the difference and the percentage by which the other's figures are higher;
     None if there is no cluster.
     """
-    clusters = [cluster_name(of) if of else None for of in (this, other)]
-    rows: dict[str, list[Any]] = {"cluster": [*clusters, None, None]}
-    for name in ("sort_s", "sort_p95_s", "whole_run_s", "total_usd", "total_p95_usd"):
-        before, after = (_figures(of)[name] if of else None for of in (this, other))
+    figures: dict[str, Callable[[Candidate], float]] = {
+        "sort_s": lambda of: of.time_s.expected,
+        "sort_p95_s": lambda of: of.time_s.p95,
+        "whole_run_s": lambda of: of.whole_run_s,
+        "total_usd": lambda of: of.cost_usd.total,
+        "total_p95_usd": lambda of: of.cost_usd.total_p95,
+    }
+    rows: dict[str, list[Any]] = {"cluster": [*(of and cluster_name(of) for of in (this, other)), None, None]}
+    for name, figure in figures.items():
+        before, after = (None if of is None else figure(of) for of in (this, other))
         change = after - before if before is not None and after is not None else None
         rows[name] = [before, after, change, 100 * change / before if change is not None and before else None]
     return pd.DataFrame.from_dict(rows, orient="index", columns=["this", "other", "difference", "percent"])
-
-
-def _figures(of: Candidate) -> dict[str, float]:
-    return {
-        "sort_s": of.time_s.expected,
-        "sort_p95_s": of.time_s.p95,
-        "whole_run_s": of.whole_run_s,
-        "total_usd": of.cost_usd.total,
-        "total_p95_usd": of.cost_usd.total_p95,
-    }
 
 
 def sizes_frame(sizes: Sequence[Candidate]) -> pd.DataFrame:
@@ -207,17 +197,8 @@ def sizes_frame(sizes: Sequence[Candidate]) -> pd.DataFrame:
 
 def run_phases_frame(report: RunReport) -> pd.DataFrame:
     """Return one row per phase of a run: predicted and measured seconds, and the prediction's error."""
-    rows = [
-        {
-            "phase": phase.name,
-            "predicted_s": phase.predicted_s,
-            "measured_s": phase.measured_s,
-            "error": phase.error,
-            "bottleneck": phase.bottleneck,
-        }
-        for phase in report.phases
-    ]
-    return pd.DataFrame(rows)
+    names = ("predicted_s", "measured_s", "error", "bottleneck")
+    return pd.DataFrame([{"phase": phase.name, **_of(phase, *names)} for phase in report.phases])
 
 
 def timeline_frame(report: RunReport) -> pd.DataFrame:
@@ -226,27 +207,6 @@ def timeline_frame(report: RunReport) -> pd.DataFrame:
     The sort is shown as its phases if their measured seconds fit into it; the remainder is its start and end.
     """
     return pd.DataFrame(_timeline(report), columns=["node", "step", "start_s", "end_s"])
-
-
-def _candidate(candidate: Candidate, *, chosen: bool, several: bool) -> dict[str, Any]:
-    return {
-        "cluster": cluster_name(candidate, several_models=several),
-        "chosen": chosen,
-        "model": candidate.model,
-        "cloud": candidate.cloud,
-        "region": candidate.region,
-        "instance_type": candidate.instance_type,
-        "nodes": candidate.nodes,
-        **_times(candidate),
-        "cost_usd": candidate.cost_usd.expected,
-        "cost_usd_total": candidate.cost_usd.total,
-        "cost_usd_total_p95": candidate.cost_usd.total_p95,
-        "bottlenecks": ", ".join(phase_word(phase.bottleneck) for phase in candidate.phases),
-        "evidence": candidate.evidence,
-        "price_usd_per_hour": candidate.price_usd_per_hour,
-        **to_jsonable(candidate.machine),
-        **(to_jsonable(candidate.quoted) if candidate.quoted else {}),
-    }
 
 
 def _times(candidate: Candidate) -> dict[str, float]:
@@ -265,9 +225,7 @@ def _phases(candidate: Candidate, *, several: bool) -> Iterator[dict[str, Any]]:
                 "start_s": start_s,
                 "end_s": start_s + use.time_s,
                 "phase_end_s": start_s + phase.time_s,
-                "time_s": use.time_s,
-                "bytes_per_node": use.bytes_per_node,
-                "bytes_per_s": use.bytes_per_s,
+                **_of(use, "time_s", "bytes_per_node", "bytes_per_s"),
                 "bottleneck": name == phase.bottleneck,
             }
         start_s += phase.time_s

@@ -6,7 +6,7 @@ import pytest
 
 import planner
 from planner.errors import BadInputError
-from planner.report.terminal.pricing_table import pricing_table
+from planner.report.terminal.what_if_tables import pricing_table
 
 BOTH = "on-demand,spot"
 TYPES = ("i8g.8xlarge", "i7i.8xlarge", "i4i.*xlarge")

@@ -46,7 +46,7 @@ def compare(
 
 def _compare_own(mine: MachineList, plan: Plan, *, as_json: bool) -> None:
     from planner.api.recommend import Recommendation
-    from planner.report.terminal.own_comparison import comparison_json, comparison_text
+    from planner.report.terminal.further_answers import comparison_json, comparison_text
 
     answer = Recommendation(plan).own(mine)
     if as_json:

@@ -108,7 +108,7 @@ def _show_short(answered: Recommendation) -> None:
     lines = short_answer(plan, width=min(columns(), 100), before=before, stored=_stored(answered))
     show_text("\n".join(lines))
     if len(plan.request.pricings) > 1:
-        from planner.report.terminal.pricing_table import pricing_table
+        from planner.report.terminal.what_if_tables import pricing_table
 
         show_text("\n" + "\n".join(pricing_table(plan)))
     if len({candidate.model for candidate in plan.candidates}) > 1:

@@ -72,7 +72,7 @@ def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
 def _show_platform_run(file: Path, described: Sequence[Path], *, runs: Path | None, as_json: bool) -> None:
     """Show a plan next to its run, and write the run for `planner calibrate`."""
     from planner.planning.recommendation import require_best
-    from planner.report.terminal.platform_run import calibration_csv, run_json, run_text
+    from planner.report.terminal.plan_comparison import calibration_csv, run_json, run_text
     from planner.schemas.platform_runs import read_platform_run
 
     plan = read_plan(file)

@@ -52,7 +52,7 @@ def sizes(
 
 
 def _text(answers: DataSizes, form: str, *, out: Path | None = None) -> str:
-    from planner.report.terminal.data_sizes import data_sizes_markdown, data_sizes_text
+    from planner.report.terminal.what_if_tables import data_sizes_markdown, data_sizes_text
 
     made: dict[str, Callable[[], Any]] = {
         "json": answers.to_json,

@@ -34,7 +34,7 @@ def why_not(
     Example: planner why-not c6id.32xlarge --data 3TB
     """
     from planner.planning.recommendation import require_best
-    from planner.report.terminal.why_not_answer import why_not_text
+    from planner.report.terminal.further_answers import why_not_text
     from planner.schemas.json_values import to_jsonable
 
     answered = request_options.answer()
@@ -64,7 +64,7 @@ def own(
     Example: planner own '20 x m5d.12xlarge' --data 3TB
     """
     from planner.planning.recommendation import require_best
-    from planner.report.terminal.own_answer import own_text
+    from planner.report.terminal.further_answers import own_text
     from planner.schemas.json_values import to_jsonable
 
     answered = request_options.answer()

@@ -37,8 +37,7 @@ def check(
     from datetime import UTC, datetime
 
     from planner.planning.policy import breaches, with_limits
-    from planner.report.terminal.plan_check import check_markdown, check_text
-    from planner.report.terminal.plan_comparison import changes
+    from planner.report.terminal.plan_comparison import changes, check_markdown, check_text
     from planner.units import parse_duration
 
     if json and markdown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, Final
+from typing import Final
 
 from planner.report import plots
 from planner.report.fleet_answer import (
@@ -17,17 +17,20 @@ from planner.report.fleet_answer import (
     waste_table,
 )
 from planner.report.page.rendering import Figure, render
+from planner.report.section import Section
 from planner.spark.fleet.reading import Fleet
 from planner.units import count_text
 
 _DRAWN: Final = 20
 _MOST_ROWS: Final = 500
 """Most rows: a page with thousands no longer opens on a phone; CSV and JSON have all."""
+_WASTE: Final = "Applications, those that wasted most core hours first; a star marks an incomplete log"
+_SAVING: Final = "Applications that another cluster would do for less"
+_TREND: Final = "Jobs with three runs or more over a week or more, the fastest growing first"
 
 
 def fleet_page(fleet: Fleet, *, made_on: date | None = None) -> str:
     """Return the page as HTML. Raises PlannerError without the extra `plots`."""
-    shown = min(_MOST_ROWS, len(fleet.applications))
     return render(
         "fleet.html",
         figures=[_waste_figure(fleet)] if any(row.core_s for row in fleet.applications) else [],
@@ -35,17 +38,17 @@ def fleet_page(fleet: Fleet, *, made_on: date | None = None) -> str:
         made_on=made_on,
         asked=f"Event logs of {fleet.place}",
         headline=headline(fleet),
-        waste=_cells(waste_table(fleet, most=_MOST_ROWS), numbers=(3, 4, 5, 6, 9)),
-        saving=_cells(saving_table(fleet, most=_MOST_ROWS), numbers=(3, 5, 6)),
-        trend=_cells(trend_table(fleet, most=_MOST_ROWS), numbers=(1, 2, 3, 4, 5, 7)),
-        failures=_cells(failure_table(fleet, most=_MOST_ROWS), numbers=()),
-        left_out=len(fleet.applications) - shown,
+        waste=_section(_WASTE, waste_table(fleet, most=_MOST_ROWS), 3, 4, 5, 6, 9),
+        saving=_section(_SAVING, saving_table(fleet, most=_MOST_ROWS), 3, 5, 6),
+        trend=_section(_TREND, trend_table(fleet, most=_MOST_ROWS), 1, 2, 3, 4, 5, 7),
+        failures=_section("Logs that could not be read", failure_table(fleet, most=_MOST_ROWS)),
+        left_out=max(len(fleet.applications) - _MOST_ROWS, 0),
         notes=list(notes(fleet)),
     )
 
 
-def _cells(table: Table, *, numbers: tuple[int, ...]) -> dict[str, Any]:
-    return {"columns": table[0], "rows": table[1], "numbers": numbers}
+def _section(title: str, table: Table, *numbers: int) -> Section:
+    return Section(title=title, columns=table[0], rows=table[1], numbers=numbers)
 
 
 def _waste_figure(fleet: Fleet) -> Figure:

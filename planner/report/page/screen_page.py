@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
 
 import pandas as pd
 
 from planner.report.page.rendering import Figure, render
-from planner.report.plots.node_charts import across_nodes, over_time
+from planner.report.plots.measured_charts import across_nodes, over_time
+from planner.report.section import Section
 from planner.statistics.slow_node_screening import Screening
 from planner.units import count_text
 
@@ -68,9 +68,10 @@ def _figures(number: int, metric: str, runs: Mapping[str, Sequence[float]], verd
     return figures
 
 
-def _dropped(verdict: Screening) -> dict[str, Any]:
+def _dropped(verdict: Screening) -> Section:
     rows = [
         [drop.node, drop.metric, f"{drop.rate_per_s:.4g}", f"{drop.limit_per_s:.4g}", drop.reason]
         for drop in verdict.dropped
     ]
-    return {"columns": ["drop", "metric", "figure", "limit", "why"], "rows": rows, "numbers": [2, 3]}
+    columns = ("drop", "metric", "figure", "limit", "why")
+    return Section(title="Nodes to drop", columns=columns, rows=rows, numbers=(2, 3))

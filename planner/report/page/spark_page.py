@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from planner.report import plots
 from planner.report.page.rendering import Figure, render
-from planner.report.terminal.spark_answer import advice, choice_rows, notes
+from planner.report.section import Section
+from planner.report.terminal.spark_answer import advice, choices_section, notes
 from planner.report.terminal.spark_explanation import brief_stage_table, cluster_text, stream_notes
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import Explanation, StageBound
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _STAGES_DRAWN: Final = 40
 _CLUSTERS_SHOWN: Final = 20
+_CHANGES: Final = "The application's time if one resource had no waits and nothing else changed"
 
 
 def spark_page(
@@ -32,6 +34,9 @@ def spark_page(
     """
     name = application.name or application.app_id or "A Spark application"
     columns, rows = brief_stage_table(explained)
+    lost = (f"Lost: {loss}" for loss in application.losses)
+    said = notes(application, plan, explained) if plan else (*stream_notes(application), *lost)
+    changes = [(c.what, format_duration(c.duration_s), f"{c.share:+.0%}") for c in explained.changes]
     return render(
         "spark.html",
         figures=[*_figures(application, explained), *([_clusters(plan)] if plan else [])],
@@ -41,20 +46,18 @@ def spark_page(
         headline=advice(plan) if plan else f"{name} took {format_duration(explained.duration_s)}",
         ran_on=cluster_text(application.cluster),
         key_figures=list(_key_figures(explained)),
-        changes=_changes(explained),
-        stages={"columns": columns, "rows": rows, "numbers": tuple(range(4, len(columns)))},
+        changes=Section(title=_CHANGES, columns=("with", "at best", "change"), rows=changes, numbers=(1, 2)),
+        stages=Section(title="Stages in order of start", columns=columns, rows=rows, numbers=range(4, len(columns))),
         drawn=min(_STAGES_DRAWN, len(explained.stages)),
-        clusters=_cluster_table(plan) if plan else None,
-        notes=[
-            explained.completeness.sentence,
-            *(notes(application, plan, explained) if plan else _notes(application)),
-        ],
+        clusters=_others(plan) if plan else None,
+        notes=[explained.completeness.sentence, *said],
     )
 
 
-def _notes(application: Application) -> Iterator[str]:
-    yield from stream_notes(application)
-    yield from (f"Lost: {loss}" for loss in application.losses)
+def _others(plan: SparkPlan) -> Section:
+    section = choices_section(plan, others=_CLUSTERS_SHOWN)
+    columns, title = ("which", *section.columns[1:-1], "change"), "As it was, and the best size of each type"
+    return Section(title=title, columns=columns, rows=section.rows, numbers=(2, 3, 4, 5))
 
 
 def _figures(application: Application, explained: Explanation) -> Iterator[Figure]:
@@ -114,11 +117,6 @@ def _key_figures(explained: Explanation) -> Iterator[dict[str, Any]]:
     yield {"name": "No stage ran", "value": format_duration(line.driver_s), "note": before}
 
 
-def _changes(explained: Explanation) -> dict[str, Any]:
-    rows = [[c.what, format_duration(c.duration_s), f"{c.share:+.0%}"] for c in explained.changes]
-    return {"columns": ["with", "at best", "change"], "rows": rows, "numbers": (1, 2)}
-
-
 def _clusters(plan: SparkPlan) -> Figure:
     import pandas as pd
 
@@ -145,8 +143,3 @@ def _clusters(plan: SparkPlan) -> Figure:
         text="The best size of each type; lines are the ranges that hold 90%. The table has the same in figures.",
         chart=plots.clusters(pd.DataFrame(rows, columns=["cluster", "which", "time_s", "low_s", "high_s", "cost_usd"])),
     )
-
-
-def _cluster_table(plan: SparkPlan) -> dict[str, Any]:
-    head, *rows = choice_rows(plan, others=_CLUSTERS_SHOWN)
-    return {"columns": ["which", *head[1:-1], "change"], "rows": rows, "numbers": (2, 3, 4, 5)}

@@ -1,11 +1,19 @@
 """Charts over Altair: pandas frames in, charts out, the same look everywhere. Needs the extra `plots`."""
 
+from planner.report.plots.measured_charts import (
+    across_nodes,
+    agreement,
+    clusters,
+    core_hours,
+    over_time,
+    predicted_and_measured,
+    stage_timeline,
+    task_time,
+    timeline,
+)
 from planner.report.plots.network_charts import distributions, networks, scaling, volumes
-from planner.report.plots.node_charts import across_nodes, over_time
 from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
-from planner.report.plots.run_charts import agreement, predicted_and_measured, timeline
 from planner.report.plots.slide import over_data, picture, slide
-from planner.report.plots.spark_charts import clusters, core_hours, stage_timeline, task_time
 from planner.report.plots.theme import reason_chart
 
 __all__ = [

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from planner.report.plots.theme import BLUE, GREEN, GREY, VERMILLION, altair, dressed
+from planner.report.terminal.what_if_tables import HEADINGS
 
 
 def scaling(curve: pd.DataFrame, points: pd.DataFrame, *, title: str) -> Any:
@@ -44,14 +45,13 @@ def networks(frame: pd.DataFrame) -> Any:
     `frame` is a `networks_frame`. If a type occurs for several models or regions, its bars are labelled by them.
     """
     alt = altair()
-    words = {"unlimited": "no limit", "ideal": "as stated", "expected": "expected at scale"}
     several = [name for name in ("model", "region") if frame.groupby("instance_type")[name].nunique().max() > 1]
     shown = frame.assign(
-        network=frame.network.map(words),
+        network=frame.network.map(HEADINGS),
         mark=["winner" if won else "" for won in frame.winner],
         choice=frame[["instance_type", *several]].agg(", ".join, axis=1),
     )
-    order = list(words.values())
+    order = list(HEADINGS.values())
     cost = alt.X("cost_usd_total:Q", title="total cost (US dollars)")
     place = (alt.Y("choice:N", title=None, sort=None), alt.YOffset("network:N", sort=order))
     colour = alt.Color("network:N", title=None, scale=alt.Scale(domain=order, range=[GREEN, BLUE, VERMILLION]))

@@ -33,7 +33,7 @@ def frontier(points: pd.DataFrame, candidates: pd.DataFrame) -> Any:
     line = alt.Chart(points).mark_line(color=GREY, point={"color": GREY, "size": 22}).encode(x, y, tooltip=_where(unit))
     picked = alt.selection_point(name=PICKED, fields=["cluster"], on="click", clear="dblclick")
     marks = (
-        alt.Chart(candidates.assign(what=_what(candidates)))
+        alt.Chart(candidates.assign(what=[_WHAT[not chosen] for chosen in candidates.chosen]))
         .mark_point(filled=True, opacity=0.9)
         .encode(
             x,
@@ -178,10 +178,6 @@ def by_nodes(frame: pd.DataFrame) -> Any:
     return dressed(
         alt.layer(band, drawn, dots), title="Time against cluster size (band: median to 95 of 100 runs)", height=300
     )
-
-
-def _what(candidates: pd.DataFrame) -> list[str]:
-    return [_WHAT[0] if chosen else _WHAT[1] for chosen in candidates.chosen]
 
 
 def _in_unit(frame: pd.DataFrame, of: pd.DataFrame, column: str) -> pd.DataFrame:

@@ -9,9 +9,9 @@ import pandas as pd
 
 from planner.extras import optional
 from planner.report import frames
-from planner.report.cluster_names import cluster_name
+from planner.report.clusters import cluster_name, total_text
 from planner.report.plots.theme import BLUE, GREY, VERMILLION, altair, config, in_time_units
-from planner.report.terminal.decision import bottleneck_text, machine_text, total_text
+from planner.report.terminal.decision import bottleneck_text, machine_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from planner.report.section import Section
 from planner.schemas.plan import BillLine, Candidate
 from planner.units import format_duration, usd_decimals
 
@@ -61,14 +62,9 @@ class Bill:
     def rows(self) -> list[tuple[str, str, str]]:
         """Name, time and cost of each item as text, and those of the total."""
         total = BillItem(name=self.total_name, time_s=self.time_s, usd=self.total_usd)
-        return [
-            (
-                item.name,
-                format_duration(item.time_s) if item.time_s else "",
-                "unknown" if item.usd is None else f"${self.shown(item.usd)}",
-            )
-            for item in (*self.items, total)
-        ]
+        times = [format_duration(item.time_s) if item.time_s else "" for item in (*self.items, total)]
+        costs = [f"{'' if item.usd is None else '$'}{self.shown(item.usd)}" for item in (*self.items, total)]
+        return [*zip((item.name for item in (*self.items, total)), times, costs, strict=True)]
 
     def __iter__(self) -> Iterator[BillItem]:
         return iter(self.items)
@@ -82,31 +78,28 @@ class Bill:
 
 def bill_of(best: Candidate) -> Bill:
     """Return the bill of a cluster; rounding differences go to the largest item."""
-    groups = _group_lines(best.bill)
-    total = best.cost_usd.total
-    per_usd = 10 ** usd_decimals(total)
-    parts = _parts([sum(line.usd or 0.0 for line in lines) for _, lines in groups], total, per_usd=per_usd)
-    items = tuple(_item(name, lines, amount / per_usd) for (name, lines), amount in zip(groups, parts, strict=True))
-    return Bill(
-        items=items,
-        total_usd=round(total * per_usd) / per_usd,
-        total_name="all that is known" if best.cost_usd.unknown else "in all",
-    )
-
-
-def _item(name: str, lines: Sequence[BillLine], usd: float) -> BillItem:
-    times = [line.time_s for line in lines if line.time_s is not None]
-    unknown = all(line.usd is None for line in lines)
-    return BillItem(name=name, time_s=sum(times) if times else None, usd=None if unknown else usd)
-
-
-def _group_lines(bill: Sequence[BillLine]) -> list[tuple[str, list[BillLine]]]:
     named = {line: group for group, lines in BILL_GROUPS.items() for line in lines}
     groups: dict[str, list[BillLine]] = {}
-    for line in bill:
+    for line in best.bill:
         own = line.name.replace("_", " ")
         groups.setdefault(own if line.usd is None else named.get(line.name, own), []).append(line)
-    return [(_group_name(name, lines), lines) for name, lines in groups.items()]
+    total, items = best.cost_usd.total, []
+    per_usd = 10 ** usd_decimals(total)
+    amounts = [sum(line.usd or 0.0 for line in lines) for lines in groups.values()]
+    for (name, lines), amount in zip(groups.items(), _parts(amounts, total, per_usd=per_usd), strict=True):
+        times = [line.time_s for line in lines if line.time_s is not None]
+        usd = None if all(line.usd is None for line in lines) else amount / per_usd
+        items.append(BillItem(name=_group_name(name, lines), time_s=sum(times) if times else None, usd=usd))
+    total_name = "all that is known" if best.cost_usd.unknown else "in all"
+    return Bill(items=tuple(items), total_usd=round(total * per_usd) / per_usd, total_name=total_name)
+
+
+def bill_section(best: Candidate) -> Section:
+    """Return the bill as a table whose last row is the total."""
+    rows = bill_of(best).rows
+    columns = ("item", "time", "cost")
+    title = "The whole bill, for all nodes"
+    return Section(title=title, columns=columns, rows=rows, numbers=(1, 2), chosen=(len(rows) - 1,))
 
 
 def _group_name(name: str, lines: Sequence[BillLine]) -> str:

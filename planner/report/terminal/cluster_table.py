@@ -24,26 +24,23 @@ def findings_text(outcome: Preflight) -> str:
 
 def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
     """Return the machines to be rented, in full, at today's prices; further places are tried if the first is full."""
-    first, hours = places[0].choice, (order.expires_at - now).total_seconds() / 3600
+    first, life_s = places[0].choice, (order.expires_at - now).total_seconds()
+    ceiling = first.ceiling_usd_per_hour  # that of spot machines is the on-demand price, to which theirs may rise
+    cap = "unknown, without an on-demand price" if ceiling is None else format_usd(ceiling * life_s / 3600)
+    others = [place.text for place in places[1:]]
     lines = [
         f"{places[0].text}: {count_text(first.nodes, 'node')}, {count_text(first.spares, 'spare')}"
         + (", in one placement group" if first.placement_group else ""),
-        *([_volumes_text(places[0])] if first.volumes else []),
+        f"each with {of.count} x {of.volume_type} of {of.size_gib} GiB" if (of := first.volumes) else "",
         f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
         f"{format_usd(first.launched_usd_per_hour)} per hour",
-        f"cap: {_cap_text(first, hours)}, because every machine ends by itself in "
-        f"{format_duration(hours * 3600)}, at {order.expires_at:%Y-%m-%d %H:%M} UTC",
-        *_short_life(first, hours),
+        f"cap: {cap}, because every machine ends by itself in {format_duration(life_s)}, at "
+        f"{order.expires_at:%Y-%m-%d %H:%M} UTC",
+        _short_life(first) if life_s < first.needed_s else "",
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
+        f"if there is no room: {', then '.join(others)}" if others else "",
     ]
-    others = [place.text for place in places[1:]]
-    return "\n".join([*lines, *([f"if there is no room: {', then '.join(others)}"] if others else [])])
-
-
-def _cap_text(choice: ClusterOffer, hours: float) -> str:
-    """Return the most that a choice may cost; spot machines count at the on-demand price, to which theirs may rise."""
-    ceiling = choice.ceiling_usd_per_hour
-    return "unknown, without an on-demand price" if ceiling is None else format_usd(ceiling * hours)
+    return "\n".join(filter(None, lines))
 
 
 def decision_text(
@@ -58,34 +55,22 @@ def decision_text(
     offered = offer_text(order, [rehearsal.place, *others], now=now)
     if not own_address:
         offered = offered.replace(order.ssh_from, f"{order.ssh_from} (a placeholder for your address)")
-    return "\n".join(
-        [
-            offered,
-            *([] if vcpus is None else [_quota(rehearsal, vcpus)]),
-            f"to be created, and removed in the end: {', '.join(counts)}",
-            f"dry run: {order.cloud} was asked nothing, so the price is the plan's; --verbose prints the "
-            f"{len(rehearsal.requests)} requests",
-        ]
-    )
+    choice, region = rehearsal.place.choice, rehearsal.place.region
+    lines = [
+        offered,
+        f"to be created, and removed in the end: {', '.join(counts)}",
+        f"dry run: {order.cloud} was asked nothing, so the price is the plan's; --verbose prints the "
+        f"{len(rehearsal.requests)} requests",
+    ]
+    if vcpus is not None:
+        family = f"the family of {choice.instance_type} in {region}"
+        lines.insert(1, f"quota: {vcpus:g} {choice.pricing} vCPUs of {family}")
+    return "\n".join(lines)
 
 
-def _quota(rehearsal: Rehearsal, vcpus: float) -> str:
-    choice = rehearsal.place.choice
-    return (
-        f"quota: {vcpus:g} {choice.pricing} vCPUs of the family of {choice.instance_type} in {rehearsal.place.region}"
-    )
-
-
-def _short_life(choice: ClusterOffer, hours: float) -> list[str]:
-    if hours * 3600 >= choice.needed_s:
-        return []
+def _short_life(choice: ClusterOffer) -> str:
     text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"
-    return [f"warning: {text}; {enough_text(choice)}"]
-
-
-def _volumes_text(place: Place) -> str:
-    volumes = place.choice.volumes
-    return f"each with {volumes.count} x {volumes.volume_type} of {volumes.size_gib} GiB" if volumes else ""
+    return f"warning: {text}; {enough_text(choice)}"
 
 
 def swept_text(found: FoundRun, *, now: datetime) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from planner.cost_model.caveats import COMPUTED_DISKS, DEAR_SPOT
 from planner.planning.request.region import OWN_PRICE
 from planner.planning.request.stored_data import size_text
+from planner.report.clusters import total_text
 from planner.report.words import RESOURCE_WORDS, phase_word, region_text
 from planner.schemas.plan import NEVER_RAN, TIMES_OF_PROFILE, Candidate, Machine, Plan
 from planner.units import count_text, format_bytes, format_duration, format_link, format_memory, format_usd
@@ -51,20 +52,20 @@ def machine_text(best: Candidate) -> str:
     return ", ".join([*machine_facts(best.machine), price_text(best)])
 
 
+def order_text(best: Candidate) -> str:
+    """Return what to order where a type with its disks has another name in the cloud; '' elsewhere."""
+    return f"Order {best.cloud_type}, and the local disks with it." if best.cloud_type != best.instance_type else ""
+
+
 def machine_facts(machine: Machine) -> list[str]:
     """Return a machine's processors, memory, disks and network, each with its unit or as unknown."""
     vcpus = "vCPUs unknown" if machine.vcpus is None else count_text(machine.vcpus, "vCPU")
     memory = "memory unknown" if machine.memory_bytes is None else format_memory(machine.memory_bytes)
-    return [vcpus, memory, _disks(machine), _network(machine)]
-
-
-def _disks(machine: Machine) -> str:
-    if machine.local_disks is None:
-        return "local disks unknown"
-    if not machine.local_disks:
-        return "no local disks"
     size = "?" if machine.local_disk_bytes is None else format_bytes(machine.local_disk_bytes)
-    return f"{machine.local_disks} x {size}{_KIND.get(machine.local_disk_kind, '')}"
+    disks = f"{machine.local_disks} x {size}{_KIND.get(machine.local_disk_kind, '')}"
+    if not machine.local_disks:
+        disks = "local disks unknown" if machine.local_disks is None else "no local disks"
+    return [vcpus, memory, disks, _network(machine)]
 
 
 def _network(machine: Machine) -> str:
@@ -97,11 +98,6 @@ def price_origin(best: Candidate) -> str:
     return f" (prices of {best.price_as_of})" if best.price_as_of else ""
 
 
-def total_text(best: Candidate) -> str:
-    """Return the whole bill in words: a lower bound if part of it is unknown."""
-    return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
-
-
 def range_text(plan: Plan, best: Candidate) -> str:
     """Return the time of the sort, and the time that 95 of 100 runs stay within."""
     most = ", the most within what is asked," if plan.beyond else ""
@@ -116,14 +112,16 @@ def durability_text(best: Candidate) -> str:
     return f"{best.model}: {best.durability}." if best.durability else f"Model: {best.model}."
 
 
-def deadline_text(plan: Plan) -> str:
-    """Return the probability of meeting the deadline, named before, and what raises it; '' without a deadline."""
+def deadline_text(plan: Plan, *, alone: bool = False) -> str:
+    """Return the probability of meeting the deadline, and what raises it; '' without a deadline. The deadline is named
+    before, unless the sentence stands `alone`.
+    """
     likely, other = plan.best.deadline_kept if plan.best else None, plan.higher_confidence
     if likely is None or plan.request.paper:
         return ""
     cluster = f"{other.nodes} x {other.instance_type}, {format_usd(other.cost_usd_total)}" if other else ""
     more = f", or 95 with {cluster} (--confidence 95%)" if cluster else ""
-    named = "it" if plan.request.deadline_s else "the deadline"
+    named = "it" if plan.request.deadline_s and not alone else "the deadline"
     return f"{100 * min(likely, _SURE):.0f} of 100 runs keep {named}{more}."
 
 
@@ -183,23 +181,13 @@ def break_even_text(best: Candidate) -> str:
     turn = best.overturned_by
     if turn is None:
         return ""
-    return f"{holds_text(best)}. Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
-
-
-def holds_text(best: Candidate) -> str:
-    """Return how far a doubtful rate may fall before another type is better; '' if no known rate would overturn the
-    recommendation.
-    """
-    turn = best.overturned_by
-    if turn is None:
-        return ""
     nodes = count_text(best.nodes, "node")
     many = turn.rate in ("local", "volumes")
     holds = f"{best.instance_type} stays the best choice while its {RESOURCE_WORDS[turn.rate]} at {nodes}"
     keeps = f"keep{'s' * (not many)} {turn.at_fraction:.0%} of what is planned; below it {turn.winner} is"
     if turn.at_fraction >= _ALL:
         keeps = f"{'are' if many else 'is'} as fast as planned; any slower, and {turn.winner} is"
-    return f"{holds} {keeps}"
+    return f"{holds} {keeps}. Measuring costs about {format_usd(turn.measure_usd)}: {turn.command}"
 
 
 def doubt_text(best: Candidate) -> str:
@@ -207,9 +195,9 @@ def doubt_text(best: Candidate) -> str:
     turn = best.overturned_by
     if turn is None:
         return ""
-    below = f"Below {turn.at_fraction:.0%} of the planned {_SPEEDS.get(turn.rate, turn.rate)}"
-    below = f"If the {_SPEEDS.get(turn.rate, turn.rate)} is any lower" if turn.at_fraction >= _ALL else below
-    return f"{below}, {turn.winner} is better (--explain)."
+    speed = _SPEEDS.get(turn.rate, turn.rate)
+    below = f"If the {speed} is any lower" if turn.at_fraction >= _ALL else None
+    return f"{below or f'Below {turn.at_fraction:.0%} of the planned {speed}'}, {turn.winner} is better (--explain)."
 
 
 def unmeasured_text(plan: Plan) -> str:

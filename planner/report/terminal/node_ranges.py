@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from rich.markup import escape
 
+from planner.report.section import Section, rich_table
 from planner.statistics.slow_node_screening import Screening
 
+_Bar = Callable[[Sequence[float]], str]
 _WIDTH: Final = 40
 _MOST_LINES: Final = 24
 """Most nodes shown as lines; of more, only the worst and the best are shown."""
@@ -26,65 +28,49 @@ def render_ranges(metric: str, runs: Mapping[str, Sequence[float]], verdict: Scr
     figures = {node: rates for node, rates in figures.items() if rates and rates[-1] > 0}
     limit = next(limit for limit in verdict.limits if limit.metric == metric)
     order = sorted(figures, key=lambda node: statistics.median(figures[node]), reverse=limit.lower_is_better)
-    least, most = _ends([rate for rates in figures.values() for rate in rates])
-    table = _empty_table(metric, "node")
-    dropped = {drop.node for drop in verdict.dropped}
-    for node in _worst_and_best(order):
-        rates = figures.get(node, [])
-        style = "red" if node in dropped else ""
-        table.add_row(Text(node, style=style), _bar(rates, least=least, most=most), *_numbers(rates))
-    rounds = _rounds(runs)
-    return Group(table, *([_over_time(metric, rounds, least=least, most=most)] if len(rounds) > 1 else []))
-
-
-def _rounds(runs: Mapping[str, Sequence[float]]) -> list[list[float]]:
-    longest = max(map(len, runs.values()))
+    if len(order) > _MOST_LINES:
+        half = _MOST_LINES // 2
+        order = [*order[:half], f"({len(order) - 2 * half} more)", *order[-half:]]
     rounds = [
-        sorted(r[number] for r in runs.values() if len(r) > number and r[number] > 0) for number in range(longest)
+        sorted(r[number] for r in runs.values() if len(r) > number and r[number] > 0)
+        for number in range(max(map(len, runs.values())))
     ]
-    return [rates for rates in rounds if rates]
+    rounds = [rates for rates in rounds if rates]
+    bar = _bars([rate for rates in figures.values() for rate in rates if rate > 0])
+    dropped = {drop.node for drop in verdict.dropped}
+    nodes = {escape(node): figures.get(node, []) for node in order}
+    chosen = [place for place, node in enumerate(order) if node in dropped]
+    tables = [replace(_table(metric, "node", nodes, bar), chosen=chosen)]
+    if len(rounds) > 1:
+        by_number = {str(number): rates for number, rates in enumerate(rounds, 1)}
+        tables.append(_table(f"{metric} over time, all nodes", "run", by_number, bar))
+    return Group(*map(rich_table, tables))
 
 
-def _over_time(metric: str, rounds: Sequence[list[float]], *, least: float, most: float) -> Table:
-    table = _empty_table(f"{metric} over time, all nodes", "run")
-    for number, rates in enumerate(rounds, 1):
-        table.add_row(str(number), _bar(rates, least=least, most=most), *_numbers(rates))
-    return table
+def _table(
+    title: str, first: str, figures: Mapping[str, list[float]], bar: Callable[[Sequence[float]], str]
+) -> Section:
+    rows = [
+        (name, bar(rates), *(f"{rate:.4g}" for rate in _three(rates))) if rates else (name, "", "", "", "")
+        for name, rates in figures.items()
+    ]
+    columns = (first, "least to most, logarithmic", "least", "median", "most")
+    return Section(title=title, columns=columns, rows=rows, numbers=(2, 3, 4))
 
 
-def _empty_table(title: str, first: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name in (first, "least to most, logarithmic", "least", "median", "most"):
-        table.add_column(name, justify="left" if name in (first, "least to most, logarithmic") else "right")
-    return table
+def _three(rates: Sequence[float]) -> tuple[float, float, float]:
+    return rates[0], statistics.median(rates), rates[-1]
 
 
-def _ends(rates: Sequence[float]) -> tuple[float, float]:
-    above = [rate for rate in rates if rate > 0]
-    return min(above), max(above)
+def _bars(rates: Sequence[float]) -> _Bar:
+    """Return what draws some rates as a line on the scale of all: from the least to the most, `o` at the median."""
+    least, span = min(rates), math.log(max(rates) / min(rates))
 
+    def column_of(rate: float) -> int:
+        return round(math.log(max(rate, least) / least) / span * (_WIDTH - 1)) if span > 0 else _WIDTH // 2
 
-def _worst_and_best(order: Sequence[str]) -> list[str]:
-    if len(order) <= _MOST_LINES:
-        return list(order)
-    half = _MOST_LINES // 2
-    return [*order[:half], f"({len(order) - 2 * half} more)", *order[-half:]]
+    def bar(of: Sequence[float]) -> str:
+        low, middle, high = map(column_of, _three(of))
+        return "".join("o" if at == middle else "-" if low <= at <= high else " " for at in range(_WIDTH))
 
-
-def _bar(rates: Sequence[float], *, least: float, most: float) -> str:
-    """Return a line from the least to the most of the rates, on the scale of all; `o` marks the median."""
-    if not rates:
-        return ""
-    low, middle, high = (_column_of(r, least=least, most=most) for r in (rates[0], statistics.median(rates), rates[-1]))
-    cells = ["-" if low <= cell <= high else " " for cell in range(_WIDTH)]
-    cells[middle] = "o"
-    return "".join(cells)
-
-
-def _column_of(rate: float, *, least: float, most: float) -> int:
-    span = math.log(most / least)
-    return round(math.log(max(rate, least) / least) / span * (_WIDTH - 1)) if span > 0 else _WIDTH // 2
-
-
-def _numbers(rates: Sequence[float]) -> tuple[str, ...]:
-    return tuple(f"{rate:.4g}" for rate in (rates[0], statistics.median(rates), rates[-1])) if rates else ("", "", "")
+    return bar

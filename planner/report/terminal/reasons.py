@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from planner.planning.ranking.refusal import refusal_of
 from planner.planning.what_if.what_if import Contrast
-from planner.report.cluster_names import cluster_name
-from planner.report.terminal.decision import break_even_text
+from planner.report.clusters import cluster_name
+from planner.report.terminal.decision import DECIDING, break_even_text
 from planner.report.words import RESOURCE_WORDS, phase_word
 from planner.schemas.plan import Candidate, Plan
 from planner.units import count_text, format_duration, format_usd
@@ -117,15 +117,7 @@ def _others(plan: Plan, best: Candidate) -> Iterator[str]:
 
 
 def _evidence(best: Candidate) -> Iterator[str]:
-    meaning = {
-        "measured": "measured",
-        "derived": "computed from measured or stated figures",
-        "spec": "at best stated by the cloud, not measured",
-        "extrapolated": "extrapolated beyond what was measured",
-        "recalled": "recalled from memory, without a source at hand",
-        "assumed": "assumed",
-    }
-    yield f"The weakest of the rates that it waits for is {meaning.get(best.evidence, best.evidence)}."
+    yield f"The weakest of the rates that it waits for is {DECIDING.get(best.evidence, best.evidence)}."
     if overturn := break_even_text(best):
         yield f"{overturn}."
 

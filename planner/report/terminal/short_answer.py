@@ -5,13 +5,14 @@ At most 24 lines of 80 columns, as plain text, so that it looks the same in a te
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
 from planner.planning.ranking.frontier import point_of
-from planner.report.cluster_names import cluster_name, place_suffix
+from planner.report.clusters import cluster_name, place_suffix, total_text
+from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
 from planner.report.terminal.bill_items import bill_of
 from planner.report.terminal.decision import (
     assumed_text,
@@ -21,23 +22,20 @@ from planner.report.terminal.decision import (
     doubt_text,
     durability_text,
     machine_text,
+    order_text,
     place_text,
     plain_warning,
     price_origin,
     profile_text,
     range_text,
-    total_text,
     unmeasured_text,
 )
 from planner.report.words import region_word, wrapped
 from planner.schemas.plan import ASSUMED_OF_ALL, Candidate, FrontierPoint, Plan
 from planner.units import count_text, format_duration, format_usd
 
-LINES: Final = 24
 WORTH_IT: Final = 1.05
 """Least speed-up for which a costlier cluster is shown as a choice."""
-_CHOICE: Final = "  choice"
-_SAVED: Final = "price of speed"
 _SAVED_WIDTH: Final = 18
 _NAME_WIDTH: Final = 12
 _CLUSTER_WIDTH: Final = 24
@@ -53,104 +51,91 @@ def short_answer(
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    changes = [] if before is None else wrapped(difference(before, best), width)
-    lines = [*changes, *_headline(plan, best, stored, width), "", *_bill(best, width), *_choices(plan, best, width), ""]
-    reasons = [bottleneck_text(best), *_capacity(plan, best), f"{confidence_text(best)} {doubt_text(best)}"]
-    reasons += [f"Most data: {plan.beyond}."] if plan.beyond else []
-    reasons += filter(None, [profile_text(best)])
-    lines += [line for reason in reasons for line in wrapped(reason, width)]
-    notes = [*filter(None, [unmeasured_text(plan)])]
-    notes += [f"Note: {plain_warning(warning)}" for warning in (*_refreshed_note(plan), *plan.warnings, *best.warnings)]
-    ending = _next(plan, width, notes=len(notes))
-    over = len(lines) + len(ending) - LINES
+    notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in _warnings(plan, best))]
+    parts = [
+        _sentences("change", [difference(before, best)] if before else [], width),
+        _sentences("decision", _decision(plan, best, stored), width),
+        GAP,
+        Lines("bill", [*_bill(best, min(width, 64))]),
+        *_choices(plan, best, width),
+        GAP,
+        _sentences("reasons", _reasons(plan, best), width),
+    ]
+    over = sum(len(part.lines) for part in parts) + len(_next(plan, width, len(notes))) - LINES
     with_note = over + len(wrapped(notes[0], width)) if notes else over
-    if over < with_note < lines.count(""):  # a note is worth more than all empty lines but the first
+    if over < with_note < parts.count(GAP):  # a note is worth more than all empty lines but the first
         over = with_note
-    lines = _drop_least(lines, over=over)
-    for number, note in enumerate(notes):
-        more = wrapped(note, width)
-        if len(lines) + len(more) + len(ending) > LINES:
-            return [*lines, *_next(plan, width, notes=len(notes) - number)]
-        lines += more
-    return [*lines, *_next(plan, width, notes=0)]
+    kept = without_lightest(parts, over=over)
+    if sum(part.kind == "choice" for part in kept) == 1:  # a single choice is not a choice
+        kept = [part for part in kept if part.kind not in ("choice", "choices")]
+    lines = [line for part in kept for line in part.lines]
+    return with_notes(lines, notes, width=width, ending=lambda left: _next(plan, width, left))
 
 
-def _drop_least(lines: list[str], *, over: int) -> list[str]:
-    """Return the lines without the `over` least important: empty ones, the last first, then the neighbours of the
-    recommended cluster, then the choices' heading, as a single choice is not a choice.
-    """
-    heading = [number for number, line in enumerate(lines) if line.startswith(_CHOICE)]
-    empty = [number for number, line in enumerate(lines) if line == ""]
-    neighbours = [number for number, line in enumerate(lines) if line.startswith("  next ")]
-    dropped = [*reversed(empty), *reversed(neighbours), *heading][: max(over, 0)]
-    kept = [line for number, line in enumerate(lines) if number not in dropped]
-    rows = [line for line in kept if _is_choice(line)]
-    return [line for line in kept if line not in rows and not line.startswith(_CHOICE)] if len(rows) == 1 else kept
+def _sentences(kind: str, texts: Sequence[str], width: int) -> Lines:
+    return Lines(kind, [line for text in texts if text for line in wrapped(text, width)])
 
 
-def _is_choice(line: str) -> bool:
-    return line.startswith(("  cheapest ", "  next ", "  recommended "))
-
-
-def _headline(plan: Plan, best: Candidate, stored: Candidate | None, width: int) -> Iterator[str]:
-    whole = format_duration(best.whole_run_s) + _limit(plan.request.deadline_s)
+def _decision(plan: Plan, best: Candidate, stored: Candidate | None) -> list[str]:
+    limit = f" (deadline: {format_duration(plan.request.deadline_s)})" if plan.request.deadline_s else ""
     unpriced = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
-    order = f"Order {best.cloud_type}, and the local disks with it."
-    for text in (
+    return [
         f"Rent {cluster_name(best)} ({place_text(best)})",
-        f"for {whole}, {total_text(best)}{unpriced}{price_origin(best)}.",
+        f"for {format_duration(best.whole_run_s)}{limit}, {total_text(best)}{unpriced}{price_origin(best)}.",
         f"Each: {machine_text(best)}.",
         deadline_text(plan),
-        order if best.cloud_type != best.instance_type else "",
+        order_text(best),
         *(text for text in plan.warnings if text.startswith(ASSUMED_OF_ALL)),
         assumed_text(plan, stored),
         range_text(plan, best),
         durability_text(best),
         *(f"{text}; --rejected says more." for text in plan.left_out),
-    ):
-        yield from wrapped(text, width)
-
-
-def _limit(deadline_s: float | None) -> str:
-    return f" (deadline: {format_duration(deadline_s)})" if deadline_s else ""
+    ]
 
 
 def _bill(best: Candidate, width: int) -> Iterator[str]:
     """Yield the groups of the bill, in cents that add up to the total."""
-    bill, table = bill_of(best), min(width, 64)
-    for item in bill.items:
-        if not (item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))):
-            continue  # only a rounding remainder
-        time = format_duration(item.time_s) if item.time_s else ""
-        yield _row(item.name, time, bill.shown(item.usd), width=table)
-    yield _row(bill.total_name, format_duration(bill.time_s), f"${bill.shown(bill.total_usd)}", width=table)
+    bill = bill_of(best)
+    rows = [
+        (item.name, item.time_s, bill.shown(item.usd))
+        for item in bill
+        if item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))  # else a rounding remainder
+    ]
+    for name, time_s, cost in (*rows, (bill.total_name, bill.time_s, f"${bill.shown(bill.total_usd)}")):
+        time = format_duration(time_s or 0.0) if time_s or name == bill.total_name else ""
+        yield f"  {name:<{width - 28}}{time:>14} {cost:>11}"
 
 
-def _row(name: str, time: str, cost: str, *, width: int) -> str:
-    return f"  {name:<{width - 28}}{time:>14} {cost:>11}"
-
-
-def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[str]:
+def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[Lines]:
     """Yield the cheapest cluster, the recommended one and its neighbours on the frontier, with the price of each minute
     saved against the one above.
     """
     named = _named_points(plan, best)
     if len(named) < 2:
         return
-    yield ""
-    yield from _choices_heading(width)
+    yield GAP
+    yield Lines(
+        "choices", _choice("choice", "cluster", ("the sort", "the bill", "price of speed"), width)[:1], weight=2
+    )
     before = None
     for name, point in named.items():
-        saved = f"{'' if before is None else _per_minute(before, point):>{_SAVED_WIDTH}}"
         cluster = cluster_name(point, several_pricings=len(plan.request.pricings) > 1) + place_suffix(plan, point)
-        cluster = f"{cluster:<{_cluster_width(width)}}"
-        costs = f"{format_duration(point.time_s):>12} {format_usd(point.cost_usd_total):>9}"
-        line = f"  {name:<{_NAME_WIDTH}} {cluster} {costs}"
-        if len(line) > width:  # a long name gets its own line
-            yield f"  {name} {cluster.rstrip()}"[:width]
-            line = f"{costs:>{width}}"
-        yield f"{line}{saved}".rstrip() if len(line) + len(saved) <= width else line
+        saved = "" if before is None else _per_minute(before, point)
+        figures = format_duration(point.time_s), format_usd(point.cost_usd_total), saved
+        weight = 1 if name.startswith("next") else None
+        yield Lines("choice", _choice(name, cluster, figures, width), weight=weight)
         before = point
+
+
+def _choice(name: str, cluster: str, figures: tuple[str, str, str], width: int) -> list[str]:
+    time, cost, saved = figures
+    size = min(_CLUSTER_WIDTH, max(11, width - _NAME_WIDTH - 26))
+    first, costs = f"  {name:<{_NAME_WIDTH}} {cluster:<{size}}", f" {time:>12} {cost:>9}"
+    own = []
+    if len(first + costs) > width:  # a long name gets its own line
+        own, first, costs = [f"  {name} {cluster.rstrip()}"[:width]], "", f"{costs:>{width}}"
+    whole = f"{first}{costs}{saved:>{_SAVED_WIDTH}}"
+    return [*own, whole.rstrip() if len(whole) <= width else first + costs]
 
 
 def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
@@ -173,17 +158,6 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
     return named
 
 
-def _choices_heading(width: int) -> Iterator[str]:
-    name, cluster = f"{_CHOICE:<{_NAME_WIDTH + 2}}", f"{'cluster':<{_cluster_width(width)}}"
-    line = f"{name} {cluster} {'the sort':>12} {'the bill':>9}"
-    saved = f"{_SAVED:>{_SAVED_WIDTH}}"
-    yield line + saved if len(line) + len(saved) <= width else line
-
-
-def _cluster_width(width: int) -> int:
-    return min(_CLUSTER_WIDTH, max(11, width - _NAME_WIDTH - 26))
-
-
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Return whether a point of the frontier is that cluster."""
     chosen = point_of(best)
@@ -197,31 +171,39 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
     return f"{format_usd(dearer / minutes)} a minute" if minutes > 0 and dearer > 0 else ""
 
 
-def _capacity(plan: Plan, best: Candidate) -> Iterator[str]:
+def _reasons(plan: Plan, best: Candidate) -> list[str]:
+    return [
+        bottleneck_text(best),
+        _capacity(plan, best),
+        f"{confidence_text(best)} {doubt_text(best)}",
+        f"Most data: {plan.beyond}." if plan.beyond else "",
+        profile_text(best),
+    ]
+
+
+def _capacity(plan: Plan, best: Candidate) -> str:
     asked = plan.capacity
     if asked is None:
-        return
+        return ""
     where = "in one placement group" if best.placement_group else f"in {region_word(best.region)}"
+    most = "none does the job within what is asked"
+    if smaller := asked.smaller:
+        figures = f"{format_duration(smaller.time_s)}, {format_usd(smaller.cost_usd_total)}"
+        most = f"{smaller.nodes} x {smaller.instance_type}, {figures}"
     text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."
-    yield f"{text} Best of at most {MACHINES_AT_HAND}: {_of_at_most(asked.smaller)}."
+    return f"{text} Best of at most {MACHINES_AT_HAND}: {most}."
 
 
-def _of_at_most(smaller: FrontierPoint | None) -> str:
-    if smaller is None:
-        return "none does the job within what is asked"
-    figures = f"{format_duration(smaller.time_s)}, {format_usd(smaller.cost_usd_total)}"
-    return f"{smaller.nodes} x {smaller.instance_type}, {figures}"
-
-
-def _refreshed_note(plan: Plan) -> Iterator[str]:
+def _warnings(plan: Plan, best: Candidate) -> Iterator[str]:
     if plan.catalog.refreshed:
         yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
+    yield from map(plain_warning, (*plan.warnings, *best.warnings))
 
 
-def _next(plan: Plan, width: int, *, notes: int) -> list[str]:
-    several = f" and {count_text(notes, 'more note')}" if notes else ""
-    stored = plan.request.output and not plan.request.has_several_models and plan.request.model != "object-store"
-    if stored:
+def _next(plan: Plan, width: int, notes: int) -> list[str]:
+    """Return what to ask next, after which so many notes are left out."""
+    request, several = plan.request, f" and {count_text(notes, 'more note')}" if notes else ""
+    if request.output and not request.has_several_models and request.model != "object-store":
         return wrapped(f"Next: --model all, as a store keeps copies itself; --explain; --show wide{several}.", width)
     clusters = f"{len(plan.candidates)} of {plan.feasible}" if plan.not_shown else "all"
     return wrapped(f"Next: --explain says why; --show wide has {clusters} candidates{several}.", width)

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from planner.report.terminal.spark_explanation import completeness_json, stream_notes
+from planner.report.section import Section, aligned, with_notes
+from planner.report.terminal.spark_explanation import completeness_json, more_notes, stream_notes
 from planner.report.words import wrapped
 from planner.schemas.json_values import VERSION, to_jsonable
 from planner.schemas.rejections import by_reason, types_text
@@ -18,7 +19,6 @@ from planner.spark.model.machines import Nodes
 from planner.spark.model.platform_fees import PlatformFee, shipped_fees
 from planner.units import count_text, format_duration, format_usd
 
-LINES: Final = 24
 _SURE: Final = 0.9
 _DOUBTED: Final = 0.25
 _CHOICES_SHOWN: Final = 5
@@ -31,18 +31,13 @@ def answer_lines(application: Application, plan: SparkPlan, explained: Explanati
         *wrapped(_past_text(application, plan, explained), width),
         "",
     ]
-    lines += [*wrapped(advice(plan), width), "", *_choice_lines(plan), ""]
+    lines += [*wrapped(advice(plan), width), "", *aligned(choices_section(plan, others=_CHOICES_SHOWN)), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
         f"{key.removeprefix('spark.')}={value}" for key, value in configuration(plan.work, chosen.nodes).items()
     )
     lines += wrapped(f"With it, of spark.*: {properties}", width)
-    for note in notes(application, plan, explained):
-        more = wrapped(note, width)
-        if len(lines) + len(more) >= LINES:
-            return [*lines, "More notes: --json."]
-        lines += more
-    return lines
+    return with_notes(lines, [*notes(application, plan, explained)], width=width, ending=more_notes)
 
 
 def answer_json(application: Application, plan: SparkPlan, explained: Explanation) -> dict[str, Any]:
@@ -131,27 +126,23 @@ def _change(choice: SparkCluster, logged: SparkCluster) -> str:
     return f" ({choice.cost_usd / logged.cost_usd - 1:+.0%})" if logged.cost_usd > 0 else ""
 
 
-def _choice_lines(plan: SparkPlan) -> list[str]:
-    rows = choice_rows(plan, others=_CHOICES_SHOWN)
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return ["  ".join(f"{cell:<{widths[place]}}" for place, cell in enumerate(row)).rstrip() for row in rows]
-
-
-def choice_rows(plan: SparkPlan, *, others: int) -> list[tuple[str, ...]]:
-    """Return a heading, and rows for the cluster as it was, at most `others` others, the cheapest and the fastest."""
+def choices_section(plan: SparkPlan, *, others: int) -> Section:
+    """Return the cluster as it was, at most `others` others, the cheapest and the fastest."""
     named = [("as it was", plan.logged), ("cheapest", plan.cheapest), ("fastest", plan.fastest)]
-    unnamed = [
-        choice for choice in plan.choices if choice.nodes not in [named_choice.nodes for _, named_choice in named]
-    ]
+    unnamed = [choice for choice in plan.choices if choice.nodes not in [choice.nodes for _, choice in named]]
     named[1:1] = [("in time", choice) for choice in unnamed[:others]]
-    rows: list[tuple[str, ...]] = [("", "cluster", "time", "90% range", "cost", "")]
-    for label, choice in named:
-        prediction = choice.prediction
-        between = f"{_clock(prediction.low_s)} - {_clock(prediction.high_s)}"
-        change = "" if choice is plan.logged else _change(choice, plan.logged).strip()
-        cells = (choice.name, _clock(prediction.duration_s), between, _usd(choice.cost_usd), change)
-        rows.append((label, *cells))
-    return rows
+    rows = [
+        (
+            label,
+            choice.name,
+            _clock(choice.prediction.duration_s),
+            f"{_clock(choice.prediction.low_s)} - {_clock(choice.prediction.high_s)}",
+            _usd(choice.cost_usd),
+            "" if choice is plan.logged else _change(choice, plan.logged).strip(),
+        )
+        for label, choice in named
+    ]
+    return Section(columns=("", "cluster", "time", "90% range", "cost", ""), rows=rows)
 
 
 def _contradictions(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
@@ -245,14 +236,16 @@ def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
 
 def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
     """Return each platform's charge for the same cluster, with and without its machines' price."""
-    rows = []
-    for fee in shipped_fees().values():
-        usd = fee_usd(fee, choice)
-        total = usd + choice.cost_usd if fee.on_top else usd
-        amounts = {"fee_usd": _amount_or_none(usd), "total_usd": _amount_or_none(total)}
-        terms = {"minimum_s": fee.minimum_s, "startup_s": fee.startup_s, "startup_source": fee.startup_source}
-        rows.append({"platform": fee.platform, **amounts, "as_of": fee.as_of, "source": fee.source, **terms})
-    return rows
+    return [
+        {
+            "platform": fee.platform,
+            "fee_usd": _amount_or_none(usd),
+            "total_usd": _amount_or_none(usd + choice.cost_usd if fee.on_top else usd),
+            **{name: getattr(fee, name) for name in ("as_of", "source", "minimum_s", "startup_s", "startup_source")},
+        }
+        for fee in shipped_fees().values()
+        for usd in [fee_usd(fee, choice)]
+    ]
 
 
 def _few_tasks(plan: SparkPlan, explained: Explanation) -> Iterator[str]:

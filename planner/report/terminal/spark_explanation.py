@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from planner.report.section import LINES, Section, aligned, with_notes
 from planner.report.words import wrapped
 from planner.spark.application.application import Application, Cluster, stage_row
 from planner.spark.application.completeness import Completeness
@@ -19,7 +20,6 @@ from planner.spark.model.task_time import RESOURCES
 from planner.spark.task_trace.trace import TaskTrace
 from planner.units import count_text, format_bytes, format_duration
 
-LINES: Final = 24
 _STAGES_SHOWN: Final = 6
 _NOTES: Final = 1
 _WORTH: Final = 0.01
@@ -35,19 +35,23 @@ def explanation_lines(
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
     log = wrapped(explained.completeness.sentence, width)
-    top, changes = [*log, *_headline(application, explained, width), ""], ["", *_changes(explained, width)]
+    top, changes = (
+        [*log, *wrapped(_headline(application, explained), width, indent=""), ""],
+        ["", *_changes(explained, width)],
+    )
     for named in range(_MOST_NAMED, -1, -1):
         head = [*top, *_where(explained, width, named=named), ""]
         room = LINES - len(head) - len(changes) - _NOTES
         if room > _LEAST_TABLE:
             break
     lines = [*head, *_longest(explained.stages, most=max(room - 1, 1), width=width), *changes][: LINES - _NOTES]
-    for note in (*stream_notes(application), *(f"Lost: {loss}" for loss in application.losses), *notes):
-        more = wrapped(note, width)
-        if len(lines) + len(more) >= LINES:
-            return [*lines, "More notes: --json."]
-        lines += more
-    return lines
+    every = [*stream_notes(application), *(f"Lost: {loss}" for loss in application.losses), *notes]
+    return with_notes(lines, every, width=width, ending=more_notes)
+
+
+def more_notes(left: int) -> list[str]:
+    """Return the last line of a screen that leaves notes out."""
+    return ["More notes: --json."] if left else []
 
 
 def stream_notes(application: Application) -> Iterator[str]:
@@ -76,13 +80,12 @@ def cluster_text(cluster: Cluster) -> str:
     return f"{executors}{' at most' if cluster.dynamic else ''} with {cores} on {hosts}{types}"
 
 
-def _headline(application: Application, explained: Explanation, width: int) -> list[str]:
+def _headline(application: Application, explained: Explanation) -> str:
     name, version = application.name or "An application", application.spark_version or "of unknown version"
     platform = f" on {application.cluster.platform}" if application.cluster.platform else ""
     end = "took" if application.started_at_s is not None and application.ended else "took, as far as the log goes,"
     text = f"{name} ({application.app_id or 'id unknown'}, Spark {version}{platform}) {end}"
-    text += f" {format_duration(explained.duration_s)}: {cluster_text(application.cluster)}."
-    return wrapped(text, width, indent="")
+    return f"{text} {format_duration(explained.duration_s)}: {cluster_text(application.cluster)}."
 
 
 def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
@@ -122,13 +125,8 @@ def _changes(explained: Explanation, width: int) -> Iterator[str]:
 def _longest(bounds: Sequence[StageBound], *, most: int, width: int) -> list[str]:
     """Return the stages in as many columns as fit; `--show stages` has all."""
     longest = sorted(bounds, key=lambda bound: -(bound.stage.duration_s or 0.0))[: min(most, _STAGES_SHOWN)]
-    rows = [_HEAD, *(_row(bound) for bound in longest)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
-    room = sum(sum(widths[: place + 1]) + place <= width for place in range(len(_HEAD)))
-    cells = (
-        (f"{cell:{'<' if place == 3 else '>'}{widths[place]}}" for place, cell in enumerate(row[:room])) for row in rows
-    )
-    return [" ".join(row).rstrip() for row in cells]
+    numbers = {*range(len(_HEAD))} - {3}
+    return aligned(Section(columns=_HEAD, rows=[*map(_row, longest)], numbers=numbers), gap=1, width=width)
 
 
 def _row(bound: StageBound) -> tuple[str, ...]:
@@ -189,13 +187,12 @@ def _wide_row(bound: StageBound) -> tuple[str, ...]:
 
 def stage_rows(application: Application, explained: Explanation) -> list[dict[str, Any]]:
     """Return every stage as one flat row, with its bound; None is unknown."""
-    bounds = {(bound.stage.stage_id, bound.stage.attempt): bound for bound in explained.stages}
-    rows = []
-    for stage in application.stages:
-        bound = bounds.get((stage.stage_id, stage.attempt))
-        row = stage_row(stage, origin_s=application.started_at_s)
-        rows.append({**row, "bound": bound.bound if bound else "", "busy": bound.busy if bound else None})
-    return rows
+    bounds = {(of.stage.stage_id, of.stage.attempt): {"bound": of.bound, "busy": of.busy} for of in explained.stages}
+    return [
+        stage_row(stage, origin_s=application.started_at_s)
+        | bounds.get((stage.stage_id, stage.attempt), {"bound": "", "busy": None})
+        for stage in application.stages
+    ]
 
 
 _PARTS = {"deserialisation_s": "arguments", "run_s": "running"}
@@ -206,17 +203,12 @@ def trace_table(trace: TaskTrace) -> tuple[list[str], Iterator[Sequence[str]]]:
     """Return the headings and rows of a trace's table, in order of start."""
     parts = [name for name in _PARTS if name in trace.parts]
     headings = ["tasks", "count", "lasted", "in all", *(_PARTS[name] for name in parts), "median", "longest"]
-    return headings, (_trace_row(row, parts) for row in trace.stage_rows())
-
-
-def _trace_row(row: dict[str, object], parts: Sequence[str]) -> list[str]:
-    seconds = ["elapsed_s", *parts, "task_median_s", "task_longest_s"]
-    return [
-        str(row["name"]),
-        str(row["tasks"]),
-        format_duration(float(str(row["duration_s"]))),
-        *(format_duration(float(str(row[name]))) for name in seconds),
-    ]
+    seconds = ["duration_s", "elapsed_s", *parts, "task_median_s", "task_longest_s"]
+    rows = (
+        [str(row["name"]), str(row["tasks"]), *(format_duration(float(str(row[name]))) for name in seconds)]
+        for row in trace.stage_rows()
+    )
+    return headings, rows
 
 
 def trace_sentence(trace: TaskTrace) -> str:

@@ -1,4 +1,4 @@
-"""Tables of other volumes and networks in the terminal.
+"""Tables of other volumes, networks, sizes of data and ways to pay.
 
 Rate against number of block volumes, up to a full link of the node (SoCC 2015, Figure 10); the leading types under
 three networks, the winner of each marked (Figure 9).
@@ -11,37 +11,37 @@ from itertools import groupby
 from typing import Any, Final
 
 from planner.cost_model.volumes.volume_counts import VolumeCount
+from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import VIEWS, NetworkRow, verdict
-from planner.schemas.plan import NetworkView
-from planner.units import format_rate, format_usd
+from planner.report.clusters import FIGURES, Column, cluster_name, side_by_side
+from planner.report.section import Section, aligned, markdown, rich_table
+from planner.report.words import wrapped
+from planner.schemas.plan import Candidate, NetworkView, Plan
+from planner.units import format_bytes, format_duration, format_rate, format_usd
 
 _TYPES = 3
+_LEAST_SHOWN: Final = 0.01
+"""Least expected number of nodes shown as such: powers of ten are hard to read."""
 
 
 def render_volumes(steps: Sequence[VolumeCount]) -> Iterator[Any]:
     """Yield a table of the leading types' rates with each number of volumes."""
-    from rich.table import Table
     from rich.text import Text
 
     if not steps:
         yield Text("Volumes: the recommended clusters use none, or their rates are unknown.")
-        return
     for name in list(dict.fromkeys(step.instance_type for step in steps))[:_TYPES]:
-        rows = [step for step in steps if step.instance_type == name]
-        link = format_rate(rows[0].link_bytes_per_s)
-        table = Table(title=f"Volumes on {name}, whose link carries {link}", title_justify="left", box=None)
-        for heading in ("volume", "rate of each", "count: MB/s together", "$/h when full"):
-            table.add_column(heading, justify="right" if heading.startswith("$") else "left", overflow="fold")
-        for (volume, rated), run in groupby(rows, key=lambda step: (step.volume_type, step.rated)):
-            table.add_row(volume, rated, *_cells(list(run)))
-        yield table
-
-
-def _cells(run: Sequence[VolumeCount]) -> Iterator[str]:
-    yield ", ".join(f"{step.count}: {_rate(step)}" for step in run)
-    full = run[-1]
-    unknown = "-" if full.rated == "measured" else "unknown"
-    yield unknown if full.usd_per_hour is None else f"{full.usd_per_hour:.3g}"
+        of_type = [step for step in steps if step.instance_type == name]
+        rows = []
+        for kind, run in groupby(of_type, key=lambda step: (step.volume_type, step.rated)):
+            counts = [*run]
+            unknown = "-" if counts[-1].rated == "measured" else "unknown"
+            usd = counts[-1].usd_per_hour
+            rates = ", ".join(f"{step.count}: {_rate(step)}" for step in counts)
+            rows.append((*kind, rates, unknown if usd is None else f"{usd:.3g}"))
+        columns = ("volume", "rate of each", "count: MB/s together", "$/h when full")
+        title = f"Volumes on {name}, whose link carries {format_rate(of_type[0].link_bytes_per_s)}"
+        yield rich_table(Section(title=title, columns=columns, rows=rows, numbers=(3,)), fold=True)
 
 
 def _rate(step: VolumeCount) -> str:
@@ -59,20 +59,16 @@ HEADINGS: Final[dict[NetworkView, str]] = {
 
 def render_networks(rows: Sequence[NetworkRow]) -> Iterator[Any]:
     """Yield a table of the whole bill of each type's best cluster under each network, and where the winner changes."""
-    from rich.table import Table
     from rich.text import Text
 
     if not rows:
         yield Text("Networks: the request says how fast the network is, so there is nothing to compare it with.")
         return
-    title = "Nodes and whole bill by network (* the winner)"
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    names = [(row.model,) * (len({row.model for row in rows}) > 1) + (row.instance_type,) for row in rows]
-    for heading in ("type", *HEADINGS.values()):
-        table.add_column(heading, justify="left" if heading == "type" else "right", overflow="fold")
-    for row, name in zip(rows, names, strict=True):
-        table.add_row(", ".join(reversed(name)), *(_cell(row, view) for view in VIEWS))
-    yield table
+    several = len({row.model for row in rows}) > 1
+    names = [f"{row.instance_type}, {row.model}" if several else row.instance_type for row in rows]
+    cells = [(name, *(_cell(row, view) for view in VIEWS)) for row, name in zip(rows, names, strict=True)]
+    title, columns = "Nodes and whole bill by network (* the winner)", ("type", *HEADINGS.values())
+    yield rich_table(Section(title=title, columns=columns, rows=cells, numbers=(1, 2, 3)), fold=True)
     yield Text(verdict(rows))
     yield Text("As stated: a type's rate between the fewest nodes measured, or what its cloud states.", style="dim")
 
@@ -82,3 +78,69 @@ def _cell(row: NetworkRow, view: NetworkView) -> str:
     if cluster is None:
         return "-"
     return f"{'* ' * (view in row.wins)}{cluster.nodes}, {format_usd(cluster.cost_usd.total)}"
+
+
+def data_sizes_text(points: Sequence[DataPoint], *, width: int = 80) -> str:
+    """Return a table of the recommended cluster for each size of data, and below it why some sizes have none."""
+    return "\n".join([*aligned(_data_sizes(points)), *_reasons(points, width)])
+
+
+def data_sizes_markdown(points: Sequence[DataPoint]) -> str:
+    """Return the same table in Markdown."""
+    return "\n".join([*markdown(_data_sizes(points)), *(f"\n{line}" for line in _reasons(points, 10_000))])
+
+
+def _data_sizes(points: Sequence[DataPoint]) -> Section:
+    """Return `planner sizes --data 3TB,6TB,12TB` as a table."""
+    rows = [
+        (
+            format_bytes(point.data_bytes),
+            cluster_name(best, several_pricings=True),
+            format_duration(best.whole_run_s),
+            format_usd(best.cost_usd.total),
+            format_usd(best.cost_usd.total / (point.data_bytes / 1e12)),
+            FIGURES["bottleneck"](best),
+        )
+        if (best := point.cluster)
+        else (format_bytes(point.data_bytes), "none", "", "", "", "")
+        for point in points
+    ]
+    columns = ("data", "cluster", "whole run", "bill", "$ per TB", "bottleneck")
+    return Section(columns=columns, rows=rows, numbers=(2, 3, 4))
+
+
+def _reasons(points: Sequence[DataPoint], width: int) -> Iterator[str]:
+    for point in points:
+        if point.why_not:
+            yield from wrapped(f"{format_bytes(point.data_bytes)}: {point.why_not}", width)
+
+
+def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:
+    """Yield the lines: the best cluster for each way to pay, its times and bills, and the nodes that may be taken back;
+    or why no cluster does the job.
+    """
+    firsts: dict[str, Candidate | None] = dict.fromkeys(plan.request.pricings)
+    firsts |= {candidate.pricing: candidate for candidate in plan.by_pricing}
+    figures: dict[str, str | Column] = {
+        "cluster": "cluster", "whole run": "whole run",
+        "the sort": lambda of: f"{FIGURES['expected'](of)} (95%: {FIGURES['95 of 100'](of)})",
+        "the bill": "the bill", "at its 95%": "total, 95 of 100", "taken back": _interruptions,
+    }  # fmt: skip
+    yield from aligned(side_by_side(figures, firsts), indent="  ")
+    for pricing, best in firsts.items():
+        if best is None:
+            unpriced = [warning for warning in plan.warnings if f"no {pricing} prices" in warning]
+            why = "; ".join(unpriced) or "no cluster meets what is asked; --rejected says why"
+            yield from wrapped(f"{pricing}: {why}", width_of_screen)
+
+
+def _interruptions(of: Candidate) -> str:
+    """Return how many nodes are expected to be taken back during the job, or that it is unknown."""
+    if of.pricing != "spot":
+        return "never"
+    if of.interruptions is None:
+        return "unknown how often"
+    delay = f", {format_duration(of.interruptions.delay_s)} longer" if of.interruptions.delay_s >= 1 else ""
+    expected = of.interruptions.expected
+    shown = f"{expected:.2g}" if expected >= _LEAST_SHOWN else f"fewer than {_LEAST_SHOWN:g}"
+    return f"{shown} of {of.nodes} nodes{delay}"

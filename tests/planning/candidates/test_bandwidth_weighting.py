@@ -11,7 +11,7 @@ import pytest
 from planner.api.recommend import recommend
 from planner.clouds.aws.instances import weighting_request
 from planner.clouds.order import ClusterOffer
-from planner.report.cluster_names import cluster_name
+from planner.report.clusters import cluster_name
 from planner.schemas.plan import Candidate, Plan
 
 Make = Callable[..., str]

@@ -11,7 +11,7 @@ import pytest
 import planner
 from planner.errors import BadInputError
 from planner.planning.what_if.own_cluster import OwnCluster, OwnMachines
-from planner.report.terminal.own_answer import own_text
+from planner.report.terminal.further_answers import own_text
 
 
 @pytest.mark.parametrize(

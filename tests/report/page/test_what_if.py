@@ -55,7 +55,7 @@ def test_the_page_names_the_change_and_its_cluster(answer: planner.Recommendatio
     part = what_if_part(answer.plan, best, contrast)
     document = part["document"]
     place = {label: value for value, label in part["menu"]["Data"]}["20 TB"]
-    assert document["answers"][place]["cluster"] == part["rows"][place][1]
+    assert document["answers"][place]["cluster"] == part["table"].rows[place][1]
     assert document["answers"][0] == document["planned"]
     assert document["planned"]["total_usd"] == best.cost_usd.total
     assert [label for _, label in part["menu"]["Deadline and budget"]] == ["none"]
@@ -67,5 +67,5 @@ def test_what_is_not_feasible_is_a_row_without_a_cluster(answer: planner.Recomme
     assert best is not None
     none = replace(answer.plan, best=None, candidates=(), frontier=())
     part = what_if_part(answer.plan, best, Contrast(variants=(Variant(lever="network", factor=0.5, plan=none),)))
-    assert part["rows"][1] == ["Network: 0.5 times as fast", "none", "-", "-", "-"]
+    assert part["table"].rows[1] == ["Network: 0.5 times as fast", "none", "-", "-", "-"]
     assert part["document"]["answers"][1] is None

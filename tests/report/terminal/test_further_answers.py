@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import planner
-from planner.report.terminal.own_answer import own_text
-from planner.report.terminal.why_not_answer import why_not_text
+from planner.report.terminal.further_answers import own_text, why_not_text
 from planner.units import format_duration, format_usd
 
 

@@ -141,7 +141,7 @@ def test_lines_are_generated_sorted_and_validated(tmp_path: Path) -> None:
 
 def test_generated_lines_have_a_size_and_no_record_options(tmp_path: Path) -> None:
     for options in (("--records", "5"), ("--size", "1KB", "--ascii"), ()):
-        with pytest.raises(BadInputError, match="--lines goes with --size"):
+        with pytest.raises(BadInputError, match="--lines "):
             call("generate", str(tmp_path / "data"), "--lines", *options)
 
 

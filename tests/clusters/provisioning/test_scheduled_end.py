@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
-from datetime import date, timedelta
+from dataclasses import replace
+from datetime import UTC, date, timedelta, timezone
 from pathlib import Path
 
 import boto3
@@ -154,8 +155,12 @@ def test_a_dry_run_has_the_schedule_and_its_end(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "settings.toml"
     path.write_text('[aws]\nend_role = "arn:aws:iam::123456789012:role/ends"\n', "utf-8")
     monkeypatch.setenv("PLANNER_SETTINGS", str(path))
-    requests = rehearse(order("told"), AwsProvider(policy=QUICK)).requests
+    far = order("told").expires_at.astimezone(timezone(timedelta(hours=9)))
+    requests = rehearse(replace(order("told"), expires_at=far), AwsProvider(policy=QUICK)).requests
     made = [request.parameters for request in requests if request.operation == "create_schedule"]
+    assert {each["ScheduleExpressionTimezone"] for each in made} == {"UTC"}
+    assert {each["ScheduleExpression"] for each in made} == {f"at({far.astimezone(UTC):%Y-%m-%dT%H:%M:%S})"}
+    assert all(each["FlexibleTimeWindow"] == {"Mode": "OFF"} for each in made), "not a moment later"
     assert {each["Target"]["Arn"] for each in made} == {"arn:aws:scheduler:::aws-sdk:ec2:terminateInstances"}
     assert [len(json.loads(each["Target"]["Input"])["InstanceIds"]) for each in made] == [1] * 4
     deleted = [request.parameters["Name"] for request in requests if request.operation == "delete_schedule"]

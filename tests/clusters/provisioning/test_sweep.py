@@ -10,15 +10,24 @@ import boto3
 import pytest
 from cluster_outcomes import went_up
 from emulated_cloud import QUICK, EmulatedCloud
-from emulated_ec2 import EmulatedEc2
+from emulated_ec2 import EmulatedEc2, choice, order
+from fault_proxy import ProxiedRequest
 
 from planner.clouds.azure.client import LiveArm
 from planner.clouds.calls.azure import identity_in
 from planner.clouds.calls.gcp import gcloud_account
 from planner.clouds.gcp.client import LiveCompute
 from planner.clouds.gcp.resources import description
-from planner.clouds.protocol import Resource
-from planner.clusters.provisioning.cluster_lifecycle import FoundRun, ProviderSession, sweep
+from planner.clouds.protocol import Place, Resource
+from planner.clusters.provisioning.cluster_lifecycle import (
+    FoundRun,
+    ProviderSession,
+    begin,
+    down,
+    remove_swept,
+    sweep,
+    up,
+)
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import BadInputError
@@ -69,7 +78,7 @@ def test_people_are_known_by_whom_gcloud_and_az_signed_in(tmp_path: Path, monkey
     assert identity_in("s-1") == "app-4711", "the SDK takes the environment's application first"
 
 
-def tag_by_hand(cloud: EmulatedCloud, name: str, tags: dict[str, str]) -> None:
+def tag_by_hand(cloud: EmulatedCloud, name: str, tags: dict[str, str], *, region: str = "") -> None:
     """Make a network, or a resource group, with tags that somebody else has written."""
     if cloud.cloud == "azure":
         LiveArm(policy=QUICK).create("resource-group", name, body={"location": cloud.region, "tags": tags})
@@ -78,8 +87,56 @@ def tag_by_hand(cloud: EmulatedCloud, name: str, tags: dict[str, str]) -> None:
         LiveCompute(policy=QUICK).create("networks.insert", body=body, run="by-hand")
     else:
         written = [{"Key": key, "Value": value} for key, value in tags.items()]
-        with closing(boto3.client("ec2", region_name=cloud.region)) as client:
+        with closing(boto3.client("ec2", region_name=region or cloud.region)) as client:
             client.create_vpc(CidrBlock="10.9.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": written}])
+
+
+FIRST, SECOND = "r20200101-0000-bcdfgh", "r20200101-0000-cdfghj"
+
+
+def up_in(ec2: EmulatedEc2, run: str, region: str) -> tuple[RunDirectory, ProviderSession]:
+    """Rent four machines in a region of a run that may use two."""
+    session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=lambda _: None)
+    wide = choice(regions=(ec2.region, ec2.other_region))
+    keyed, directory = begin(order(run, wide))
+    up(keyed, [Place(choice=wide, region=region, zone=f"{region}a")], directory, session)
+    return directory, session
+
+
+def test_a_sweep_finds_and_ends_runs_of_all_regions(ec2: EmulatedEc2) -> None:
+    """The second run has machines in the second region, and a network in the first."""
+    _, session = up_in(ec2, FIRST, ec2.region)
+    alone = ec2.left()
+    up_in(ec2, SECOND, ec2.other_region)
+    tag_by_hand(ec2, "left", {"planner-run": SECOND})
+    found = {run.run: run for run in sweep(session, regions=[ec2.region, ec2.other_region]).runs}
+    assert {name: len(run.nodes) for name, run in found.items()} == {FIRST: 4, SECOND: 4}
+    assert {item.region for item in found[SECOND].resources} == {ec2.region, ec2.other_region}
+    remove_swept(SECOND, found[SECOND].resources, session)
+    assert ec2.left() == alone
+    remove_swept(FIRST, found[FIRST].resources, session)
+    assert ec2.left() == {}
+
+
+def test_a_run_is_seen_and_ended_in_all_its_regions(ec2: EmulatedEc2) -> None:
+    """It has machines in one and a network in another, and what shows late, when the first region seemed empty."""
+    directory, session = up_in(ec2, "wide", ec2.other_region)
+    directory.intend("vpc", name="net", region=ec2.region)
+    tag_by_hand(ec2, "left", {"planner-run": "wide"})
+    assert directory.regions() == (ec2.other_region, ec2.region)
+    seen = Reconciliation.of(directory, provider=session.provider, policy=QUICK).observe(directory)
+    assert {item.region for item in seen} == set(directory.regions())
+    deleted: list[str] = []
+
+    def judge(request: ProxiedRequest) -> None:
+        if request.action == "DeleteVpc":
+            deleted.append(request.action)
+            if len(deleted) == len(directory.regions()):
+                tag_by_hand(ec2, "late", {"planner-run": "wide"}, region=ec2.other_region)
+
+    ec2.proxy.judge = judge
+    down(directory, session)
+    assert len(deleted) == 3 and ec2.left() == {}
 
 
 @pytest.mark.parametrize("odd", ["r*", "r????????-????-??????", "../../x", "another's"])

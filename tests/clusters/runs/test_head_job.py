@@ -30,6 +30,7 @@ from planner.clusters.runs.rented_run import OutOfTimeError, RentedRun
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError, IoFailureError, LeftBehindError, PlannerError
 from planner.schemas.plan import Plan
+from planner.schemas.run_report import RunReport
 
 HEAD = Node(id="h", region="r", zone="z", head=True, state="running", instance_type="t", private_address="10.0.0.1")
 ORDER = {"do": "run", "request": {"name": "it's one"}}
@@ -176,17 +177,7 @@ def test_machines_end_when_nobody_comes_for_a_result_in_a_store(
 
 def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
     """The driver is stopped, everything is taken down, and the losses are reported."""
-    plan = Plan.from_json(ec2.plan.read_text("utf-8"))
-    sort_job = SortJob(
-        plan=plan,
-        first_plan=plan,
-        machine={},
-        order={"do": "run", "request": {"output": "s3://b/out"}},
-        address="a:1",
-        steps_s={},
-        predicted_usd=1.0,
-        keep=True,
-    )
+    sort_job = sorting(ec2, keep=True)
     drives(shell, STEP, then="exec sleep 600")
     rented = short_lived(shell, ec2, kind=PatientShell)
     with pytest.raises(OutOfTimeError) as raised:
@@ -207,10 +198,54 @@ def wait(ssh: Ssh) -> Prepared:
             ssh.run("head", "exec sleep 60", within_s=600)
 
 
-def test_a_run_that_is_being_prepared_ends_before_its_machines_do(shell: LocalShell, ec2: EmulatedEc2) -> None:
+@pytest.mark.parametrize("unreadable", ["", "{", '{"plan": 1}'])
+def test_a_run_that_is_being_prepared_ends_before_its_machines_do(
+    shell: LocalShell, ec2: EmulatedEc2, unreadable: str
+) -> None:
+    """Also where what an earlier process stored cannot be read."""
+    rented = short_lived(shell, ec2)
+    if unreadable:
+        (rented.directory.path / "job.json").write_text(unreadable, "utf-8")
     with pytest.raises(OutOfTimeError, match="machines' time was over before the sort was done"):
-        short_lived(shell, ec2).carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
+        rented.carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_driver_that_fails_leaves_its_log_and_no_machine(shell: LocalShell, ec2: EmulatedEc2, is_full: bool) -> None:
+    drives(shell, STEP, then="echo 'out of memory' >&2; exit 137")
+    rented = short_lived(shell, ec2, lives_s=3600)
+    log = rented.directory.path / "driver.log"
+    if is_full:
+        log.mkdir()  # no file can be written
+    with pytest.raises(IoFailureError, match="without a result"):
+        rented.carry_out(
+            lambda _: Prepared(job=sorting(ec2, keep=False)), keep=False, listening=lambda: nullcontext(lambda _: None)
+        )
+    assert ec2.left() == {}
+    assert is_full or "out of memory" in log.read_text("utf-8")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_run_that_is_done_ends_its_machines_unless_they_are_kept(
+    shell: LocalShell, ec2: EmulatedEc2, is_full: bool, keep: bool
+) -> None:
+    """Also where its report cannot be written, which is an error in the end."""
+    rented, sort_job = short_lived(shell, ec2, lives_s=3600), sorting(ec2, keep=keep)
+    report = RunReport(plan=sort_job.plan, machine={}, steps_s={}, phases=(), checks=())
+    stored = rented.directory.path / "report.json"
+    if is_full:
+        stored.mkdir()  # no file can be written
+        with pytest.raises(IsADirectoryError):
+            rented._close(report, sort_job)
+    else:
+        closed = rented._close(report, sort_job)
+        assert closed.cost is not None and closed.cost.node_hours > 0
+        assert list(closed.steps_s) == ([] if keep else ["take down"])
+        assert RunReport.from_json(stored.read_text("utf-8")) == closed
+    assert ec2.machines() == (4 if keep else 0) and bool(ec2.left()) == keep
+    down(rented.directory, rented.session)
 
 
 def test_what_is_lost_is_said_where_something_cannot_be_removed_too(
@@ -253,7 +288,23 @@ class PatientShell(LocalShell):
         super().give_up()
 
 
-def short_lived(shell: LocalShell, ec2: EmulatedEc2, *, kind: type[LocalShell] = LocalShell) -> RentedRun:
+def sorting(ec2: EmulatedEc2, *, keep: bool) -> SortJob:
+    plan = Plan.from_json(ec2.plan.read_text("utf-8"))
+    return SortJob(
+        plan=plan,
+        first_plan=plan,
+        machine={},
+        order={"do": "run", "request": {"output": "s3://b/out"}},
+        address="a:1",
+        steps_s={},
+        predicted_usd=1.0,
+        keep=keep,
+    )
+
+
+def short_lived(
+    shell: LocalShell, ec2: EmulatedEc2, *, kind: type[LocalShell] = LocalShell, lives_s: float = 4
+) -> RentedRun:
     """Return a run on machines that end in four seconds, with a local shell as its head."""
 
     class Here(RentedRun):
@@ -263,7 +314,7 @@ def short_lived(shell: LocalShell, ec2: EmulatedEc2, *, kind: type[LocalShell] =
     session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
     keyed, directory = begin(order("short"))
     cluster = up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, session)
-    ending = replace(keyed, expires_at=datetime.now(UTC) + timedelta(seconds=4))
+    ending = replace(keyed, expires_at=datetime.now(UTC) + timedelta(seconds=lives_s))
     return Here(order=ending, cluster=cluster, directory=directory, session=session, stopwatch=Stopwatch())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Fault, ProxiedRequest
 
-from planner.clouds.protocol import Node, Place
+from planner.clouds.protocol import Node, Place, Resource
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
+from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import Equipped
@@ -124,6 +126,50 @@ def test_a_machine_that_dies_on_demand_is_replaced_too(cloud: EmulatedCloud, tri
     assert len(trial.joined) == 1 and trial.machines.missing == 0
     assert "replacing 1 machine: on-demand" in trial.told
     down(trial.directory, usual.session)
+    assert cloud.left() == {}
+
+
+class Unanswered(RunDirectory):
+    """A journal of a call that made machines and whose answer was lost."""
+
+    def made(self, resource: Resource) -> None:
+        if resource.kind != "instance":
+            super().made(resource)
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_machine_that_nobody_waits_for_is_ended(
+    cloud: EmulatedCloud, trial: Trial, is_full: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that the journal names work on; the bill has the other one, unless the disk is full."""
+    made = trial.replacement
+    journal = Unanswered(trial.directory.path)
+    cloud.provider().launch(made.order, made.cluster.place, journal, machines=1, head=False, round=7)
+    known = {node.id for node in made.cluster.nodes}
+    strangers: set[str] = set()
+    for _ in QUICK.polls(60.0):  # listings are late
+        if strangers := {node.id for node in made._nodes()} - known:
+            break
+    assert len(strangers) == 1
+
+    def refuse(*_: object, **__: object) -> None:
+        raise IoFailureError("no space left on device")
+
+    with monkeypatch.context() as patch, suppress(IoFailureError):
+        if is_full:
+            patch.setattr(RunDirectory, "note", refuse)
+        trial.look()
+    for _ in QUICK.polls(60.0):  # the cloud takes a moment
+        if not strangers & {node.id for node in made._nodes() if node.state != "ended"}:
+            break
+    assert not strangers & {node.id for node in made._nodes() if node.state != "ended"}
+    assert known <= {node.id for node in made._nodes() if node.state == "running"}
+    bill = bill_of(trial.directory.events(), now=datetime.now(UTC))
+    assert {machine.id for machine in bill.machines} == (known if is_full else known | strangers)
+    assert bill.running == len(known)
+    trial.look()
+    assert trial.joined == [] and trial.machines.missing == 0
+    down(trial.directory, made.session)
     assert cloud.left() == {}
 
 

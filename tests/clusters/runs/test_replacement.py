@@ -147,8 +147,9 @@ def test_a_machine_that_nobody_waits_for_is_ended(
     cloud.provider().launch(made.order, made.cluster.place, journal, machines=1, head=False, round=7)
     known = {node.id for node in made.cluster.nodes}
     strangers: set[str] = set()
-    while not strangers:
-        strangers = {node.id for node in made._nodes()} - known  # listings are late
+    for _ in QUICK.polls(60.0):  # listings are late
+        if strangers := {node.id for node in made._nodes()} - known:
+            break
     assert len(strangers) == 1
 
     def refuse(*_: object, **__: object) -> None:
@@ -158,8 +159,10 @@ def test_a_machine_that_nobody_waits_for_is_ended(
         if is_full:
             patch.setattr(RunDirectory, "note", refuse)
         trial.look()
-    while strangers & {node.id for node in made._nodes() if node.state != "ended"}:
-        pass  # the cloud takes a moment
+    for _ in QUICK.polls(60.0):  # the cloud takes a moment
+        if not strangers & {node.id for node in made._nodes() if node.state != "ended"}:
+            break
+    assert not strangers & {node.id for node in made._nodes() if node.state != "ended"}
     assert known <= {node.id for node in made._nodes() if node.state == "running"}
     bill = bill_of(trial.directory.events(), now=datetime.now(UTC))
     assert {machine.id for machine in bill.machines} == (known if is_full else known | strangers)

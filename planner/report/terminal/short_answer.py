@@ -185,12 +185,9 @@ def _capacity(plan: Plan, best: Candidate) -> str:
     asked = plan.capacity
     if asked is None:
         return ""
-    where, smaller = (
-        "in one placement group" if best.placement_group else f"in {region_word(best.region)}",
-        asked.smaller,
-    )
-    most = "none does the job within what is asked", asked.smaller
-    if smaller:
+    where = "in one placement group" if best.placement_group else f"in {region_word(best.region)}"
+    most = "none does the job within what is asked"
+    if smaller := asked.smaller:
         figures = f"{format_duration(smaller.time_s)}, {format_usd(smaller.cost_usd_total)}"
         most = f"{smaller.nodes} x {smaller.instance_type}, {figures}"
     text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."

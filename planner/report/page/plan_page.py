@@ -211,10 +211,6 @@ def _rejected(plan: Plan, title: str) -> Section:
     """Return the types left out, by reason, the nearest first."""
     rows = []
     for group in by_reason(plan.rejected):
-        types = (
-            f"{name} ({alike.detail})" if alike.detail else name
-            for alike in group.which
-            for name in alike.instance_types
-        )
+        types = (name + (f" ({of.detail})" if of.detail else "") for of in group.which for name in of.instance_types)
         rows.append((group.reason, str(group.types), ", ".join(types)))
     return Section(title=title, columns=("reason", "types", "which"), rows=rows, numbers=(1,))

@@ -169,14 +169,11 @@ def render_study(measured: list[Measured]) -> RenderableType:
     """Return the table, and the study's Table 2 below it."""
     from planner.clusters.emulated.study import TABLE_2, slowdowns
 
+    names = ("measured", "least", "most", "predicted", "study")
     rows = [
-        [
-            row.network,
-            *(_or(f, "-", "{:.2f}".format) for f in (row.measured, row.least, row.most, row.predicted, row.study)),
-        ]
-        for row in slowdowns(measured)
+        (row.network, *(_or(getattr(row, name), "-", "{:.2f}".format) for name in names)) for row in slowdowns(measured)
     ]
-    columns = ("network", "measured", "least", "most", "predicted", "study (Terasort)")
+    columns = ("network", *names[:-1], "study (Terasort)")
     table = Section(title="Times the homogeneous network", columns=columns, rows=rows, numbers=(1, 2, 3, 4, 5))
     applications = ", ".join(f"{name} {factor:.2f} ({cloud})" for name, (factor, cloud) in TABLE_2.items())
     source = f"Greatest slowdowns in Uta and Obaseki, ICPE 2018, Table 2, of Spark on 16 nodes: {applications}"

@@ -34,11 +34,9 @@ def explanation_lines(
     application: Application, explained: Explanation, *, notes: Sequence[str] = (), width: int = 80
 ) -> list[str]:
     """Return the explanation in lines of at most `width` columns."""
-    log = wrapped(explained.completeness.sentence, width)
-    top, changes = (
-        [*log, *wrapped(_headline(application, explained), width, indent=""), ""],
-        ["", *_changes(explained, width)],
-    )
+    top = wrapped(explained.completeness.sentence, width)
+    top += [*wrapped(_headline(application, explained), width, indent=""), ""]
+    changes = ["", *_changes(explained, width)]
     for named in range(_MOST_NAMED, -1, -1):
         head = [*top, *_where(explained, width, named=named), ""]
         room = LINES - len(head) - len(changes) - _NOTES

@@ -57,5 +57,5 @@ def test_a_run_is_not_rented_unless_confirmed(ec2: EmulatedEc2, answer: planner.
 
 def test_a_cluster_beyond_the_limit_is_refused(ec2: EmulatedEc2, answer: planner.Recommendation) -> None:
     with pytest.raises(ProviderRefusedError):
-        planner.up(answer, **RENTAL | {"max_cost": 0.0001}, confirm=True)
+        planner.up(answer, **RENTAL | {"max_cost": 0.01}, confirm=True)
     assert ec2.left() == {}

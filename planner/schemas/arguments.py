@@ -51,7 +51,7 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_data(data: str | float | None, *, most_data: bool) -> None:
     if data is None:
-        raise BadInputError("say how much to sort: --data 100TB; or ask `planner most-data --sort-deadline 60s`")
+        raise BadInputError("say how much to sort: --data 100TB; or ask `planner most-data` how much can be")
     if most_data:
         raise BadInputError("--data and --most-data contradict each other: give one")
 

@@ -25,7 +25,7 @@ JOB = ("run", "--cloud", "aws", "--data", "100GB", "--model", "indy", "--nodes",
         (("--region", "us-east-1,us-esat-1"), 2, "'us-esat-1': there is none of this name in aws. Did you mean"),
         (("--reservation", ""), 2, "--reservation is empty: give it a value, or leave it out"),
         (("--max-hours", "1e9h"), 2, "--max-hours 1e9h: machines live 2880h at most"),
-        (("--pricing", "reserved"), 2, "is none of on-demand, spot"),
+        (("--pricing", "reserved"), 2, "use one of on-demand, spot"),
     ],
 )
 def test_refused_before_anything_is_asked_of_the_cloud(

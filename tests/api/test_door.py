@@ -186,7 +186,8 @@ def test_an_error_names_arguments_in_python_and_options_in_a_shell(
         [sys.executable, "-m", "planner", *command.split()], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert re.search(f"--(set )?{field.replace('_', '-')}", done.stderr) and "`" not in done.stderr.replace("`plan`", "")
+    assert re.search(f"--(set )?{field.replace('_', '-')}", done.stderr)
+    assert "`" not in done.stderr.replace("`plan`", "")
 
 
 TAKEN = ["sort", "find_disorder", "validate", "generate", *INSTRUMENTS]

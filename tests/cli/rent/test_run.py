@@ -15,7 +15,7 @@ from planner.cli.app import build
 @pytest.mark.parametrize(
     "words",
     [
-        ("run", "--data", "1GB", "--model=indy", "--threads", "1"),
+        ("run", "--data", "1GB", "--model=indy", "--set", "threads=1"),
         ("run", "--cloud", "emulated", "--data", "1GB", "--rate", "400Mbit", "--memory", "1GB", "--set", "skew"),
         ("run", "--cloud", "aws", "--input", "s3://b/in", "--format", "csv", "--key", "a b:desc", "--model", "indy"),
         ("run", "--on", "r1", "--data", "1GB", "--model", "indy"),

@@ -49,7 +49,7 @@ def test_it_prints_machines_software_network_and_cost(cloud: str, tmp_path: Path
 
 
 def test_with_each_option_that_asks_a_cloud_otherwise(tmp_path: Path) -> None:
-    options = ("--subnet", "subnet-1", "--reservation", "cr-1", "--image", "ami-1", "--json")
+    options = ("--subnet", "subnet-1", "--reservation", "cr-1", "--set", "image=ami-1", "--json")
     done = guarded(tmp_path, "run", "--cloud", "aws", *JOB, *options)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)

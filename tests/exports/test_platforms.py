@@ -288,10 +288,10 @@ def test_a_logged_application_is_exported_with_its_configuration(tmp_path: Path)
     log.write_bytes(lines(small_job()))
     words = ["plan-log", str(log), "--ran-on", "m5.4xlarge x 4", "--to"]
     for name in ("emr", "databricks", "spark-operator", "karpenter"):
-        done = CliRunner().invoke(build(only="plan"), [*words, name])
+        done = CliRunner().invoke(build(only="plan-log"), [*words, name])
         assert done.exit_code == 0, done.stderr
         require_valid(name, done.stdout)
-    (document,) = documents(CliRunner().invoke(build(only="plan"), [*words, "emr"]).stdout)
+    (document,) = documents(CliRunner().invoke(build(only="plan-log"), [*words, "emr"]).stdout)
     assert document["Configurations"][0]["Properties"]["spark.executor.instances"]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COUNTING: Final = (
     "cloud", "catalog", "region", "instance", "exclude", "arch", "previous_generations", "max_vcpus", "nodes",
-    "max_nodes", "deadline", "sort_deadline", "confidence", "pricing", "discount", "own_price",
+    "max_nodes", "deadline", "confidence", "pricing", "discount", "own_price",
 )  # fmt: skip
 
 

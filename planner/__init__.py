@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from planner.api.recommend_each import DataSizes as DataSizes
     from planner.api.recommend_each import recommend_each as recommend_each
     from planner.api.rental_options import RentalOptions as RentalOptions
-    from planner.api.run import Listeners as Listeners
-    from planner.api.run import Work as Work
     from planner.api.run import run as run
+    from planner.api.run_job import Listeners as Listeners
+    from planner.api.run_job import Work as Work
     from planner.api.sort import find_disorder as find_disorder
     from planner.api.sort import sort as sort
     from planner.api.sort_result import Disorder as Disorder
@@ -103,7 +103,7 @@ _HOMES = {
     "InterruptedRunError": "errors",
     "IoFailureError": "errors",
     "LeftBehindError": "errors",
-    "Listeners": "api.run",
+    "Listeners": "api.run_job",
     "MachineList": "schemas.machine_lists",
     "NetBench": "measurement.instruments.net",
     "NetworkView": "schemas.request_forms",
@@ -132,7 +132,7 @@ _HOMES = {
     "Validation": "api.validate",
     "ValidationFailedError": "errors",
     "WhyNot": "planning.what_if.why_not",
-    "Work": "api.run",
+    "Work": "api.run_job",
     "calibrate": "api.recommend",
     "down": "api.clusters",
     "find_disorder": "api.sort",

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from planner.api.measure import INSTRUMENTS
 from planner.api.rental_options import RentalOptions
-from planner.api.run import Work, effort_of
+from planner.api.run import effort_of
+from planner.api.run_job import Work
 from planner.clusters.emulated.shaping import parse_shaping
 from planner.schemas.arguments import arguments, python_type
 from planner.schemas.door import arguments_of, source_of
@@ -107,10 +108,11 @@ def files() -> dict[Path, str]:
     }
     rental, links, effort = map(_declared, (RentalOptions, parse_shaping, effort_of))
     parts = {_RENTAL: rental, _LINKS: links, _EFFORT: effort, _RUN: of_run}
+    typed = PACKAGE / "api" / "arguments"
     return {
         PACKAGE / "schemas" / "request_arguments.py": _REQUEST + _lines(of_plan),
-        PACKAGE / "api" / "run_arguments.py": "".join(head + _lines(types) for head, types in parts.items()),
-        PACKAGE / "api" / "sort_arguments.py": "".join(head + _lines(types) for head, types in of_sorts.items()),
+        typed / "run_arguments.py": "".join(head + _lines(types) for head, types in parts.items()),
+        typed / "sort_arguments.py": "".join(head + _lines(types) for head, types in of_sorts.items()),
     }
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Unpack
 
+from planner.api.arguments.run_arguments import RentalArguments
 from planner.api.rental_options import RentalOptions, RentedCloud, rental_options
-from planner.api.run_arguments import RentalArguments
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError, ProviderRefusedError
 from planner.schemas.arguments import with_typed_arguments
 from planner.schemas.door import checked

@@ -12,7 +12,7 @@ from planner.schemas.door import Bytes, Count, Help, Seconds, checked
 from planner.sorting.sort_job import StrPath, Threads
 
 if TYPE_CHECKING:
-    from planner.api.sort_arguments import DiskArguments, NetArguments, SmallIoArguments, SortTestArguments
+    from planner.api.arguments.sort_arguments import DiskArguments, NetArguments, SmallIoArguments, SortTestArguments
     from planner.measurement.instruments.disk import DiskBench
     from planner.measurement.instruments.net import NetBench
     from planner.measurement.instruments.small_io import SmallIo

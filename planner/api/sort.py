@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyarrow.dataset import Dataset as ArrowDataset
     from ray.data import Dataset as RayDataset
 
-    from planner.api.sort_arguments import ComparisonArguments, SortArguments
+    from planner.api.arguments.sort_arguments import ComparisonArguments, SortArguments
     from planner.sorting.tables.folder_columns import Folders
 
 Say = Callable[[str], None]

@@ -55,16 +55,7 @@ def plan_document(plan: Plan, *, stored: Candidate | None = None) -> str:
         f"The {len(shown)} best of {plan.feasible} types that do what is asked" if plan.feasible else "The best types"
     )
     head = [f"## {cluster_name(best)} to sort {format_bytes(plan.request.data_bytes)}", "", _decision(plan, best), ""]
-    head += [
-        "**The bill**",
-        "",
-        *markdown(bill),
-        "",
-        f"**{most if plan.feasible else 'The best types'}**",
-        "",
-        *markdown(others),
-        "",
-    ]
+    head += ["**The bill**", "", *markdown(bill), "", f"**{most}**", "", *markdown(others), ""]
     sentences = [f"* {_escaped(sentence)}" for sentence in _assumptions(plan, best, stored) if sentence]
     made = f"Made by `{plan_command(plan.request)}`, with prices of {plan.catalog.prices_as_of}."
     return "\n".join([*head, "**Assumptions and confidence**", "", *sentences, "", made])

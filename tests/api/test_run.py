@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 import planner
 from planner.api.generate import generate
 from planner.api.rental_options import RentalOptions
-from planner.api.run import Listeners, Work, input_of, run_here
+from planner.api.run import input_of, run_here
+from planner.api.run_job import Listeners, Work
 from planner.cli.app import build
 from planner.distributed_sort.dataset import object_store
 from planner.errors import BadInputError, InfeasibleError

@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from planner.api import clusters
 from planner.api.rental_options import named_regions
-from planner.api.run import Work
+from planner.api.run_job import Work
 from planner.cli.plan.request_options import Instances, Model, Nodes, OneSize
 from planner.cli.rent import renting
 from planner.cli.rent.emulate import emulate_sweep

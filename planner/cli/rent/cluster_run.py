@@ -6,7 +6,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from planner.api.run import Work, effort_of, run_on_machines
+from planner.api.run import effort_of, run_on_machines
+from planner.api.run_job import Work
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
 from planner.cli.rent.run_options import EffortOptions

@@ -12,7 +12,8 @@ from typer import Option
 from planner.api import clusters
 from planner.api.files import require_new
 from planner.api.rental_options import RentalOptions, check_site
-from planner.api.run import Work, effort_of, run_rented
+from planner.api.run import effort_of, run_rented
+from planner.api.run_job import Work
 from planner.cli.rent import renting
 from planner.cli.shell.completion import rented_clouds
 from planner.cli.shell.console import show_json, show_text, talk

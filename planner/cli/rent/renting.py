@@ -12,7 +12,8 @@ from typer import Option
 
 from planner.api import clusters
 from planner.api.rental_options import RentalOptions, rental_options
-from planner.api.run import Listeners, Work, plan_to_rent
+from planner.api.run import plan_to_rent
+from planner.api.run_job import Listeners, Work
 from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import columns, show_json, show_text, talk
 from planner.cli.shell.declared_options import DeclaredOptions

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from planner.api.files import require_directories, require_new
-from planner.api.run import (
-    EMULATED,
-    Work,
-    effort_of,
-    rehearsed_order,
-    run_emulated,
-    run_here,
-    run_on_machines,
-    run_rented,
-)
+from planner.api.run import EMULATED, effort_of, rehearsed_order, run_emulated, run_here, run_on_machines, run_rented
+from planner.api.run_job import Work
 from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import renting
 from planner.cli.rent.emulation import Links

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from planner.api.run import OF_A_CLUSTER, OF_RENTED, Work, effort_of, require_place
-from planner.api.run_arguments import EffortArguments, LinkArguments
+from planner.api.arguments.run_arguments import EffortArguments, LinkArguments
+from planner.api.run import OF_A_CLUSTER, OF_RENTED, effort_of, require_place
+from planner.api.run_job import Work
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.errors import BadInputError
 

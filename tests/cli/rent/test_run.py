@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from planner.api.run import Work
+from planner.api.run_job import Work
 from planner.cli.app import build
 
 

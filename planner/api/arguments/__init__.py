@@ -1,0 +1,1 @@
+"""Arguments of public functions, as a script writes them for type checkers."""

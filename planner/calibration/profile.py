@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from planner.calibration.machines import read_specs
 from planner.calibration.priors import families
 from planner.calibration.workloads import workload
 from planner.errors import BadInputError, InfeasibleError
+from planner.schemas.door import Between, checked
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Repeats = Annotated[float, Between(0, 1e9)]
+"""How often a job will run."""
 FORMAT: Final = 1
 """Version of `Profile.to_dict`."""
 
@@ -47,7 +50,10 @@ class Profile(Fit):
         runtime_s, lo, hi = self.mixture(jobs, instances=instances).range_s()
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
 
-    def next_run(self, query: Records = None, *, candidates: Records = None, repeats: float = USUAL_REPEATS) -> NextRun:
+    @checked
+    def next_run(
+        self, query: Records = None, *, candidates: Records = None, repeats: Repeats = USUAL_REPEATS
+    ) -> NextRun:
         """Return the best further run: its outcome saves most when the cheapest cluster of `query` then runs the job
         `repeats` times, less its own price. If none `pays`, it is the one that narrows the ranges most.
 

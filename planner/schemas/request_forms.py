@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from planner.errors import BadInputError, nearest
+from planner.schemas.door import Between, Count, Offset, Usd, checked
 from planner.units import (
     format_exact_size,
     parse_count,
@@ -37,6 +38,7 @@ PER_VCPU: Final = "/vcpu"
 """Suffix of a price per vCPU."""
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class OwnPrice:
     """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
@@ -50,10 +52,10 @@ class OwnPrice:
     instance: str = "*"
     region: str = "*"
     pricing: str = "on-demand"
-    discount: float | None = None
-    price_usd_per_hour: float | None = None
-    price_usd_per_vcpu_hour: float | None = None
-    nodes: int | None = None
+    discount: Annotated[float, Between(0, 1, below=True)] | None = None
+    price_usd_per_hour: Usd | None = None
+    price_usd_per_vcpu_hour: Usd | None = None
+    nodes: Count | None = None
     note: str = ""
 
     def negotiated_usd_per_hour(self, vcpu: float) -> float | None:
@@ -72,13 +74,14 @@ class OwnPrice:
         return number_text(self.price_usd_per_hour if self.discount is None else self.discount)
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class NodeLimit:
     """An upper limit of `nodes` instances of a type, spares included: the most that a cloud was seen to have, or that
     one placement group takes. `instance` and `region` are patterns; `note` states its source.
     """
 
-    nodes: int
+    nodes: Offset
     cloud: str = "*"
     instance: str = "*"
     region: str = "*"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from planner.errors import BadInputError
-from planner.schemas.door import Help, Seconds
+from planner.schemas.door import Between, Help, Offset, Seconds, checked
 from planner.units import count_text, format_rate, parse_duration, parse_rate, parse_size
 
 LEAST_BYTES_PER_S: Final = 1000.0
@@ -39,6 +39,7 @@ class Cap:
         return f"{format_rate(self.bucket.burst_bytes_per_s)}, {format_rate(self.bytes_per_s)} when its bucket is empty"
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Shaping:
     """The source of caps: `rates_bytes_per_s` (one for all nodes, or one for each) or a `distribution` times
@@ -47,10 +48,10 @@ class Shaping:
 
     rates_bytes_per_s: tuple[float, ...] = ()
     distribution: str | None = None
-    rate_factor: float = 1.0
+    rate_factor: Annotated[float, Between(0, above=True)] = 1.0
     bucket: Bucket | None = None
-    redraw_s: float | None = None
-    seed: int | None = None
+    redraw_s: Seconds | None = None
+    seed: Offset | None = None
 
     @property
     def shapes(self) -> bool:

@@ -91,7 +91,7 @@ def _recommended(arguments: Arguments) -> Recommendation:
     return recommend(**_safe(_object(arguments, "asked")))
 
 
-_LOCAL: Final = ("input", "output", "profile", "option", "today")
+LOCAL: Final = ("input", "output", "profile", "option", "today")
 """Arguments of `recommend` that read files or object stores of the server, or do not belong to a question."""
 
 
@@ -100,7 +100,7 @@ def _safe(given: Arguments) -> dict[str, Any]:
     from planner.catalog.loading import catalog_names
     from planner.config.paths import model_names
 
-    if refused := sorted(set(given) & set(_LOCAL)):
+    if refused := sorted(set(given) & set(LOCAL)):
         raise BadInputError(f"{', '.join(refused)}: reads the server's files or stores; leave it out")
     known = {name: catalog_names() for name in ("cloud", "catalog", "catalogs")} | {"model": [*model_names(), "all"]}
     for argument, names in known.items():

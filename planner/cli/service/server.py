@@ -8,7 +8,8 @@ import asyncio
 import hmac
 import json
 from collections.abc import Awaitable, Callable
-from typing import Any
+from importlib.resources import files
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -17,9 +18,20 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from planner.cli.service.answers import QUESTIONS
+from planner.cli.service.answers import LOCAL, QUESTIONS
 from planner.cli.service.workers import Limits, Workers
 
+
+class _Options:
+    """The schema of `asked`: a request's options, without those that read what the caller names."""
+
+    def __get_pydantic_json_schema__(self, _: Any, handler: Any) -> dict[str, Any]:
+        schema = json.loads((files("planner.schemas") / "files" / "request.json").read_text(encoding="utf-8"))
+        properties = {name: of for name, of in schema["properties"].items() if name not in LOCAL}
+        return {name: schema[name] for name in ("type", "additionalProperties")} | {"properties": properties}
+
+
+Asked = Annotated[dict[str, Any], _Options()]
 Ask = Callable[[str, dict[str, Any]], Awaitable[tuple[int, dict[str, Any]]]]
 
 _INSTRUCTIONS = (
@@ -102,15 +114,15 @@ def _add_tools(server: MCPServer, ask: Ask) -> None:
             raise ToolError("\n".join([document["error"], *document["details"]]))
         return document
 
-    async def plan(asked: dict[str, Any]) -> dict[str, Any]:
+    async def plan(asked: Asked) -> dict[str, Any]:
         """Recommend a cluster: the JSON of `plan --json`, with `best`, `candidates` and `rejected`."""
         return await answered("plan", {"asked": asked})
 
-    async def why_not(asked: dict[str, Any], instance_type: str) -> dict[str, Any]:
+    async def why_not(asked: Asked, instance_type: str) -> dict[str, Any]:
         """Explain why a plan does not recommend a type of machine, and what would make it come first."""
         return await answered("why-not", {"asked": asked, "instance_type": instance_type})
 
-    async def what_if(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    async def what_if(asked: Asked, changes: dict[str, Any]) -> dict[str, Any]:
         """Plan again with a resource multiplied ({"network": 2}) or an option replaced ({"data": "20TB"})."""
         return await answered("what-if", {"asked": asked, "changes": changes})
 
@@ -118,7 +130,7 @@ def _add_tools(server: MCPServer, ask: Ask) -> None:
         """Show where the time of a Spark application went; `file` is a log in the server's folder of logs."""
         return await answered("explain-log", {"file": file})
 
-    async def export(asked: dict[str, Any], to: str) -> dict[str, Any]:
+    async def export(asked: Asked, to: str) -> dict[str, Any]:
         """Write a plan's cluster as a platform's file: emr, dataproc, databricks, kuberay, skypilot, terraform, ..."""
         return await answered("export", {"asked": asked, "to": to})
 

@@ -140,5 +140,7 @@ def test_what_a_request_does_not_take_breaks_its_schema(wrong: dict[str, Any]) -
 
 
 def test_a_kind_that_there_is_not_is_refused() -> None:
-    with pytest.raises(BadInputError, match=r"no schema of 'plans': use one of plan, run-report, request\. Did you mean plan"):
+    with pytest.raises(
+        BadInputError, match=r"no schema of 'plans': use one of plan, run-report, request\. Did you mean plan"
+    ):
         CliRunner().invoke(build(only="schema"), ["schema", "plans"], catch_exceptions=False)

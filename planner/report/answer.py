@@ -108,5 +108,5 @@ class Answer:
         if rows == "frontier":
             return frontier_frame(self.plan)
         if rows != "candidates":
-            raise BadInputError(f"to_frame({rows!r}): there are candidates and frontier")
+            raise BadInputError(f"{rows!r} is none of candidates, frontier", field="rows", code="unknown-word")
         return answer_frame(self.plan, wide=wide)

@@ -350,7 +350,9 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     from planner.stores import profiles
 
     if len(request.pricings) > 1:
-        raise BadInputError(f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them")
+        raise BadInputError(
+            f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them", code="one-pricing"
+        )
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     learned = profiles.load_profile(profile)
 

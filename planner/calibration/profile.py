@@ -93,10 +93,12 @@ class Profile(Fit):
         """Return the profile from the values of `to_dict`. Raises BadInputError for anything else."""
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             given_format = values.get("format") if isinstance(values, Mapping) else type(values).__name__
-            raise BadInputError(f"not a calibration profile of format {FORMAT}: found {given_format!r}")
+            raise BadInputError(
+                f"not a calibration profile of format {FORMAT}: found {given_format!r}", code="wrong-version"
+            )
         missing = [key for key in ("name", "model", "runs", "instances") if key not in values]
         if missing:
-            raise BadInputError(f"calibration profile: missing {', '.join(missing)}")
+            raise BadInputError(f"calibration profile: missing {', '.join(missing)}", code="missing-field")
         return calibrate(values["runs"], instances=values["instances"], model=values["model"], name=values["name"])
 
     def __repr__(self) -> str:
@@ -166,7 +168,7 @@ def cheapest_within(
         for count in nodes
     ]
     if not jobs:
-        raise BadInputError("no cluster to choose from: name node counts and machine types")
+        raise BadInputError("no cluster to choose from: name node counts and machine types", code="nothing-to-choose")
     choices = deadline_choices(profile, jobs)
     within = [choice for choice in choices if choice.hi_s <= deadline_s and np.isfinite(choice.cost_usd)]
     if not within:
@@ -174,6 +176,7 @@ def cheapest_within(
         raise InfeasibleError(
             f"no cluster surely finishes within {format_duration(deadline_s)}",
             [f"nearest: {fastest.nodes} x {fastest.instance_type}, {format_duration(fastest.hi_s)} at its range's end"],
+            code="deadline",
         )
     return min(within, key=lambda choice: choice.cost_usd)
 

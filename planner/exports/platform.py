@@ -151,14 +151,17 @@ def _require_fit(order: Order, platform: Platform) -> None:
     if platform.clouds and order.cloud not in platform.clouds:
         clouds = ", ".join(sorted(platform.clouds))
         raise BadInputError(
-            f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}"
+            f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}",
+            code="other-cloud",
         )
     if Feature.MACHINE_TYPE in platform.expresses and not platform.accepts(order.best.machine_type):
         fits = next((choice.machine_type for choice in order.choices if platform.accepts(choice.machine_type)), None)
         lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
         instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
         _, source = _documented_types(platform.name)
-        raise BadInputError(f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"])
+        raise BadInputError(
+            f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"], code="unknown-type"
+        )
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:

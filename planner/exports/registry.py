@@ -32,7 +32,10 @@ PLATFORMS: Final = (
 def platform_of(name: str) -> Platform:
     """Return a platform. Raises BadInputError, with the nearest name, for an unknown one."""
     if name not in PLATFORMS:
-        raise BadInputError(f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, PLATFORMS)}")
+        raise BadInputError(
+            f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, PLATFORMS)}",
+            code="unknown-platform",
+        )
     return read_platform(name)
 
 

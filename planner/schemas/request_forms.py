@@ -142,9 +142,9 @@ def pairs(option: str, amount: Mapping[str, Any] | str | Sequence[str] | None, *
     for item in name_list(amount):
         name, equals, value = item.partition("=")
         if not equals:
-            raise BadInputError(f"{option} {item}: write it as {example}")
+            raise BadInputError(f"{option} {item}: write it as {example}", code="malformed")
         if name in by_name:
-            raise BadInputError(f"{option} {name} is given twice")
+            raise BadInputError(f"{option} {name} is given twice", code="repeated")
         by_name[name] = value
     return by_name
 
@@ -166,9 +166,11 @@ def _plain_number(name: str, amount: str | float) -> float:
         value = float(str(amount).removeprefix("$"))
     except ValueError:
         unit = "US dollars per node-hour, or of watts"
-        raise BadInputError(f"--assume {name}={amount}: not a number of {unit}") from None
+        raise BadInputError(f"--assume {name}={amount}: not a number of {unit}", code="not-a-number") from None
     if not 1e-4 <= value < 1e6:
-        raise BadInputError(f"--assume {name}={amount}: must be positive, from 0.0001 to below a million")
+        raise BadInputError(
+            f"--assume {name}={amount}: must be positive, from 0.0001 to below a million", code="out-of-range"
+        )
     return value
 
 
@@ -181,13 +183,13 @@ def _factor(name: str, amount: str | float) -> float:
     try:
         return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
     except BadInputError:
-        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%") from None
+        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%", code="malformed") from None
 
 
 def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:
     count = parse_count(str(amount))
     if not 1 <= count <= most:
-        raise BadInputError(f"{option} {amount}: must lie between 1 and {most}")
+        raise BadInputError(f"{option} {amount}: must lie between 1 and {most}", code="out-of-range")
     return count
 
 
@@ -195,16 +197,18 @@ def _usd(amount: str | float) -> float:
     try:
         usd = parse_number(re.sub(r"\s*(USD|\$)$", "", str(amount), flags=re.IGNORECASE).removeprefix("$"))
     except BadInputError as error:
-        raise BadInputError(f"--budget: {error.message}") from None
+        raise error.reworded(f"--budget: {error.message}") from None
     if not 0 < usd < 1e12:
-        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
+        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars", code="out-of-range")
     return usd
 
 
 def _objective(word: str) -> str:
     objectives = get_args(Objective)
     if word not in objectives:
-        raise BadInputError(f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}")
+        raise BadInputError(
+            f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}", code="unknown-word"
+        )
     return word
 
 
@@ -236,7 +240,7 @@ def _capacity(item: str) -> NodeLimit:
     except BadInputError:
         count = 0
     if not instance or count < 1:
-        raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
+        raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'", code="malformed")
     return NodeLimit(instance=instance, nodes=count, note="--capacity")
 
 
@@ -247,7 +251,9 @@ def _discount(item: str) -> OwnPrice:
     except BadInputError:
         share = -1.0
     if not 0 <= share < 1:
-        raise BadInputError(f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%")
+        raise BadInputError(
+            f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%", code="malformed"
+        )
     if name in CLOUDS:
         return OwnPrice(cloud=name, discount=share, note="--discount")
     return OwnPrice(instance=name or "*", discount=share, note="--discount")
@@ -262,7 +268,7 @@ def _own_price(item: str) -> OwnPrice:
         price = -1.0
     if not name or not 0 <= price < 1e6:
         advice = "write it as TYPE=USD, such as i4i.4xlarge=0.95, or for each vCPU as 'i4i.*=0.08/vcpu'"
-        raise BadInputError(f"--own-price {item}: {advice}")
+        raise BadInputError(f"--own-price {item}: {advice}", code="malformed")
     if is_per_vcpu:
         return OwnPrice(instance=name, price_usd_per_vcpu_hour=price, note="--own-price")
     return OwnPrice(instance=name, price_usd_per_hour=price, note="--own-price")
@@ -304,7 +310,7 @@ def _amount(in_python: str, read: Callable[[Any], Any], show: Callable[[Any], st
         try:
             return read(amount)
         except BadInputError as error:
-            raise BadInputError(f"{option}: {error.message}", error.details) from None
+            raise error.reworded(f"{option}: {error.message}") from None
 
     return Form(in_python, str, read_of, show)
 

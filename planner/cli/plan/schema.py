@@ -25,5 +25,7 @@ def schema(kind: Annotated[str, Argument(help="plan, run-report or request.", au
     from importlib.resources import files
 
     if kind not in KINDS:
-        raise BadInputError(f"no schema of {kind!r}: use one of {', '.join(KINDS)}.{nearest(kind, KINDS)}")
+        raise BadInputError(
+            f"no schema of {kind!r}: use one of {', '.join(KINDS)}.{nearest(kind, KINDS)}", code="unknown-word"
+        )
     show_text((files("planner.schemas") / "files" / f"{kind}.json").read_text(encoding="utf-8").rstrip("\n"))

@@ -7,7 +7,7 @@ server was started with, and nothing is written, rented or asked of a cloud.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,10 +30,17 @@ def answer(question: str, arguments: Arguments, folder: str | None) -> tuple[int
         return 200, {"version": VERSION, **QUESTIONS[question](arguments, folder)}
     except PlannerError as error:
         status = {2: 400, 3: 422}.get(error.exit_code, 500)
-        return status, {"error": error.message, "details": list(error.details), "exit_code": error.exit_code}
+        return status, refusal(error.sentence, error.details, error.exit_code, field=error.field, code=error.code)
     except Exception as error:  # a caller's input must not end the server; the server's user sees the error
         logging.getLogger(__name__).exception("%s: %.2000s", question, arguments)
-        return 500, {"error": f"{type(error).__name__} in the server; its log has more", "details": [], "exit_code": 1}
+        return 500, refusal(f"{type(error).__name__} in the server; its log has more", code="bug")
+
+
+def refusal(
+    text: str, details: Sequence[str] = (), exit_code: int = 1, *, field: str = "", code: str
+) -> dict[str, Any]:
+    """Return the JSON of an error: `code` is its kind and `field` the argument that is wrong, see `PlannerError`."""
+    return {"error": text, "details": list(details), "exit_code": exit_code, "field": field, "code": code}
 
 
 def _plan(arguments: Arguments, _: str | None) -> dict[str, Any]:
@@ -101,12 +108,16 @@ def _safe(given: Arguments) -> dict[str, Any]:
     from planner.config.paths import model_names
 
     if refused := sorted(set(given) & set(LOCAL)):
-        raise BadInputError(f"{', '.join(refused)}: reads the server's files or stores; leave it out")
+        raise BadInputError(
+            f"{', '.join(refused)}: reads the server's files or stores; leave it out", code="local-argument"
+        )
     known = {name: catalog_names() for name in ("cloud", "catalog", "catalogs")} | {"model": [*model_names(), "all"]}
     for argument, names in known.items():
         for name in _names(given.get(argument)):
             if name not in names:
-                raise BadInputError(f"{argument}: {name!r} does not ship with the server.{nearest(name, names)}")
+                raise BadInputError(
+                    f"{name!r} does not ship with the server.{nearest(name, names)}", field=argument, code="not-shipped"
+                )
     return dict(given)
 
 
@@ -116,7 +127,7 @@ def _names(value: Any) -> list[str]:
         return []
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise BadInputError(f"{value!r:.40}: a name or a list of names is expected")
+        raise BadInputError(f"{value!r:.40}: a name or a list of names is expected", code="wrong-type")
     return [name.strip() for part in parts for name in part.split(",")]
 
 
@@ -125,29 +136,33 @@ def _inside(folder: str | None, name: str) -> Path:
     that lead out of it.
     """
     if folder is None:
-        raise BadInputError("the server was started without --logs FOLDER, so it reads no logs")
+        raise BadInputError("the server was started without --logs FOLDER, so it reads no logs", code="no-log-folder")
     root = Path(folder).resolve()
     path = (root / name).resolve()
     if not path.is_relative_to(root) or not path.exists():
-        raise BadInputError(f"file: {name!r:.60} is not in the server's folder of logs")
+        raise BadInputError(f"{name!r:.60} is not in the server's folder of logs", field="file", code="no-such-file")
     return path
 
 
 def _only(arguments: Arguments, *names: str) -> None:
     for name in arguments:
         if name not in names:
-            raise BadInputError(f"{name}: no such field; it takes {', '.join(names)}.{nearest(name, names)}")
+            raise BadInputError(
+                f"no such field; it takes {', '.join(names)}.{nearest(name, names)}",
+                field=name,
+                code="unknown-argument",
+            )
 
 
 def _object(arguments: Arguments, name: str) -> dict[str, Any]:
     value = arguments.get(name)
     if not isinstance(value, dict):
-        raise BadInputError(f'{name}: an object is expected, such as {{"data": "1TB"}}')
+        raise BadInputError('an object is expected, such as {"data": "1TB"}', field=name, code="wrong-type")
     return value
 
 
 def _text(arguments: Arguments, name: str) -> str:
     value = arguments.get(name)
     if not isinstance(value, str) or not value:
-        raise BadInputError(f"{name}: a text is expected")
+        raise BadInputError("a text is expected", field=name, code="wrong-type")
     return value

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from planner.cli.service.answers import LOCAL, QUESTIONS
+from planner.cli.service.answers import LOCAL, QUESTIONS, refusal
 from planner.cli.service.workers import Limits, Workers
 
 
@@ -64,7 +64,7 @@ class BearerToken:
         if scope["type"] == "lifespan" or self._bears_token(scope):
             await self._app(scope, receive, send)
             return
-        error = {"error": "no valid token: send `Authorization: Bearer TOKEN`", "details": [], "exit_code": 4}
+        error = refusal("no valid token: send `Authorization: Bearer TOKEN`", exit_code=4, code="wrong-token")
         await JSONResponse(error, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 
     def _bears_token(self, scope: Scope) -> bool:
@@ -78,15 +78,15 @@ def _handler(question: str, ask: Ask, limits: Limits) -> Callable[[Request], Awa
             async with asyncio.timeout(limits.seconds):
                 body = await _body(request, limits.body_bytes)
         except TimeoutError:
-            return _bad(408, f"the question did not come within {limits.seconds:g} s")
+            return _bad(408, f"the question did not come within {limits.seconds:g} s", code="too-slow")
         if body is None:
-            return _bad(413, f"a question has at most {limits.body_bytes} bytes")
+            return _bad(413, f"a question has at most {limits.body_bytes} bytes", code="too-long")
         try:
             asked = json.loads(body)
         except ValueError as error:
-            return _bad(400, f"the question is no JSON: {error}")
+            return _bad(400, f"the question is no JSON: {error}", code="not-json")
         if not isinstance(asked, dict):
-            return _bad(400, 'the question is no JSON object, such as {"asked": {"data": "1TB"}}')
+            return _bad(400, 'the question is no JSON object, such as {"asked": {"data": "1TB"}}', code="wrong-type")
         status, document = await ask(question, asked)
         return JSONResponse(document, status, {"Retry-After": "5"} if status == 503 else None)
 
@@ -103,8 +103,8 @@ async def _body(request: Request, most_bytes: int) -> bytes | None:
     return bytes(body)
 
 
-def _bad(status: int, text: str) -> Response:
-    return JSONResponse({"error": text, "details": [], "exit_code": 2}, status)
+def _bad(status: int, text: str, *, code: str) -> Response:
+    return JSONResponse(refusal(text, exit_code=2, code=code), status)
 
 
 def _add_tools(server: MCPServer, ask: Ask) -> None:

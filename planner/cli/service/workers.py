@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.cli.service.answers import answer
+from planner.cli.service.answers import answer, refusal
 
 _ANSWERS_PER_PROCESS: Final = 200
 """Answers after which a process ends, and its caches with it: this bounds its memory."""
@@ -53,7 +53,7 @@ class Workers:
         late answer keeps its place until its process is done with it.
         """
         if self._in_hand >= self._limits.processes + self._limits.waiting:
-            return 503, _error("too many questions at once; ask again in a few seconds")
+            return 503, refusal("too many questions at once; ask again in a few seconds", code="busy")
         loop = asyncio.get_running_loop()
         try:
             future = self._pool.submit(answer, question, arguments, self._folder)
@@ -61,10 +61,11 @@ class Workers:
             future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
-            return 504, _error(f"no answer within {self._limits.seconds:g} s; ask for fewer types, regions or sizes")
+            text = f"no answer within {self._limits.seconds:g} s; ask for fewer types, regions or sizes"
+            return 504, refusal(text, code="too-slow")
         except BrokenProcessPool:
             self._pool = self._new_pool()
-            return 500, _error("the process that answered ended; ask again")
+            return 500, refusal("the process that answered ended; ask again", code="worker-ended")
 
     def _done(self) -> None:
         self._in_hand -= 1
@@ -72,7 +73,3 @@ class Workers:
     def close(self) -> None:
         """End the processes when they have answered; waiting questions are dropped."""
         self._pool.shutdown(cancel_futures=True)
-
-
-def _error(text: str) -> dict[str, Any]:
-    return {"error": text, "details": [], "exit_code": 1}

@@ -63,7 +63,8 @@ class Shaping:
         if len(self.rates_bytes_per_s) not in (0, 1, nodes):
             raise BadInputError(
                 f"--rate names {count_text(len(self.rates_bytes_per_s), 'rate')} for {count_text(nodes, 'node')}: "
-                "give one, or all"
+                "give one, or all",
+                code="wrong-count",
             )
         return Draws(self, nodes)
 
@@ -116,11 +117,17 @@ def parse_shaping(
     Raises BadInputError for contradictory options and for rates to which no link can be capped.
     """
     if rate is not None and distribution is not None:
-        raise BadInputError("`rate` and `distribution` exclude each other: a link has one source of caps", field="rate")
+        raise BadInputError(
+            "`rate` and `distribution` exclude each other: a link has one source of caps",
+            field="rate",
+            code="contradiction",
+        )
     if redraw is not None and distribution is None:
-        raise BadInputError("`redraw` needs `distribution`: fixed rates have nothing to draw", field="redraw")
+        raise BadInputError(
+            "`redraw` needs `distribution`: fixed rates have nothing to draw", field="redraw", code="missing-companion"
+        )
     if rate_factor <= 0:
-        raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor")
+        raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor", code="out-of-range")
     if distribution is not None:
         from planner.catalog import bandwidth_distributions
 
@@ -141,7 +148,10 @@ def _rate(text: str) -> float:
     text = text.strip()
     bytes_per_s = parse_rate(text if text.endswith(("/s", "ps")) else f"{text}/s")
     if bytes_per_s < LEAST_BYTES_PER_S:
-        raise BadInputError(f"--rate {text} is less than {format_rate(LEAST_BYTES_PER_S)}, which no node would survive")
+        raise BadInputError(
+            f"--rate {text} is less than {format_rate(LEAST_BYTES_PER_S)}, which no node would survive",
+            code="out-of-range",
+        )
     return bytes_per_s
 
 
@@ -149,13 +159,18 @@ def _bucket(size: str | None, burst_rate: str | None, rates: tuple[float, ...]) 
     if size is None and burst_rate is None:
         return None
     if size is None or burst_rate is None or not rates:
-        raise BadInputError("a token bucket needs --bucket, --burst-rate and --rate, which refills it")
+        raise BadInputError(
+            "a token bucket needs --bucket, --burst-rate and --rate, which refills it", code="missing-companion"
+        )
     bucket = Bucket(size_bytes=parse_size(size), burst_bytes_per_s=_rate(burst_rate))
     if bucket.burst_bytes_per_s <= max(rates):
-        raise BadInputError(f"--burst-rate {burst_rate} must exceed --rate: the bucket would never empty")
+        raise BadInputError(
+            f"--burst-rate {burst_rate} must exceed --rate: the bucket would never empty", code="contradiction"
+        )
     if bucket.size_bytes / min(rates) > LONGEST_BUCKET_S:
         raise BadInputError(
             f"--bucket {size} takes more than {LONGEST_BUCKET_S:g} s to fill at --rate",
             ["the kernel cannot represent that; use a smaller bucket"],
+            code="out-of-range",
         )
     return bucket

@@ -244,9 +244,9 @@ def _document(text: str, name: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise IoFailureError(f"{name}: what it measured cannot be read: {text[:200]!r}") from error
+        raise IoFailureError(f"{name}: what it measured cannot be read: {text[:200]!r}", code="unreadable") from error
     if not isinstance(document, dict):
-        raise IoFailureError(f"{name}: what it measured is no object: {text[:200]!r}")
+        raise IoFailureError(f"{name}: what it measured is no object: {text[:200]!r}", code="wrong-type")
     return document
 
 

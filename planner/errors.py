@@ -6,27 +6,44 @@ rows of a file are reported together).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Final, Self
+
+_OPTION: Final = re.compile(r"--[a-z][a-z0-9-]*")
 
 
 class PlannerError(Exception):
     """Base of all deliberate errors; `exit_code` is the process's exit code.
 
-    `field` is the argument that is wrong, as Python spells it, or the first wrong field of a file, and `code` says how;
-    both are empty where there is none.
+    `code` is the kind of fault, in words like `no-such-file`, for callers that tell faults apart: sentences may change.
+    A class that means one fault has it for all. `field` is the argument that is wrong, as Python spells it, or the
+    option with which the message begins, or the first wrong field of a file; it is empty where there is none.
     """
 
     exit_code: ClassVar[int] = 1
+    code: str = ""
 
     def __init__(self, message: str, details: Sequence[str] = (), *, field: str = "", code: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.details = tuple(details)
-        self.field = field
-        self.code = code
+        self.field = field or _option_first_in(message)
+        self.code = code or self.code
+
+    def reworded(self, message: str, *further: str) -> Self:
+        """Return this error with another message and `further` details: it stays the same fault."""
+        other = copy(self)
+        other.args, other.message, other.details = (message,), message, (*self.details, *further)
+        other.field = self.field or _option_first_in(message)
+        return other
+
+    def as_values(self) -> dict[str, Any]:
+        """Return the error as values of JSON, for another process."""
+        return {"message": self.message, "details": list(self.details), "field": self.field, "code": self.code}
 
     @property
     def sentence(self) -> str:
@@ -72,6 +89,8 @@ class IoFailureError(PlannerError):
 class InputChangedError(IoFailureError):
     """A file of the input was written or replaced while it was sorted, so that what was made of it does not count."""
 
+    code = "input-changed"
+
     @classmethod
     def of(cls, where: str, how: str) -> Self:
         """Return the error of a file, and what changed."""
@@ -84,17 +103,26 @@ class InputChangedError(IoFailureError):
 class UnfinishedError(IoFailureError):
     """The cause that stopped a job can be fixed; finished work stays, and the same call resumes."""
 
+    code = "unfinished"
+
 
 class LeftBehindError(PlannerError):
     """Resources remain after clean-up; `details` names each."""
 
+    code = "left-behind"
     exit_code = 7
 
 
 class InterruptedRunError(PlannerError):
     """The user interrupted, and unfinished work was cleaned up."""
 
+    code = "interrupted"
     exit_code = 130
+
+
+def _option_first_in(message: str) -> str:
+    option = _OPTION.match(message)
+    return option[0] if option else ""
 
 
 @contextmanager
@@ -120,10 +148,12 @@ class Finding:
         return f"{self.field}{' ' if self.code == 'missing-argument' else ': '}{self.text}"
 
 
-def bad_input(where: object, problems: Sequence[str | Finding], hint: str = "") -> BadInputError:
-    """Return the error that lists all `problems` of a file, or of several; its `field` is that of the first."""
+def bad_input(
+    where: object, problems: Sequence[str | Finding], hint: str = "", *, code: str = "malformed"
+) -> BadInputError:
+    """Return the error that lists all `problems` of a file, or of several; a first Finding has its `field` and code."""
     text, first = f"{where}: {len(problems)} problem{'s' * (len(problems) > 1)}{hint}", problems[0]
-    field, code = (first.field, first.code) if isinstance(first, Finding) else ("", "")
+    field, code = (first.field, first.code) if isinstance(first, Finding) else ("", code)
     return BadInputError(text, list(map(str, problems)), field=field, code=code)
 
 

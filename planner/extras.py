@@ -34,6 +34,7 @@ def optional(module: str, *, extra: str, purpose: str) -> Any:
         raise PlannerError(
             f"{purpose} needs the package {package}, which is not installed: pip install 'sortplanner[{extra}]'",
             [str(missing)],
+            code="missing-package",
         ) from missing
 
 

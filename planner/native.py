@@ -29,6 +29,7 @@ except ImportError as missing:
             " it needs a C++20 compiler",
             str(missing),
         ],
+        code="no-sort-core",
     ) from missing
 
 Result = TypeVar("Result")
@@ -62,14 +63,16 @@ def core_errors() -> Iterator[None]:
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
             raise BrokenPipeError(error.errno, error.strerror) from error
-        raise IoFailureError(_explain(error)) from error
+        raise IoFailureError(_explain(error), code="io") from error
     except (ValueError, MemoryError) as error:
-        raise BadInputError(str(error)) from error
+        raise BadInputError(str(error), code="sort-refused") from error
     except RuntimeError as error:
         if not str(error).endswith(_NO_THREAD):
             raise
         advice = "raise `ulimit -v` or `ulimit -u`, or give fewer --threads"
-        raise IoFailureError("the system lets this process start no further thread", [advice]) from error
+        raise IoFailureError(
+            "the system lets this process start no further thread", [advice], code="no-thread"
+        ) from error
 
 
 def run_interruptible(work: Callable[[Progress], Result], progress: Progress | None = None) -> Result:

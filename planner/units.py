@@ -57,10 +57,12 @@ def parse_size(text: str) -> int:
     _require_no_bits(text, number, unit)
     factor = _lookup(unit, _SIZES | _RECORDS) or _lookup(unit, _SHORT_SIZES)
     if factor is None:
-        raise BadInputError(f"size {text!r}: unknown unit {unit!r}; use one of {', '.join(_SIZES)}")
+        raise BadInputError(
+            f"size {text!r}: unknown unit {unit!r}; use one of {', '.join(_SIZES)}", code="unknown-unit"
+        )
     size = number * factor
     if not 1 <= size <= LARGEST_SIZE_BYTES:
-        raise BadInputError(f"size {text!r} must lie between 1B and 100EB")
+        raise BadInputError(f"size {text!r} must lie between 1B and 100EB", code="out-of-range")
     return round(size)
 
 
@@ -77,9 +79,13 @@ def parse_rate(text: str) -> float:
     factor = factor or (_bits(stem) if stem != unit or unit.endswith("bit") else None)
     if factor is None and stem != unit and (unclear := _UNCLEAR.fullmatch(stem)):
         prefix = unclear[1].upper() + unclear[2].lower()
-        raise BadInputError(f"rate {text!r}: bits or bytes? Write {prefix}bit/s for bits, {prefix}B/s for bytes")
+        raise BadInputError(
+            f"rate {text!r}: bits or bytes? Write {prefix}bit/s for bits, {prefix}B/s for bytes", code="bits-or-bytes"
+        )
     if factor is None:
-        raise BadInputError(f"rate {text!r}: unknown unit {unit!r}; write it as 800MB/s, 1GiB/s or 25Gbit/s")
+        raise BadInputError(
+            f"rate {text!r}: unknown unit {unit!r}; write it as 800MB/s, 1GiB/s or 25Gbit/s", code="unknown-unit"
+        )
     return _positive(number * factor, text=text, what="rate")
 
 
@@ -107,9 +113,14 @@ def _seconds(part: str, *, whole: str) -> float:
     number, unit = _split(part, what="duration", example="20m or 1.5h")
     factor = _DURATIONS.get(unit)
     if factor is None and unit.startswith(":"):
-        raise BadInputError(f"duration {whole!r}: a time of day, or minutes and seconds? Write it as 6h or 1h 30m")
+        raise BadInputError(
+            f"duration {whole!r}: a time of day, or minutes and seconds? Write it as 6h or 1h 30m",
+            code="ambiguous-duration",
+        )
     if factor is None:
-        raise BadInputError(f"duration {whole!r}: unknown unit {unit!r}; use one of {', '.join(_DURATIONS)}")
+        raise BadInputError(
+            f"duration {whole!r}: unknown unit {unit!r}; use one of {', '.join(_DURATIONS)}", code="unknown-unit"
+        )
     return number * factor
 
 
@@ -118,14 +129,14 @@ def parse_share(text: str) -> float:
     try:
         return parse_number(text.strip().removesuffix("%")) / (100 if text.strip().endswith("%") else 1)
     except BadInputError:
-        raise BadInputError(f"share {text!r}: write it as 95% or 0.95") from None
+        raise BadInputError(f"share {text!r}: write it as 95% or 0.95", code="not-a-share") from None
 
 
 def parse_number(text: str) -> float:
     """Return the number in `text`: `10,000`, `1e6`, `0.5`. Raises BadInputError if it is not a finite number."""
     match = _QUANTITY.match(text)
     if match is None or match[2] is not None:
-        raise BadInputError(f"number {text!r}: write it as 10,000, 1e6 or 0.5")
+        raise BadInputError(f"number {text!r}: write it as 10,000, 1e6 or 0.5", code="not-a-number")
     return float(match[1].replace(",", "").replace("_", ""))
 
 
@@ -137,7 +148,7 @@ def parse_count(text: str) -> int:
         number = int(digits) if digits.isdecimal() and len(digits) <= 100 else float(digits)  # large ones stay exact
         if math.isfinite(number) and number == int(number):
             return int(number)
-    raise BadInputError(f"count {text!r}: write a whole number, such as 10,000,000 or 1e7")
+    raise BadInputError(f"count {text!r}: write a whole number, such as 10,000,000 or 1e7", code="not-a-number")
 
 
 def count_text(count: float, noun: str, nouns: str = "", *, grouped: bool = False) -> str:
@@ -209,11 +220,11 @@ def usd_decimals(amount: float) -> int:
 def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
     match = _QUANTITY.match(text)
     if not match:
-        raise BadInputError(f"{what} {text!r} is not a number with a unit; write it as {example}")
+        raise BadInputError(f"{what} {text!r} is not a number with a unit; write it as {example}", code="not-an-amount")
     digits, unit = match[1].replace("_", "").replace(",", ""), match[2]
     number = int(digits) if digits.isdecimal() and len(digits) <= 20 else float(digits)  # whole bytes stay exact
     if unit is None:
-        raise BadInputError(f"{what} {text!r} has no unit; write it as {example}")
+        raise BadInputError(f"{what} {text!r} has no unit; write it as {example}", code="no-unit")
     return number, unit
 
 
@@ -240,7 +251,9 @@ def _require_no_bits(text: str, number: float, unit: str) -> None:
     plain = f"{number:g}".replace("e+", "e")
     question = "bits or bytes? Write" if unclear else "sizes are in bytes. Write"
     in_bytes = f"{plain}{prefix}B for bytes, or " if unclear else ""
-    raise BadInputError(f"size {text!r}: {question} {in_bytes}{number / 8:g}{prefix}B for {plain} {prefix}bit")
+    raise BadInputError(
+        f"size {text!r}: {question} {in_bytes}{number / 8:g}{prefix}B for {plain} {prefix}bit", code="bits-or-bytes"
+    )
 
 
 def _lookup(unit: str, units: dict[str, int]) -> int | None:
@@ -256,7 +269,7 @@ def _bits(stem: str) -> float | None:
 
 def _positive(value: float, *, text: str, what: str) -> float:
     if not (math.isfinite(value) and value > 0):
-        raise BadInputError(f"{what} {text!r} must be positive and finite")
+        raise BadInputError(f"{what} {text!r} must be positive and finite", code="out-of-range")
     return float(value)
 
 

@@ -1,24 +1,29 @@
-"""Write a JSON Schema (draft 2020-12) of each kind of stored JSON from its dataclasses.
+"""Write a JSON Schema (draft 2020-12) of each kind of stored JSON from its dataclasses, and of a request from its
+options.
 
 Usage: python scripts/write_json_schemas.py
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
+from planner.api.recommend import recommend
+from planner.schemas.door import accepted, arguments_of
 from planner.schemas.json_values import VERSION
 from planner.schemas.plan import Plan
+from planner.schemas.request import Request, default_of, options
 from planner.schemas.run_report import RunReport
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "planner" / "schemas" / "files"
-KINDS: Final[dict[str, Any]] = {"plan": Plan, "run-report": RunReport}
+KINDS: Final[dict[str, Any]] = {"plan": Plan, "run-report": RunReport, "request": Request}
 _SCALARS: Final = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _DERIVED: Final[dict[str, dict[str, Any]]] = {
     "PhaseComparison": {
@@ -48,6 +53,47 @@ def schema_of(kind: str) -> dict[str, Any]:
         "required": ["version", *whole["required"]],
         "$defs": dict(sorted(definitions.items())),
     }
+
+
+def request_schema() -> dict[str, Any]:
+    """Return the schema of what `planner.recommend` takes and `planner serve` is asked: the options of `plan` by their
+    names in Python. An option that may be cleared takes null.
+    """
+    hints = {name: argument.hint for name, argument in arguments_of(recommend).items()}
+    properties: dict[str, Any] = {}
+    for name, (item, option) in options().items():
+        sentence = re.sub(r"; for `sizes`: .*", ".", option.help)
+        sentence = re.sub(r"--([a-z-]+)", lambda named: f"`{named[1].replace('-', '_')}`", sentence)
+        words = {"examples": list(option.complete)} if isinstance(option.complete, tuple) and option.complete else {}
+        is_first = option is item.metadata["options"][0]
+        usual = None if item.type.startswith("dict") or not is_first else default_of(item)
+        shown = {} if usual in (None, (), dataclasses.MISSING) else {"default": usual}
+        properties[name] = {**_argument(hints[name]), "description": sentence, **shown, **words}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:sortplanner:request",
+        "title": "request",
+        "description": " ".join(request_schema.__doc__.split()).replace("Return the schema of what", "What"),
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _argument(hint: Any) -> dict[str, Any]:
+    """Return the schema of an argument: every form in which Python takes it."""
+    parts: dict[str, dict[str, Any]] = {}
+    for kind in accepted(hint):
+        origin, inner = get_origin(kind), get_args(kind)
+        if origin is Literal:
+            return {"enum": list(inner)}
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            parts["object"] = {"type": "object", "additionalProperties": _argument(inner[1])}
+        elif isinstance(origin, type) and issubclass(origin, Sequence):
+            parts["array"] = {"type": "array", "items": _argument(inner[0])}
+        else:
+            parts[kind.__name__] = {"type": {**_SCALARS, type(None): "null"}[kind]}
+    return _any_of(list(parts.values())) if len(parts) > 1 else next(iter(parts.values()))
 
 
 def _reference(of: Any, definitions: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +150,7 @@ def _field_descriptions(of: Any) -> Iterator[tuple[str, str]]:
 
 def text_of(kind: str) -> str:
     """Return the schema of a kind as it is shipped."""
-    return json.dumps(schema_of(kind), indent=2) + "\n"
+    return json.dumps(request_schema() if kind == "request" else schema_of(kind), indent=2) + "\n"
 
 
 if __name__ == "__main__":

@@ -190,12 +190,16 @@ def confirm_order(
     places, reasons = affordable_places(preflight, limits)
     if not places:
         against = [f"{finding.subject}: {finding.text}" for finding in preflight.findings if finding.ok is False]
-        raise ProviderRefusedError("nothing can be launched; nothing was created", [*against, *reasons])
+        raise ProviderRefusedError(
+            "nothing can be launched; nothing was created", [*against, *reasons], code="nothing-to-launch"
+        )
     now = datetime.now(UTC)
     order = with_todays_end(order, places, limits, now=now)
     say(offer_text(order, places, now=now))
     if confirm is False:
-        raise BadInputError("nothing was done: renting needs a confirmation; pass confirm=True, or what is asked")
+        raise BadInputError(
+            "nothing was done: renting needs a confirmation; pass confirm=True, or what is asked", code="not-confirmed"
+        )
     if confirm is not True and not confirm(order):
         raise InterruptedRunError("nothing was done")
     return order, places

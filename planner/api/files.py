@@ -26,20 +26,22 @@ def require_readable(paths: Iterable[Path]) -> None:
         mode = mode_of(path)
         if not mode:
             _refuse_address(path)
-            raise BadInputError(f"{path}: no such file; name one that can be read")
+            raise BadInputError(f"{path}: no such file; name one that can be read", code="no-such-file")
         if stat.S_ISDIR(mode):
-            raise BadInputError(f"{path} is a directory; name a file")
+            raise BadInputError(f"{path} is a directory; name a file", code="is-folder")
         if stat.S_ISCHR(mode) and os.stat(path).st_rdev in _ENDLESS:  # noqa: PTH116
-            raise BadInputError(f"{path} has no end; name a file")
+            raise BadInputError(f"{path} has no end; name a file", code="no-end")
         if not os.access(path, os.R_OK):
-            raise BadInputError(f"{path}: permission denied; name a file that you may read")
+            raise BadInputError(f"{path}: permission denied; name a file that you may read", code="permission-denied")
 
 
 def output_file(name: str | os.PathLike[str]) -> Path:
     """Return the path of an output, which is one file. Raises BadInputError for a folder, also one to be made."""
     text = os.fspath(name)
     if text.endswith("/") and "://" not in text:
-        raise BadInputError(f"{text} is a folder: name the file in it that is to be written, as {text}sorted")
+        raise BadInputError(
+            f"{text} is a folder: name the file in it that is to be written, as {text}sorted", code="is-folder"
+        )
     return Path(name)
 
 
@@ -47,7 +49,9 @@ def require_directories(option: str, paths: Iterable[Path]) -> None:
     """Raise BadInputError naming the first path of an option that is not a directory."""
     for path in paths:
         if not stat.S_ISDIR(mode_of(path)):
-            raise BadInputError(f"{option} {path}: no such directory; name one on the disk to work on")
+            raise BadInputError(
+                f"{option} {path}: no such directory; name one on the disk to work on", code="no-such-folder"
+            )
 
 
 def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") -> None:
@@ -58,7 +62,9 @@ def require_new(paths: Iterable[Path | None], *, force: bool, hint: str = "") ->
         if path is not None:
             _require_place(path)
             if stat.S_ISREG(mode_of(path)) and not force:
-                raise BadInputError(f"{path} exists: name a new file, or replace it with --force{hint}")
+                raise BadInputError(
+                    f"{path} exists: name a new file, or replace it with --force{hint}", code="output-exists"
+                )
 
 
 def mode_of(path: Path) -> int:
@@ -70,7 +76,7 @@ def mode_of(path: Path) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        raise BadInputError(f"{path}: {error.strerror}; name another file") from error
+        raise BadInputError(f"{path}: {error.strerror}; name another file", code="unreadable") from error
 
 
 def _refuse_address(path: Path) -> None:
@@ -80,6 +86,7 @@ def _refuse_address(path: Path) -> None:
         raise BadInputError(
             f"{address}: a file of this machine is expected here",
             ["`planner sort --ray auto` reads and writes object stores, also with this machine alone"],
+            code="is-address",
         )
 
 
@@ -87,14 +94,18 @@ def _require_place(path: Path) -> None:
     """Raise BadInputError unless the path can be written to; devices and pipes, such as /dev/stdout, can."""
     mode = mode_of(path)
     if stat.S_ISDIR(mode):
-        raise BadInputError(f"{path} is a directory; name a file")
+        raise BadInputError(f"{path} is a directory; name a file", code="is-folder")
     if stat.S_ISBLK(mode):
-        raise BadInputError(f"{path} is a whole disk; name a file")
+        raise BadInputError(f"{path} is a whole disk; name a file", code="is-disk")
     if not stat.S_ISDIR(mode_of(path.parent)):
         _refuse_address(path)
-        raise BadInputError(f"{path}: there is no directory {path.parent}; make it, or name a file in another")
+        raise BadInputError(
+            f"{path}: there is no directory {path.parent}; make it, or name a file in another", code="no-such-folder"
+        )
     if not mode and not os.access(path.parent, os.W_OK):
-        raise BadInputError(f"{path}: permission denied; name a file in a directory that you may write to")
+        raise BadInputError(
+            f"{path}: permission denied; name a file in a directory that you may write to", code="permission-denied"
+        )
 
 
 def require_inputs(job: SortJob, outputs: Sequence[Path], *, is_text: bool = False) -> None:
@@ -109,7 +120,9 @@ def require_inputs(job: SortJob, outputs: Sequence[Path], *, is_text: bool = Fal
     if is_text:
         outputs = [path for path in outputs if str(path) != "-"]
     if any(str(path) == "-" for path in outputs):
-        raise BadInputError("OUTPUT -: the result is a file, which appears whole or not at all; name it")
+        raise BadInputError(
+            "OUTPUT -: the result is a file, which appears whole or not at all; name it", code="output-is-pipe"
+        )
     several = "; with several inputs the last name is the output's, which might be an oversight"
     inputs = [] if is_text else sources
     new = (path for path in outputs if not any(mode_of(path) and path.samefile(source) for source in inputs))
@@ -132,4 +145,4 @@ def require_output_apart(
         status = Path(name).stat() if existing and mode_of(Path(name)) else None  # an address has none
         is_output = status is not None and any(os.path.samestat(status, output) for output in existing)
         if is_output or name in earlier or os.path.dirname(name) in folders:  # noqa: PTH120  # also of a URI
-            raise BadInputError(f"{name}: the output is among the inputs", [hint])
+            raise BadInputError(f"{name}: the output is among the inputs", [hint], code="output-among-inputs")

@@ -75,12 +75,13 @@ def generate(
 def record_count(records: int | None, size_bytes: int | None) -> int:
     """Return the number of records. Raises BadInputError unless exactly one of the two is given, and whole."""
     if (records is None) == (size_bytes is None):
-        raise BadInputError("say how many records: --records N or --size SIZE, one of the two")
+        raise BadInputError("say how many records: --records N or --size SIZE, one of the two", code="missing-argument")
     if size_bytes is None:
         return records or 0
     if size_bytes % _RECORD_BYTES:
         more = format_exact_size(-(-size_bytes // _RECORD_BYTES) * _RECORD_BYTES)
         raise BadInputError(
-            f"--size {format_exact_size(size_bytes)}: not a whole number of 100-byte records; write {more}"
+            f"--size {format_exact_size(size_bytes)}: not a whole number of 100-byte records; write {more}",
+            code="partial-records",
         )
     return size_bytes // _RECORD_BYTES

@@ -51,10 +51,15 @@ def list_input(address: str, *, format: str | None = None) -> ListedInput:
     is_path = address.startswith("file://")
     if "://" in address and not address.startswith(("file://", *SCHEMES)):
         listed = ", ".join(SCHEMES)
-        raise BadInputError(f"--input {address}: only {listed} and paths are listed; say how much it is: --data 3TB")
+        raise BadInputError(
+            f"--input {address}: only {listed} and paths are listed; say how much it is: --data 3TB",
+            code="unsupported-address",
+        )
     files = files_at(unquote(address.removeprefix("file://")) if is_path else address)
     if not any(files.values()):
-        raise BadInputError(f"{address}: the file is empty; name another, or say how much it will hold: --data 3TB")
+        raise BadInputError(
+            f"{address}: the file is empty; name another, or say how much it will hold: --data 3TB", code="empty-file"
+        )
     codec = _of_most(files, lambda name: _CODECS.get(name.rpartition(".")[2].casefold()))
     largest = sorted(files, key=lambda name: -files[name])[:_SAMPLED_FILES]
     kind = None if format else common_kind(largest)
@@ -90,7 +95,9 @@ def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]
     asking.start()
     asking.join(patience_s)
     if not answers:
-        raise IoFailureError(f"{place}: no answer within {patience_s:.0f} s; is this machine allowed to list it?")
+        raise IoFailureError(
+            f"{place}: no answer within {patience_s:.0f} s; is this machine allowed to list it?", code="no-answer"
+        )
     (answer,) = answers
     if isinstance(answer, PlannerError):
         raise answer

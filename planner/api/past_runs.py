@@ -52,7 +52,8 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
     if {"log", "report"} <= set(kinds):
         log, report = (paths[kinds.index(kind)] for kind in ("log", "report"))
         raise BadInputError(
-            f"{log} is of Spark, {report} of planner's own sort: calibrate each into a profile of its own"
+            f"{log} is of Spark, {report} of planner's own sort: calibrate each into a profile of its own",
+            code="mixed-kinds",
         )
     for path, kind in zip(paths, kinds, strict=True):
         if kind == "report":
@@ -69,7 +70,8 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
                     seen.setdefault(name, []).append(spec)
     if ran_on and "log" not in kinds:
         raise BadInputError(
-            "--ran-on does not apply without a log: tables and reports say where they ran; leave it out"
+            "--ran-on does not apply without a log: tables and reports say where they ran; leave it out",
+            code="not-applicable",
         )
     model = {frozenset({"log"}): "spark", frozenset({"report"}): "own"}.get(frozenset(kinds), "framework")
     specs = {name: _median_spec(each) for name, each in seen.items()}
@@ -97,7 +99,7 @@ def calibrate_files(
     prior = model or past.model
     if catalog is not None and (past.model == "own" or instances is not None):
         why = "--instances describes the machines" if instances is not None else "reports describe their machines"
-        raise BadInputError(f"--catalog does not apply: {why}; leave it out")
+        raise BadInputError(f"--catalog does not apply: {why}; leave it out", code="not-applicable")
     if instances is not None:
         specs = read_specs(profiles.instances_from(instances))
     else:
@@ -151,10 +153,14 @@ def _reported(path: Path) -> tuple[Row, Row]:
         report = RunReport.from_json(read_user_file(path))
     except BadInputError as error:
         raise BadInputError(
-            f"{path} is no run's report, log or table of runs", [str(error), "`planner run --out FILE` writes a report"]
+            f"{path} is no run's report, log or table of runs",
+            [str(error), "`planner run --out FILE` writes a report"],
+            code="unknown-format",
         ) from error
     if not report.passed:
-        raise BadInputError(f"{path}: the output of this run is wrong, so its time teaches nothing: leave it out")
+        raise BadInputError(
+            f"{path}: the output of this run is wrong, so its time teaches nothing: leave it out", code="wrong-output"
+        )
     return report_row(report), report_spec(report)
 
 
@@ -202,7 +208,7 @@ def _tabled(path: Path, notes: list[str]) -> Iterator[Row]:
         try:
             stated_machines = _only_row(path.parent / named.strip(), row, notes)
         except BadInputError as error:
-            raise BadInputError(f"{path}, row {number}, column {_LOG}: {error.message}", error.details) from error
+            raise error.reworded(f"{path}, row {number}, column {_LOG}: {error.message}") from error
         yield {
             **stated_machines,
             **{name: cell for name, cell in row.items() if cell.strip() or name not in stated_machines},
@@ -263,23 +269,28 @@ def log_row(
     nodes = count or application.cluster.hosts_at_once
     if not instance_type or not nodes:
         raise BadInputError(
-            f"{name}: the log does not say on what it ran", ["add --ran-on 'TYPE x NODES', such as 'm5.4xlarge x 4'"]
+            f"{name}: the log does not say on what it ran",
+            ["add --ran-on 'TYPE x NODES', such as 'm5.4xlarge x 4'"],
+            code="machines-unknown",
         )
     memory, read_gb = _memory_columns(application), float(application.sums.input_bytes) / _GB
     if data_gb is None and memory.get("cached_gb", 0.0) > _NEGLIGIBLE * read_gb:
         raise BadInputError(
             f"{name}: it reads data that it keeps again, so the log does not say how much there is",
             ["give it a row in a CSV, with its size in the column data_gb and the log's name in the column log"],
+            code="data-unknown",
         )
     found = completeness(application)
     if data_gb is None and found.share < LEAST_SHARE:
         raise BadInputError(
             f"{name}: the log has {found.tasks_seen} of {found.tasks_planned} tasks, so how much it read is unknown",
             [*found.gaps, "give all of its files, or its data_gb in a CSV with the log's name in the column log"],
+            code="incomplete-log",
         )
     if data_gb is None and not read_gb > 0:
         raise BadInputError(
-            f"{name}: the log does not say how much it read: give its data_gb in a CSV with a column log"
+            f"{name}: the log does not say how much it read: give its data_gb in a CSV with a column log",
+            code="data-unknown",
         )
     if "cached_gb" not in memory:
         notes.append(f"{name}: what it keeps in memory is not in the log; Spark 3 writes it where tasks take 10 s")
@@ -298,10 +309,14 @@ def _require_success(application: Application, *, name: str, notes: list[str]) -
     """
     failed = [job.job_id for job in application.jobs if job.result not in ("", "JobSucceeded")]
     if failed:
-        raise BadInputError(f"{name}: job {failed[0]} failed, so the run's time teaches nothing: leave it out")
+        raise BadInputError(
+            f"{name}: job {failed[0]} failed, so the run's time teaches nothing: leave it out", code="job-failed"
+        )
     open_jobs = [job.job_id for job in application.jobs if not job.result]
     if application.duration_s is None or not application.jobs or (open_jobs and not application.ended):
-        raise BadInputError(f"{name}: the log is cut, so how long the run took is unknown: leave it out")
+        raise BadInputError(
+            f"{name}: the log is cut, so how long the run took is unknown: leave it out", code="log-cut"
+        )
     if not application.ended:
         notes.append(f"{name}: the log has no end; the end of its last job was taken")
 

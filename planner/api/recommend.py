@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
-from planner.schemas.door import checked
+from planner.schemas.door import Between, Count, Offset, checked
 from planner.schemas.plan import Candidate, Plan, Request
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from planner.schemas.request_arguments import RequestArguments
     from planner.simulation.result import Simulation
 
+Points = Annotated[int, Between(1, 1000)]
+"""How many clusters are planned for a curve."""
+Factor = Annotated[float, Between(0, above=True)]
+"""How many times as fast a resource is made."""
+
 
 @dataclass(frozen=True, repr=False)
 class Recommendation(Answer):
@@ -43,13 +48,15 @@ class Recommendation(Answer):
     """The stored profile of the times, and further columns of its runs: both are kept in what-ifs."""
     option: Mapping[str, str] | None = None
 
-    def at_sizes(self, *, points: int = 16) -> list[Candidate]:
+    @checked
+    def at_sizes(self, *, points: Points = 16) -> list[Candidate]:
         """Return the recommended type at about `points` feasible node counts, evenly spaced in their logarithm, from
         the fewest that hold the data to `max_nodes`.
         """
         return self._what_if().at_sizes(points)
 
-    def sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> pd.DataFrame:
+    @checked
+    def sensitivities(self, *, factors: Sequence[Factor] = (0.5, 2.0)) -> pd.DataFrame:
         """Return time and total cost of the recommended cluster with each resource `factor` times as fast.
 
         Without a cluster the frame is empty and its `attrs["why"]` has the reason.
@@ -65,6 +72,7 @@ class Recommendation(Answer):
         frame.attrs |= {"why": self.why} if self.best is None else {}
         return frame
 
+    @checked
     def chart(self, *, dark: bool = False) -> Any:
         """Chart cost against time, and the phases, for a slide, as `plan --chart` writes it."""
         from planner.report import plots
@@ -92,18 +100,21 @@ class Recommendation(Answer):
 
         return self._drawn(lambda: plots.ranges(frames.candidates_frame(self.plan)))
 
-    def plot_sensitivities(self, *, factors: Sequence[float] = (0.5, 2.0)) -> Any:
+    @checked
+    def plot_sensitivities(self, *, factors: Sequence[Factor] = (0.5, 2.0)) -> Any:
         """Chart how time and cost change when one resource is slower or faster."""
         from planner.report import plots
 
         return self._drawn(lambda: plots.sensitivities(self.sensitivities(factors=factors)))
 
-    def plot_by_nodes(self, *, points: int = 16) -> Any:
+    @checked
+    def plot_by_nodes(self, *, points: Points = 16) -> Any:
         """Chart time against node count for the recommended type, with the range from median to 95th percentile."""
         from planner.report import frames, plots
 
         return self._drawn(lambda: plots.by_nodes(frames.sizes_frame(self.at_sizes(points=points))))
 
+    @checked
     def to_html(self, *, made_on: date | None = None, on_step: Callable[[str], None] | None = None) -> str:
         """Return the answer as a page that needs no network: see `plan --html`.
 
@@ -122,6 +133,7 @@ class Recommendation(Answer):
             contrast = None
         return plan_page(self.plan, contrast, stored=self._stored(), made_on=made_on, on_step=tell)
 
+    @checked
     def export(self, to: str) -> Export:
         """Return the recommended cluster as a platform's configuration file: see `planner export --help`.
 
@@ -131,7 +143,8 @@ class Recommendation(Answer):
 
         return export_plan(self.plan, to)
 
-    def reliefs(self, factor: float = 2.0) -> dict[str, Candidate]:
+    @checked
+    def reliefs(self, factor: Factor = 2.0) -> dict[str, Candidate]:
         """Return the recommended cluster with each of its resources in turn made `factor` times as fast."""
         return self._what_if().reliefs(factor)
 
@@ -198,6 +211,7 @@ class Recommendation(Answer):
 
         return self._answer_to(changed(self.plan.request, changes))
 
+    @checked
     def why_not(self, instance_type: str) -> WhyNot:
         """Return why a type is not recommended: its best cluster, and changes that would rank it first.
 
@@ -218,6 +232,7 @@ class Recommendation(Answer):
             with_profile=self.profile is not None,
         )
 
+    @checked
     def own(self, machines: str | MachineList) -> OwnCluster:
         """Return how long existing machines take, and whether more of them would help. They are `20 x m5d.12xlarge`, a
         file that lists them (see `planner.schemas.machine_lists`), or a list read from one. Raises BadInputError for an
@@ -231,8 +246,9 @@ class Recommendation(Answer):
 
         return own(self.plan, machines, plan_again=self._plan_again)
 
+    @checked
     def simulate(
-        self, *, draws: int = 20, seed: int = 0, lose: str | None = None, slow: str | None = None
+        self, *, draws: Count = 20, seed: Offset = 0, lose: str | None = None, slow: str | None = None
     ) -> Simulation:
         """Return the simulated sort of the recommended cluster: see `planner.api.request_inputs.simulated`."""
         from planner.api.request_inputs import simulated
@@ -334,7 +350,9 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     from planner.stores import profiles
 
     if len(request.pricings) > 1:
-        raise BadInputError(f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them")
+        raise BadInputError(
+            f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them", code="one-pricing"
+        )
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     learned = profiles.load_profile(profile)
 

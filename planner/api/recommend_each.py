@@ -88,8 +88,8 @@ def sizes_of(answers: Sequence[Recommendation]) -> DataSizes:
     """Return the answers for several sizes, smallest first. Raises BadInputError for none or a repeated size."""
     ordered = sorted(answers, key=lambda answer: answer.plan.request.bytes_to_sort)
     if not ordered:
-        raise BadInputError("recommend_each: give at least one size, such as ['3TB', '6TB']")
+        raise BadInputError("recommend_each: give at least one size, such as ['3TB', '6TB']", code="missing-argument")
     sizes = [answer.plan.request.data_bytes for answer in ordered]
     if len(set(sizes)) < len(sizes):
-        raise BadInputError("--data names one size twice: give each size once")
+        raise BadInputError("--data names one size twice: give each size once", code="repeated")
     return DataSizes(tuple(ordered))

@@ -87,15 +87,21 @@ class RentalOptions:
         for name in _NAMES:
             if getattr(self, name) == "":
                 raise BadInputError(
-                    f"`{name}` is empty; name one, or leave it out. Is a variable of your shell not set?", field=name
+                    f"`{name}` is empty; name one, or leave it out. Is a variable of your shell not set?",
+                    field=name,
+                    code="empty",
                 )
         if self.reservation and self.pricing == "spot":
             raise BadInputError(
-                "`reservation`: no cloud takes spot machines from one; leave out `pricing=spot`", field="reservation"
+                "`reservation`: no cloud takes spot machines from one; leave out `pricing=spot`",
+                field="reservation",
+                code="contradiction",
             )
         if self.max_hours and parse_duration(self.max_hours) > MOST_HOURS * 3600:
             raise BadInputError(
-                f"`max_hours={self.max_hours}`: machines live {MOST_HOURS:g}h at most", field="max_hours"
+                f"`max_hours={self.max_hours}`: machines live {MOST_HOURS:g}h at most",
+                field="max_hours",
+                code="out-of-range",
             )
         check_site(self.subnet, ssh_from=self.ssh_from, no_public_address=self.no_public_address, jump=self.jump)
         for tag in self.tags:
@@ -109,7 +115,7 @@ class RentalOptions:
             return named_regions(name_list(self.region), self.cloud)
         except BadInputError as error:
             hints = [f"{self.region_source} sets the region; `region` names another"] if self.region_source else []
-            raise BadInputError(error.message, [*error.details, *hints]) from error
+            raise error.reworded(error.message, *hints) from error
 
     @property
     def tags(self) -> tuple[tuple[str, str], ...]:
@@ -155,10 +161,13 @@ def _check_tag(key: str, value: str) -> None:
             f"`tag={tag}`: write key=value in lower-case letters, digits, - and _",
             ["all clouds take those: cost-center=lab-7"],
             field="tag",
+            code="malformed",
         )
     if key.startswith("planner-"):
         raise BadInputError(
-            f"`tag={tag}`: keys that begin with planner- are the planner's own; choose another", field="tag"
+            f"`tag={tag}`: keys that begin with planner- are the planner's own; choose another",
+            field="tag",
+            code="reserved",
         )
 
 
@@ -169,12 +178,17 @@ def check_site(subnet: str | None, *, ssh_from: str | None, no_public_address: b
             "`no_public_address=True` needs `subnet` and `ssh_from`",
             ["`subnet` names the network of the head, `ssh_from` the private network that reaches it"],
             field="no_public_address",
+            code="missing-companion",
         )
     if jump and not no_public_address:
         raise BadInputError(
-            f"`jump={jump}`: leads to private addresses alone; add `no_public_address`, or leave it out", field="jump"
+            f"`jump={jump}`: leads to private addresses alone; add `no_public_address`, or leave it out",
+            field="jump",
+            code="missing-companion",
         )
     if jump and not re.fullmatch(r"(?!-)[\w.@:-]+", jump):
         raise BadInputError(
-            f"`jump={jump}`: write it as for ssh, host or user@host; options belong in ~/.ssh/config", field="jump"
+            f"`jump={jump}`: write it as for ssh, host or user@host; options belong in ~/.ssh/config",
+            field="jump",
+            code="malformed",
         )

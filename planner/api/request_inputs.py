@@ -129,7 +129,10 @@ def simulated(
 
     best = require_best(plan)
     if profile is not None:
-        raise BadInputError("a profile has the times of a framework, not its tasks: simulate a plan without --profile")
+        raise BadInputError(
+            "a profile has the times of a framework, not its tasks: simulate a plan without --profile",
+            code="profile-not-simulated",
+        )
     request, given = inputs_of(plan.request)
     return simulate_plan(
         request,

@@ -82,7 +82,9 @@ def run(
     rental = rental_options(_place_of(data) | {"staging": bool(work.input or work.output)} | asked | {"cloud": cloud})
     effort = effort_of(**_named(asked, EffortArguments.__annotations__))
     if confirm is False:
-        raise BadInputError("nothing was done: renting needs a confirmation; pass confirm=True, or what is asked")
+        raise BadInputError(
+            "nothing was done: renting needs a confirmation; pass confirm=True, or what is asked", code="not-confirmed"
+        )
     return run_rented(work, rental, effort=effort, confirm=confirm, listeners=listeners)
 
 
@@ -106,7 +108,9 @@ def require_place(given: Collection[str], cloud: str | None) -> None:
         else:
             continue
         raise BadInputError(
-            f"`{name}` says nothing about {cloud or 'this machine'}: add {needed}, or leave it out", field=name
+            f"`{name}` says nothing about {cloud or 'this machine'}: add {needed}, or leave it out",
+            field=name,
+            code="not-applicable",
         )
 
 
@@ -238,7 +242,9 @@ def rehearsed_order(work: Work, rental: RentalOptions, *, say: Say) -> tuple[Ord
     store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
     if work.data is None:
-        raise BadInputError(f"--dry-run looks into no object store: say how much {work.input} holds, --data 1TB")
+        raise BadInputError(
+            f"--dry-run looks into no object store: say how much {work.input} holds, --data 1TB", code="data-unknown"
+        )
     order, plan = planned_order(work, rental, is_dry_run=True)
     return order, session, delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
 
@@ -377,7 +383,9 @@ def effort_of(
     from planner.clusters.runs.node_benchmarks import Effort
 
     if (seconds := parse_seconds(screen_seconds)) < 0.1:
-        raise BadInputError(f"`screen_seconds={screen_seconds}`: must be 0.1s at least", field="screen_seconds")
+        raise BadInputError(
+            f"`screen_seconds={screen_seconds}`: must be 0.1s at least", field="screen_seconds", code="out-of-range"
+        )
     return Effort(seconds=seconds, file_bytes=None if screen_size is None else parse_size(screen_size))
 
 
@@ -387,7 +395,9 @@ def session_with_ssh(rental: RentalOptions, *, say: Say) -> ProviderSession:
     """
     session = clusters.session_with_access(rental.cloud, say=say)
     if not shutil.which("ssh"):
-        raise IoFailureError("ssh is missing, by which rented machines are reached; install OpenSSH's client")
+        raise IoFailureError(
+            "ssh is missing, by which rented machines are reached; install OpenSSH's client", code="no-ssh"
+        )
     return session
 
 
@@ -416,7 +426,9 @@ def input_of(work: Work, *, say: Say) -> tuple[Work, Dataset | None]:
         has_keys = form.format not in (None, "records")
         source = input_dataset(form, work.input, say=say) if has_keys else dataset_below(work.input, Layout())
         if work.data is not None and parse_size(work.data) != source.bytes:
-            raise BadInputError(f"--data {work.data}: {work.input} holds {source.bytes} bytes; leave --data out")
+            raise BadInputError(
+                f"--data {work.data}: {work.input} holds {source.bytes} bytes; leave --data out", code="contradiction"
+            )
         work = replace(work, form=form, data=f"{source.bytes}B")
     if work.output:
         require_empty(work.output)

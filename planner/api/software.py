@@ -91,7 +91,10 @@ def requested_architecture(arch: str | None, wheelhouse: Path | None) -> str | N
 
     brought = architecture_in(wheelhouse) or None
     if arch and brought and arch != brought:
-        raise BadInputError(f"--arch {arch}: the wheels in {wheelhouse} are for {brought}; leave one of them out")
+        raise BadInputError(
+            f"--arch {arch}: the wheels in {wheelhouse} are for {brought}; leave one of them out",
+            code="wrong-architecture",
+        )
     return arch or brought
 
 
@@ -158,5 +161,6 @@ def wheels(directory: Path | None, *, architecture: str, is_table: bool = False,
             raise BadInputError(
                 f"--wheelhouse {given}: its wheels are for {packed.architecture}, not for {architecture}",
                 ["make others: `planner cluster wheelhouse DIR --arch`"],
+                code="wrong-architecture",
             )
         yield packed

@@ -71,7 +71,9 @@ def sort(
     if job.resume and not is_dataset:
         return _resumed(job, inputs, outputs, say=say, on_progress=on_progress)
     if job.ray is None and (rows is not None or staging is not None):
-        raise BadInputError("a Ray Dataset and its staging are for a cluster: say ray='auto', or name files")
+        raise BadInputError(
+            "a Ray Dataset and its staging are for a cluster: say ray='auto', or name files", code="needs-cluster"
+        )
     if is_dataset:
         job = _of_dataset(inputs, job, outputs)
     else:
@@ -102,7 +104,10 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
         require_inputs(job, outputs)
         return sort_here.sort_records(job, outputs, on_progress)
     if job.more_outputs:
-        raise BadInputError("a sort by keys, or of compressed text or pipes, writes one file: leave out --more-output")
+        raise BadInputError(
+            "a sort by keys, or of compressed text or pipes, writes one file: leave out --more-output",
+            code="one-output",
+        )
     require_inputs(job, [Path(job.output)], is_text=True)
     if job.format == "parquet":
         return sort_here.sort_parquet(job, on_progress)
@@ -186,9 +191,13 @@ def _of_dataset(inputs: Any, job: SortJob, outputs: Sequence[Path]) -> SortJob:
 
     if job.consume_input or job.resume:
         name = "resume" if job.resume else "consume_input"
-        raise BadInputError(f"`{name}` does not go with a Dataset: leave it out, or name files", field=name)
+        raise BadInputError(
+            f"`{name}` does not go with a Dataset: leave it out, or name files", field=name, code="contradiction"
+        )
     if job.format not in (None, "parquet"):
-        raise BadInputError(f"--format {job.format}: a Dataset is sorted as Parquet; leave it out")
+        raise BadInputError(
+            f"--format {job.format}: a Dataset is sorted as Parquet; leave it out", code="contradiction"
+        )
     found = files_of_dataset(inputs) if is_of(inputs, "pyarrow") else {}
     require_output_apart(map(str, found), outputs)
     return _of_files(replace(job, format="parquet"), found)

@@ -33,7 +33,11 @@ def sort_consuming(job: SortJob, *, on_progress: OnProgress | None) -> SortResul
     require_inputs(job, [output], is_text=True)
     folder = WorkFolder(output.absolute())
     if folder.has_journal():
-        raise BadInputError(f"{output}: a sort into it is not finished; finish it with --resume", [str(folder.path)])
+        raise BadInputError(
+            f"{output}: a sort into it is not finished; finish it with --resume",
+            [str(folder.path)],
+            code="unfinished-sort",
+        )
     for path in sources:
         require_consumable(str(path.resolve()))
     _require_space(sources, output)
@@ -56,6 +60,7 @@ def require_begun(output: Path) -> None:
         raise BadInputError(
             f"{output}: no sort into it is unfinished; there is nothing to resume",
             ["leave out --resume to sort; only a sort with --consume-input, which deletes its inputs, is resumed"],
+            code="nothing-to-resume",
         )
 
 
@@ -136,15 +141,25 @@ def _require_possible(sources: Sequence[Path], output: Path) -> None:
     from planner.compression.text_codecs import SUFFIXES, has_its_size
 
     if output.suffix in SUFFIXES:
-        raise BadInputError(f"{output}: --consume-input writes no compressed text; leave out {output.suffix}")
+        raise BadInputError(
+            f"{output}: --consume-input writes no compressed text; leave out {output.suffix}",
+            code="consuming-compressed",
+        )
     if str(output) == "-" or (mode_of(output) and not stat.S_ISREG(mode_of(output))):
-        raise BadInputError(f"{output}: --consume-input writes a file, which a sort can be resumed into; name one")
+        raise BadInputError(
+            f"{output}: --consume-input writes a file, which a sort can be resumed into; name one",
+            code="consuming-no-file",
+        )
     require_readable([path for path in sources if str(path) != "-"])
     for path in sources:
         if not stat.S_ISREG(mode_of(path)) or not has_its_size(path):
-            raise BadInputError(f"{path}: --consume-input takes files, whose space can be freed; this is none")
+            raise BadInputError(
+                f"{path}: --consume-input takes files, whose space can be freed; this is none", code="consuming-no-file"
+            )
     if len({path.resolve() for path in sources}) < len(sources):
-        raise BadInputError("--consume-input: an input is given twice, and would be gone the second time")
+        raise BadInputError(
+            "--consume-input: an input is given twice, and would be gone the second time", code="repeated"
+        )
 
 
 def _require_space(sources: Sequence[Path], output: Path) -> None:
@@ -155,7 +170,8 @@ def _require_space(sources: Sequence[Path], output: Path) -> None:
     disk = os.statvfs(output.parent)
     if (free_bytes := disk.f_bavail * disk.f_frsize) < needed_bytes:
         raise BadInputError(
-            f"{output.parent} has {free_bytes} bytes free, and --consume-input needs {needed_bytes} to begin with"
+            f"{output.parent} has {free_bytes} bytes free, and --consume-input needs {needed_bytes} to begin with",
+            code="no-space",
         )
 
 
@@ -163,10 +179,17 @@ def _require_same(state: State, job: SortJob) -> None:
     from planner.sorting.consuming.work_folder import identity_of
 
     if job.inputs and [str(Path(name).resolve()) for name in job.inputs] != list(state.inputs):
-        raise BadInputError(f"{job.output} is being made of other inputs: {', '.join(state.inputs)}", [])
+        raise BadInputError(
+            f"{job.output} is being made of other inputs: {', '.join(state.inputs)}", [], code="other-inputs"
+        )
     given, usual = _stated_options(job), _stated_options(SortJob())
     if any(given[name] not in (usual[name], state.asked[name]) for name in _OF_THE_DATA):
-        raise BadInputError(f"{job.output}: its sort was begun with other options; leave them out, or give the same")
+        raise BadInputError(
+            f"{job.output}: its sort was begun with other options; leave them out, or give the same",
+            code="other-options",
+        )
     for path, identity in zip(state.inputs, state.identities, strict=True):
         if state.merged is None and (not mode_of(Path(path)) or identity_of(path) != identity):
-            raise BadInputError(f"{path} is not as it was when its sort was begun; put it back to resume")
+            raise BadInputError(
+                f"{path} is not as it was when its sort was begun; put it back to resume", code="input-changed"
+            )

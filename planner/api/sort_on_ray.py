@@ -49,12 +49,15 @@ def sort_on_ray(
     place = place or output.stem
     if job.file_bytes is not None and job.file_bytes < _LEAST_FILE_BYTES:
         raise BadInputError(
-            f"--file-size {format_exact_size(job.file_bytes)}: a file of the output holds 1 MB at least"
+            f"--file-size {format_exact_size(job.file_bytes)}: a file of the output holds 1 MB at least",
+            code="out-of-range",
         )
     if output.is_symlink() and not output.exists():
-        raise BadInputError(f"{output} is a link that leads nowhere: remove it, or name another")
+        raise BadInputError(f"{output} is a link that leads nowhere: remove it, or name another", code="dangling-link")
     if "://" not in place and ".." in Path(place).parts:
-        raise BadInputError(f"--to {place}: .. leads out of the nodes' disks; name a folder on them")
+        raise BadInputError(
+            f"--to {place}: .. leads out of the nodes' disks; name a folder on them", code="outside-disks"
+        )
     roots = [str(Path(folder).absolute()) for folder in os.fspath(job.directory or "").split(os.pathsep) if folder]
     with _names(sources, rows, staging, output=place) as names:
         if is_text:
@@ -85,17 +88,22 @@ def _names(sources: Sequence[Path], rows: Any, staging: StrPath | None, *, outpu
     """Yield the names of the input's files and folders. Rows of a Ray Dataset are first written to a folder."""
     if rows is None:
         if staging is not None:
-            raise BadInputError(f"staging={staging!r} is where a Ray Dataset is written; leave it out")
+            raise BadInputError(
+                f"staging={staging!r} is where a Ray Dataset is written; leave it out", code="not-applicable"
+            )
         yield [name_of(path) for path in sources]
         return
     if staging is None:
         raise BadInputError(
             "a Ray Dataset is written to Parquet files before it is sorted: say where all nodes reach them",
             ["staging='s3://bucket/prefix', or a folder that all nodes share"],
+            code="missing-argument",
         )
     place = name_of(Path(staging))
     if f"{place}/".startswith(f"{output.rstrip('/')}/"):
-        raise BadInputError(f"staging {place} is where the output goes, {output}: name another place")
+        raise BadInputError(
+            f"staging {place} is where the output goes, {output}: name another place", code="same-place"
+        )
     with written(rows, place if "://" in place else str(Path(place).resolve())) as folder:
         yield [folder]
 
@@ -113,7 +121,7 @@ def manifest_and_place(output: Path, to: str | None, *, say: Callable[[str], Non
     if "://" not in place:
         return output, to
     if to is not None and name_of(Path(to)) != place:
-        raise BadInputError(f"OUTPUT {place} and --to {to}: say once where the output goes")
+        raise BadInputError(f"OUTPUT {place} and --to {to}: say once where the output goes", code="contradiction")
     manifest = Path(f"{output.name}.json")
     if say:
         say(f"the manifest of {place} is {manifest}, here")
@@ -166,11 +174,14 @@ def _manifest(sources: Sequence[Path]) -> Dataset:
     from planner.distributed_sort.dataset.dataset import read_manifest
 
     if len(sources) > 1:
-        raise BadInputError("with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions")
+        raise BadInputError(
+            "with --ray there is one INPUT and one OUTPUT: manifests, which name many partitions",
+            code="needs-manifests",
+        )
     try:
         return read_manifest(sources[0])
     except BadInputError as error:
-        raise BadInputError(f"{error.message}; to sort text, say --lines, --key or --format csv") from error
+        raise error.reworded(f"{error.message}; to sort text, say --lines, --key or --format csv") from error
 
 
 def files_among(sources: Sequence[Path]) -> list[Path]:

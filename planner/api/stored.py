@@ -51,7 +51,9 @@ def stored_files(kind: str | None = None) -> tuple[StoredFiles, ...]:
     """
     if kind is not None and kind not in _KINDS:
         words = [*filter(can_clear, _KINDS), "all"]
-        raise BadInputError(f"nothing is called {kind!r}: use one of {', '.join(words)}.{nearest(kind, words)}")
+        raise BadInputError(
+            f"nothing is called {kind!r}: use one of {', '.join(words)}.{nearest(kind, words)}", code="unknown-word"
+        )
     return tuple(_stored_files(name, of) for name, of in _KINDS.items() if kind in (None, name))
 
 
@@ -78,11 +80,13 @@ def clear(kind: str) -> tuple[StoredFiles, StoredFiles]:
     (before,) = stored_files(kind)
     remove = _KINDS[kind].clear
     if remove is None:
-        raise BadInputError(f"{kind} are not cleared: {before.keeps}")
+        raise BadInputError(f"{kind} are not cleared: {before.keeps}", code="not-cleared")
     try:
         remove(before.place)
     except OSError as error:
-        raise IoFailureError(f"{error.filename or before.place}: {error.strerror}; the rest is as it was") from error
+        raise IoFailureError(
+            f"{error.filename or before.place}: {error.strerror}; the rest is as it was", code="io"
+        ) from error
     (after,) = stored_files(kind)
     return before, after
 

@@ -68,7 +68,7 @@ class Validation:
         self.report.require_sorted()
         if not self.passed:
             message = f"checksum {self.report.checksum}, expected {self.expected:x}: not the data that went in"
-            raise ValidationFailedError(message)
+            raise ValidationFailedError(message, code="not-sorted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class DatasetValidation:
     def require(self) -> None:
         """Raise ValidationFailedError with the list of problems, if there are any."""
         if problems := self.problems():
-            raise ValidationFailedError("the dataset is not what it should be", problems)
+            raise ValidationFailedError("the dataset is not what it should be", problems, code="wrong-content")
 
 
 @checked
@@ -160,7 +160,7 @@ def _are_lines(files: Sequence[Path]) -> bool:
     """Return whether files hold lines, and not generated records. Raises BadInputError for others, and for pipes."""
     found = recognised(files, {}, say=None)
     if not found:
-        raise BadInputError(f"{files[0]}: say what it holds: --lines, or --format records")
+        raise BadInputError(f"{files[0]}: say what it holds: --lines, or --format records", code="unknown-format")
     return "lines" in found
 
 
@@ -194,7 +194,9 @@ def checksum_number(checksum: str) -> int:
     try:
         return int(checksum, 16)
     except ValueError:
-        raise BadInputError(f"--checksum {checksum}: write it in hex, as `planner validate` prints it") from None
+        raise BadInputError(
+            f"--checksum {checksum}: write it in hex, as `planner validate` prints it", code="malformed"
+        ) from None
 
 
 def _read(
@@ -243,7 +245,8 @@ def _require_plain(files: list[Path]) -> None:
             form = compression_of(file.read(MAGIC_BYTES))
         if form:
             raise BadInputError(
-                f"{path} is compressed ({form}): decompress it, and name the text; or `planner sort --check`"
+                f"{path} is compressed ({form}): decompress it, and name the text; or `planner sort --check`",
+                code="compressed",
             )
 
 
@@ -269,10 +272,12 @@ class RowsValidation:
     def require(self) -> None:
         """Raise ValidationFailedError with the reason unless the rows are in order and those of the input."""
         if self.disorder is not None:
-            raise ValidationFailedError(f"row {self.disorder.number} is out of order: {self.disorder.text}")
+            raise ValidationFailedError(
+                f"row {self.disorder.number} is out of order: {self.disorder.text}", code="out-of-order"
+            )
         if not self.same_checksum:
             message = f"checksum {self.checksum}, expected {self.expected:x}: not the data that went in"
-            raise ValidationFailedError(message)
+            raise ValidationFailedError(message, code="wrong-content")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-able values."""

@@ -82,7 +82,8 @@ def best_experiment(
     aims = list(targets or _grid(profile))
     if not choices or not aims:
         raise BadInputError(
-            "no run to choose from: the profile knows no machine type; hand in specifications with instances="
+            "no run to choose from: the profile knows no machine type; hand in specifications with instances=",
+            code="nothing-to-choose",
         )
     covariance, noise = _mixture_covariance(profile, [*aims, *choices])
     own = np.diag(covariance)[: len(aims)] + noise

@@ -20,6 +20,7 @@ from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, M
 from planner.calibration.priors import families
 from planner.calibration.reading import Reading, trust
 from planner.calibration.suspicion import MOST_RETHOUGHT, Verdict, contradictions, explain_without_outliers
+from planner.schemas.door import checked
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +37,7 @@ class Fit:
     specs: Mapping[str, Mapping[str, Any]] = field(repr=False)
     read_as: Mapping[str, Scaling] = field(default_factory=dict, repr=False)
 
+    @checked
     def mixture(
         self, jobs: Sequence[JobRow], *, instances: Mapping[str, Mapping[str, Any]] | Records = None
     ) -> Mixture:

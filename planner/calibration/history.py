@@ -71,10 +71,10 @@ def records(table: Records) -> list[dict[str, Any]]:
     """Return a table's rows as dicts with text keys. Raises BadInputError for anything else."""
     rows = table.to_dict("records") if hasattr(table, "to_dict") and not isinstance(table, Mapping) else table
     if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
-        raise BadInputError("expected a DataFrame or a list of dicts, one per run")
+        raise BadInputError("expected a DataFrame or a list of dicts, one per run", code="wrong-type")
     rows = list(rows)
     if not all(isinstance(row, Mapping) for row in rows):
-        raise BadInputError("expected every run to be a dict of column name to value")
+        raise BadInputError("expected every run to be a dict of column name to value", code="wrong-type")
     return [{str(key): value for key, value in row.items()} for row in rows]
 
 
@@ -91,11 +91,16 @@ def parse_jobs(table: Records, *, what: str, timed: bool) -> tuple[JobRow, ...]:
     missing = [name for name in needed if any(name not in row for row in rows)]
     if missing:
         have = ", ".join(rows[0]) or "none"
-        raise BadInputError(f"{what}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}; it has {have}")
+        raise BadInputError(
+            f"{what}: missing column{'s' * (len(missing) > 1)} {', '.join(missing)}; it has {have}",
+            code="missing-column",
+        )
     jobs = tuple(_job(row, number, problems, timed=timed) for number, row in enumerate(rows, start=1))
     if problems:
         more = [f"and {len(problems) - _MOST_REPORTED} more"] * (len(problems) > _MOST_REPORTED)
-        raise BadInputError(f"{what}: {count_text(len(problems), 'bad cell')}", [*problems[:_MOST_REPORTED], *more])
+        raise BadInputError(
+            f"{what}: {count_text(len(problems), 'bad cell')}", [*problems[:_MOST_REPORTED], *more], code="bad-cell"
+        )
     return jobs
 
 

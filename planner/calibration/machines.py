@@ -79,10 +79,12 @@ def read_specs(instances: Mapping[str, Mapping[str, Any]] | Records) -> dict[str
     rows = records(instances)
     names = [row.get("type", row.get("instance_type")) for row in rows]
     if None in names:
-        raise BadInputError(f"machine specifications: row {names.index(None) + 1} lacks the column type")
+        raise BadInputError(
+            f"machine specifications: row {names.index(None) + 1} lacks the column type", code="missing-column"
+        )
     twice = sorted({str(name) for name in names if names.count(name) > 1})
     if twice:
-        raise BadInputError(f"machine specifications: more than one row for {', '.join(twice)}")
+        raise BadInputError(f"machine specifications: more than one row for {', '.join(twice)}", code="repeated")
     return {str(name): row for name, row in zip(names, rows, strict=True)}
 
 
@@ -102,7 +104,10 @@ def machine(name: str, spec: Mapping[str, Any]) -> NodeSpec:
     """
     cores = _figure(spec, "vcpu")
     if cores is None:
-        raise BadInputError(f"machine type {name!r}: its specification needs a positive vcpu, not {spec.get('vcpu')!r}")
+        raise BadInputError(
+            f"machine type {name!r}: its specification needs a positive vcpu, not {spec.get('vcpu')!r}",
+            code="out-of-range",
+        )
     figures = {
         "clock_ghz": (_figure(spec, "ghz"), USUAL_CLOCK_GHZ),
         "memory_gb": (_figure(spec, "mem_gib"), USUAL_MEMORY_GB_PER_CORE * cores),

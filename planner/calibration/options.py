@@ -133,7 +133,9 @@ class OptionSet:
         """
         if lacking := self.lacking(query):
             columns = f"column{'s' * (len(lacking) > 1)} {', '.join(lacking)}"
-            raise BadInputError(f"query: missing {columns}, which the calibration runs depend on")
+            raise BadInputError(
+                f"query: missing {columns}, which the calibration runs depend on", code="missing-column"
+            )
         blocks = []
         for option in self.learned:
             names = sorted({str(job.options[option.name]) for job in (*runs, *query) if option.name in job.options})

@@ -235,7 +235,9 @@ def families(model: str, *, share_option: str | None = None, holding: bool = Tru
     """
     if model not in MODELS:
         hint = nearest(model, list(MODELS))
-        raise BadInputError(f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}")
+        raise BadInputError(
+            f"no calibration prior for model {model!r}; use one of {', '.join(MODELS)}.{hint}", code="unknown-model"
+        )
     return _families(model, share_option, working_sets=WORKING_SETS if holding else (), spill=SPILL)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from planner.calibration.machines import read_specs
 from planner.calibration.priors import families
 from planner.calibration.workloads import workload
 from planner.errors import BadInputError, InfeasibleError
+from planner.schemas.door import Between, checked
 from planner.units import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+Repeats = Annotated[float, Between(0, 1e9)]
+"""How often a job will run."""
 FORMAT: Final = 1
 """Version of `Profile.to_dict`."""
 
@@ -47,7 +50,10 @@ class Profile(Fit):
         runtime_s, lo, hi = self.mixture(jobs, instances=instances).range_s()
         return pd.DataFrame({"runtime_s": runtime_s, "lo": lo, "hi": hi}, index=index)
 
-    def next_run(self, query: Records = None, *, candidates: Records = None, repeats: float = USUAL_REPEATS) -> NextRun:
+    @checked
+    def next_run(
+        self, query: Records = None, *, candidates: Records = None, repeats: Repeats = USUAL_REPEATS
+    ) -> NextRun:
         """Return the best further run: its outcome saves most when the cheapest cluster of `query` then runs the job
         `repeats` times, less its own price. If none `pays`, it is the one that narrows the ranges most.
 
@@ -87,10 +93,12 @@ class Profile(Fit):
         """Return the profile from the values of `to_dict`. Raises BadInputError for anything else."""
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             given_format = values.get("format") if isinstance(values, Mapping) else type(values).__name__
-            raise BadInputError(f"not a calibration profile of format {FORMAT}: found {given_format!r}")
+            raise BadInputError(
+                f"not a calibration profile of format {FORMAT}: found {given_format!r}", code="wrong-version"
+            )
         missing = [key for key in ("name", "model", "runs", "instances") if key not in values]
         if missing:
-            raise BadInputError(f"calibration profile: missing {', '.join(missing)}")
+            raise BadInputError(f"calibration profile: missing {', '.join(missing)}", code="missing-field")
         return calibrate(values["runs"], instances=values["instances"], model=values["model"], name=values["name"])
 
     def __repr__(self) -> str:
@@ -160,7 +168,7 @@ def cheapest_within(
         for count in nodes
     ]
     if not jobs:
-        raise BadInputError("no cluster to choose from: name node counts and machine types")
+        raise BadInputError("no cluster to choose from: name node counts and machine types", code="nothing-to-choose")
     choices = deadline_choices(profile, jobs)
     within = [choice for choice in choices if choice.hi_s <= deadline_s and np.isfinite(choice.cost_usd)]
     if not within:
@@ -168,6 +176,7 @@ def cheapest_within(
         raise InfeasibleError(
             f"no cluster surely finishes within {format_duration(deadline_s)}",
             [f"nearest: {fastest.nodes} x {fastest.instance_type}, {format_duration(fastest.hi_s)} at its range's end"],
+            code="deadline",
         )
     return min(within, key=lambda choice: choice.cost_usd)
 

@@ -96,7 +96,9 @@ def _machines_of(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> li
         ]
         count = count_text(len(unknown), "machine type")
         raise BadInputError(
-            f"{count} without specification; the table of runs may have it in columns vcpu, mem_gib", hints
+            f"{count} without specification; the table of runs may have it in columns vcpu, mem_gib",
+            hints,
+            code="no-specification",
         )
     return [machines[job.instance_type] for job in jobs]
 
@@ -104,7 +106,7 @@ def _machines_of(jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> li
 def _is_remote(job: JobRow, column: str) -> bool:
     place = str(job.options.get(column, "")).casefold()
     if place not in OBJECT_STORES | LOCAL_STORES:
-        raise BadInputError(f"column {column}: unknown storage {place!r}; use local or s3")
+        raise BadInputError(f"column {column}: unknown storage {place!r}; use local or s3", code="unknown-word")
     return place in OBJECT_STORES
 
 

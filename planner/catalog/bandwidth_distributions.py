@@ -88,7 +88,10 @@ def distribution(name: str) -> BandwidthDistribution:
     distributions = load_distributions()
     if name not in distributions:
         hint = nearest(name, list(distributions))
-        raise BadInputError(f"unknown network distribution {name!r}.{hint} Known: {', '.join(distributions)}")
+        raise BadInputError(
+            f"unknown network distribution {name!r}.{hint} Known: {', '.join(distributions)}",
+            code="unknown-distribution",
+        )
     return distributions[name]
 
 
@@ -98,7 +101,9 @@ def _load(path: Path, stamp: int) -> tuple[tuple[str, BandwidthDistribution], ..
     rates = np.stack([table[f"p{p:02}_bytes_per_s"] for p in PERCENTILES], axis=1)
     wrong = [line for line, row in zip(table.lines, rates, strict=True) if (np.diff(row) < 0).any()]
     if wrong:
-        raise BadInputError(f"{path}: percentiles must not decrease", [f"{path}:{line}" for line in wrong])
+        raise BadInputError(
+            f"{path}: percentiles must not decrease", [f"{path}:{line}" for line in wrong], code="not-monotonic"
+        )
     return tuple((row["distribution"], _make_distribution(row)) for row in table.rows())
 
 

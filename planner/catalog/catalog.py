@@ -142,7 +142,9 @@ class Catalog:
         chosen = np.flatnonzero((table["region"] == region) & (table["pricing"] == pricing))
         if not len(chosen) and (further := price_rows(self.path, region, pricing)) is not None:
             if strange := sorted(set(further["instance_type"].tolist()) - self.instances.rows.keys()):
-                raise BadInputError(f"{further.path}: {', '.join(strange[:3])} in it, but not in instances.csv")
+                raise BadInputError(
+                    f"{further.path}: {', '.join(strange[:3])} in it, but not in instances.csv", code="unknown-type"
+                )
             return further
         columns = {name: values[chosen] for name, values in table.columns.items()}
         return replace(table, columns=columns, lines=[table.lines[row] for row in chosen.tolist()])
@@ -155,7 +157,7 @@ class Catalog:
         region = self.default_region if region is None else region
         table = self.price_rows(region, pricing)
         if not len(table):
-            raise BadInputError(self._unpriced_text(region, pricing))
+            raise BadInputError(self._unpriced_text(region, pricing), code="no-price")
         rows = self._rows(table, slice(None))
         return Prices(
             region=region,
@@ -172,7 +174,7 @@ class Catalog:
         never (`disk_bounds`); `aggregate` accepts only rows of that kind. Raises BadInputError for an unknown mode.
         """
         if mode not in MODES:
-            raise BadInputError(f"unknown disk mode {mode!r}; use one of {', '.join(MODES)}")
+            raise BadInputError(f"unknown disk mode {mode!r}; use one of {', '.join(MODES)}", code="unknown-word")
         table = self.tables["disks"]
         wanted = table["mode"] == mode
         return self._rates(table, wanted if aggregate is None else wanted & (table["aggregate"] == aggregate))

@@ -58,11 +58,13 @@ def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]
     places = [place for place, catalog in enumerate(catalogs) if not equals or cloud in (catalog.cloud, catalog.name)]
     if not places:
         there = ", ".join(catalog.name for catalog in catalogs)
-        raise BadInputError(f"--region {word}: {cloud!r} is none of the clouds asked for, which are {there}")
+        raise BadInputError(
+            f"--region {word}: {cloud!r} is none of the clouds asked for, which are {there}", code="unknown-cloud"
+        )
     names = [(place, region_named(region.strip(), catalogs[place])) for place in places]
     if meant := [(place, name) for place, name in names if name is not None]:
         return meant
-    raise BadInputError(_unknown_text(region.strip(), [catalogs[place] for place in places]))
+    raise BadInputError(_unknown_text(region.strip(), [catalogs[place] for place in places]), code="unknown-region")
 
 
 def _or_default(names: Sequence[str], catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
@@ -73,6 +75,7 @@ def _or_default(names: Sequence[str], catalog: Catalog, named: Sequence[str]) ->
         raise BadInputError(
             f"--region {','.join(named)}: none of these is a region of {catalog.name}",
             [f"add one, such as --region {','.join([*named, catalog.default_region])}, or leave {catalog.name} out"],
+            code="unknown-region",
         )
     return (catalog.default_region,)
 

@@ -61,7 +61,7 @@ class Instances:
         row = self.rows.get(instance_type)
         if row is None:
             hint = nearest(instance_type, list(self.rows))
-            raise BadInputError(f"unknown instance type {instance_type!r} in {self.where}.{hint}")
+            raise BadInputError(f"unknown instance type {instance_type!r} in {self.where}.{hint}", code="unknown-type")
         return row
 
     @cached_property

@@ -54,11 +54,14 @@ def catalog_directory(name_or_path: str | Path) -> Path:
     if isinstance(name_or_path, str) and "/" not in name_or_path and name_or_path.strip("."):
         shipped = _shipped_directories()
         if name_or_path not in shipped and Path(name_or_path).is_dir():
-            raise BadInputError(f"unknown catalog {name_or_path!r}; the directory of that name is ./{name_or_path}")
+            raise BadInputError(
+                f"unknown catalog {name_or_path!r}; the directory of that name is ./{name_or_path}",
+                code="unknown-catalog",
+            )
         return pick(name_or_path, shipped, what="catalog")
     directory = Path(name_or_path).expanduser().resolve()
     if not (directory / FILE_NAME).is_file():
-        raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}")
+        raise BadInputError(f"{directory} is no catalog: it has no {FILE_NAME}", code="not-a-catalog")
     return directory
 
 

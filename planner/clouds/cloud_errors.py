@@ -14,13 +14,19 @@ T = TypeVar("T")
 class NoCapacityError(ProviderRefusedError):
     """The cloud has no capacity for such machines at this place now; another place may have it."""
 
+    code = "no-capacity"
+
 
 class QuotaExceededError(ProviderRefusedError):
     """The account may not have this many machines in this region."""
 
+    code = "quota"
+
 
 class PermissionDeniedError(ProviderRefusedError):
     """The account may not do this at all; no other place would help. `reason` is the cloud's own explanation."""
+
+    code = "denied"
 
     def __init__(self, message: str, details: Sequence[str] = (), *, reason: str = "") -> None:
         super().__init__(message, details)
@@ -30,21 +36,29 @@ class PermissionDeniedError(ProviderRefusedError):
 class StillInUseError(IoFailureError):
     """A resource cannot be deleted yet, because another one uses it."""
 
+    code = "still-in-use"
+
 
 class RefusedCallError(IoFailureError):
-    """The cloud answered a call with an error `code` that the planner does not handle."""
+    """The cloud answered a call with an error that the planner does not handle; `cloud_code` is the cloud's for it."""
 
-    def __init__(self, message: str, *, code: str) -> None:
+    code = "refused-call"
+
+    def __init__(self, message: str, *, cloud_code: str = "") -> None:
         super().__init__(message)
-        self.code = code
+        self.cloud_code = cloud_code
 
 
 class NotFoundError(RefusedCallError):
     """The resource that a call names does not exist, or is not known yet."""
 
+    code = "not-found"
+
 
 class DuplicateError(RefusedCallError):
     """The resource that a call would create already exists."""
+
+    code = "duplicate"
 
 
 class PassingError(IoFailureError):
@@ -52,6 +66,7 @@ class PassingError(IoFailureError):
     wait.
     """
 
+    code = "passing"
     wait_s = 0.0
 
     def __init__(self, message: str, *, untouched: bool = False) -> None:
@@ -61,6 +76,8 @@ class PassingError(IoFailureError):
 
 class UncertainError(IoFailureError):
     """The connection broke, or the answer was unclear: the cloud may or may not have carried out the call."""
+
+    code = "uncertain"
 
 
 def worst_of(errors: Sequence[PlannerError]) -> PlannerError:
@@ -92,5 +109,9 @@ def call_translating_errors(
             if isinstance(meant, PassingError):
                 meant.wait_s = failure.wait_s
             raise meant from error
-        general = {"refused": PermissionDeniedError, "broken": IoFailureError}.get(failure.reason, PassingError)
-        raise general(f"{what}: {failure.text}") from error
+        text = f"{what}: {failure.text}"
+        if failure.reason == "refused":
+            raise PermissionDeniedError(text) from error
+        if failure.reason == "broken":
+            raise IoFailureError(text, code="broken-answer") from error
+        raise PassingError(text) from error

@@ -92,7 +92,7 @@ def require_named(run: str | None) -> None:
     """Raise BadInputError for a name that no run has: '' and patterns such as `r*` would match others' machines."""
     if run is not None and not RUN_NAME.fullmatch(run):
         named = f"run {run!r} has a name that no run has" if run else "a run without a name"
-        raise BadInputError(f"{named}: nothing is listed or deleted for it; name the run")
+        raise BadInputError(f"{named}: nothing is listed or deleted for it; name the run", code="unnamed-run")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,4 +26,6 @@ def provider_of(cloud: str, *, policy: RetryPolicy | None = None) -> Provider:
 
         return AzureProvider(policy=policy or RetryPolicy())
     clouds = ", ".join(CLOUDS)
-    raise BadInputError(f"cannot rent machines from {cloud!r}; these work: {clouds}.{nearest(cloud, CLOUDS)}")
+    raise BadInputError(
+        f"cannot rent machines from {cloud!r}; these work: {clouds}.{nearest(cloud, CLOUDS)}", code="unknown-cloud"
+    )

@@ -84,6 +84,8 @@ _ZSTD_PURPOSE: Final = "text compressed with zstd"
 class NoTextError(BadInputError):
     """An input is in a format that is neither text nor compressed text."""
 
+    code = "not-text"
+
 
 class Source:
     """An input called `name`: a file that the core reads itself, or `chunks` passed through a pipe.
@@ -221,7 +223,7 @@ def _require_text_within(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     if head.startswith(b"PAR1"):
         raise NoTextError(f"{name} is Parquet that was compressed once more: decompress it first")
     if compression_of(head):
-        raise NoTextError(f"{name} was compressed twice: decompress it once")
+        raise NoTextError(f"{name} was compressed twice: decompress it once", code="twice-compressed")
     require_text(head, name=f"{name}, decompressed,")
     yield from chain([head] if head else [], rest)
 
@@ -241,7 +243,7 @@ def decompress_text(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
     try:
         yield from _require_text_within(_DECODERS[form](chunks), "its content")
     except BrokenDataError as error:
-        raise BadInputError(str(error)) from error
+        raise BadInputError(str(error), code="broken-compression") from error
 
 
 def has_magic_bytes(beginning: bytes) -> bool:
@@ -280,9 +282,9 @@ def _text(name: str, chunks: Iterable[bytes], *, form: str, is_text: bool, most_
             yield from _require_text_within(decoded, name) if form and is_text else decoded
         except WindowError as error:
             needed_mb = (_MOST_LATER * error.window_bytes + (64 << 20)) // 1_000_000
-            raise BadInputError(f"{name}: {error}: give --memory of at least {needed_mb}MB") from error
+            raise BadInputError(f"{name}: {error}: give --memory of at least {needed_mb}MB", code="memory") from error
         except BrokenDataError as error:
-            raise BadInputError(f"{name}: {error}; nothing was written") from error
+            raise BadInputError(f"{name}: {error}; nothing was written", code="broken-compression") from error
 
 
 _DECODERS: Final[dict[str, Callable[..., Iterator[bytes]]]] = {

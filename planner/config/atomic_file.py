@@ -35,7 +35,7 @@ def change_store(path: Path, *, what: str) -> Iterator[None]:
             yield
     except OSError as error:
         reason = error.strerror or str(error)
-        raise IoFailureError(f"cannot store {what} {path}: {reason}; nothing was changed") from error
+        raise IoFailureError(f"cannot store {what} {path}: {reason}; nothing was changed", code="io") from error
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

@@ -63,7 +63,9 @@ def _path_of_user(variable: str, below_home: str) -> Path:
     try:
         return Path.home() / below_home / "planner"
     except RuntimeError:
-        raise BadInputError(f"your home folder is unknown: set HOME, or {variable}, to a folder of yours") from None
+        raise BadInputError(
+            f"your home folder is unknown: set HOME, or {variable}, to a folder of yours", code="no-home"
+        ) from None
 
 
 def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
@@ -76,7 +78,7 @@ def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
     called = _CALLED.get(name.casefold(), "")
     near = f" Did you mean {called}?" if called in paths else nearest(name, list(paths))
     hint = near or f" Known: {', '.join(sorted(paths)) or 'none'}."
-    raise BadInputError(f"unknown {what} {name!r}.{hint}")
+    raise BadInputError(f"unknown {what} {name!r}.{hint}", code="unknown-name")
 
 
 def _shipped(directory: str) -> Path:
@@ -86,7 +88,8 @@ def _shipped(directory: str) -> Path:
         if place.is_dir():
             return place
     raise BadInputError(
-        f"the shipped {directory} are missing; looked for {' and '.join(map(str, places))}. Reinstall the package."
+        f"the shipped {directory} are missing; looked for {' and '.join(map(str, places))}. Reinstall the package.",
+        code="not-installed",
     )
 
 
@@ -120,12 +123,13 @@ def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict
     path = Path(name) if name.endswith(".toml") else pick(name, shipped, what=what)
     if not path.is_file():
         raise BadInputError(
-            f"{what} {name}: there is no such file; the {what}s shipped are {', '.join(sorted(shipped))}"
+            f"{what} {name}: there is no such file; the {what}s shipped are {', '.join(sorted(shipped))}",
+            code="no-such-file",
         )
     try:
         return path, tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{what} {path} is not TOML: {error}") from error
+        raise BadInputError(f"{what} {path} is not TOML: {error}", code="not-toml") from error
 
 
 def _shipped_files() -> dict[str, Path]:

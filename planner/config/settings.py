@@ -128,10 +128,12 @@ def load_settings(*, today: date) -> Settings:
         return Settings()
     except OSError as error:
         raise BadInputError(
-            f"{path}: cannot be read ({error.strerror}); set {FILE_VARIABLE} to a file of yours"
+            f"{path}: cannot be read ({error.strerror}); set {FILE_VARIABLE} to a file of yours", code="unreadable"
         ) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInputError(f"{path}: cannot be read as TOML ({error}); correct or remove it") from error
+        raise BadInputError(
+            f"{path}: cannot be read as TOML ({error}); correct or remove it", code="not-toml"
+        ) from error
     reader = Reader(is_strict=True)
     file: _File = reader.read(_File, raw)
     if problems := reader.findings or list(_contradictions(file)):

@@ -23,22 +23,26 @@ def read_user_file(path: Path) -> str:
     try:
         content = _content(path)
     except OSError as error:
-        raise BadInputError(f"{path} cannot be read: {error.strerror}; name another file") from error
+        raise BadInputError(f"{path} cannot be read: {error.strerror}; name another file", code="unreadable") from error
     try:
         wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         return content.decode("utf-16" if wide else "utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise BadInputError(f"{path} cannot be read: it is not text in UTF-8; name another file") from error
+        raise BadInputError(
+            f"{path} cannot be read: it is not text in UTF-8; name another file", code="not-utf-8"
+        ) from error
 
 
 def _content(path: Path) -> bytes:
     mode = os.stat(path).st_mode  # noqa: PTH116  # opening some devices has effects
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise BadInputError(f"{path} is a device, which may have no end; name a file")
+        raise BadInputError(f"{path} is a device, which may have no end; name a file", code="no-end")
     with path.open("rb") as file:
         content = file.read() if stat.S_ISREG(mode) else file.read(PIPE_BYTES + 1)
     if not stat.S_ISREG(mode) and len(content) > PIPE_BYTES:
-        raise BadInputError(f"{path}: a pipe with more than {PIPE_BYTES >> 20} MiB; write it to a file, and name that")
+        raise BadInputError(
+            f"{path}: a pipe with more than {PIPE_BYTES >> 20} MiB; write it to a file, and name that", code="too-long"
+        )
     return content
 
 
@@ -57,6 +61,7 @@ def require_no_table_log(path: str) -> None:
         raise BadInputError(
             f"{rooted[1 : log.start()] or '.'} is a table of {_TABLE_LOGS[log[1]]}, whose log says which rows count",
             ["its files also hold deleted and replaced rows: write the table as Parquet first"],
+            code="is-table",
         )
 
 
@@ -73,7 +78,9 @@ def files_below(folder: Path) -> list[Path]:
         named = sorted(_named(folder, real, above=(real,)))
     except OSError as error:
         raise BadInputError(
-            f"{error.filename}: {error.strerror}", ["what is there would be missing: remove it, or make it readable"]
+            f"{error.filename}: {error.strerror}",
+            ["what is there would be missing: remove it, or make it readable"],
+            code="unreadable",
         ) from error
     for _, path, place in named:
         found.setdefault(place, path)

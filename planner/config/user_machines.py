@@ -23,6 +23,8 @@ def listed_machines(given: str, *, option: str) -> MachineList | None:
         return None
     if not exists:
         if "/" in given or file.suffix in _SUFFIXES:
-            raise BadInputError(f"{option} {given}: no such file; name one that lists your machines")
+            raise BadInputError(
+                f"{option} {given}: no such file; name one that lists your machines", code="no-such-file"
+            )
         return None
     return read_machine_list(read_user_file(file), where=f"{option} {given}", option=option)

@@ -229,22 +229,30 @@ def check_rates(
     for name, amount in assume.items():
         if name not in ASSUMABLE and name.partition(":")[0] not in OF_TYPES:
             names = ", ".join(ASSUMABLE)
-            raise BadInputError(f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}")
+            raise BadInputError(
+                f"assume {name}: unknown; what can be assumed is {names}.{nearest(name, ASSUMABLE)}",
+                code="unknown-word",
+            )
         if name == "price" or name.startswith("power"):
             continue
         _check_rate(amount, option=f"assume {name}")
     for name, factor in scale.items():
         if name not in SCALABLE:
             names = ", ".join(SCALABLE)
-            raise BadInputError(f"what-if {name}: unknown; what can be scaled is {names}.{nearest(name, SCALABLE)}")
+            raise BadInputError(
+                f"what-if {name}: unknown; what can be scaled is {names}.{nearest(name, SCALABLE)}", code="unknown-word"
+            )
         if not 0.001 <= factor < 1e6:
-            raise BadInputError(f"what-if {name}={factor:g}: a factor must be positive, from 0.001 to below a million")
+            raise BadInputError(
+                f"what-if {name}={factor:g}: a factor must be positive, from 0.001 to below a million",
+                code="out-of-range",
+            )
 
 
 def _check_rate(bytes_per_s: float, *, option: str) -> None:
     """Raise BadInputError for an impossible bytes/s: a typing mistake, with which a plan would take centuries."""
     if not _LEAST_BYTES_PER_S <= bytes_per_s <= _MOST_BYTES_PER_S:
-        raise BadInputError(f"{option}: {bytes_per_s:g} B/s must lie between 1KB/s and 1EB/s")
+        raise BadInputError(f"{option}: {bytes_per_s:g} B/s must lie between 1KB/s and 1EB/s", code="out-of-range")
 
 
 def catalog_rates(

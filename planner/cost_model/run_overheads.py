@@ -156,7 +156,7 @@ def shipped() -> RunOverheads:
     names = [column.name for column in fields(RunOverheads) if column.name not in _OF_OTHERS]
     missing = [name for name in names if name not in document]
     if missing:
-        raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package")
+        raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package", code="not-installed")
     return RunOverheads(**{name: document[name] for name in names})
 
 

@@ -65,7 +65,9 @@ class Policy:
         """Return the policy for `--unknown`. Raises BadInputError for an invalid word."""
         if word is not None and word not in get_args(Choice):
             choices = " or ".join(get_args(Choice))
-            raise BadInputError(f"--unknown {word}: use {choices}.{nearest(word, get_args(Choice))}")
+            raise BadInputError(
+                f"--unknown {word}: use {choices}.{nearest(word, get_args(Choice))}", code="unknown-word"
+            )
         return cls(word)  # type: ignore[arg-type]
 
     def assumes(self, kind: str) -> bool:

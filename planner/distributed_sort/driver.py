@@ -51,8 +51,7 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
                 _ship(ray, address, order, emit)
             emit({"event": "result"} | _HANDLERS[order["do"]](ray, order, emit))
         except PlannerError as error:
-            name = type(error).__name__
-            emit({"event": "error", "kind": name, "message": error.message, "details": list(error.details)})
+            emit({"event": "error", "kind": type(error).__name__} | error.as_values())
         except Exception as error:  # the parent process reports every error
             why = [f"{type(error).__name__}: {error}"[:_LONGEST_REASON]]
             emit({"event": "error", "kind": "IoFailureError", "message": "Ray failed", "details": why})
@@ -84,7 +83,7 @@ def _connect(ray: Any, address: str, emit: Any, **options: Any) -> None:
                 address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False, **options
             )
     except ConnectionError as error:
-        raise IoFailureError(f"--ray {address}: no Ray cluster is there", [ADVICE]) from error
+        raise IoFailureError(f"--ray {address}: no Ray cluster is there", [ADVICE], code="no-ray-cluster") from error
     finally:
         doubt.cancel()
 

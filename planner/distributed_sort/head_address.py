@@ -34,12 +34,13 @@ def require_head(address: str) -> None:
         raise BadInputError(
             f"--ray {address}: the head's address has the form 10.0.0.1:6379",
             [ADVICE, "`auto` is the head of this machine, ray://10.0.0.1:10001 a head's server of Ray's client"],
+            code="malformed",
         )
     if not (host and port.isdigit()):
         return
     _require_listener(address, host.strip("[]"), int(port))
     if reason := _refusal(place, is_client=scheme == "ray"):
-        raise IoFailureError(f"--ray {address}: {reason}", [ADVICE, *_MORE])
+        raise IoFailureError(f"--ray {address}: {reason}", [ADVICE, *_MORE], code="no-ray-cluster")
 
 
 def _require_listener(address: str, host: str, port: int) -> None:
@@ -48,10 +49,10 @@ def _require_listener(address: str, host: str, port: int) -> None:
             first = b"" if os.environ.get("RAY_USE_TLS", "0") in ("1", "true") else _first_answer(connection)
     except OSError as error:
         raise IoFailureError(
-            f"--ray {address}: nothing listens there: {error.strerror or 'no answer'}", [ADVICE]
+            f"--ray {address}: nothing listens there: {error.strerror or 'no answer'}", [ADVICE], code="nothing-listens"
         ) from error
     if first and first[3] != _SETTINGS:
-        raise IoFailureError(f"--ray {address}: what listens there is not Ray", [ADVICE])
+        raise IoFailureError(f"--ray {address}: what listens there is not Ray", [ADVICE], code="not-ray")
 
 
 def _first_answer(connection: socket.socket) -> bytes:

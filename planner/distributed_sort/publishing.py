@@ -26,6 +26,8 @@ from planner.errors import BadInputError, IoFailureError, PlannerError, Unfinish
 class PublishingUnknownError(UnfinishedError):
     """A job's manifest may or may not have been written, so that its files must stay."""
 
+    code = "publishing-unknown"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
@@ -87,7 +89,9 @@ def put_manifest(uri: str, manifest: Manifest) -> BadInputError | None:
     if job_of(read_manifest_text(uri)) == manifest.job:
         return None
     return BadInputError(
-        f"{uri}: another result is there by now, and was not changed", ["name another, or say --force"]
+        f"{uri}: another result is there by now, and was not changed",
+        ["name another, or say --force"],
+        code="another-result",
     )
 
 
@@ -188,4 +192,8 @@ def require_unoccupied(prefix: str, job: str) -> None:
     is_own = job_of(read_manifest_text(f"{prefix.rstrip('/')}/{MANIFEST_NAME}")) == job
     files = [] if is_own else place_of(prefix).list_files(prefix)
     if others := [uri for uri in files if job_of_part(PurePosixPath(uri).name) != job]:
-        raise BadInputError(f"{prefix}: not empty; name another place, or say --force to replace a result", others[:10])
+        raise BadInputError(
+            f"{prefix}: not empty; name another place, or say --force to replace a result",
+            others[:10],
+            code="not-empty",
+        )

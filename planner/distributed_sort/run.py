@@ -309,7 +309,9 @@ def _validate_and_store(
     validations = tuple(validation_of(summaries, output.dataset) for summaries in read)
     dataset, first = keep_intact_copies(output.dataset, read)
     if request.replaced_within_s and _is_lost(request, output.dataset, nodes):
-        raise IoFailureError(f"copies of the output were lost with {', '.join(sorted(nodes.lost)) or 'their nodes'}")
+        raise IoFailureError(
+            f"copies of the output were lost with {', '.join(sorted(nodes.lost)) or 'their nodes'}", code="copies-lost"
+        )
     manifest = ""
     if request.output and output.is_met_by(first):
         dataset, manifest = _store_output(request, nodes, steps, dataset, staged)

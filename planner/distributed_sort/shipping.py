@@ -60,6 +60,7 @@ def missing_distributions(ray: Any, names: Sequence[str], emit: Emit = ignore) -
         raise IoFailureError(
             f"nodes lack {', '.join(missing)}, and what the driver has is for {machine}",
             [*others, f"pip install '{OWN}[ray]' on every node"],
+            code="no-wheels",
         )
     return missing
 

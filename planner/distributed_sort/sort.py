@@ -135,7 +135,8 @@ def _can_continue(error: PlannerError) -> bool:
 def _unfinished(error: PlannerError) -> PlannerError:
     """Return an error that leaves everything in place, because the same call may continue when its cause is removed."""
     kind = ProviderRefusedError if isinstance(error, ProviderRefusedError) else UnfinishedError
-    return kind(error.message, [*error.details, "what is done stays: put this right and run the same command again"])
+    stays = "what is done stays: put this right and run the same command again"
+    return kind(error.message, [*error.details, stays], field=error.field, code=error.code)
 
 
 def _manifest_places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
@@ -159,7 +160,9 @@ def _prepare_job(
 ) -> tuple[Job, bool]:
     """Return the job, with the work of an earlier call already noted, and whether there was such a call."""
     if is_object(request.output) and request.copies > 1:
-        raise BadInputError(f"{request.output} keeps copies of its own: ask for one, not {request.copies}")
+        raise BadInputError(
+            f"{request.output} keeps copies of its own: ask for one, not {request.copies}", code="store-keeps-copies"
+        )
     nodes.begin_services()
     free_bytes = sum(facts.free_bytes for facts in nodes.facts.values())
     emit({"event": "probed", "nodes": len(nodes.names), "cpus": sum(nodes.cpus.values()), "free_bytes": free_bytes})
@@ -220,6 +223,7 @@ def _require_other_name(places: Sequence[ManifestPlace], files: JobFiles, nodes:
             raise BadInputError(
                 f"OUTPUT would have the name of the partitions' folder on {node}'s disk",
                 [f"name the manifest otherwise: {places[-1].uri}.json"],
+                code="name-taken",
             )
 
 
@@ -249,7 +253,9 @@ def _repair_damaged_files(job: Job) -> None:
     for node in sorted(job.trouble.damaged.keys() & set(job.cluster.nodes.names)):
         if job.trouble.damages[node] == _MOST_DAMAGES:
             raise IoFailureError(
-                f"{job.trouble.damaged[node]}; made again {_MOST_DAMAGES} times", ["is its disk broken?"]
+                f"{job.trouble.damaged[node]}; made again {_MOST_DAMAGES} times",
+                ["is its disk broken?"],
+                code="damaged-repeatedly",
             )
         job.emit({"event": "damaged", "node": node, "reason": job.trouble.damaged[node]})
         inventory = job.cluster.nodes.wait_for(
@@ -316,7 +322,9 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     least = 0 if layout.is_unique else source.records
     if not least <= dataset.records <= most:
         came = count_of(dataset.records, source.layout.unit)
-        raise _WrongOutputError(f"{came} came out of {source.records}: the input was changed meanwhile")
+        raise _WrongOutputError(
+            f"{came} came out of {source.records}: the input was changed meanwhile", code="wrong-count"
+        )
 
 
 def _require_same_content(job: Job, *, checksum: str) -> None:
@@ -326,6 +334,7 @@ def _require_same_content(job: Job, *, checksum: str) -> None:
         raise _WrongOutputError(
             f"the output's checksum is {checksum}, the input's {before}: records were changed",
             ["is the memory of a node broken? sort again, without the node"],
+            code="wrong-content",
         )
 
 

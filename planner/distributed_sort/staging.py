@@ -82,9 +82,15 @@ def dataset_below(source: str, layout: Layout) -> Dataset:
     """
     sizes = files_of(source)
     if packed := next((uri for uri in sizes if uri.endswith(tuple(SUFFIXES))), None):
-        raise BadInputError(f"{packed} is compressed: a cluster takes records as they are; decompress it first")
+        raise BadInputError(
+            f"{packed} is compressed: a cluster takes records as they are; decompress it first", code="compressed"
+        )
     if torn := [f"{uri}: {size} bytes" for uri, size in sizes.items() if size % layout.record_size]:
-        raise BadInputError(f"{source}: not all files hold whole records of {layout.record_size} bytes", torn[:10])
+        raise BadInputError(
+            f"{source}: not all files hold whole records of {layout.record_size} bytes",
+            torn[:10],
+            code="partial-records",
+        )
     partitions = (Partition(records=size // layout.record_size, copies=(Copy(uri=uri),)) for uri, size in sizes.items())
     return Dataset(partitions=tuple(partitions), layout=layout)
 
@@ -94,9 +100,11 @@ def require_empty(place: str) -> None:
     the folder's place.
     """
     if not is_object(place) and Path(place).exists() and not Path(place).is_dir():
-        raise BadInputError(f"{place} is a file: name a directory for the output")
+        raise BadInputError(f"{place} is a file: name a directory for the output", code="is-file")
     if files := list(place_of(place).list_files(place)):
-        raise BadInputError(f"{place}: not empty; name another place, or remove what is there", files[:10])
+        raise BadInputError(
+            f"{place}: not empty; name another place, or remove what is there", files[:10], code="not-empty"
+        )
 
 
 def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
@@ -170,7 +178,7 @@ def require_sizes(staged: list[Staged], sizes: dict[str, int]) -> None:
     sent = {piece.partition.uri: piece.bytes for piece in staged}
     wrong = [f"{uri}: {sizes.get(uri)} bytes instead of {size}" for uri, size in sent.items() if sizes.get(uri) != size]
     if wrong:
-        raise IoFailureError("not all is there that was sent", wrong[:10])
+        raise IoFailureError("not all is there that was sent", wrong[:10], code="not-all-sent")
 
 
 def pieces(source: Dataset, *, disks: int) -> Iterator[Partition]:

@@ -105,7 +105,9 @@ def order_of_plan(plan: Plan) -> Order:
     """Return a plan's order to a platform. Raises BadInputError for a plan without a cluster."""
     best, request = plan.best, plan.request
     if best is None:
-        raise BadInputError("the plan has no cluster to export: nothing is feasible, as `planner report` shows")
+        raise BadInputError(
+            "the plan has no cluster to export: nothing is feasible, as `planner report` shows", code="infeasible"
+        )
     architectures = _architectures(plan, best)
     size = format_bytes(request.data_bytes)
     return Order(
@@ -196,7 +198,7 @@ def order_of_application(plan: SparkPlan, *, name: str, region: str, pricing: st
     """Return the order for a logged application's plan. Raises BadInputError where no cluster ends in time."""
     best = plan.best
     if best is None:
-        raise BadInputError("no cluster ends in time, so there is none to export")
+        raise BadInputError("no cluster ends in time, so there is none to export", code="deadline")
     machine = best.nodes.machine
     others = [each for each in plan.choices if each.nodes.machine.instance_type != machine.instance_type]
     alike = [

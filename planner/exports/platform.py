@@ -93,7 +93,10 @@ def platform_of(name: str) -> Platform:
     the nearest name, for an unknown one.
     """
     if name not in PLATFORMS:
-        raise BadInputError(f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, PLATFORMS)}")
+        raise BadInputError(
+            f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, PLATFORMS)}",
+            code="unknown-platform",
+        )
     path = next(TEMPLATES.glob(f"{name}.*"))
     facts = tomllib.loads(path.read_text(encoding="utf-8").removeprefix("{#").partition("#}")[0])
     sets = {"clouds": frozenset(facts.get("clouds", ())), "expresses": frozenset(map(Feature, facts["expresses"]))}
@@ -189,14 +192,17 @@ def _require_fit(order: Order, platform: Platform) -> None:
     if platform.clouds and order.cloud not in platform.clouds:
         clouds = ", ".join(sorted(platform.clouds))
         raise BadInputError(
-            f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}"
+            f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}",
+            code="other-cloud",
         )
     if Feature.MACHINE_TYPE in platform.expresses and not platform.accepts(order.best.machine_type):
         fits = next((choice.machine_type for choice in order.choices if platform.accepts(choice.machine_type)), None)
         lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
         instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
         _, source = _documented_types(platform.name)
-        raise BadInputError(f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"])
+        raise BadInputError(
+            f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"], code="unknown-type"
+        )
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:

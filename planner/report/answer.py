@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from planner.errors import BadInputError
+from planner.schemas.door import checked
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Answer:
 
         return why(self.plan)
 
+    @checked
     def compare(self, other: Answer | Plan) -> pd.DataFrame:
         """Return this answer next to another: the cluster, the seconds of the sort and of the whole run, the bill.
 
@@ -91,7 +92,8 @@ class Answer:
 
         return comparison_frame(self.best, (other if isinstance(other, Plan) else other.plan).best)
 
-    def to_frame(self, rows: str = "candidates", *, wide: bool = False) -> pd.DataFrame:
+    @checked
+    def to_frame(self, rows: Literal["candidates", "frontier"] = "candidates", *, wide: bool = False) -> pd.DataFrame:
         """Return the candidates, one row each, best first: main figures, machine and bill, in seconds and US dollars.
 
         `wide` has every field. The columns are those of `--show csv`, such as `time_s.p95`. If feasible types have no
@@ -107,6 +109,4 @@ class Answer:
 
         if rows == "frontier":
             return frontier_frame(self.plan)
-        if rows != "candidates":
-            raise BadInputError(f"to_frame({rows!r}): there are candidates and frontier")
         return answer_frame(self.plan, wide=wide)

@@ -43,7 +43,9 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
     elif "data" in rest or "most_data" in rest:
         _require_data(rest.get("data"), most_data=rest.get("most_data", False))
     if rest.get("cloud") and rest.get("catalog"):
-        raise BadInputError("--cloud and --catalog contradict each other: both say where to look, give one")
+        raise BadInputError(
+            "--cloud and --catalog contradict each other: both say where to look, give one", code="contradiction"
+        )
     for name in sorted(rest, key=lambda name: name == "discount"):  # a type's own price is narrower than a discount
         _set(given, name, rest[name])
     return given
@@ -51,9 +53,11 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _require_data(data: str | float | None, *, most_data: bool) -> None:
     if data is None:
-        raise BadInputError("say how much to sort: --data 100TB; or ask `planner most-data` how much can be")
+        raise BadInputError(
+            "say how much to sort: --data 100TB; or ask `planner most-data` how much can be", code="missing-argument"
+        )
     if most_data:
-        raise BadInputError("--data and --most-data contradict each other: give one")
+        raise BadInputError("--data and --most-data contradict each other: give one", code="contradiction")
 
 
 def _set(given: dict[str, Any], name: str, amount: Any) -> None:
@@ -61,7 +65,9 @@ def _set(given: dict[str, Any], name: str, amount: Any) -> None:
     if field in COLLECTED:
         given[field] = (*given.get(field, ()), *form.read(amount, option_of(name)))
     elif field in given:
-        raise BadInputError(f"{name}: another argument says the same ({field}): give one of them")
+        raise BadInputError(
+            f"another argument says the same ({field}): give one of them", field=name, code="contradiction"
+        )
     else:
         is_cleared = amount is None and getattr(Request, field, "collected") is None
         given[field] = None if is_cleared else form.read(amount, option_of(name))
@@ -91,7 +97,9 @@ def columns(amount: Mapping[str, str] | str | Sequence[str] | None) -> dict[str,
 def require_no_columns(option: object) -> None:
     """Raise BadInputError for columns of a profile's runs if no profile is named."""
     if option:
-        raise BadInputError("--option is of a profile's runs: name the profile, too, with --profile")
+        raise BadInputError(
+            "--option is of a profile's runs: name the profile, too, with --profile", code="missing-companion"
+        )
 
 
 def with_all_arguments(function: Callable[..., Any]) -> Signature:

@@ -252,8 +252,9 @@ def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
     named: list[str] = []
     error.message = _spelled(error.message, declared, named)
     error.details = tuple(_spelled(detail, declared, []) for detail in error.details)
-    if isinstance(error, BadInputError) and not error.field and named:
-        error.field, error.code = named[0], "contradiction" if len(set(named)) > 1 else error.code
+    is_unnamed = isinstance(error, BadInputError) and not error.field
+    if named and (is_unnamed or error.field.startswith("-")):
+        error.field = named[0]
 
 
 def _spelled(text: str, declared: Mapping[str, Argument], named: list[str]) -> str:

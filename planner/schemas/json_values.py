@@ -43,14 +43,16 @@ def read_versioned(text: str, *, what: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise BadInputError(f"{what} is not JSON: {error}") from error
+        raise BadInputError(f"{what} is not JSON: {error}", code="not-json") from error
     if not isinstance(document, dict):
-        raise BadInputError(f"{what}: expected an object, found {shown(document)}")
+        raise BadInputError(f"{what}: expected an object, found {shown(document)}", code="wrong-type")
     version = document.pop("version", VERSION)
     if type(version) is not int or version != VERSION:
         is_later = type(version) is int and version > VERSION
         advice = "upgrade the planner, then read again" if is_later else "make it again with this planner"
-        raise BadInputError(f"{what}.version: {shown(version)}, and this planner reads {VERSION}", [advice])
+        raise BadInputError(
+            f"{what}.version: {shown(version)}, and this planner reads {VERSION}", [advice], code="wrong-version"
+        )
     return document
 
 

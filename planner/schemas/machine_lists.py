@@ -62,12 +62,16 @@ def read_machine_list(text: str, *, where: str, option: str = "--own") -> Machin
     form = _format_of(document)
     if form is None:
         known = [form.source for form in FORMATS]
-        raise BadInputError(f"{where}: lists no machines in a known format; it can be the output of:", known)
+        raise BadInputError(
+            f"{where}: lists no machines in a known format; it can be the output of:", known, code="unknown-format"
+        )
     try:
         groups = _merged(form.groups(document))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise BadInputError(f"{where}: not what `{form.source}` prints ({reason}); print it again") from error
+        raise BadInputError(
+            f"{where}: not what `{form.source}` prints ({reason}); print it again", code="malformed"
+        ) from error
     return _chosen(groups, source=form.source, where=where, option=option)
 
 
@@ -96,7 +100,9 @@ def read_document(text: str, *, where: str) -> Any:
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise BadInputError(f"{where}: broken YAML; print it again, or as JSON", str(error).splitlines()) from error
+        raise BadInputError(
+            f"{where}: broken YAML; print it again, or as JSON", str(error).splitlines(), code="not-yaml"
+        ) from error
 
 
 def _merged(groups: Iterator[Group]) -> list[Group]:
@@ -112,16 +118,20 @@ def _chosen(groups: Sequence[Group], *, source: str, where: str, option: str) ->
     working = sorted((group for group in groups if not group.idle), key=lambda group: -group.nodes)
     if not working:
         others = f"; it has {', '.join(map(str, groups))}" if groups else ""
-        raise BadInputError(f"{where}: `{source}` lists no machine that works on data{others}")
+        raise BadInputError(f"{where}: `{source}` lists no machine that works on data{others}", code="no-machines")
     most = working[0]
     if not most.instance_type:
         sized = f" with {most.size}" if most.size else ""
         said = f"{where}: `{source}` names no machine type"
-        raise BadInputError(f"{said}; write {option} '{most.nodes} x TYPE', the type of the {most.nodes}{sized}")
+        raise BadInputError(
+            f"{said}; write {option} '{most.nodes} x TYPE', the type of the {most.nodes}{sized}", code="type-unknown"
+        )
     rivals = dict.fromkeys(str(group) for group in working if group.nodes == most.nodes)
     if len(rivals) > 1:
         either = " or ".join(f"{option} '{rival}'" for rival in rivals)
-        raise BadInputError(f"{where}: as many machines of one type as of another; ask with {either}")
+        raise BadInputError(
+            f"{where}: as many machines of one type as of another; ask with {either}", code="ambiguous-machines"
+        )
     unused = [str(group) for group in groups if group is not most]
     return MachineList(source=source, nodes=most.nodes, instance_type=most.instance_type, unused=tuple(unused))
 

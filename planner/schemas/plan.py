@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from planner.schemas.door import checked
 from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
 from planner.schemas.rejections import STORED_BY_REASON, Rejection
 from planner.schemas.request import ALL_MODELS, Request
@@ -374,6 +375,7 @@ class Plan:
         return json.dumps(versioned(self), indent=2, allow_nan=False)
 
     @classmethod
+    @checked
     def from_json(cls, text: str) -> Plan:
         """Read the output of `to_json`. `rejected` is in the order of `by_reason`.
 

@@ -34,25 +34,32 @@ def read_platform_run(texts: Mapping[str, str]) -> PlatformRun:
         document = read_document(text, where=where)
         reader = next((read for recognises, read in _READERS if recognises(document)), None)
         if reader is None:
-            raise BadInputError(f"{where}: no job or cluster in a known format; it can be the output of:", _KNOWN)
+            raise BadInputError(
+                f"{where}: no job or cluster in a known format; it can be the output of:", _KNOWN, code="unknown-format"
+            )
         try:
             read = reader(document, where)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {error}"
-            raise BadInputError(f"{where}: an incomplete description ({reason}); print it again") from error
+            raise BadInputError(
+                f"{where}: an incomplete description ({reason}); print it again", code="incomplete-output"
+            ) from error
         if lists_machines(text):
             read = replace(read, machines=read_machine_list(text, where=where))
         run = read if run is None else _joined(run, read, where=where)
     if run is None or run.job_s is None:
-        raise BadInputError("--from-platform: no file describes the job; give one of:", _KNOWN[:3])
+        raise BadInputError("--from-platform: no file describes the job; give one of:", _KNOWN[:3], code="no-job")
     return run
 
 
 def _joined(run: PlatformRun, other: PlatformRun, *, where: str) -> PlatformRun:
     if run.platform != other.platform:
-        raise BadInputError(f"{where}: of {other.platform}, and another file of {run.platform}: give files of one run")
+        raise BadInputError(
+            f"{where}: of {other.platform}, and another file of {run.platform}: give files of one run",
+            code="mixed-kinds",
+        )
     if run.job_s is not None and other.job_s is not None:
-        raise BadInputError(f"{where}: a second job; give the files of one")
+        raise BadInputError(f"{where}: a second job; give the files of one", code="several-jobs")
     return PlatformRun(
         platform=run.platform,
         job=run.job or other.job,
@@ -81,7 +88,10 @@ def _between(start: Any, end: Any) -> float:
 
 def _require(state: str, *, wanted: str, where: str) -> None:
     if state != wanted:
-        raise BadInputError(f"{where}: the job is {state or 'of no state'}, not {wanted}: its time cannot be compared")
+        raise BadInputError(
+            f"{where}: the job is {state or 'of no state'}, not {wanted}: its time cannot be compared",
+            code="job-not-done",
+        )
 
 
 # -- EMR ---------------------------------------------------------------------------------------------------------------
@@ -90,7 +100,7 @@ def _require(state: str, *, wanted: str, where: str) -> None:
 def _emr_step(document: Any, where: str) -> PlatformRun:
     steps: Sequence[Any] = document["Steps"] if "Steps" in document else [document["Step"]]
     if len(steps) != 1:
-        raise BadInputError(f"{where}: {len(steps)} steps; print one: `aws emr describe-step`")
+        raise BadInputError(f"{where}: {len(steps)} steps; print one: `aws emr describe-step`", code="several-jobs")
     status = steps[0]["Status"]
     _require(status["State"], wanted="COMPLETED", where=where)
     times = status["Timeline"]
@@ -125,7 +135,9 @@ def _dataproc_job(document: Any, where: str) -> PlatformRun:
     _require(document["status"]["state"], wanted="DONE", where=where)
     names = {each["state"] for each in _states(document)}
     if "RUNNING" not in names:
-        raise BadInputError(f"{where}: says not when the job began to run; print it again by `describe`")
+        raise BadInputError(
+            f"{where}: says not when the job began to run; print it again by `describe`", code="no-start"
+        )
     job_s = _between(_began(document, "RUNNING"), _began(document, "DONE"))
     return PlatformRun(platform="Dataproc", job=document["reference"]["jobId"], job_s=job_s)
 
@@ -144,7 +156,7 @@ def _databricks_run(document: Any, where: str) -> PlatformRun:
     """Read `jobs get-run`, whose durations are milliseconds; in a run with several tasks each task has its own."""
     tasks = document.get("tasks") or [document]
     if len(tasks) != 1:
-        raise BadInputError(f"{where}: {len(tasks)} tasks; a plan is of one job")
+        raise BadInputError(f"{where}: {len(tasks)} tasks; a plan is of one job", code="several-jobs")
     _require(document["state"].get("result_state", ""), wanted="SUCCESS", where=where)
     timed = tasks[0] if "execution_duration" in tasks[0] else document
     if not timed["execution_duration"] > 0:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 from planner.errors import BadInputError, nearest
+from planner.schemas.door import Between, Count, Offset, Usd, checked
 from planner.units import (
     format_exact_size,
     parse_count,
@@ -37,6 +38,7 @@ PER_VCPU: Final = "/vcpu"
 """Suffix of a price per vCPU."""
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class OwnPrice:
     """A price of the user's own: a `discount` (a share of the list price), or `price_usd_per_hour` for a negotiated
@@ -50,10 +52,10 @@ class OwnPrice:
     instance: str = "*"
     region: str = "*"
     pricing: str = "on-demand"
-    discount: float | None = None
-    price_usd_per_hour: float | None = None
-    price_usd_per_vcpu_hour: float | None = None
-    nodes: int | None = None
+    discount: Annotated[float, Between(0, 1, below=True)] | None = None
+    price_usd_per_hour: Usd | None = None
+    price_usd_per_vcpu_hour: Usd | None = None
+    nodes: Count | None = None
     note: str = ""
 
     def negotiated_usd_per_hour(self, vcpu: float) -> float | None:
@@ -72,13 +74,14 @@ class OwnPrice:
         return number_text(self.price_usd_per_hour if self.discount is None else self.discount)
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class NodeLimit:
     """An upper limit of `nodes` instances of a type, spares included: the most that a cloud was seen to have, or that
     one placement group takes. `instance` and `region` are patterns; `note` states its source.
     """
 
-    nodes: int
+    nodes: Offset
     cloud: str = "*"
     instance: str = "*"
     region: str = "*"
@@ -139,9 +142,9 @@ def pairs(option: str, amount: Mapping[str, Any] | str | Sequence[str] | None, *
     for item in name_list(amount):
         name, equals, value = item.partition("=")
         if not equals:
-            raise BadInputError(f"{option} {item}: write it as {example}")
+            raise BadInputError(f"{option} {item}: write it as {example}", code="malformed")
         if name in by_name:
-            raise BadInputError(f"{option} {name} is given twice")
+            raise BadInputError(f"{option} {name} is given twice", code="repeated")
         by_name[name] = value
     return by_name
 
@@ -163,9 +166,11 @@ def _plain_number(name: str, amount: str | float) -> float:
         value = float(str(amount).removeprefix("$"))
     except ValueError:
         unit = "US dollars per node-hour, or of watts"
-        raise BadInputError(f"--assume {name}={amount}: not a number of {unit}") from None
+        raise BadInputError(f"--assume {name}={amount}: not a number of {unit}", code="not-a-number") from None
     if not 1e-4 <= value < 1e6:
-        raise BadInputError(f"--assume {name}={amount}: must be positive, from 0.0001 to below a million")
+        raise BadInputError(
+            f"--assume {name}={amount}: must be positive, from 0.0001 to below a million", code="out-of-range"
+        )
     return value
 
 
@@ -178,13 +183,13 @@ def _factor(name: str, amount: str | float) -> float:
     try:
         return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
     except BadInputError:
-        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%") from None
+        raise BadInputError(f"--what-if {name}={amount}: write it as {name}=2, 2x or 200%", code="malformed") from None
 
 
 def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:
     count = parse_count(str(amount))
     if not 1 <= count <= most:
-        raise BadInputError(f"{option} {amount}: must lie between 1 and {most}")
+        raise BadInputError(f"{option} {amount}: must lie between 1 and {most}", code="out-of-range")
     return count
 
 
@@ -192,16 +197,18 @@ def _usd(amount: str | float) -> float:
     try:
         usd = parse_number(re.sub(r"\s*(USD|\$)$", "", str(amount), flags=re.IGNORECASE).removeprefix("$"))
     except BadInputError as error:
-        raise BadInputError(f"--budget: {error.message}") from None
+        raise error.reworded(f"--budget: {error.message}") from None
     if not 0 < usd < 1e12:
-        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars")
+        raise BadInputError(f"--budget {amount}: must be a positive amount of US dollars", code="out-of-range")
     return usd
 
 
 def _objective(word: str) -> str:
     objectives = get_args(Objective)
     if word not in objectives:
-        raise BadInputError(f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}")
+        raise BadInputError(
+            f"--objective {word}: use one of {', '.join(objectives)}.{nearest(word, objectives)}", code="unknown-word"
+        )
     return word
 
 
@@ -233,7 +240,7 @@ def _capacity(item: str) -> NodeLimit:
     except BadInputError:
         count = 0
     if not instance or count < 1:
-        raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'")
+        raise BadInputError(f"--capacity {item}: write it as TYPE=NODES, such as 'i4i.*=40'", code="malformed")
     return NodeLimit(instance=instance, nodes=count, note="--capacity")
 
 
@@ -244,7 +251,9 @@ def _discount(item: str) -> OwnPrice:
     except BadInputError:
         share = -1.0
     if not 0 <= share < 1:
-        raise BadInputError(f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%")
+        raise BadInputError(
+            f"--discount {item}: write it as 15%, aws=15% or 'i4i.*=15%'; at least 0% and below 100%", code="malformed"
+        )
     if name in CLOUDS:
         return OwnPrice(cloud=name, discount=share, note="--discount")
     return OwnPrice(instance=name or "*", discount=share, note="--discount")
@@ -259,7 +268,7 @@ def _own_price(item: str) -> OwnPrice:
         price = -1.0
     if not name or not 0 <= price < 1e6:
         advice = "write it as TYPE=USD, such as i4i.4xlarge=0.95, or for each vCPU as 'i4i.*=0.08/vcpu'"
-        raise BadInputError(f"--own-price {item}: {advice}")
+        raise BadInputError(f"--own-price {item}: {advice}", code="malformed")
     if is_per_vcpu:
         return OwnPrice(instance=name, price_usd_per_vcpu_hour=price, note="--own-price")
     return OwnPrice(instance=name, price_usd_per_hour=price, note="--own-price")
@@ -301,7 +310,7 @@ def _amount(in_python: str, read: Callable[[Any], Any], show: Callable[[Any], st
         try:
             return read(amount)
         except BadInputError as error:
-            raise BadInputError(f"{option}: {error.message}", error.details) from None
+            raise error.reworded(f"{option}: {error.message}") from None
 
     return Form(in_python, str, read_of, show)
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from planner.schemas.door import checked
 from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
 from planner.schemas.plan import Plan
 
@@ -110,6 +111,7 @@ class RunReport:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     @classmethod
+    @checked
     def from_json(cls, text: str) -> RunReport:
         """Read the output of `to_json`; derived values (`error`, `passed`) are derived again.
 

@@ -41,18 +41,25 @@ class Loss:
         try:
             loss = cls(nodes=1 if who == "node" else parse_count(who), share=parse_share(when))
         except BadInputError as error:
-            raise BadInputError(f"--lose {text}: write node@30%, or 5@30% for five nodes ({error.message})") from error
+            raise BadInputError(
+                f"--lose {text}: write node@30%, or 5@30% for five nodes ({error.message})", code="malformed"
+            ) from error
         if not 0 <= loss.share < 1 or loss.nodes < 1:
-            raise BadInputError(f"--lose {text}: at least one node, at 0% to 99% of the time")
+            raise BadInputError(f"--lose {text}: at least one node, at 0% to 99% of the time", code="out-of-range")
         return loss
 
 
 def check_loss(loss: Loss, works: Sequence[PhaseWork], *, nodes: int) -> None:
     """Raise BadInputError where the effect of a loss is unknown, or no node is left."""
     if all(work.tasks is None for work in works):
-        raise BadInputError("--lose: only of the sort on Ray it is known what it does about a loss; use --engine ray")
+        raise BadInputError(
+            "--lose: only of the sort on Ray it is known what it does about a loss; use --engine ray",
+            code="unsupported-engine",
+        )
     if loss.nodes >= nodes:
-        raise BadInputError(f"--lose {loss.nodes}: of {count_text(nodes, 'node')} none would be left")
+        raise BadInputError(
+            f"--lose {loss.nodes}: of {count_text(nodes, 'node')} none would be left", code="no-node-left"
+        )
 
 
 def seconds_with_loss(

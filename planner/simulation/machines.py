@@ -134,17 +134,22 @@ class Slow:
             factor = parse_number(times)
             nodes, share = (0, parse_share(who)) if who.endswith("%") else (parse_count(who), 0.0)
         except BadInputError as error:
-            raise BadInputError(f"--slow {text}: {_HOW}") from error
+            raise BadInputError(f"--slow {text}: {_HOW}", code="malformed") from error
         if before not in ("", *_RESOURCES) or (":" in text and not before):
-            raise BadInputError(f"--slow {text}: what is slow is one of {', '.join(_RESOURCES)}; {_HOW}")
+            raise BadInputError(
+                f"--slow {text}: what is slow is one of {', '.join(_RESOURCES)}; {_HOW}", code="unknown-word"
+            )
         if not 1 < factor < 1000 or not (nodes or 0 < share <= 1):
-            raise BadInputError(f"--slow {text}: at least one node, more than once and less than 1,000 times as long")
+            raise BadInputError(
+                f"--slow {text}: at least one node, more than once and less than 1,000 times as long",
+                code="out-of-range",
+            )
         return cls(nodes=nodes, share=share, factor=factor, resource=before)
 
     def count(self, nodes: int) -> int:
         """Return the number of slow nodes in a cluster of `nodes`. Raises BadInputError where it has fewer."""
         if self.nodes > nodes:
-            raise BadInputError(f"--slow {self.nodes}: there are only {nodes} nodes")
+            raise BadInputError(f"--slow {self.nodes}: there are only {nodes} nodes", code="too-few")
         return self.nodes or ceil(self.share * nodes - 1e-9)
 
     def of(self, groups: Sequence[NodeGroup], devices: Sequence[str]) -> list[NodeGroup]:

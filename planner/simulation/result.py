@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from planner.schemas.json_values import from_jsonable
+from planner.errors import BadInputError
+from planner.schemas.door import checked
+from planner.schemas.json_values import from_jsonable, read_versioned
 from planner.simulation.timeline import Span, Timeline
 
 
@@ -98,15 +99,20 @@ class Simulation:
         }
 
     @classmethod
+    @checked
     def from_plan_json(cls, text: str) -> Simulation | None:
         """Return the simulation in a plan's JSON. Raises BadInputError."""
-        if (document := json.loads(text).get("simulation")) is None:
+        if (document := read_versioned(text, what="plan").get("simulation")) is None:
             return None
-        shown = document.pop("timeline", {})
-        time_s = document.pop("time_s")
-        document |= {"p50_s": time_s["p50"], "p95_s": time_s["p95"], "breaks_first": document.pop("first_limit")}
-        simulation: Simulation = from_jsonable(cls, document, where="simulation")
-        return replace(simulation, timelines={phase: _timeline(drawn) for phase, drawn in shown.items()})
+        try:
+            shown = document.pop("timeline", {})
+            time_s = document.pop("time_s")
+            document |= {"p50_s": time_s["p50"], "p95_s": time_s["p95"], "breaks_first": document.pop("first_limit")}
+            simulation: Simulation = from_jsonable(cls, document, where="simulation")
+            return replace(simulation, timelines={phase: _timeline(drawn) for phase, drawn in shown.items()})
+        except (KeyError, TypeError, AttributeError) as error:
+            text = f"simulation: not as a plan holds it ({error}); simulate again"
+            raise BadInputError(text, field="simulation", code="wrong-type") from error
 
 
 def _timeline(document: dict[str, Any]) -> Timeline:

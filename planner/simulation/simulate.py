@@ -57,7 +57,7 @@ def simulate_plan(
 def check_draws(draws: int) -> None:
     """Raise BadInputError for no draws, or too many."""
     if not 1 <= draws <= MOST_DRAWS:
-        raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn")
+        raise BadInputError(f"--draws {draws}: from 1 to {MOST_DRAWS} runs can be drawn", code="out-of-range")
 
 
 def simulate(
@@ -142,5 +142,7 @@ def simulation_context(
                 ):
                     return grid.context.only(row)
     raise BadInputError(
-        "the plan was made with a profile, or with catalogs that have changed since", ["plan again without"]
+        "the plan was made with a profile, or with catalogs that have changed since",
+        ["plan again without"],
+        code="other-catalogs",
     )

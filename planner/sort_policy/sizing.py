@@ -155,7 +155,9 @@ def _slices(
 
 
 def _too_small(*, memory_bytes: int, store_bytes: int) -> BadInputError:
-    return BadInputError(f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record")
+    return BadInputError(
+        f"{memory_bytes} bytes of memory and {store_bytes} of object store hold no record", code="memory"
+    )
 
 
 _SHORTEST_SHARE: Final = 4

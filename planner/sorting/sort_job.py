@@ -86,7 +86,7 @@ class InputFormat:
         given = [name for name, of in arguments_of(InputFormat).items() if of.is_given(getattr(self, name))]
         if given and input is None:
             text = f"`{given[0]}`: generated data is records; name data of yours: `input=s3://bucket/prefix`"
-            raise BadInputError(text, field=given[0])
+            raise BadInputError(text, field=given[0], code="contradiction")
         if self.format not in (None, "records"):
             self.require_sortable_on_cluster()
         elif wrong := next((name for name in given if name != "format"), ""):
@@ -94,13 +94,17 @@ class InputFormat:
                 f"`{wrong}` does not apply to records of 100 bytes, which are sorted by their first 10",
                 ["say --format lines, csv or parquet, or leave it out"],
                 field=wrong,
+                code="not-applicable",
             )
 
     def require_sortable_on_cluster(self) -> None:
         """Raise BadInputError for options that contradict each other, and for keys of records."""
         require_together(arguments_of(InputFormat), vars(self) | {"format": self.format or "lines"})
         if self.format is None and self.keys and all(re.match("[0-9]+:", key) for key in self.keys):
-            raise BadInputError(f"--key {self.keys[0]} is a key of records: with --ray their manifest says the key")
+            raise BadInputError(
+                f"--key {self.keys[0]} is a key of records: with --ray their manifest says the key",
+                code="unsupported-key",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,7 +91,9 @@ class ScalingCurve:
         """
         raw = np.stack([np.asarray(nodes, float), np.asarray(bytes_per_s, float)], axis=1)
         if not len(raw) or not (np.isfinite(raw) & (raw > 0)).all():
-            raise BadInputError("a scaling curve needs at least one point, with positive node counts and rates")
+            raise BadInputError(
+                "a scaling curve needs at least one point, with positive node counts and rates", code="missing-points"
+            )
         unique, place, weight = np.unique(raw[:, 0], return_inverse=True, return_counts=True)
         means = np.bincount(place, raw[:, 1]) / weight
         return cls(nodes=unique, bytes_per_s=_make_falling(means, weight.astype(float)), measurements=raw)
@@ -132,7 +134,7 @@ class ScalingCurve:
         Raises BadInputError unless `coverage` lies between 0 and 1.
         """
         if not 0 < coverage < 1:
-            raise BadInputError(f"coverage {coverage} must lie between 0 and 1")
+            raise BadInputError(f"coverage {coverage} must lie between 0 and 1", code="out-of-range")
         wanted = np.atleast_1d(np.asarray(nodes, float))
         tail = (1 - coverage) / 2
         low, middle, high = np.exp(np.quantile(self._posterior.log_rates(wanted), [tail, 0.5, 1 - tail], axis=0))

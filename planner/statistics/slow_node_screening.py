@@ -103,7 +103,7 @@ def screen(rates: Mapping[str, Mapping[str, float]], *, lower_is_better: Collect
     """
     nodes = list(dict.fromkeys(node for figures in rates.values() for node in figures))
     if not nodes:
-        raise BadInputError("nothing to screen: no node has a figure")
+        raise BadInputError("nothing to screen: no node has a figure", code="no-figures")
     limits = {
         metric: limit_of(metric, list(figures.values()), lower_is_better=metric in lower_is_better)
         for metric, figures in rates.items()
@@ -146,10 +146,12 @@ def limit_of(metric: str, rates: Sequence[float], *, lower_is_better: bool = Fal
     """
     measured = np.array([rate for rate in rates if not math.isnan(rate)])
     if (measured < 0).any() or np.isinf(measured).any():
-        raise BadInputError(f"{metric}: a rate must be finite and not negative")
+        raise BadInputError(f"{metric}: a rate must be finite and not negative", code="not-a-rate")
     median = float(np.median(measured)) if len(measured) else 0.0
     if median <= 0 and not (lower_is_better and len(measured)):
-        raise BadInputError(f"{metric}: half of the nodes or more have no rate above zero; nothing to compare with")
+        raise BadInputError(
+            f"{metric}: half of the nodes or more have no rate above zero; nothing to compare with", code="mostly-zero"
+        )
     with np.errstate(divide="ignore"):
         spread = _NORMAL_MAD * float(np.median(np.abs(np.log(measured / median)))) if median else 0.0
     count = len(measured)

@@ -54,10 +54,12 @@ def best_spares(
     """
     sorted_rates = np.sort(np.asarray(rates, float).ravel())
     if not len(sorted_rates) or not (np.isfinite(sorted_rates) & (sorted_rates > 0)).all():
-        raise BadInputError("the number of spares needs measured rates, all positive and finite")
+        raise BadInputError("the number of spares needs measured rates, all positive and finite", code="not-a-rate")
     most = nodes if max_spares is None else max_spares
     if nodes < 1 or most < 0 or not (0 < work_s < math.inf and 0 <= screen_s < math.inf):
-        raise BadInputError("nodes and the job's time must be positive, spares and screening time not negative")
+        raise BadInputError(
+            "nodes and the job's time must be positive, spares and screening time not negative", code="out-of-range"
+        )
     time_s = screen_s + work_s * expected_slowness(sorted_rates, nodes=nodes, max_spares=most)
     node_hours = ((nodes + np.arange(most + 1)) * screen_s + nodes * (time_s - screen_s)) / 3600
     enough = node_hours <= node_hours.min() if objective == "cost" else time_s <= (1 + TIME_SLACK) * time_s.min()

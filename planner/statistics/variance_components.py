@@ -71,7 +71,7 @@ def variation(runs: Mapping[str, Sequence[float]]) -> Variation | None:
     groups = [np.array([rate for rate in rates if not math.isnan(rate) and rate != 0]) for rates in runs.values()]
     groups = [group for group in groups if len(group)]
     if any((group < 0).any() or np.isinf(group).any() for group in groups):
-        raise BadInputError("a rate must be finite and not negative")
+        raise BadInputError("a rate must be finite and not negative", code="not-a-rate")
     sizes = np.array([len(group) for group in groups])
     if len(groups) < 2 or sizes.sum() == len(groups):
         return None

@@ -57,7 +57,7 @@ def _check_places(measurements: Sequence[Measurement], loaded: Catalog) -> None:
         for measurement in measurements
     ]
     if reasons := [line for line in dict.fromkeys(lines) if line]:
-        raise BadInputError(f"not of catalog {loaded.name} (another one: --catalog):", reasons)
+        raise BadInputError(f"not of catalog {loaded.name} (another one: --catalog):", reasons, code="other-catalog")
 
 
 def _check_cells(rows: Sequence[dict[str, str]]) -> None:
@@ -69,7 +69,7 @@ def _check_cells(rows: Sequence[dict[str, str]]) -> None:
         for index in indexes
     ]
     if lines:
-        raise BadInputError("not stored:", list(dict.fromkeys(lines)))
+        raise BadInputError("not stored:", list(dict.fromkeys(lines)), code="bad-cell")
 
 
 _BUS_BYTES_PER_S: Final = {"nvme": 15.75e9, "ssd": 1.2e9, "hdd": 0.6e9}
@@ -91,7 +91,9 @@ def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
             lines.append(f"{measurement.source}: {measurement.instance_type}, {measurement.quantity}: {rates}")
         lines += [f"{measurement.source}: {measurement.quantity}: {text}" for text in _contradictions(measurement)]
     if lines:
-        raise BadInputError("not stored; is the unit right, and was it the device that was measured?", lines)
+        raise BadInputError(
+            "not stored; is the unit right, and was it the device that was measured?", lines, code="not-a-rate"
+        )
 
 
 _LEAST_BYTES_PER_S: Final = 1e4
@@ -159,7 +161,7 @@ def _key(row: dict[str, str]) -> tuple[str, ...]:
 def _check_twice(rows: list[dict[str, str]]) -> None:
     keys = [_key(row) for row in rows]
     if twice := [", ".join(cell for cell in key if cell) for key in dict.fromkeys(keys) if keys.count(key) > 1]:
-        raise BadInputError("given twice:", twice)
+        raise BadInputError("given twice:", twice, code="repeated")
 
 
 def _replace(path: Path, rows: list[dict[str, str]]) -> None:
@@ -187,7 +189,11 @@ def forget(pattern: str, *, catalog: str) -> int:
         remaining = [row for row in rows if not _fits(row, pattern)]
         if len(remaining) == len(rows):
             there = dict.fromkeys(f"{row.get('instance_type')} from {row.get('source')}" for row in rows)
-            raise BadInputError(f"no measurements of {pattern!r} in {path}", list(there) or ["There are none."])
+            raise BadInputError(
+                f"no measurements of {pattern!r} in {path}",
+                list(there) or ["There are none."],
+                code="no-such-measurement",
+            )
         _replace(path, remaining)
     return len(rows) - len(remaining)
 

@@ -59,15 +59,17 @@ def load_profile(name_or_path: str | Path) -> Profile:
     if not path.exists():
         names = profile_names()
         listed = f"; there are {', '.join(names)}" if names else "; make one with planner calibrate RUNS.csv"
-        raise BadInputError(f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}")
+        raise BadInputError(
+            f"no profile {str(name_or_path)!r}{listed}.{nearest(path.stem, names)}", code="no-such-profile"
+        )
     try:
         values = json.loads(read_user_file(path))
     except ValueError as error:
-        raise BadInputError(f"profile {path} cannot be read: {error}") from error
+        raise BadInputError(f"profile {path} cannot be read: {error}", code="unreadable") from error
     try:
         return Profile.from_dict(values)
     except BadInputError as error:
-        raise BadInputError(f"profile {path}: {error.message}", error.details) from error
+        raise error.reworded(f"profile {path}: {error.message}") from error
 
 
 def add_run(name: str, run: Mapping[str, Any], *, instances: Mapping[str, Mapping[str, Any]], model: str) -> Profile:
@@ -88,7 +90,9 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """
     _, rows = rows_of(path, read_user_file(path))
     if not rows:
-        raise BadInputError(f"{path}: no rows; the names of the columns come first, then a row for each run")
+        raise BadInputError(
+            f"{path}: no rows; the names of the columns come first, then a row for each run", code="no-rows"
+        )
     return [row for _, row in rows]
 
 
@@ -131,7 +135,9 @@ def instances_from(path: Path) -> list[dict[str, Any]]:
 
 def _path(name: str) -> Path:
     if not _NAME.fullmatch(name):
-        raise BadInputError(f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit")
+        raise BadInputError(
+            f"profile name {name!r}: use letters, digits and . _ -, beginning with a letter or digit", code="malformed"
+        )
     return paths.user_directory("profiles") / f"{name}{_SUFFIX}"
 
 

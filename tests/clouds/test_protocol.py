@@ -52,7 +52,7 @@ def test_all_are_asked_for_and_those_that_wait_are_named(at_once: int) -> None:
     def delete(doomed: Resource) -> None:
         asked.append(doomed.id)
         if doomed.id == "gone":
-            raise NotFoundError("no such volume", code="InvalidVolume.NotFound")
+            raise NotFoundError("no such volume", cloud_code="InvalidVolume.NotFound")
         if doomed.id == "used":
             raise StillInUseError("used by i-1")
 
@@ -65,7 +65,7 @@ def test_all_are_asked_for_and_those_that_wait_are_named(at_once: int) -> None:
 
 @pytest.mark.parametrize("at_once", [1, 3])
 @pytest.mark.parametrize(
-    "refusal", [RefusedCallError("protected against deletion", code="x"), PermissionDeniedError("not yours")]
+    "refusal", [RefusedCallError("protected against deletion", cloud_code="x"), PermissionDeniedError("not yours")]
 )
 def test_one_that_is_refused_keeps_no_other_running(at_once: int, refusal: PlannerError) -> None:
     """A machine with deletion protection: hashicorp/terraform-provider-google pull request 1211."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import fields, is_dataclass, replace
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.errors import BadInputError
+from planner.schemas.door import Between
 from planner.schemas.plan import Plan, Range
 
 SCALARS: dict[Any, st.SearchStrategy[Any]] = {
@@ -26,7 +27,7 @@ def anything_of(hint: Any) -> st.SearchStrategy[Any]:
     """Return a strategy for values of an annotation of `planner.schemas.plan`."""
     origin, inner = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
-        hints = get_type_hints(hint)
+        hints = get_type_hints(hint, include_extras=True)
         return st.builds(hint, **{field.name: anything_of(hints[field.name]) for field in fields(hint)})
     if origin in (Union, UnionType):
         return st.one_of(
@@ -36,7 +37,18 @@ def anything_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.lists(anything_of(inner[0]), max_size=2).map(tuple)
     if origin is dict:
         return st.dictionaries(st.text(max_size=4), anything_of(inner[1]), max_size=2)
+    if origin is Annotated:
+        bounds = next((about for about in inner[1:] if isinstance(about, Between)), None)
+        return anything_of(inner[0]) if bounds is None else within(inner[0], bounds)
     return st.sampled_from(inner) if origin is Literal else SCALARS[hint]
+
+
+def within(hint: type, bounds: Between) -> st.SearchStrategy[Any]:
+    most = None if bounds.most == float("inf") else bounds.most
+    if hint is int:
+        return st.integers(int(bounds.least), min(int(most or 2**60), 2**60))
+    ends = {"exclude_min": bounds.above, "exclude_max": bounds.below}
+    return st.floats(bounds.least, most, allow_nan=False, allow_infinity=False, **ends)
 
 
 @settings(max_examples=25, deadline=None)

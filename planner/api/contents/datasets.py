@@ -31,21 +31,33 @@ def files_of_dataset(dataset: Any) -> dict[Path, Folders]:
     if these files differ from the dataset in rows or columns.
     """
     if not hasattr(dataset, "files"):
-        raise BadInputError(f"a pyarrow {type(dataset).__name__} is not of files: {_WRITE_IT}")
+        raise BadInputError(
+            f"a pyarrow {type(dataset).__name__} is not of files: {_WRITE_IT}", code="dataset-not-of-files"
+        )
     if (form := dataset.format.default_extname) != "parquet":
-        raise BadInputError(f"a pyarrow Dataset of {form}: name its files and their format, or {_WRITE_IT}")
+        raise BadInputError(
+            f"a pyarrow Dataset of {form}: name its files and their format, or {_WRITE_IT}", code="unsupported-format"
+        )
     if (scheme := _SCHEMES.get(dataset.filesystem.type_name)) is None:
-        raise BadInputError(f"a pyarrow Dataset in a file system {dataset.filesystem.type_name}: name its files")
+        raise BadInputError(
+            f"a pyarrow Dataset in a file system {dataset.filesystem.type_name}: name its files",
+            code="unsupported-file-system",
+        )
     try:
         fragments = list(dataset.get_fragments())
     except ValueError as error:
-        raise BadInputError(f"a pyarrow Dataset with a filter or a projection: {_WRITE_IT}, or leave it out") from error
+        raise BadInputError(
+            f"a pyarrow Dataset with a filter or a projection: {_WRITE_IT}, or leave it out", code="dataset-filtered"
+        ) from error
     if not fragments:
-        raise BadInputError("a pyarrow Dataset without files: name another")
+        raise BadInputError("a pyarrow Dataset without files: name another", code="no-files")
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         for fragment in pool.map(_with_metadata, fragments):
             if fragment.num_row_groups != fragment.metadata.num_row_groups:
-                raise BadInputError(f"{fragment.path}: the pyarrow Dataset has not all of its row groups: {_WRITE_IT}")
+                raise BadInputError(
+                    f"{fragment.path}: the pyarrow Dataset has not all of its row groups: {_WRITE_IT}",
+                    code="dataset-partial",
+                )
     keys = [arrow("pyarrow.dataset").get_partition_keys(fragment.partition_expression) for fragment in fragments]
     places = [scheme + fragment.path if scheme else str(Path(fragment.path).resolve()) for fragment in fragments]
     named = [folder_values(place.split("/")[:-1]) for place in places]
@@ -55,10 +67,14 @@ def files_of_dataset(dataset: Any) -> dict[Path, Folders]:
             raise BadInputError(
                 f"{fragment.path}: its folders do not say {fragment.partition_expression}, as the pyarrow Dataset does",
                 ["a sort takes folders called NAME=VALUE, with integers or text; name the files or their folder"],
+                code="partition-mismatch",
             )
     columns = {(field.name, field.type) for fragment in fragments for field in fragment.physical_schema}
     if {(field.name, field.type) for field in dataset.schema if field.name not in keys[0]} != columns:
-        raise BadInputError(f"a pyarrow Dataset with another schema than its files: {_WRITE_IT}, or name the files")
+        raise BadInputError(
+            f"a pyarrow Dataset with another schema than its files: {_WRITE_IT}, or name the files",
+            code="schema-mismatch",
+        )
     return dict(zip(map(Path, places), folders, strict=True))
 
 
@@ -86,11 +102,12 @@ def ray_dataset(files: Sequence[str]) -> Any:
 def _reached(files: Sequence[str]) -> tuple[Any, list[str]]:
     """Return a pyarrow file system and the paths in it."""
     if not files:
-        raise BadInputError("the result is not of Parquet: sort with format='parquet'")
+        raise BadInputError("the result is not of Parquet: sort with format='parquet'", code="not-parquet")
     if absent := next((file for file in files if "://" not in file and not Path(file).exists()), None):
         raise BadInputError(
             f"{absent} lies on the disk of another node",
             ["sort with to='s3://bucket/prefix', or with directory= a folder that all nodes and this machine share"],
+            code="on-another-node",
         )
     return _in_file_system(files[0])[0], [file.rpartition("://")[2] for file in files]
 
@@ -119,7 +136,7 @@ def written(rows: Any, place: str) -> Iterator[str]:
             system.delete_dir(path)
             raise
         stays = f"the rows stay in {folder}: sort this folder in place of the Ray Dataset to go on, or delete it"
-        raise type(error)(error.message, [*error.details, stays]) from error
+        raise error.reworded(error.message, stays) from error
     except BaseException:
         system.delete_dir(path)
         raise
@@ -144,4 +161,5 @@ def _require_shared(folder: Path) -> None:
         raise BadInputError(
             f"staging {folder.parent}: {', '.join(absent)} has no such folder as this machine",
             ["name a folder that all nodes share, or s3://bucket/prefix"],
+            code="no-such-folder",
         )

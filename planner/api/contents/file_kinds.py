@@ -82,15 +82,16 @@ def kind_of(path: Path | str) -> FileKind | None:
         raise BadInputError(
             f"{path} lists the partitions of a dataset",
             ["give --ray ADDRESS, name the files of the partitions, or say --format lines to take it as text"],
+            code="is-manifest",
         )
     require_text(start, name=str(path))
     if start.startswith(_UTF_16):
-        raise BadInputError(f"{path} is UTF-16: make it UTF-8 first, as iconv does")
+        raise BadInputError(f"{path} is UTF-16: make it UTF-8 first, as iconv does", code="not-utf-8")
     compression = compression_of(start)
     name = Path(path_name.stem if compression and path_name.suffix in SUFFIXES else path_name.name)
     format = _format_of(_decompressed(path) if compression else start, path, name.suffix.lower())
     if compression and format == "records" and name == Path(path_name.name):  # sorted as they are
-        raise BadInputError(f"{path} is compressed, and no text: decompress it, or say --format")
+        raise BadInputError(f"{path} is compressed, and no text: decompress it, or say --format", code="not-text")
     tabs = "\\t" if format == "csv" and name.suffix.lower() == ".tsv" else None
     return FileKind(format=format, compression=compression, separator=tabs)
 
@@ -119,7 +120,7 @@ def _format_of(start: bytes, path: Path | str, suffix: str) -> Format:
     if not start or (is_text(start) and (b"\n" in start or suffix in _OF_TEXT)):
         return "csv" if suffix in _NAMED else "lines"
     what = "has no line's end in its first 64 KiB" if is_text(start) else "has bytes that no text has"
-    raise BadInputError(f"{path} {what}: say what it holds", list(_WHAT_TO_SAY))
+    raise BadInputError(f"{path} {what}: say what it holds", list(_WHAT_TO_SAY), code="unknown-format")
 
 
 def _decompressed(path: Path | str) -> bytes:
@@ -146,9 +147,12 @@ def _decompressed(path: Path | str) -> bytes:
 def _require_rows(start: bytes, path: Path | str) -> None:
     for what, pattern in _NO_ROWS.items():
         if re.match(pattern, start, re.DOTALL):
-            raise BadInputError(f"{path} {what}")
+            raise BadInputError(f"{path} {what}", code="not-rows")
     if ".json" in map(str.lower, Path(path).suffixes) and _JSON_LINE.match(start):
-        raise BadInputError(f"{path} is one JSON value on several lines: write one a line, or say --format lines")
+        raise BadInputError(
+            f"{path} is one JSON value on several lines: write one a line, or say --format lines",
+            code="multi-line-json",
+        )
 
 
 def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
@@ -156,10 +160,14 @@ def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
     from planner.compression.text_codecs import SUFFIXES
 
     if output.suffix.lower() in _NOT_WRITTEN:
-        raise BadInputError(f"{output}: no sort writes {output.suffix}; text may be {', '.join(SUFFIXES)}")
+        raise BadInputError(
+            f"{output}: no sort writes {output.suffix}; text may be {', '.join(SUFFIXES)}", code="wrong-suffix"
+        )
     if output.suffix.lower() in ({*_OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
         holds = "Parquet" if is_parquet else "what its input does"
-        raise BadInputError(f"{output} would hold {holds}: a sort does not convert; name it otherwise")
+        raise BadInputError(
+            f"{output} would hold {holds}: a sort does not convert; name it otherwise", code="no-conversion"
+        )
 
 
 def common_kind(paths: Sequence[Path | str]) -> FileKind | None:
@@ -168,7 +176,9 @@ def common_kind(paths: Sequence[Path | str]) -> FileKind | None:
         kinds = {path: kind for path, kind in zip(paths, pool.map(kind_of, paths), strict=True) if kind is not None}
     if len({(kind.format, kind.separator) for kind in kinds.values()}) > 1:
         lines = [f"{path}: {kind.text}" for path, kind in kinds.items()]
-        raise BadInputError("the files are of different kinds; name those of one kind, or say --format", lines)
+        raise BadInputError(
+            "the files are of different kinds; name those of one kind, or say --format", lines, code="mixed-kinds"
+        )
     return next(iter(kinds.values()), None)
 
 
@@ -188,7 +198,10 @@ def recognised(
     if kind.format != "records" and say is not None:
         say(f"{files[0]}: taken for {kind.text}; --format says otherwise")
     if kind.format in ("csv", "parquet") and not options.get("key"):
-        raise BadInputError(f"{files[0]} is {kind.text}: say which columns are its keys, --key NAME; or --format lines")
+        raise BadInputError(
+            f"{files[0]} is {kind.text}: say which columns are its keys, --key NAME; or --format lines",
+            code="missing-key",
+        )
     return options_of(kind, separator=options.get("separator"))
 
 

@@ -28,12 +28,16 @@ def listed_files(sources: Sequence[Path]) -> dict[Path, Folders]:
             raise BadInputError(
                 f"{source}: there are no files in it, or only empty ones; name another"
                 if mode_of(source)
-                else f"{source}: no file fits this pattern; name another"
+                else f"{source}: no file fits this pattern; name another",
+                code="no-files",
             )
         found |= listed
     if len({tuple(folders) for folders in found.values()}) > 1:
         few = min(found, key=lambda path: len(found[path]))
-        raise BadInputError(f"{few}: its folders do not say the same columns as those of other files; name files alike")
+        raise BadInputError(
+            f"{few}: its folders do not say the same columns as those of other files; name files alike",
+            code="partition-mismatch",
+        )
     return found
 
 

@@ -21,7 +21,7 @@ def records_expected(files: Sequence[Path], *, advice: str) -> Iterator[None]:
     except BadInputError as error:
         if "no whole number of records" not in error.message or not any(is_text(_beginning(file)) for file in files):
             raise
-        raise BadInputError(f"{error.message}; it looks like text: {advice}") from error
+        raise BadInputError(f"{error.message}; it looks like text: {advice}", code="looks-like-text") from error
 
 
 def notes_on_columns(file: Path, separator: bytes) -> Iterator[str]:

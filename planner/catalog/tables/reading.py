@@ -138,7 +138,7 @@ def rows_of(path: Path, text: str) -> tuple[list[str], Rows]:
         header = next((cells for cells in reader if cells), [])
         rows = [(reader.line_num, cells) for cells in reader if cells]
     except csv.Error as error:
-        raise BadInputError(f"{path}: cannot be read as CSV ({error})") from error
+        raise BadInputError(f"{path}: cannot be read as CSV ({error})", code="not-csv") from error
     if problems := [*_repeated_columns(header), *_ragged_rows(path, header, rows)]:
         raise bad_input(path, problems)
     return header, [(line, dict(zip(header, cells, strict=True))) for line, cells in rows]

@@ -38,7 +38,9 @@ def explain_fleet(
     from planner.spark.fleet.reading import read_fleet
 
     if show in ("stages", "executors"):
-        raise BadInputError(f"--show {show} is of one application: add --app ID, or give its log")
+        raise BadInputError(
+            f"--show {show} is of one application: add --app ID, or give its log", code="missing-companion"
+        )
     with _shown() as on_log:
         fleet = read_fleet(
             place, request=Request(data_bytes=1), ran_on=ran_on or (), processes=processes, on_log=on_log
@@ -69,7 +71,10 @@ def explain_fleet(
             show_sentences(note)
     if not fleet.applications:
         first = shown.failures[0] if shown.failures else None
-        raise BadInputError(f"no application could be read there; {first.log}: {first.failure}" if first else "no log")
+        raise BadInputError(
+            f"no application could be read there; {first.log}: {first.failure}" if first else "no log",
+            code="no-application",
+        )
 
 
 def _show_tables(tables: dict[str, Table]) -> None:

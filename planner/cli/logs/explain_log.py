@@ -55,7 +55,9 @@ def explain_log(
     require_new([html], force=force)
     if not is_remote(path) and looks_like_trace(Path(path)):
         if html or app or show == "executors":
-            raise BadInputError("--html, --app and --show executors are for logs of Spark: leave them out")
+            raise BadInputError(
+                "--html, --app and --show executors are for logs of Spark: leave them out", code="not-applicable"
+            )
         _show_trace(Path(path), show, json=json)
     elif app is None and holds_several(path):
         from planner.cli.logs.explain_fleet import explain_fleet
@@ -63,7 +65,9 @@ def explain_log(
         explain_fleet(path, show=show, json=json, html=html, show_names=show_names, ran_on=ran_on, processes=processes)
     else:
         if show_names or ran_on or processes:
-            raise BadInputError("--show-names, --ran-on and --processes are for many logs: leave them out")
+            raise BadInputError(
+                "--show-names, --ran-on and --processes are for many logs: leave them out", code="not-applicable"
+            )
         _explain_one(path, app, show=show, json=json, html=html)
 
 

@@ -78,16 +78,21 @@ def plan_log(
     if html:
         optional("altair", extra="plots", purpose="--html")
     if to is not None and (json or rejected):
-        raise BadInputError("--to prints a file and nothing else: leave out --json and --rejected")
+        raise BadInputError(
+            "--to prints a file and nothing else: leave out --json and --rejected", code="contradiction"
+        )
     if looks_like_trace(log):
         raise BadInputError(
             f"{log} has times of tasks, and no bytes, processors or memory to plan from",
             ["`planner explain-log` shows its tasks; `planner plan-log` needs a Spark event log"],
+            code="log-too-little",
         )
     ran_on = [_in_words(given) for given in ran_on or ()]
     request = RequestOptions(request_options, data="1B").request()
     if len(request.pricings) > 1:
-        raise BadInputError(f"--pricing {request.pricing}: a log is planned for one way to pay; give one of them")
+        raise BadInputError(
+            f"--pricing {request.pricing}: a log is planned for one way to pay; give one of them", code="one-pricing"
+        )
     application, *earlier = latest_first(spark_log.read(log).runs(app))
     if not ran_on and not (request_options["cloud"] or request_options["catalog"]) and application.cluster.cloud:
         request = replace(request, catalogs=(application.cluster.cloud,))
@@ -109,7 +114,9 @@ def plan_log(
         if rejected:
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
-        raise InfeasibleError(f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown")
+        raise InfeasibleError(
+            f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown", code="deadline"
+        )
 
 
 def _in_words(given: str) -> str:

@@ -116,11 +116,13 @@ def bench_sort(*, asked: SortOptions, json: _JSON = False) -> None:
 
 def _only_directory(asked: DiskOptions) -> Path:
     if asked["layout"] != "jbod":
-        raise BadInputError("--suite small-io measures one directory; stripe disks with mdadm and name the array's")
+        raise BadInputError(
+            "--suite small-io measures one directory; stripe disks with mdadm and name the array's", code="one-folder"
+        )
     if "queue_depth" in asked:
-        raise BadInputError("--suite small-io has depths of its own; leave out --queue-depth")
+        raise BadInputError("--suite small-io has depths of its own; leave out --queue-depth", code="not-applicable")
     if len(asked["directories"]) != 1:
-        raise BadInputError("--suite small-io measures one --dir at a time")
+        raise BadInputError("--suite small-io measures one --dir at a time", code="one-folder")
     directory: Path = asked["directories"][0]
     return directory
 
@@ -129,7 +131,9 @@ def _token(path: Path | None) -> str:
     if path is None:
         token = os.environ.get(TOKEN_VARIABLE, "")
         if not token:
-            raise BadInputError(f"no shared token: give --token-file, or set {TOKEN_VARIABLE}, the same on every node")
+            raise BadInputError(
+                f"no shared token: give --token-file, or set {TOKEN_VARIABLE}, the same on every node", code="no-token"
+            )
         return token
     return read_user_file(path).strip()
 

@@ -70,15 +70,19 @@ class FleetOptions:
         """
         if self.local == bool(self.cloud):
             raise BadInputError(
-                "say where: --local on emulated nodes, or --cloud aws --instance i4i.4xlarge on rented ones"
+                "say where: --local on emulated nodes, or --cloud aws --instance i4i.4xlarge on rented ones",
+                code="missing-argument",
             )
         usual = {field.name: field.default for field in fields(self)}
         ignored = _RENTED_ONLY if self.local else ("rate",)
         given = [*rental, *(name for name in usual if getattr(self, name) != usual[name])]
         for name in (name for name in ignored if name in given):
             where = "emulated nodes" if self.local else "rented machines"
-            raise BadInputError(f"--{name.replace('_', '-')} says nothing about {where}: leave it out")
+            raise BadInputError(
+                f"--{name.replace('_', '-')} says nothing about {where}: leave it out", code="not-applicable"
+            )
         if not (self.dry_run or self.force) and self.out.exists() and any(self.out.iterdir()):
             raise BadInputError(
-                f"{self.out} is not empty: name another folder with --out, or write into it with --force"
+                f"{self.out} is not empty: name another folder with --out, or write into it with --force",
+                code="not-empty",
             )

@@ -91,7 +91,7 @@ class RentedMachines:
 
         instance = self.options.instance
         if instance is None:
-            raise BadInputError("say what to rent: --instance i4i.4xlarge")
+            raise BadInputError("say what to rent: --instance i4i.4xlarge", code="missing-argument")
         catalog = load_catalog(self._rental.cloud)
         self._check_disks(catalog, instance)
         volumes, usd_per_hour = self._volumes(catalog)
@@ -114,9 +114,13 @@ class RentedMachines:
             raise BadInputError(
                 f"--volume {volume}: {instance} has local disks",
                 ["they would be measured with the volumes: name a type without"],
+                code="not-applicable",
             )
         if not volume and disks == 0:
-            raise BadInputError(f"--instance {instance}: it has no local disks; say --volume gp3 to measure volumes")
+            raise BadInputError(
+                f"--instance {instance}: it has no local disks; say --volume gp3 to measure volumes",
+                code="no-local-disks",
+            )
 
     def _volumes(self, catalog: Catalog) -> tuple[VolumeOrder | None, float]:
         """Return each machine's volumes, with the performance that comes with their size, and their price per hour."""
@@ -128,12 +132,14 @@ class RentedMachines:
             return None, 0.0
         types = catalog.volume_types
         if volume not in types:
-            raise BadInputError(f"--volume {volume}: not among {', '.join(types)}.{nearest(volume, list(types))}")
+            raise BadInputError(
+                f"--volume {volume}: not among {', '.join(types)}.{nearest(volume, list(types))}", code="unknown-word"
+            )
         of_one = sized(
             types[volume], iops=0.0, bytes_per_s=0.0, data_bytes=float(amount("--volume-size", parse_size, size))
         )
         if isinstance(of_one, Unsuitable):
-            raise BadInputError(f"--volume {volume} of {size}: {of_one.reason}")
+            raise BadInputError(f"--volume {volume} of {size}: {of_one.reason}", code="out-of-range")
         order = VolumeOrder(volume_type=volume, count=count, size_gib=of_one.size_gib, mibps_each=1)
         return order, count * of_one.usd_per_month / catalog.hours_per_month
 

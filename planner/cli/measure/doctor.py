@@ -34,7 +34,9 @@ def doctor(
     from planner.doctor import examine
 
     if not directory.is_dir():
-        raise BadInputError(f"--dir {directory}: no such directory; name one on the disk to look at")
+        raise BadInputError(
+            f"--dir {directory}: no such directory; name one on the disk to look at", code="no-such-folder"
+        )
     findings = examine(directory, today=date.today())
     missing = [finding for finding in findings if finding.state == "missing"]
     if json:
@@ -45,7 +47,9 @@ def doctor(
             show_sentences(_ready(findings))
     if missing:
         names = ", ".join(finding.name for finding in missing)
-        raise PlannerError(f"missing: {names}", [f"{one.name}: {one.found}; {one.advice}" for one in missing])
+        raise PlannerError(
+            f"missing: {names}", [f"{one.name}: {one.found}; {one.advice}" for one in missing], code="missing-software"
+        )
 
 
 def _ready(findings: list[Finding]) -> str:

@@ -70,7 +70,7 @@ def ingest(
 
     if remove is not None:
         if files:
-            raise BadInputError("--remove takes a type or a file's name, and no files to ingest")
+            raise BadInputError("--remove takes a type or a file's name, and no files to ingest", code="contradiction")
         removed = forget(remove, catalog=catalog)
         talk(
             f"{count_text(removed, 'measurement')} of {remove} removed; "
@@ -78,7 +78,7 @@ def ingest(
         )
         return
     if not files:
-        raise BadInputError("ingest needs files; --remove takes back what was ingested")
+        raise BadInputError("ingest needs files; --remove takes back what was ingested", code="missing-argument")
     values = {
         "instance_type": type_,
         "zone": where,
@@ -119,7 +119,7 @@ def _list_all_missing(user_values: Mapping[str, Any], *, of_table: bool) -> Iter
         needed = {"instance_type": "--type", "zone": "--where"}
         more = [f"{name}: give {option}" for name, option in needed.items() if name not in user_values]
         also = [line for line in more if line not in told] if not of_table else []
-        raise BadInputError(error.message, [*error.details, *also]) from error
+        raise error.reworded(error.message, *also) from error
 
 
 @contextmanager
@@ -135,14 +135,14 @@ def _hint_own_machine(measurements: list[Measurement], catalog: str) -> Iterator
         advice = (
             ['a machine of your own: docs/how-to.md, "Add a machine type", then --catalog ./DIRECTORY'] if own else []
         )
-        raise BadInputError(error.message, [*error.details, *advice]) from error
+        raise error.reworded(error.message, *advice) from error
 
 
 def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD") from error
+        raise BadInputError(f"--as-of {text!r}: write a day as YYYY-MM-DD", code="not-a-date") from error
 
 
 def _show(measurements: list[Measurement], *, json: bool) -> None:

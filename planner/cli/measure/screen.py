@@ -146,10 +146,14 @@ def _paced_by(study: Study, metric: str | None) -> list[float]:
     """Return the rates of the metric that sets the pace; for times their inverses, which serve equally well."""
     rates = study.rates
     if metric is None and len(rates) > 1:
-        raise BadInputError(f"several rates; say with --metric which sets the pace: {', '.join(rates)}")
+        raise BadInputError(
+            f"several rates; say with --metric which sets the pace: {', '.join(rates)}", code="several-rates"
+        )
     name = metric or next(iter(rates))
     if name not in rates:
-        raise BadInputError(f"--metric {name}: not among {', '.join(rates)}.{nearest(name, list(rates))}")
+        raise BadInputError(
+            f"--metric {name}: not among {', '.join(rates)}.{nearest(name, list(rates))}", code="unknown-word"
+        )
     working = [rate for rate in rates[name].values() if rate > 0]
     if len(working) < len(rates[name]):
         talk(f"note: {len(rates[name]) - len(working)} nodes without a rate are left out of the spare count")

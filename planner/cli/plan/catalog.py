@@ -80,7 +80,10 @@ def catalog_check(
         for name, findings in findings_of.items():
             show(_findings_table(name, [(f.severity, f.text) for f in findings]))
     if bad:
-        raise BadInputError(f"errors in {', '.join(bad)}; correct them, or state in reviews.csv why they are none")
+        raise BadInputError(
+            f"errors in {', '.join(bad)}; correct them, or state in reviews.csv why they are none",
+            code="catalog-errors",
+        )
 
 
 def _measure_next(name: str, *, data: str, model: str, today: date) -> list[Finding]:
@@ -136,7 +139,9 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
     if not holding:
         names = [name for c in catalogs for name in c.instances.rows]
         places = ", ".join(c.name for c in catalogs)
-        raise BadInputError(f"unknown instance type {instance_type!r} in {places}.{nearest(instance_type, names)}")
+        raise BadInputError(
+            f"unknown instance type {instance_type!r} in {places}.{nearest(instance_type, names)}", code="unknown-type"
+        )
     rows = [
         {
             "catalog": c.name,

@@ -27,9 +27,9 @@ Dark = Annotated[bool, Option("--dark", help="Draw --chart on a dark ground.")]
 def require_chart(chart: Path | None, *, dark: bool) -> None:
     """Raise BadInputError for an unsupported format of chart, PlannerError where charts are not installed."""
     if dark and not chart:
-        raise BadInputError("--dark is for --chart: name its file, such as --chart plan.png")
+        raise BadInputError("--dark is for --chart: name its file, such as --chart plan.png", code="missing-companion")
     if chart and chart.suffix not in CHARTS:
-        raise BadInputError(f"--chart {chart}: name a file that ends with {' or '.join(CHARTS)}")
+        raise BadInputError(f"--chart {chart}: name a file that ends with {' or '.join(CHARTS)}", code="wrong-suffix")
     if chart:
         optional("altair", extra="plots", purpose="--chart")
 

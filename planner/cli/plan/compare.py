@@ -54,4 +54,4 @@ def _compare_own(mine: MachineList, plan: Plan, *, as_json: bool) -> None:
     else:
         show_text(comparison_text(answer, plan, width=columns()))
     if answer.cluster is None:
-        raise InfeasibleError(f"{answer.machines} cannot do the plan's job: {answer.reason}")
+        raise InfeasibleError(f"{answer.machines} cannot do the plan's job: {answer.reason}", code="own-cluster-unfit")

@@ -36,10 +36,14 @@ def forms_and_views(words: list[str] | None) -> tuple[str, list[str]]:
     for word in wanted:
         if word not in (*FORMS, *VIEWS):
             offered = (*FORMS, *VIEWS)
-            raise BadInputError(f"--show {word}: use one of {', '.join(offered)}.{nearest(word, offered)}")
+            raise BadInputError(
+                f"--show {word}: use one of {', '.join(offered)}.{nearest(word, offered)}", code="unknown-word"
+            )
     forms = [word for word in wanted if word in FORMS]
     if len(forms) > 1:
-        raise BadInputError(f"--show {','.join(forms)}: these are whole answers, so give one of them")
+        raise BadInputError(
+            f"--show {','.join(forms)}: these are whole answers, so give one of them", code="contradiction"
+        )
     return (forms[0] if forms else "answer"), [word for word in wanted if word in VIEWS]
 
 
@@ -48,14 +52,19 @@ def require_form(out: Path | None, form: str, *, html: Path | None, of_tables: S
     where no table is shown; PlannerError for a page where charts are not installed.
     """
     if any(of_tables) and form not in ("csv", "markdown"):
-        raise BadInputError("--set sort and columns are for --show csv and --show markdown: give one of these, too")
+        raise BadInputError(
+            "--set sort and columns are for --show csv and --show markdown: give one of these, too",
+            code="missing-companion",
+        )
     if out and out.suffix in (".htm", ".html"):
-        raise BadInputError(f"--out {out}: a plan is written as JSON; --html {out} writes a page")
+        raise BadInputError(f"--out {out}: a plan is written as JSON; --html {out} writes a page", code="wrong-suffix")
     if html:
         optional("altair", extra="plots", purpose="--html")
     if out and out.suffix in _FORM_OF and form != _FORM_OF[out.suffix]:
         wanted = _FORM_OF[out.suffix]
-        raise BadInputError(f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file")
+        raise BadInputError(
+            f"--out {out}: a plan is written as JSON; add --show {wanted}, or name a .json file", code="wrong-suffix"
+        )
 
 
 def out_text(answered: Recommendation, out: Path, form: str, *, order: str | None, only: list[str] | None) -> str:
@@ -156,7 +165,9 @@ def frame_text(answered: Recommendation, form: str, *, order: str | None, only: 
             holding = [column for column in frame.columns if name in column][:3]
             near = f" Did you mean {' or '.join(holding)}?" if holding else nearest(name, list(frame))
             near = near or f" There are {', '.join(MAIN_COLUMNS)}, and more:"
-            raise BadInputError(f"no column {name}.{near} --set columns=all shows all {len(frame.columns)}")
+            raise BadInputError(
+                f"no column {name}.{near} --set columns=all shows all {len(frame.columns)}", code="unknown-column"
+            )
     frame = frame.sort_values(order, kind="stable") if order else frame
     frame = (frame if "all" in wanted else frame[wanted]).map(_cell_value)
     return str(frame.to_csv(index=False, float_format="%.7g").rstrip("\n")) if form == "csv" else _markdown(frame)

@@ -38,7 +38,7 @@ def completed(request_options: RequestOptions) -> RequestOptions:
     if request_options["data"] is not None or request_options["input"]:
         return request_options
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise BadInputError(_MISSING, _USAGE)
+        raise BadInputError(_MISSING, _USAGE, code="missing-argument")
     show_text("Press Enter to take the answer in brackets; Ctrl-C ends.")
     try:
         answers = _data(request_options)
@@ -48,7 +48,9 @@ def completed(request_options: RequestOptions) -> RequestOptions:
             ):
                 answers[question.option] = answer
     except EOFError:
-        raise BadInputError("the answers ended before the questions did; nothing was planned", _USAGE) from None
+        raise BadInputError(
+            "the answers ended before the questions did; nothing was planned", _USAGE, code="answers-ended"
+        ) from None
     answers = {name: answer for name, answer in answers.items() if answer}
     show_text(f"\nNext time: {_command(answers)}\n")
     return RequestOptions(request_options, **answers)
@@ -143,25 +145,27 @@ def _size_or_place(text: str) -> None:
             parse_size(text)
         except BadInputError as error:
             hint = "; there is no such file or folder either" if any(sign in text for sign in "/~.") else ""
-            raise BadInputError(f"{error.message}{hint}") from None
+            raise error.reworded(f"{error.message}{hint}") from None
     elif not text:
-        raise BadInputError("a size, a path or an address is needed: 3TB")
+        raise BadInputError("a size, a path or an address is needed: 3TB", code="missing-argument")
 
 
 def _address(text: str) -> None:
     scheme, separator, rest = text.partition("://")
     if not (scheme and separator and rest.strip("/")):
-        raise BadInputError(f"{text}: not the address of an object store, such as s3://bucket/path")
+        raise BadInputError(
+            f"{text}: not the address of an object store, such as s3://bucket/path", code="not-an-address"
+        )
 
 
 def _one_of(text: str, words: Sequence[str]) -> None:
     if text not in words:
-        raise BadInputError(f"{text}: use one of {', '.join(words)}.{nearest(text, words)}")
+        raise BadInputError(f"{text}: use one of {', '.join(words)}.{nearest(text, words)}", code="unknown-word")
 
 
 def _usd(text: str) -> None:
     if parse_number(text.removeprefix("$")) <= 0:
-        raise BadInputError(f"{text}: must be a positive amount of US dollars")
+        raise BadInputError(f"{text}: must be a positive amount of US dollars", code="out-of-range")
 
 
 def _command(answers: dict[str, str]) -> str:

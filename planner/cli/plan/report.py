@@ -44,11 +44,13 @@ def report(
     require_new([html, runs], force=force)
     if from_platform:
         if html or wide:
-            raise BadInputError("--html and --wide show a plan alone: not with --from-platform, leave them out")
+            raise BadInputError(
+                "--html and --wide show a plan alone: not with --from-platform, leave them out", code="contradiction"
+            )
         _show_platform_run(file, from_platform, runs=runs, as_json=json)
         return
     if runs:
-        raise BadInputError("--runs writes the run of --from-platform FILE: give it, too")
+        raise BadInputError("--runs writes the run of --from-platform FILE: give it, too", code="missing-companion")
     stored, simulation = _read(file)
     if html:
         write_atomically(html, _page(stored), option="--html")
@@ -66,7 +68,7 @@ def _read(path: Path) -> tuple[RunReport | Plan, Simulation | None]:
     try:
         return stored, _simulation(text) if isinstance(stored, Plan) else None
     except BadInputError as error:
-        raise BadInputError(f"{path}: {error}") from error
+        raise BadInputError(f"{path}: {error}", code="not-a-plan") from error
 
 
 def _show_platform_run(file: Path, described: Sequence[Path], *, runs: Path | None, as_json: bool) -> None:

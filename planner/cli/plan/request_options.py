@@ -93,7 +93,9 @@ class RequestOptions(dict[str, Any]):
         data = self.get("data") or ""
         sizes = [size.strip() for size in re.split(r"(?<=[A-Za-z,])\s*,", data)]
         if len(sizes) > 1 and not all(sizes):
-            raise BadInputError(f"--data {data}: a size is missing next to a comma; write it as 3TB,6TB,12TB")
+            raise BadInputError(
+                f"--data {data}: a size is missing next to a comma; write it as 3TB,6TB,12TB", code="empty"
+            )
         return sizes
 
     def answer(self) -> Recommendation:
@@ -107,7 +109,9 @@ class RequestOptions(dict[str, Any]):
         from planner.cli.plan.missing_prices import read_missing_prices
 
         if len(self.sizes) > 1:
-            raise BadInputError(f"--data {self['data']}: name one size; `planner sizes` makes a table of several")
+            raise BadInputError(
+                f"--data {self['data']}: name one size; `planner sizes` makes a table of several", code="one-size"
+            )
         request = self.request()
         read_missing_prices(request)
         if profile := self.get("profile"):

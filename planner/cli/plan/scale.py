@@ -87,7 +87,9 @@ def sizes_of(catalogs: Sequence[Catalog], shapes: str) -> dict[str, float]:
         if not of_shape:
             where = ", ".join(catalog.name for catalog in catalogs)
             words = sorted({family for _, family, _ in rows} | {name for name, *_ in rows})
-            raise BadInputError(f"unknown family or type {shape!r} in {where}.{nearest(shape, words)}")
+            raise BadInputError(
+                f"unknown family or type {shape!r} in {where}.{nearest(shape, words)}", code="unknown-type"
+            )
         vcpus |= of_shape
     return vcpus
 
@@ -102,7 +104,7 @@ def _require_any(scaling: Scaling, *, family: str, request: Request) -> None:
     size_text = format_exact_size(request.data_bytes)
     advice = f"`planner plan --data {size_text} --model {request.model}` names types that can"
     reasons = [f"{some_of(names_of, most=3)}: {reason}" for reason, names_of in types.items()]
-    raise InfeasibleError(f"no size of {family} can do the job; {advice}", reasons)
+    raise InfeasibleError(f"no size of {family} can do the job; {advice}", reasons, code="infeasible")
 
 
 def _table(scaling: Scaling) -> Any:

@@ -25,4 +25,6 @@ def show_checked_report(report: RunReport, *, run: str, json: bool) -> None:
     """Print the report of a rented run. Raises ValidationFailedError when the run does not pass."""
     show_report(report, json=json)
     if not report.passed:
-        raise ValidationFailedError(f"run {run}: not sorted, or not the data that went in; see the report")
+        raise ValidationFailedError(
+            f"run {run}: not sorted, or not the data that went in; see the report", code="wrong-output"
+        )

@@ -47,7 +47,7 @@ def simulate(
     if slow is not None:
         Slow.parse(slow)
     if timeline is not None and timeline.suffix != ".svg":
-        raise BadInputError(f"--timeline {timeline}: the picture is an SVG file; call it .svg")
+        raise BadInputError(f"--timeline {timeline}: the picture is an SVG file; call it .svg", code="wrong-suffix")
     answered = request_options.answer()
     if json and answered.best is None:
         show_text(plan_json(answered.plan))

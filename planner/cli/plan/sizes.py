@@ -40,7 +40,7 @@ def sizes(
     require_chart(chart, dark=dark)
     several = request_options.sizes
     if len(several) < 2:
-        raise BadInputError("--data: name several sizes, such as 3TB,6TB,12TB; `plan` is for one")
+        raise BadInputError("--data: name several sizes, such as 3TB,6TB,12TB; `plan` is for one", code="several-sizes")
     answers = sizes_of([RequestOptions(request_options, data=size).answer() for size in several])
     if out:
         write_atomically(out, _text(answers, out.suffix.removeprefix("."), out=out) + "\n", option="--out")
@@ -61,5 +61,7 @@ def _text(answers: DataSizes, form: str, *, out: Path | None = None) -> str:
         "markdown": lambda: data_sizes_markdown(answers.points),
     }
     if out is not None and form not in made:
-        raise BadInputError(f"--out {out}: several sizes are written as .json, .csv or .md; name such a file")
+        raise BadInputError(
+            f"--out {out}: several sizes are written as .json, .csv or .md; name such a file", code="wrong-suffix"
+        )
     return str(made[form]()) if form in made else data_sizes_text(answers.points, width=min(columns(), 100))

@@ -47,7 +47,7 @@ def storage(
         return
     if not answer.options:
         lines = [f"{row.catalog} {row.storage}: {row.reason}" for row in answer.excluded]
-        raise InfeasibleError("no storage is known to do that", lines)
+        raise InfeasibleError("no storage is known to do that", lines, code="infeasible")
     show(_table(answer, top=top), drop_first=("evidence", "size set by", "$/month"))
     for row in answer.excluded:
         show_sentences(f"left out: {row.catalog} {row.storage}: {row.reason}")
@@ -75,7 +75,9 @@ def _answered(
         data_bytes=float(amount("--data", parse_size, data)) if data else 0.0,
     )
     if not has_requirements(need):
-        raise BadInputError("say what the storage must do: --iops, --throughput, --data, or several of them")
+        raise BadInputError(
+            "say what the storage must do: --iops, --throughput, --data, or several of them", code="missing-argument"
+        )
     own = load_settings(today=date.today()).own_prices
     loaded = _holding(catalogs, instance)
     offers = [(c, offer_of(c, region or c.default_region, pricing="on-demand", own_prices=own)) for c in loaded]
@@ -90,7 +92,7 @@ def _operations(text: str) -> float:
     factor = {"k": 1000, "m": 1_000_000}.get(plain[-1:], 1)
     operations = float(parse_count(plain[:-1] if factor > 1 else plain) * factor)
     if operations <= 0:
-        raise BadInputError(f"--iops {text}: must be above 0; leave it out where none are needed")
+        raise BadInputError(f"--iops {text}: must be above 0; leave it out where none are needed", code="out-of-range")
     return operations
 
 
@@ -103,7 +105,9 @@ def _holding(catalogs: list[str], instance: str | None) -> list[Catalog]:
     if not holding:
         types = [name for c in loaded for name in c.instances.rows]
         places = ", ".join(c.name for c in loaded)
-        raise BadInputError(f"--instance {instance}: unknown in {places}.{nearest(str(instance), types)}")
+        raise BadInputError(
+            f"--instance {instance}: unknown in {places}.{nearest(str(instance), types)}", code="unknown-type"
+        )
     return holding
 
 

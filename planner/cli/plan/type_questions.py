@@ -88,7 +88,7 @@ def most_data(
     from planner.planning.recommendation import require_best
 
     if request_options["data"]:
-        raise BadInputError("--data: how much is the question here; leave it out, or ask `plan`")
+        raise BadInputError("--data: how much is the question here; leave it out, or ask `plan`", code="not-applicable")
     answered = RequestOptions(request_options, most_data=True).answer()
     if json:
         show_text(answered.plan.to_json())

@@ -41,11 +41,13 @@ def check(
     from planner.units import parse_duration
 
     if json and markdown:
-        raise BadInputError("--json and --markdown are two forms of one answer: give one of them")
+        raise BadInputError("--json and --markdown are two forms of one answer: give one of them", code="contradiction")
     deadline_s = amount("--deadline", parse_duration, deadline) if deadline else None
     limits = with_limits(_read_policy(policy), max_cost_usd=max_cost, deadline_s=deadline_s, p95=p95)
     if limits == type(limits)():
-        raise BadInputError("nothing is to be checked: give --max-cost, --deadline or --policy FILE")
+        raise BadInputError(
+            "nothing is to be checked: give --max-cost, --deadline or --policy FILE", code="missing-argument"
+        )
     before, today = read_plan(baseline) if baseline else None, datetime.now(UTC).date()
     read = {path: read_plan(path) for path in plans}
     broken = {path: breaches(plan, limits, today=today) for path, plan in read.items()}
@@ -65,7 +67,7 @@ def check(
         show_text("\n\n".join(write(plan, broken[path], before) for path, plan in read.items()))
     if any(broken.values()):
         found = [f"{path}: {breach}" for path, each in broken.items() for breach in each]
-        raise InfeasibleError("not all limits are kept", found)
+        raise InfeasibleError("not all limits are kept", found, code="limits-not-kept")
 
 
 def _read_policy(path: Path | None) -> Policy:
@@ -79,5 +81,5 @@ def _read_policy(path: Path | None) -> Policy:
     try:
         table = tomllib.loads(read_user_file(path))
     except tomllib.TOMLDecodeError as error:
-        raise BadInputError(f"{path} is no TOML: {error}") from error
+        raise BadInputError(f"{path} is no TOML: {error}", code="not-toml") from error
     return policy_of(table, source=str(path))

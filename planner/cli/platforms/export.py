@@ -60,7 +60,7 @@ def export(
     from planner.planning.recommendation import require_best
 
     if plan is not None and (given := request_options.given):
-        raise BadInputError(f"{given[0]}: {plan} has its request already; leave out one of both")
+        raise BadInputError(f"{given[0]}: {plan} has its request already; leave out one of both", code="contradiction")
     if plan is None:
         platform_of(to)
         answered = request_options.answer()

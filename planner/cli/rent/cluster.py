@@ -256,7 +256,9 @@ def cluster_sweep(
         raise LeftBehindError("the sweep could not remove everything", left)
     if swept.unseen:
         unseen = [f"{name}: {why}" for name, why in swept.unseen.items()]
-        raise ProviderRefusedError("could not look into these regions; --region leaves them out", unseen)
+        raise ProviderRefusedError(
+            "could not look into these regions; --region leaves them out", unseen, code="regions-unseen"
+        )
 
 
 def _reasons_to_spare(found_runs: Sequence[FoundRun], identity: str, *, all_runs: bool, anyone: bool) -> dict[str, str]:
@@ -297,7 +299,7 @@ def cluster_wheelhouse(
 
     architecture = arch or cloud_name_here()
     if architecture not in ("x86_64", "arm64"):
-        raise BadInputError(f"--arch {architecture}: use x86_64 or arm64")
+        raise BadInputError(f"--arch {architecture}: use x86_64 or arm64", code="unknown-word")
     form = make_wheels(directory, python=python, architecture=architecture)
     wheels = sorted(path.name for path in directory.glob("*.whl"))
     if json:

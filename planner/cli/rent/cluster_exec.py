@@ -47,7 +47,7 @@ def cluster_exec(
     if json:
         show_json({"run": run, "command": command, "machines": answers.to_json()})
     if answers.failures:
-        raise IoFailureError("it did not run to its end on every machine", answers.failures)
+        raise IoFailureError("it did not run to its end on every machine", answers.failures, code="command-failed")
     if code := max(outcome.code for _, outcome in answers.outcomes):
         raise Exit(code)
 

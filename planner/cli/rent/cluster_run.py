@@ -47,7 +47,9 @@ def cluster_run(
 
     work = Work(**job | {"data": job.get("data")}, keep=not take_down, form=form, asked=words_given())
     if work.data is None and work.input is None:
-        raise BadInputError("say how much to sort: --data 1TB, or what: --input s3://bucket/path")
+        raise BadInputError(
+            "say how much to sort: --data 1TB, or what: --input s3://bucket/path", code="missing-argument"
+        )
     form.require(input=work.input)
     there, agreed = RunDirectory.open(run), renting.asking_of_text(yes=yes)
     report = run_on_machines(there, work, effort_of(**effort), confirm=agreed, listeners=renting.listeners())

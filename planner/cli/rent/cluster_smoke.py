@@ -105,7 +105,7 @@ def cluster_smoke(
         well = sum(step.ok for step in smoke.steps)
         show_text(f"{well} of {len(smoke.steps)} steps went well on {cloud}; its machines cost {format_usd(smoke.usd)}")
     if failed := [f"{step.name}: {step.text}" for step in smoke.steps if not step.ok]:
-        raise ProviderRefusedError("the cloud does not answer as expected", failed)
+        raise ProviderRefusedError("the cloud does not answer as expected", failed, code="smoke-failed")
 
 
 def _sorted(work: Work, rental: RentalOptions, *, yes: bool) -> RunReport:
@@ -113,7 +113,7 @@ def _sorted(work: Work, rental: RentalOptions, *, yes: bool) -> RunReport:
     confirm, effort = renting.asking(yes=yes), effort_of("2s", "256MB")
     report = run_rented(work, rental, effort=effort, confirm=confirm, listeners=renting.listeners())
     if report is None or not report.passed:
-        raise ValidationFailedError("the output is not the sorted input")
+        raise ValidationFailedError("the output is not the sorted input", code="wrong-output")
     return report
 
 

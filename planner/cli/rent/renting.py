@@ -82,10 +82,12 @@ def plan_of(path: Path | None, rental: RentalOptions, work: Work) -> Plan:
         plan = read_plan(path)
         planned = plan.best.pricing if plan.best else plan.request.pricing
         if rental.pricing not in ("on-demand", planned):
-            raise BadInputError(f"--pricing {rental.pricing}: {path} is a plan for {planned} machines")
+            raise BadInputError(
+                f"--pricing {rental.pricing}: {path} is a plan for {planned} machines", code="other-pricing"
+            )
         return plan
     if not work.data:
-        raise BadInputError("say what for: a plan's file, or --data")
+        raise BadInputError("say what for: a plan's file, or --data", code="missing-argument")
     return plan_to_rent(work, rental)
 
 
@@ -117,7 +119,7 @@ def confirm(text: str, *, yes: bool) -> None:
 
 def _is_confirmed() -> bool:
     if not sys.stdin.isatty():
-        raise BadInputError("nothing was done: nobody to ask; --yes answers the question")
+        raise BadInputError("nothing was done: nobody to ask; --yes answers the question", code="not-confirmed")
     talk("go ahead? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

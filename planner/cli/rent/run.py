@@ -114,7 +114,9 @@ def _work(job: Job, form: InputFormatOptions) -> Work:
     work = Work(**given, form=form, asked=words_given())
     work.form.require(input=work.input)
     if work.data is None and work.input is None:
-        raise BadInputError("say how much to sort: --data 1GB, or what: --input s3://bucket/path")
+        raise BadInputError(
+            "say how much to sort: --data 1GB, or what: --input s3://bucket/path", code="missing-argument"
+        )
     require_directories("--dir", [work.directory])
     require_directories("--wheelhouse", [work.wheelhouse] if work.wheelhouse else [])
     request_fields({"data": work.data or "1B", "nodes": work.nodes})
@@ -134,4 +136,6 @@ def _feed(profile: str, report: RunReport) -> None:
 def _require_valid(report: RunReport) -> None:
     if not report.passed:
         bad = ", ".join(check.path for check in report.checks if not check.passed)
-        raise ValidationFailedError(f"{bad}: not sorted, or not the data that went in; see the report")
+        raise ValidationFailedError(
+            f"{bad}: not sorted, or not the data that went in; see the report", code="wrong-output"
+        )

@@ -48,4 +48,6 @@ def require_its_place(given: Collection[str], *, cloud: str | None, on: str | No
     elsewhere = {"cloud", "threads", "directory", *LinkArguments.__annotations__, *OF_RENTED, *OF_A_CLUSTER}
     for name in given:
         if name in elsewhere - {*_OF_MACHINES_THERE, *EffortArguments.__annotations__}:
-            raise BadInputError(f"`{name}` says nothing about the machines of run {on}: leave it out", field=name)
+            raise BadInputError(
+                f"`{name}` says nothing about the machines of run {on}: leave it out", field=name, code="not-applicable"
+            )

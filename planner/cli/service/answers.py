@@ -7,7 +7,7 @@ server was started with, and nothing is written, rented or asked of a cloud.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from inspect import signature
 from pathlib import Path
@@ -32,10 +32,17 @@ def answer(question: str, arguments: Arguments, folder: str | None) -> tuple[int
         return 200, {"version": VERSION, **function(**_fields(function, arguments, folder=folder))}
     except PlannerError as error:
         status = {2: 400, 3: 422}.get(error.exit_code, 500)
-        return status, {"error": error.message, "details": list(error.details), "exit_code": error.exit_code}
+        return status, refusal(error.sentence, error.details, error.exit_code, field=error.field, code=error.code)
     except Exception as error:  # a caller's input must not end the server; the server's user sees the error
         logging.getLogger(__name__).exception("%s: %.2000s", question, arguments)
-        return 500, {"error": f"{type(error).__name__} in the server; its log has more", "details": [], "exit_code": 1}
+        return 500, refusal(f"{type(error).__name__} in the server; its log has more", code="bug")
+
+
+def refusal(
+    text: str, details: Sequence[str] = (), exit_code: int = 1, *, field: str = "", code: str
+) -> dict[str, Any]:
+    """Return the JSON of an error: `code` is its kind and `field` the argument that is wrong, see `PlannerError`."""
+    return {"error": text, "details": list(details), "exit_code": exit_code, "field": field, "code": code}
 
 
 def _fields(function: Callable[..., Any], given: Arguments, *, folder: str | None) -> dict[str, Any]:
@@ -44,15 +51,16 @@ def _fields(function: Callable[..., Any], given: Arguments, *, folder: str | Non
     fields = {"folder": folder} if taken.pop("folder", None) else {}
     for name in given:
         if name not in taken:
-            raise BadInputError(f"{name}: no such field; it takes {', '.join(taken)}.{nearest(name, list(taken))}")
+            known = f"it takes {', '.join(taken)}.{nearest(name, list(taken))}"
+            raise BadInputError(f"no such field; {known}", field=name, code="unknown-argument")
     for name, parameter in taken.items():
         if name not in given and parameter.default is None:
             continue
         value = fields[name] = given.get(name)
         if parameter.annotation == "dict[str, Any]" and not isinstance(value, dict):
-            raise BadInputError(f'{name}: an object is expected, such as {{"data": "1TB"}}')
+            raise BadInputError('an object is expected, such as {"data": "1TB"}', field=name, code="wrong-type")
         if parameter.annotation != "dict[str, Any]" and not (isinstance(value, str) and value):
-            raise BadInputError(f"{name}: a text is expected")
+            raise BadInputError("a text is expected", field=name, code="wrong-type")
     return fields
 
 
@@ -111,7 +119,7 @@ def _recommended(asked: Arguments) -> Recommendation:
     return recommend(**_safe(asked))
 
 
-_LOCAL: Final = ("input", "output", "profile", "option", "today")
+LOCAL: Final = ("input", "output", "profile", "option", "today")
 """Arguments of `recommend` that read files or object stores of the server, or do not belong to a question."""
 
 
@@ -120,13 +128,17 @@ def _safe(given: Arguments) -> dict[str, Any]:
     from planner.catalog.loading import catalog_names
     from planner.config.paths import model_names
 
-    if refused := sorted(set(given) & set(_LOCAL)):
-        raise BadInputError(f"{', '.join(refused)}: reads the server's files or stores; leave it out")
+    if refused := sorted(set(given) & set(LOCAL)):
+        raise BadInputError(
+            f"{', '.join(refused)}: reads the server's files or stores; leave it out", code="local-argument"
+        )
     known = {name: catalog_names() for name in ("cloud", "catalog", "catalogs")} | {"model": [*model_names(), "all"]}
     for argument, names in known.items():
         for name in _names(given.get(argument)):
             if name not in names:
-                raise BadInputError(f"{argument}: {name!r} does not ship with the server.{nearest(name, names)}")
+                raise BadInputError(
+                    f"{name!r} does not ship with the server.{nearest(name, names)}", field=argument, code="not-shipped"
+                )
     return dict(given)
 
 
@@ -136,7 +148,7 @@ def _names(value: Any) -> list[str]:
         return []
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise BadInputError(f"{value!r:.40}: a name or a list of names is expected")
+        raise BadInputError(f"{value!r:.40}: a name or a list of names is expected", code="wrong-type")
     return [name.strip() for part in parts for name in part.split(",")]
 
 
@@ -145,9 +157,9 @@ def _inside(folder: str | None, name: str) -> Path:
     that lead out of it.
     """
     if folder is None:
-        raise BadInputError("the server was started without --logs FOLDER, so it reads no logs")
+        raise BadInputError("the server was started without --logs FOLDER, so it reads no logs", code="no-log-folder")
     root = Path(folder).resolve()
     path = (root / name).resolve()
     if not path.is_relative_to(root) or not path.exists():
-        raise BadInputError(f"file: {name!r:.60} is not in the server's folder of logs")
+        raise BadInputError(f"{name!r:.60} is not in the server's folder of logs", field="file", code="no-such-file")
     return path

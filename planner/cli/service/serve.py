@@ -40,7 +40,7 @@ def serve(
     from planner.cli.service.server import Limits, Workers, application
 
     if logs is not None and not logs.is_dir():
-        raise BadInputError(f"--logs {logs}: no such folder; name one that has logs of Spark")
+        raise BadInputError(f"--logs {logs}: no such folder; name one that has logs of Spark", code="no-such-folder")
     limits = Limits(processes=processes, waiting=waiting, seconds=seconds)
     token = os.environ.get(_TOKEN) or _new_token()
     listening = _listen(host, port)
@@ -66,4 +66,6 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise IoFailureError(f"--host {host} --port {port}: {error.strerror or error}; name another") from error
+        raise IoFailureError(
+            f"--host {host} --port {port}: {error.strerror or error}; name another", code="cannot-listen"
+        ) from error

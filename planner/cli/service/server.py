@@ -13,8 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from importlib.resources import files
 from inspect import signature
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -23,7 +24,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from planner.cli.service.answers import QUESTIONS, answer
+from planner.cli.service.answers import LOCAL, QUESTIONS, answer, refusal
+
+
+class _Options:
+    """The schema of `asked`: a request's options, without those that read what the caller names."""
+
+    def __get_pydantic_json_schema__(self, _: Any, handler: Any) -> dict[str, Any]:
+        schema = json.loads((files("planner.schemas") / "files" / "request.json").read_text(encoding="utf-8"))
+        properties = {name: of for name, of in schema["properties"].items() if name not in LOCAL}
+        return {name: schema[name] for name in ("type", "additionalProperties")} | {"properties": properties}
+
 
 _ANSWERS_PER_PROCESS: Final = 200
 """Answers after which a process ends, and its caches with it: this bounds its memory."""
@@ -32,6 +43,7 @@ _OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
 """As in `planner.cli.entry`: plans are many objects, and hardly any are garbage in a cycle."""
 
 
+_ASKED: Final = Annotated[dict[str, Any], _Options()]
 Ask = Callable[[str, dict[str, Any]], Awaitable[tuple[int, dict[str, Any]]]]
 
 _INSTRUCTIONS = (
@@ -74,7 +86,7 @@ class Workers:
         late answer keeps its place until its process is done with it.
         """
         if self._in_hand >= self._limits.processes + self._limits.waiting:
-            return 503, _failure("too many questions at once; ask again in a few seconds")
+            return 503, refusal("too many questions at once; ask again in a few seconds", code="busy")
         loop = asyncio.get_running_loop()
         try:
             future = self._pool.submit(answer, question, arguments, self._folder)
@@ -82,10 +94,11 @@ class Workers:
             future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
-            return 504, _failure(f"no answer within {self._limits.seconds:g} s; ask for fewer types, regions or sizes")
+            text = f"no answer within {self._limits.seconds:g} s; ask for fewer types, regions or sizes"
+            return 504, refusal(text, code="too-slow")
         except BrokenProcessPool:
             self._pool = self._new_pool()
-            return 500, _failure("the process that answered ended; ask again")
+            return 500, refusal("the process that answered ended; ask again", code="worker-ended")
 
     def _done(self) -> None:
         self._in_hand -= 1
@@ -119,7 +132,7 @@ class BearerToken:
         if scope["type"] == "lifespan" or self._bears_token(scope):
             await self._app(scope, receive, send)
             return
-        error = _failure("no valid token: send `Authorization: Bearer TOKEN`", exit_code=4)
+        error = refusal("no valid token: send `Authorization: Bearer TOKEN`", exit_code=4, code="wrong-token")
         await JSONResponse(error, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
 
     def _bears_token(self, scope: Scope) -> bool:
@@ -133,15 +146,15 @@ def _handler(question: str, ask: Ask, limits: Limits) -> Callable[[Request], Awa
             async with asyncio.timeout(limits.seconds):
                 body = await _body(request, limits.body_bytes)
         except TimeoutError:
-            return _bad(408, f"the question did not come within {limits.seconds:g} s")
+            return _bad(408, f"the question did not come within {limits.seconds:g} s", code="too-slow")
         if body is None:
-            return _bad(413, f"a question has at most {limits.body_bytes} bytes")
+            return _bad(413, f"a question has at most {limits.body_bytes} bytes", code="too-long")
         try:
             asked = json.loads(body)
         except ValueError as error:
-            return _bad(400, f"the question is no JSON: {error}")
+            return _bad(400, f"the question is no JSON: {error}", code="not-json")
         if not isinstance(asked, dict):
-            return _bad(400, 'the question is no JSON object, such as {"asked": {"data": "1TB"}}')
+            return _bad(400, 'the question is no JSON object, such as {"asked": {"data": "1TB"}}', code="wrong-type")
         status, document = await ask(question, asked)
         return JSONResponse(document, status, {"Retry-After": "5"} if status == 503 else None)
 
@@ -158,12 +171,8 @@ async def _body(request: Request, most_bytes: int) -> bytes | None:
     return bytes(body)
 
 
-def _bad(status: int, text: str) -> Response:
-    return JSONResponse(_failure(text, exit_code=2), status)
-
-
-def _failure(text: str, *, exit_code: int = 1) -> dict[str, Any]:
-    return {"error": text, "details": [], "exit_code": exit_code}
+def _bad(status: int, text: str, *, code: str) -> Response:
+    return JSONResponse(refusal(text, exit_code=2, code=code), status)
 
 
 def _tool(question: str, ask: Ask) -> Callable[..., Awaitable[dict[str, Any]]]:
@@ -177,7 +186,11 @@ def _tool(question: str, ask: Ask) -> Callable[..., Awaitable[dict[str, Any]]]:
 
     function = QUESTIONS[question]
     whole = signature(function, eval_str=True)
-    fields = [field for field in whole.parameters.values() if field.kind is field.POSITIONAL_OR_KEYWORD]
+    fields = [
+        field.replace(annotation=_ASKED) if field.name == "asked" else field
+        for field in whole.parameters.values()
+        if field.kind is field.POSITIONAL_OR_KEYWORD
+    ]
     tool.__signature__ = whole.replace(parameters=fields)  # type: ignore[attr-defined]
     tool.__annotations__ = {field.name: field.annotation for field in fields} | {"return": whole.return_annotation}
     tool.__name__, tool.__doc__ = function.__name__, function.__doc__

@@ -107,7 +107,9 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
         except KeyboardInterrupt as interrupt:
             raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
         except EOFError as end:
-            raise BadInputError("the input ended before the question was answered; give the options instead") from end
+            raise BadInputError(
+                "the input ended before the question was answered; give the options instead", code="answers-ended"
+            ) from end
 
 
 def words_given() -> tuple[str, ...]:

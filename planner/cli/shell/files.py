@@ -45,15 +45,19 @@ def parse_plan_or_report(path: Path, text: str) -> Plan | RunReport:
     from planner.schemas.run_report import RunReport
 
     if other := next((words for start, words in _OTHERS if text.lstrip().startswith(start)), ""):
-        raise BadInputError(f"{path} is {other}")
+        raise BadInputError(f"{path} is {other}", code="not-a-plan")
     wrote = "write one with `plan --out FILE` or `planner run --out FILE`"
     try:
         stored = RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
     except BadInputError as error:
-        raise BadInputError(f"{path} is no plan and no run report", [str(error), wrote]) from error
+        raise BadInputError(f"{path} is no plan and no run report", [str(error), wrote], code="not-a-plan") from error
     plan = stored.plan if isinstance(stored, RunReport) else stored
     if contradictions := list(plan.contradictions()):
-        raise BadInputError(f"{path} contradicts itself: it was changed or damaged", [*contradictions[:3], wrote])
+        raise BadInputError(
+            f"{path} contradicts itself: it was changed or damaged",
+            [*contradictions[:3], wrote],
+            code="self-contradiction",
+        )
     return stored
 
 
@@ -64,5 +68,5 @@ def write_atomically(path: Path, text: str | bytes, *, option: str) -> None:
     try:
         replace_file(path, text)
     except OSError as error:
-        raise IoFailureError(f"{option} {path}: {error.strerror}; nothing was written") from error
+        raise IoFailureError(f"{option} {path}: {error.strerror}; nothing was written", code="io") from error
     talk(f"written to {path}")

@@ -75,7 +75,7 @@ def require_applicable(ctx: Any) -> None:
     for options, condition in RULES.get(_command_name(ctx), {}).items():
         for option in options.split():
             if option in given and not holds(condition, given):
-                raise BadInputError(refusal(option, condition))
+                raise BadInputError(refusal(option, condition), code="not-applicable")
 
 
 def refusal(option: str, condition: str) -> str:

@@ -52,7 +52,9 @@ def _store_once(option: Any, store: Callable[[Any, Any], None], value: Any, stat
     former = state.opts.get(option.dest, value)
     if former != value:
         name = max(option.obj.opts, key=len)
-        raise BadInputError(f"{name} is given twice, as {former} and as {value}: leave out one of them")
+        raise BadInputError(
+            f"{name} is given twice, as {former} and as {value}: leave out one of them", code="repeated"
+        )
     store(value, state)
 
 
@@ -77,7 +79,9 @@ class _Quick:
         if get_origin(wanted) is Literal and isinstance(value, str):
             words = get_args(wanted)
             name = max(param.opts, key=len)
-            raise BadInputError(f"{name} {value}: use one of {', '.join(words)}.{nearest(value, words)}")
+            raise BadInputError(
+                f"{name} {value}: use one of {', '.join(words)}.{nearest(value, words)}", code="unknown-word"
+            )
         if wanted is Path and not param.type_descriptor.parameter_info.dir_okay:
             output_file(value)
         if wanted is Path and _may_name(value):
@@ -92,7 +96,7 @@ def amount(option: str, read: Callable[[str], _Amount], text: str) -> _Amount:
     try:
         return read(text)
     except BadInputError as error:
-        raise BadInputError(f"{option}: {error.message}", error.details) from None
+        raise error.reworded(f"{option}: {error.message}") from None
 
 
 def _require_valid(value: Any, param: Any) -> None:
@@ -102,26 +106,28 @@ def _require_valid(value: Any, param: Any) -> None:
         if not isinstance(text, str):
             continue
         if not (text if name == "--separator" else text.strip()):  # a blank may separate fields
-            raise BadInputError(f"{name} is empty: give it a value, or leave it out (is a shell variable not set?)")
+            raise BadInputError(
+                f"{name} is empty: give it a value, or leave it out (is a shell variable not set?)", code="empty"
+            )
         if "\0" in text:
-            raise BadInputError(f"{name} holds a NUL byte, which no value can have; leave it out")
+            raise BadInputError(f"{name} holds a NUL byte, which no value can have; leave it out", code="nul-byte")
         if getattr(param, "multiple", False) and name not in _NO_LISTS and not all(map(str.strip, text.split(","))):
-            raise BadInputError(f"{name} {text}: an empty part in this list; leave out the comma")
+            raise BadInputError(f"{name} {text}: an empty part in this list; leave out the comma", code="empty")
 
 
 def _number(text: str, wanted: Any, *, option: str) -> float:
     number = amount(option, _NUMBERS[wanted], text)
     if abs(number) > LARGEST_NUMBER:
-        raise BadInputError(f"{option} {text[:20]}: too large a number; at most 2^63 - 1")
+        raise BadInputError(f"{option} {text[:20]}: too large a number; at most 2^63 - 1", code="out-of-range")
     return number
 
 
 def _require_in_range(parameter: Any, value: float) -> None:
     about, name = parameter.type_descriptor.parameter_info, max(parameter.opts, key=len)
     if about.min is not None and value < about.min:
-        raise BadInputError(f"{name} {value:g}: too small; at least {about.min:g}")
+        raise BadInputError(f"{name} {value:g}: too small; at least {about.min:g}", code="out-of-range")
     if about.max is not None and value > about.max:
-        raise BadInputError(f"{name} {value:g}: too large; at most {about.max:g}")
+        raise BadInputError(f"{name} {value:g}: too large; at most {about.max:g}", code="out-of-range")
 
 
 def _may_name(value: Any) -> bool:

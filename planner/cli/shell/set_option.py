@@ -69,7 +69,9 @@ def as_options(words: Sequence[str], settings: Mapping[str, Any], options: Colle
             made += [part for setting in _parts(given, settings) for part in _option(setting, settings, options)]
         elif option.removeprefix("--") in settings and option.startswith("--"):
             value = value or ("" if settings[option[2:]].is_flag else next(rest, "VALUE"))
-            raise BadInputError(f"{option[2:]} is a setting: --set {option[2:]}{'=' + value if value else ''}")
+            raise BadInputError(
+                f"{option[2:]} is a setting: --set {option[2:]}{'=' + value if value else ''}", code="is-setting"
+            )
         else:
             made.append(word)
     return made
@@ -84,15 +86,18 @@ def _option(setting: str, settings: Mapping[str, Any], options: Collection[str])
     name, equals, value = setting.partition("=")
     name = name.strip().replace("_", "-")
     if f"--{name}" in options:
-        raise BadInputError(f"--set {setting}: {name} is an option: --{name} {value or 'VALUE'}")
+        raise BadInputError(f"--set {setting}: {name} is an option: --{name} {value or 'VALUE'}", code="is-option")
     if name not in settings:
-        raise BadInputError(f"--set {setting}: no such setting.{nearest(name, list(settings))} --set {HELP} lists them")
+        raise BadInputError(
+            f"--set {setting}: no such setting.{nearest(name, list(settings))} --set {HELP} lists them",
+            code="unknown-setting",
+        )
     if settings[name].is_flag:
         if equals and value not in ("true", "false"):
-            raise BadInputError(f"--set {setting}: this is true or false")
+            raise BadInputError(f"--set {setting}: this is true or false", code="not-a-bool")
         return [] if value == "false" else [f"--{name}"]
     if not equals:
-        raise BadInputError(f"--set {setting}: a value is missing: --set {name}=VALUE")
+        raise BadInputError(f"--set {setting}: a value is missing: --set {name}=VALUE", code="missing-value")
     return [f"--{name}={value}"]
 
 

@@ -57,4 +57,6 @@ def _refuse_size_as_file(file: Path) -> None:
         parse_size(file.name)
     except BadInputError:
         return
-    raise BadInputError(f"{file} is taken for the file's name; write: planner generate --size {file} input.dat")
+    raise BadInputError(
+        f"{file} is taken for the file's name; write: planner generate --size {file} input.dat", code="size-as-file"
+    )

@@ -75,7 +75,7 @@ def sort(
     Example: planner sort --format parquet --key ts s3://lake/events s3://lake/sorted --ray auto --dir /mnt/nvme
     """
     if check and "ray" in asked:
-        raise BadInputError("--check is for one machine: leave it out, or leave out --ray")
+        raise BadInputError("--check is for one machine: leave it out, or leave out --ray", code="contradiction")
     if check:
         _check([*(sources or ()), Path(output)], asked, json=json)
         return
@@ -99,7 +99,7 @@ def _check(files: list[Path], asked: SortOptions, *, json: bool) -> None:
     """Print the first out-of-order line, and end with 1 if there is one, as `gnusort -c` does."""
     asked.require_taken_by(find_disorder, "--check writes nothing")
     if len(files) > 1:
-        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {files[1]}")
+        raise BadInputError(f"--check takes one INPUT and no OUTPUT, not also {files[1]}", code="one-input")
     with shown_progress() as on_progress:
         found = find_disorder(files[0], say=talk, on_progress=on_progress, **asked.of(find_disorder))
     if json:

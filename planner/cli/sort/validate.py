@@ -70,7 +70,7 @@ def validate(
     if asked.pop("format", None) == "records":
         asked.setdefault("record_size", USUAL_RECORD_BYTES)
     if asked["key"] or asked["separator"] or asked["no_header"] is not None:
-        raise BadInputError(_no_keys_of_lines(files[0], asked["key"] or []))
+        raise BadInputError(_no_keys_of_lines(files[0], asked["key"] or []), code="unsupported-key")
     with records_expected(all_read, advice="add --lines"), shown_progress() as on_progress:
         validation = validate_data(files, on_progress=on_progress, **asked.of(validate_data))
     if json:
@@ -85,7 +85,9 @@ def validate(
 
 def _validate_rows(files: list[Path], asked: ValidateOptions, *, json: bool) -> None:
     if not asked["key"]:
-        raise BadInputError(f"{files[0]} has rows: say by which columns they are to be in order, --key NAME")
+        raise BadInputError(
+            f"{files[0]} has rows: say by which columns they are to be in order, --key NAME", code="missing-key"
+        )
     with shown_progress() as on_progress:
         validation = validate_rows(files, on_progress=on_progress, say=talk, **asked.of(validate_rows))
     if json:
@@ -99,7 +101,9 @@ def _validate_rows(files: list[Path], asked: ValidateOptions, *, json: bool) -> 
 
 def _validate_on_ray(manifests: list[Path], asked: ValidateOptions, *, json: bool) -> None:
     if len(manifests) > 1:
-        raise BadInputError("with --ray there is one file: the manifest, which names all partitions")
+        raise BadInputError(
+            "with --ray there is one file: the manifest, which names all partitions", code="needs-manifests"
+        )
     validation = validate_on_ray(manifests[0], **asked.of(validate_on_ray))
     if json:
         show_json({"copies": validation.copies})

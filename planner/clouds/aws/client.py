@@ -148,6 +148,7 @@ def _stated_end() -> datetime | None:
         raise BadInputError(
             f"AWS_CREDENTIAL_EXPIRATION is {text!r}, not a moment such as 2026-11-24T01:00:00Z",
             ["set it again: aws configure export-credentials --format env"],
+            code="not-a-moment",
         )
     return end
 
@@ -186,7 +187,7 @@ _OF_A_RUN: Final = (
 
 def is_of_a_run(error: BaseException) -> bool:
     """Return whether AWS does not know a resource of a kind that a run makes; a new one may only be late."""
-    return isinstance(error, NotFoundError) and error.code.startswith(_OF_A_RUN)
+    return isinstance(error, NotFoundError) and error.cloud_code.startswith(_OF_A_RUN)
 
 
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
@@ -209,7 +210,7 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
         return errors.StillInUseError(text)
     if code.endswith((".NotFound", ".Unknown", ".NotAttached", "ResourceNotFoundException")):
-        return errors.NotFoundError(text, code=code)
+        return errors.NotFoundError(text, cloud_code=code)
     if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists", "ConflictException")):
-        return errors.DuplicateError(text, code=code)
-    return errors.RefusedCallError(text, code=code)
+        return errors.DuplicateError(text, cloud_code=code)
+    return errors.RefusedCallError(text, cloud_code=code)

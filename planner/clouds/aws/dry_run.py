@@ -73,7 +73,7 @@ class _DryRunService:
         if operation == "delete_schedule":
             self._dry_run.schedules.remove({"Name": request["Name"]})
         if operation == "get_schedule" and {"Name": request["Name"]} not in self._dry_run.schedules:
-            raise NotFoundError(f"{request['Name']}: not made", code="ResourceNotFoundException")
+            raise NotFoundError(f"{request['Name']}: not made", cloud_code="ResourceNotFoundException")
         if operation == "list_schedules":
             return {"Schedules": list(self._dry_run.schedules)}
         if operation == "attach_internet_gateway":

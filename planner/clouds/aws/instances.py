@@ -29,7 +29,8 @@ def described_reservation(ec2: Service, reservation: str) -> dict[str, Any]:
         return next(iter(listed))
     except (NotFoundError, StopIteration) as error:
         raise BadInputError(
-            f"--reservation {reservation}: {ec2.region} has no such capacity reservation; name its region with --region"
+            f"--reservation {reservation}: {ec2.region} has no such capacity reservation; name its --region",
+            code="no-such-reservation",
         ) from error
 
 
@@ -96,7 +97,9 @@ def image_of(ec2: Service, order: Order, instance_type: str) -> dict[str, Any]:
         return newest_image(ec2, architecture_of(shape_of(ec2, instance_type)))
     described = list(ec2.items("describe_images", "Images", ImageIds=[order.image]))
     if not described:
-        raise BadInputError(f"{ec2.region} has no image {order.image}; name one of this region with --image")
+        raise BadInputError(
+            f"{ec2.region} has no image {order.image}; name one of this region with --image", code="no-such-image"
+        )
     return described[0]
 
 
@@ -110,7 +113,9 @@ def newest_image(ec2: Service, architecture: str) -> dict[str, Any]:
     filters = [{"Name": name, "Values": [value]} for name, value in properties.items()]
     images = list(ec2.items("describe_images", "Images", Owners=[_IMAGE_OWNER], Filters=filters))
     if not images:
-        raise BadInputError(f"{ec2.region} has no stock image {properties['name']}; name one with --image")
+        raise BadInputError(
+            f"{ec2.region} has no stock image {properties['name']}; name one with --image", code="no-such-image"
+        )
     return max(images, key=lambda image: str(image["CreationDate"]))
 
 
@@ -122,7 +127,7 @@ def shape_of(ec2: Service, instance_type: str) -> dict[str, Any]:
         )
     )
     if not described:
-        raise BadInputError(f"{ec2.region} knows no instance type {instance_type}")
+        raise BadInputError(f"{ec2.region} knows no instance type {instance_type}", code="unknown-type")
     return described[0]
 
 

@@ -80,7 +80,8 @@ class RunNetwork:
                 for _ in self.policy.settling():
                     self.refresh(resource_kind)
         raise IoFailureError(
-            f"{resource_kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}"
+            f"{resource_kind} {name} in {self.ec2.region}: no clear answer in {_MOST_TRIES} tries of {operation}",
+            code="no-clear-answer",
         )
 
     def _create(self, resource_kind: str, name: str, operation: str, request: dict[str, Any]) -> None:
@@ -126,7 +127,9 @@ def described_subnet(ec2: Service, subnet: str) -> dict[str, Any]:
     for item in ec2.items("describe_subnets", "Subnets", Filters=[{"Name": "subnet-id", "Values": [subnet]}]):
         if item.get("SubnetId", subnet) == subnet:  # AWS reads `subnet-*` as a pattern; a dry run has no id
             return item
-    raise BadInputError(f"--subnet {subnet}: {ec2.region} has no such subnet; name its region with --region")
+    raise BadInputError(
+        f"--subnet {subnet}: {ec2.region} has no such subnet; name its region with --region", code="no-such-subnet"
+    )
 
 
 def _own_network(network: RunNetwork, place: Place) -> None:
@@ -190,7 +193,7 @@ def _close(network: RunNetwork, group: str) -> None:
     everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": ANYWHERE}]}]
 
     def is_not_known_yet(error: BaseException) -> bool:
-        return isinstance(error, NotFoundError) and error.code != _NO_SUCH_RULE
+        return isinstance(error, NotFoundError) and error.cloud_code != _NO_SUCH_RULE
 
     try:
         retry(

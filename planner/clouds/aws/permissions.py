@@ -259,9 +259,9 @@ def identity_finding(ec2: Service, order: Order) -> Finding:
     except PermissionDeniedError as error:
         return Finding(subject=subject, ok=False, text=f"lacks iam:PassRole on its role: {error.message}")
     except RefusedCallError as error:
-        if error.code == _DRY_RUN_PASSED:
+        if error.cloud_code == _DRY_RUN_PASSED:
             return Finding(subject=subject, ok=True, text="machines may be launched with it")
-        no_such = error.code == "InvalidParameterValue" and "instance profile" in error.message.lower()
+        no_such = error.cloud_code == "InvalidParameterValue" and "instance profile" in error.message.lower()
         return Finding(subject=subject, ok=False if no_such else None, text=error.message)
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")

@@ -56,7 +56,7 @@ def default_access() -> Access:
     sdk("azure.mgmt.compute", extra="azure")
     subscription, settings = subscription_named(), load_settings(today=datetime.now(UTC).date()).of("azure")
     if not subscription:
-        raise BadInputError("Azure: no subscription is named", [SUBSCRIPTION_HINT])
+        raise BadInputError("Azure: no subscription is named", [SUBSCRIPTION_HINT], code="no-account")
     return Access(
         subscription=subscription,
         credentials=found_credentials(),
@@ -305,9 +305,9 @@ class LiveArm:
             if state == "Succeeded":
                 return
             if state in ("Failed", "Canceled"):
-                raise RefusedCallError(f"{what}: {state}", code=state)
+                raise RefusedCallError(f"{what}: {state}", cloud_code=state)
             made = self._call_with_retry(lambda: _as_dict(operations.get(*names)), what=what, fresh=True)
-        raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s")
+        raise IoFailureError(f"{what}: not done after {self._policy.join_s:g} s", code="not-done")
 
     def _call_with_retry(self, call: Callable[[], Any], *, what: str, fresh: bool = False) -> Any:
         """Make a call until it is answered: every call here is safe to repeat, because it names its resource. A `fresh`
@@ -389,7 +389,7 @@ def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerErr
     if code in _DENIED or status in (401, 403):
         return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-azure")
     if code in _NOT_FOUND or status == 404:
-        return errors.NotFoundError(text, code=code)
+        return errors.NotFoundError(text, cloud_code=code)
     if code in _IN_USE:
         return errors.StillInUseError(text)
-    return errors.RefusedCallError(text, code=code)
+    return errors.RefusedCallError(text, cloud_code=code)

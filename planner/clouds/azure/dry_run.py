@@ -49,7 +49,7 @@ class DryRunArm:
         if self.ask and resource_kind == "subnet":
             return self.ask.get(resource_kind, *names)
         if resource_kind != "subnet" and (resource_kind, *names) not in self._made:
-            raise NotFoundError(f"{resource_kind} {names[-1]}: not made", code="NotFound")
+            raise NotFoundError(f"{resource_kind} {names[-1]}: not made", cloud_code="NotFound")
         return {"properties": {"addressPrefix": f"<addresses of {names[-1]}>"}}
 
     def size(self, name: str, region: str) -> dict[str, Any] | None:

@@ -38,11 +38,14 @@ def reservations_in(arm: Arm, group: str) -> list[dict[str, Any]]:
                 "capacityReservationGroups/NAME",
                 "`az capacity reservation group show --query id` prints it",
             ],
+            code="malformed",
         )
     try:
         return list(arm.items("capacity-reservation", match[1], match[2]))
     except NotFoundError as error:
-        raise BadInputError(f"--reservation {group}: the subscription has no such group") from error
+        raise BadInputError(
+            f"--reservation {group}: the subscription has no such group", code="no-such-reservation"
+        ) from error
 
 
 def reserved_zones(reservations: Sequence[dict[str, Any]], choice: ClusterOffer, *, region: str) -> list[str]:
@@ -275,7 +278,9 @@ def _storage(choice: ClusterOffer, able: dict[str, str], image: str | None) -> d
     volumes = choice.volumes
     if obstacle := volumes_obstacle(choice, able):
         raise ProviderRefusedError(
-            f"{choice.instance_type}: {obstacle}; nothing is launched", [f"volumes that can: {', '.join(VOLUME_SKUS)}"]
+            f"{choice.instance_type}: {obstacle}; nothing is launched",
+            [f"volumes that can: {', '.join(VOLUME_SKUS)}"],
+            code="storage-unfit",
         )
     disks = [
         {

@@ -98,7 +98,7 @@ def described_subnet(arm: Arm, subnet: str) -> dict[str, Any]:
     try:
         return arm.get("subnet", *names_of(subnet))
     except NotFoundError as error:
-        raise BadInputError(f"--subnet {subnet}: the subscription has no such subnet") from error
+        raise BadInputError(f"--subnet {subnet}: the subscription has no such subnet", code="no-such-subnet") from error
 
 
 def region_of(arm: Arm, subnet: str) -> str:
@@ -117,6 +117,7 @@ def names_of(subnet: str) -> tuple[str, str, str]:
                 "virtualNetworks/NETWORK/subnets/NAME",
                 "`az network vnet subnet show --query id` prints it",
             ],
+            code="malformed",
         )
     return match[2], match[3], match[4]
 

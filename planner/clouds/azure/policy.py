@@ -70,7 +70,7 @@ def _denials(answer: dict[str, Any]) -> Iterator[str]:
     answer without an evaluation.
     """
     if (evaluated := answer.get("contentEvaluationResult")) is None:
-        raise ProviderRefusedError("Azure evaluated no policy")
+        raise ProviderRefusedError("Azure evaluated no policy", code="no-policy")
     for evaluation in evaluated.get("policyEvaluations") or ():
         if evaluation.get("evaluationResult") == "NonCompliant":
             policy = evaluation.get("policyInfo") or {}

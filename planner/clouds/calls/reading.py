@@ -85,17 +85,21 @@ def read_cloud(
 
 def _error_of(failure: CallFailure, *, what: str, attempts: int | None) -> PlannerError:
     if failure.hints:
-        return ProviderRefusedError(failure.text, failure.hints)
+        return ProviderRefusedError(failure.text, failure.hints, code="account-unfit")
     origin = [f"HTTP {failure.status}"] * bool(failure.status) + [failure.code] * bool(failure.code)
     text = f"{failure.text} ({', '.join(origin)})" if origin else failure.text
     if failure.reason == "refused":
         hint = ". The account needs the permission named above" if failure.code else ""
-        return ProviderRefusedError(f"{what}: {text}{hint}")
+        return ProviderRefusedError(f"{what}: {text}{hint}", code="call-refused")
     if failure.reason == "throttled":
-        return ProviderRefusedError(f"{what}: throttled {attempts} times, most recently: {text}. Try again later")
+        return ProviderRefusedError(
+            f"{what}: throttled {attempts} times, most recently: {text}. Try again later", code="throttled"
+        )
     if failure.reason == "lost":
-        return IoFailureError(f"{what}: tried {attempts} times, most recently: {text}; {_CONNECTION_LOST}")
-    return IoFailureError(f"{what}: {text}; nothing was changed")
+        return IoFailureError(
+            f"{what}: tried {attempts} times, most recently: {text}; {_CONNECTION_LOST}", code="no-answer"
+        )
+    return IoFailureError(f"{what}: {text}; nothing was changed", code="broken-answer")
 
 
 def pages(fetch: Callable[[str], tuple[list[T], str]], *, what: str) -> Iterator[list[T]]:
@@ -110,7 +114,9 @@ def pages(fetch: Callable[[str], tuple[list[T], str]], *, what: str) -> Iterator
         if not token:
             return
         if token in seen:
-            raise IoFailureError(f"{what}: page {token[:40]!r} came twice, the list has no end; nothing was changed")
+            raise IoFailureError(
+                f"{what}: page {token[:40]!r} came twice, the list has no end; nothing was changed", code="endless-list"
+            )
         seen.add(token)
 
 

@@ -81,6 +81,6 @@ def retry(call: Callable[[], Answer], *, policy: RetryPolicy, may_pass: Callable
     except IoFailureError as error:
         if may_pass(error):
             raise IoFailureError(
-                f"gave up after {attempts.statistics['delay_since_first_attempt']:.0f} s: {error}"
+                f"gave up after {attempts.statistics['delay_since_first_attempt']:.0f} s: {error}", code="gave-up"
             ) from error
         raise

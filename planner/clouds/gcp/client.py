@@ -65,7 +65,7 @@ def default_access() -> Access:
     _library()  # takes seconds to load
     project = project_named() or usual
     if not project:
-        raise BadInputError("Google Cloud: no project is named", [PROJECT_HINT])
+        raise BadInputError("Google Cloud: no project is named", [PROJECT_HINT], code="no-account")
     return Access(
         project=project,
         account=str(getattr(credentials, "service_account_email", "") or _person(credentials) or "this user"),
@@ -268,7 +268,9 @@ class LiveCompute:
                     raise worst_of([meaning_of(error["code"], error.get("message", ""), what=what) for error in errors])
                 return
             operation = self._call(method, request)
-        raise IoFailureError(f"{what}: operation {operation['name']} is not done after {self._policy.join_s:g} s")
+        raise IoFailureError(
+            f"{what}: operation {operation['name']} is not done after {self._policy.join_s:g} s", code="not-done"
+        )
 
     def _call(self, method: str, request: dict[str, Any]) -> dict[str, Any]:
         return self._call_with_retry(lambda: self._once(method, request), what=_what(method, request))
@@ -329,7 +331,7 @@ def _body(method: str, body: dict[str, Any]) -> dict[str, Any]:
     try:
         return {f"{_snake(_BODIES[method])}_resource": message_class.from_json(json.dumps(body))}
     except ParseError as error:
-        raise BadInputError(f"{method}: {error}") from error
+        raise BadInputError(f"{method}: {error}", code="malformed") from error
 
 
 def _flat(items: Any) -> Iterator[dict[str, Any]]:
@@ -395,10 +397,10 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     if code in _IN_USE:
         return errors.StillInUseError(text)
     if code in _NOT_FOUND:
-        return errors.NotFoundError(text, code=code)
+        return errors.NotFoundError(text, cloud_code=code)
     if code in _DUPLICATE:
-        return errors.DuplicateError(text, code=code)
-    return errors.RefusedCallError(text, code=code)
+        return errors.DuplicateError(text, cloud_code=code)
+    return errors.RefusedCallError(text, cloud_code=code)
 
 
 def _is_of_rate(code: str, message: str) -> bool:

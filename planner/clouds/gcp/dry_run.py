@@ -45,7 +45,7 @@ class DryRunCompute:
         """See Compute."""
         self._note(method, dict(where))
         if method in _LOOKS and not [made for made in self._made[_LOOKS[method]] if made["name"] in where.values()]:
-            raise NotFoundError(f"{method}: not made", code="notFound")
+            raise NotFoundError(f"{method}: not made", cloud_code="notFound")
         return {}
 
     def items(self, method: str, **where: str) -> Iterator[dict[str, Any]]:

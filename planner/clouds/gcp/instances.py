@@ -27,7 +27,10 @@ def described_reservation(compute: Compute, name: str, *, region: str) -> dict[s
         is_here = not zone_of(item) or zone_of(item).rpartition("-")[0] == region
         if is_here and item.get("name", name) == name:  # a dry run has neither
             return item
-    raise BadInputError(f"--reservation {name}: {region} has no such reservation; name its region with --region")
+    raise BadInputError(
+        f"--reservation {name}: {region} has no such reservation; name its region with --region",
+        code="no-such-reservation",
+    )
 
 
 def reservation_obstacle(described: dict[str, Any], choice: ClusterOffer, *, expires_at: datetime) -> str:

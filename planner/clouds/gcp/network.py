@@ -131,10 +131,13 @@ def described_subnet(compute: Compute, name: str, *, region: str) -> dict[str, A
         raise BadInputError(
             f"--subnet {name}: name a subnet of this project, without a path",
             ["the planner cannot add rules to the firewall of a network that another project shares"],
+            code="malformed",
         )
     for item in compute.items("subnetworks.list", region=region, filter=f"name={name}"):
         return item
-    raise BadInputError(f"--subnet {name}: {region} has no such subnet; name its region with --region")
+    raise BadInputError(
+        f"--subnet {name}: {region} has no such subnet; name its region with --region", code="no-such-subnet"
+    )
 
 
 def _own_network(network: RunNetwork) -> None:

@@ -45,7 +45,9 @@ def hourly_usd(items: Sequence[Any], *, region: str, what: str, left_out: Counte
             dimensions = [d for term in _on_demand_terms(item) for d in term["priceDimensions"].values()]
             of_here = attributes.get("regionCode", region) == region and "instanceType" in attributes
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise IoFailureError(f"{what}: an item is cut off or not as it should be ({error!r})") from error
+            raise IoFailureError(
+                f"{what}: an item is cut off or not as it should be ({error!r})", code="broken-answer"
+            ) from error
         for dimension in dimensions if of_here else ():
             if dimension.get("unit") != "Hrs":
                 left_out[f"prices per {dimension.get('unit')}"] += 1
@@ -61,12 +63,13 @@ def _usd(dimension: Mapping[str, Any], *, what: str) -> float:
     amounts = dimension.get("pricePerUnit", {})
     if "USD" not in amounts:
         raise BadInputError(
-            f"{what}: prices are in {', '.join(amounts) or 'no currency'}, and are not converted to USD"
+            f"{what}: prices are in {', '.join(amounts) or 'no currency'}, and are not converted to USD",
+            code="other-currency",
         )
     try:
         return float(amounts["USD"])
     except ValueError as error:
-        raise IoFailureError(f"{what}: {amounts['USD']!r} is no price") from error
+        raise IoFailureError(f"{what}: {amounts['USD']!r} is no price", code="not-a-price") from error
 
 
 _BYTES_PER_GBIT: Final = 1e9 / 8

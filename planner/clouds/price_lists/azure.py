@@ -158,7 +158,7 @@ def _client(access: Access) -> Any:
     compute = sdk("azure.mgmt.compute", extra="azure")
     subscription = access.account or os.environ.get(SUBSCRIPTION_VARIABLE, "")
     if not subscription:
-        raise ProviderRefusedError("Azure: no subscription is named", [SUBSCRIPTION_HINT])
+        raise ProviderRefusedError("Azure: no subscription is named", [SUBSCRIPTION_HINT], code="no-account")
     credentials = access.credentials or found_credentials()
     return compute.ComputeManagementClient(credentials, subscription, **client_arguments(access.specs_url))
 
@@ -181,7 +181,7 @@ def retail_prices(region: str, *, access: Access, watch: Watch, left_out: Counte
     def fetch(url: str) -> tuple[list[Any], str]:
         page = get_json(url or first, what=what, policy=access.retry_policy)
         if not isinstance(page, dict) or not isinstance(page.get("Items"), list):
-            raise IoFailureError(f"{what}: a page has no list of items; nothing was changed")
+            raise IoFailureError(f"{what}: a page has no list of items; nothing was changed", code="broken-answer")
         return page["Items"], _same_host(page.get("NextPageLink") or "", start, what=what)
 
     amounts: dict[tuple[str, str], set[float]] = defaultdict(set)
@@ -216,13 +216,19 @@ def _check(item: Any, *, what: str) -> None:
     for name, expected in _FIELDS.items():
         value = item.get(name) if isinstance(item, Mapping) else None
         if not isinstance(value, int | float if expected is float else expected):
-            raise IoFailureError(f"{what}: an item has no {name}: {str(item)[:200]}; nothing was changed")
+            raise IoFailureError(
+                f"{what}: an item has no {name}: {str(item)[:200]}; nothing was changed", code="broken-answer"
+            )
     if item.get("currencyCode", "USD") != "USD":
-        raise BadInputError(f"{what}: prices are in {item['currencyCode']}, and are not converted to USD")
+        raise BadInputError(
+            f"{what}: prices are in {item['currencyCode']}, and are not converted to USD", code="other-currency"
+        )
 
 
 def _same_host(link: str, start: str, *, what: str) -> str:
     """Return the link to the next page. Raises IoFailureError when it leads elsewhere."""
     if link and urlsplit(link).hostname != urlsplit(start).hostname:
-        raise IoFailureError(f"{what}: the next page is said to be at {link[:100]}, another host; nothing was changed")
+        raise IoFailureError(
+            f"{what}: the next page is said to be at {link[:100]}, another host; nothing was changed", code="other-host"
+        )
     return link

@@ -185,7 +185,7 @@ def _client(package: str, name: str, url: str, *, access: Access) -> tuple[Any, 
 
     client, project = read_cloud(make, what="Google Cloud", failure_of=failure_of, policy=access.retry_policy)
     if not project:
-        raise ProviderRefusedError("Google Cloud: no project is named", [PROJECT_HINT])
+        raise ProviderRefusedError("Google Cloud: no project is named", [PROJECT_HINT], code="no-account")
     return client, project
 
 
@@ -288,7 +288,8 @@ def _usd_per_hour(sku: Any, part: str, *, left_out: Counter[str]) -> float | Non
     amount = next((price for price in amounts if price.units or price.nanos), amounts[0])  # a first tier may be free
     if amount.currency_code not in ("", "USD"):
         raise BadInputError(
-            f"Cloud Billing catalog: {sku.description} is priced in {amount.currency_code}; prices are not converted"
+            f"Cloud Billing catalog: {sku.description} is priced in {amount.currency_code}; prices are not converted",
+            code="other-currency",
         )
     usd = float(amount.units) + float(amount.nanos) / 1e9
     if usd <= 0:  # means not set yet: the sum of the other prices would win every ranking

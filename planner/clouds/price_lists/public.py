@@ -54,7 +54,10 @@ def read_public(
     Raises BadInputError for a cloud without a public list, and as `read_cloud` does.
     """
     if cloud not in SOURCES:
-        raise BadInputError(f"--public: {cloud} has no public price list; there are those of {', '.join(SOURCES)}")
+        raise BadInputError(
+            f"--public: {cloud} has no public price list; there are those of {', '.join(SOURCES)}",
+            code="no-public-prices",
+        )
     prices: list[Row] = []
     offered: dict[str, set[str]] = {}
     left_out: Counter[str] = Counter()
@@ -105,19 +108,25 @@ def _rows(lines: Iterable[str], *, what: str) -> Iterator[dict[str, Any]]:
     reader = csv.reader(lines)
     header = next((row for row in reader if row and row[0] == "SKU"), [])
     if missing := _NEEDED - set(header):
-        raise IoFailureError(f"{what}: no columns {', '.join(sorted(missing))}; nothing was changed")
+        raise IoFailureError(
+            f"{what}: no columns {', '.join(sorted(missing))}; nothing was changed", code="missing-column"
+        )
     for row in reader:
         if len(row) != len(header):
-            raise IoFailureError(f"{what}: a line is cut off; nothing was changed")
+            raise IoFailureError(f"{what}: a line is cut off; nothing was changed", code="cut-off")
         yield dict(zip(header, row, strict=True))
 
 
 def _take(row: Mapping[str, str], amounts: dict[str, set[float]], *, what: str) -> None:
     if row["Currency"] != "USD":
-        raise BadInputError(f"{what}: prices are in {row['Currency']}, and are not converted to USD")
+        raise BadInputError(
+            f"{what}: prices are in {row['Currency']}, and are not converted to USD", code="other-currency"
+        )
     try:
         usd = float(row["PricePerUnit"])
     except ValueError as error:
-        raise IoFailureError(f"{what}: {row['PricePerUnit']!r} is no price; nothing was changed") from error
+        raise IoFailureError(
+            f"{what}: {row['PricePerUnit']!r} is no price; nothing was changed", code="not-a-price"
+        ) from error
     if usd > 0:
         amounts[row["Instance Type"]].add(usd)

@@ -61,7 +61,10 @@ def refresh(
     understood or the catalog cannot be written.
     """
     if cloud not in _READERS:
-        raise BadInputError(f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}")
+        raise BadInputError(
+            f"cloud {cloud!r} cannot be refreshed.{nearest(cloud, CLOUDS)} Known: {', '.join(CLOUDS)}",
+            code="unknown-cloud",
+        )
     before = load_catalog(cloud)
     chosen = tuple(region_named(name, before) or name for name in regions) or tuple(before.main_regions())
     read = partial(read_public, cloud) if public else _READERS[cloud]
@@ -97,8 +100,13 @@ def _check(reading: Reading, *, cloud: str) -> None:
     """Reject an answer that would leave nothing to plan with."""
     empty = [region for region, names in reading.offered.items() if not names]
     if empty:
-        raise BadInputError(f"{cloud} offers no instance type in {', '.join(empty)}; check the name of the region")
+        raise BadInputError(
+            f"{cloud} offers no instance type in {', '.join(empty)}; check the name of the region",
+            code="unknown-region",
+        )
     priced = {row["region"] for row in reading.prices if row["pricing"] == "on-demand"}
     silent = [region for region in reading.offered if region not in priced]
     if silent:
-        raise IoFailureError(f"{cloud}'s price list has no usable price in {', '.join(silent)}; nothing was changed")
+        raise IoFailureError(
+            f"{cloud}'s price list has no usable price in {', '.join(silent)}; nothing was changed", code="no-price"
+        )

@@ -58,7 +58,9 @@ def version_of(before: Catalog, reading: Reading, *, today: date) -> Iterator[Wr
         catalog, problems = scan_catalog(before.path, version=partial)
         if catalog is None:
             raise IoFailureError(
-                f"what {before.cloud} said makes no sound catalog; nothing was changed", [str(p) for p in problems[:20]]
+                f"what {before.cloud} said makes no sound catalog; nothing was changed",
+                [str(p) for p in problems[:20]],
+                code="unsound-catalog",
             )
         yield Written(path=partial, catalog=catalog, older_prices=older_prices)
     finally:
@@ -114,7 +116,9 @@ def _as_failure(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IoFailureError(f"{error.filename or home}: {error.strerror}; the catalog is as it was") from error
+        raise IoFailureError(
+            f"{error.filename or home}: {error.strerror}; the catalog is as it was", code="io"
+        ) from error
 
 
 def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -> int:

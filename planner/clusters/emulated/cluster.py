@@ -82,7 +82,9 @@ class EmulatedCluster:
         """Cap the workers' links, one cap each. Raises BadInputError where links cannot be capped."""
         if self.namespaces is None:
             if any(cap is not None for cap in caps):
-                raise BadInputError("caps need network namespaces: run as root, with ip and tc installed")
+                raise BadInputError(
+                    "caps need network namespaces: run as root, with ip and tc installed", code="needs-root"
+                )
             return
         for node, cap in enumerate(caps, start=1):
             self.namespaces.cap(node, cap)
@@ -91,7 +93,7 @@ class EmulatedCluster:
     def cut(self, node: int) -> None:
         """Take a node's link down without notifying any process."""
         if self.namespaces is None:
-            raise BadInputError("a link can be cut only between network namespaces: run as root")
+            raise BadInputError("a link can be cut only between network namespaces: run as root", code="needs-root")
         self.namespaces.cut(node)
 
     def restore_link(self, node: int) -> None:
@@ -150,7 +152,7 @@ def emulated_cluster(
     system refuses.
     """
     if not 1 <= workers <= MOST_NODES:
-        raise BadInputError(f"--nodes {workers}: an emulated cluster has 1 to {MOST_NODES}")
+        raise BadInputError(f"--nodes {workers}: an emulated cluster has 1 to {MOST_NODES}", code="out-of-range")
     for swept in sweep():
         say(f"removed what was left of emulated cluster {swept}")
     draws = shaping.draws(workers)
@@ -228,4 +230,4 @@ def _redraw_caps(
 def _remove_folder(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
-        raise IoFailureError(f"{folder} could not be removed")
+        raise IoFailureError(f"{folder} could not be removed", code="not-removed")

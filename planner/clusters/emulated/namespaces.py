@@ -163,7 +163,9 @@ def _end_all(namespace: str) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > deadline:
-            raise IoFailureError(f"namespace {namespace}: processes {pids} do not end; delete it when they have")
+            raise IoFailureError(
+                f"namespace {namespace}: processes {pids} do not end; delete it when they have", code="not-ended"
+            )
         time.sleep(0.02)
 
 
@@ -174,5 +176,5 @@ def _pids_in(namespace: str) -> list[int]:
 def _run(*words: str) -> str:
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise IoFailureError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+        raise IoFailureError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}", code="command-failed")
     return done.stdout

@@ -50,7 +50,9 @@ def bench_links(nodes: EmulatedCluster) -> dict[str, Any]:
         words += [word for address in addresses for word in ("--node", address)]
         done = subprocess.run(nodes.command(HEAD, *words), env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise IoFailureError("the emulated links cannot be measured", done.stderr.strip().splitlines()[-4:])
+        raise IoFailureError(
+            "the emulated links cannot be measured", done.stderr.strip().splitlines()[-4:], code="not-measured"
+        )
     document: dict[str, Any] = json.loads(done.stdout)
     return document
 
@@ -74,4 +76,4 @@ def _port(agent: subprocess.Popen[bytes], name: str) -> int:
         if listening := _LISTENING.search(line):
             return int(listening[1])
         output.append(line.decode(errors="replace").rstrip())
-    raise IoFailureError(f"NetBench does not start on {name}", output[-4:])
+    raise IoFailureError(f"NetBench does not start on {name}", output[-4:], code="not-started")

@@ -90,7 +90,9 @@ def _measure(cluster: EmulatedCluster, step: Step, *, seconds: float, file_bytes
     done = subprocess.run(cluster.command(step.node, *words), capture_output=True, text=True, check=False)
     if done.returncode:
         raise IoFailureError(
-            f"{step.instrument} of {cluster.name(step.node)} failed", done.stderr.strip().splitlines()[-4:]
+            f"{step.instrument} of {cluster.name(step.node)} failed",
+            done.stderr.strip().splitlines()[-4:],
+            code="instrument-failed",
         )
     # All nodes report this machine's name.
     return {**json.loads(done.stdout), "host": cluster.name(step.node)}

@@ -155,7 +155,11 @@ def _start(cluster: EmulatedRay, node: int, ray_node: RayNode, command: list[str
         except subprocess.TimeoutExpired:
             done = -1
     if done:
-        raise IoFailureError(f"Ray did not start on {ray_node.name}", log.read_text(errors="replace").splitlines()[-8:])
+        raise IoFailureError(
+            f"Ray did not start on {ray_node.name}",
+            log.read_text(errors="replace").splitlines()[-8:],
+            code="not-started",
+        )
 
 
 def _free_port() -> int:

@@ -81,7 +81,9 @@ def save(entry: Entry) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, json.dumps(asdict(entry)))
     except OSError as error:
-        raise IoFailureError(f"{path}: {error.strerror}; set PLANNER_STATE to a directory to write in") from error
+        raise IoFailureError(
+            f"{path}: {error.strerror}; set PLANNER_STATE to a directory to write in", code="io"
+        ) from error
 
 
 def forget(entry: Entry) -> None:
@@ -97,7 +99,9 @@ def entries() -> Iterator[Entry]:
         except FileNotFoundError:  # its cluster has just ended
             continue
         except (OSError, ValueError, TypeError) as error:
-            raise IoFailureError(f"{path} is damaged ({error}); delete it when its cluster is gone") from error
+            raise IoFailureError(
+                f"{path} is damaged ({error}); delete it when its cluster is gone", code="damaged-file"
+            ) from error
 
 
 def start_ticks(pid: int) -> int | None:

@@ -41,6 +41,7 @@ def relay_url(nodes: EmulatedCluster, url: str) -> Iterator[str]:
         raise BadInputError(
             f"emulated nodes reach an object store by http only; AWS_ENDPOINT_URL is {url or 'not set'}",
             ["set it to a store that speaks http, such as one on this machine"],
+            code="wrong-endpoint",
         )
     with _listen(nodes) as listening:
         port = listening.getsockname()[1]
@@ -56,7 +57,9 @@ def _listen(nodes: EmulatedCluster) -> Iterator[socket.socket]:
         words = nodes.command(HEAD, sys.executable, "-P", "-c", _LISTEN, str(theirs.fileno()), nodes.address(HEAD))
         done = subprocess.run(words, pass_fds=(theirs.fileno(),), capture_output=True, text=True, check=False)
         if done.returncode:
-            raise IoFailureError("no relay to the object store", done.stderr.strip().splitlines()[-3:])
+            raise IoFailureError(
+                "no relay to the object store", done.stderr.strip().splitlines()[-3:], code="not-started"
+            )
         _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
     with socket.socket(fileno=descriptors[0]) as listening:
         yield listening

@@ -213,7 +213,8 @@ def _model(run: EmulatedRun) -> CostModel:
     model = load_model(run.model)
     if model.storage["data"] not in _ON_VOLUME or model.storage["intermediate"] not in _IN_MEMORY:
         raise BadInputError(
-            f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do"
+            f"--model {run.model} does not run on an emulated cluster; indy, daytona, cloudsort and minutesort do",
+            code="unsupported-model",
         )
     return model
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from planner.errors import BadInputError
-from planner.schemas.door import Help, Seconds
+from planner.schemas.door import Between, Help, Offset, Seconds, checked
 from planner.units import count_text, format_rate, parse_duration, parse_rate, parse_size
 
 LEAST_BYTES_PER_S: Final = 1000.0
@@ -39,6 +39,7 @@ class Cap:
         return f"{format_rate(self.bucket.burst_bytes_per_s)}, {format_rate(self.bytes_per_s)} when its bucket is empty"
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Shaping:
     """The source of caps: `rates_bytes_per_s` (one for all nodes, or one for each) or a `distribution` times
@@ -47,10 +48,10 @@ class Shaping:
 
     rates_bytes_per_s: tuple[float, ...] = ()
     distribution: str | None = None
-    rate_factor: float = 1.0
+    rate_factor: Annotated[float, Between(0, above=True)] = 1.0
     bucket: Bucket | None = None
-    redraw_s: float | None = None
-    seed: int | None = None
+    redraw_s: Seconds | None = None
+    seed: Offset | None = None
 
     @property
     def shapes(self) -> bool:
@@ -62,7 +63,8 @@ class Shaping:
         if len(self.rates_bytes_per_s) not in (0, 1, nodes):
             raise BadInputError(
                 f"--rate names {count_text(len(self.rates_bytes_per_s), 'rate')} for {count_text(nodes, 'node')}: "
-                "give one, or all"
+                "give one, or all",
+                code="wrong-count",
             )
         return Draws(self, nodes)
 
@@ -115,11 +117,17 @@ def parse_shaping(
     Raises BadInputError for contradictory options and for rates to which no link can be capped.
     """
     if rate is not None and distribution is not None:
-        raise BadInputError("`rate` and `distribution` exclude each other: a link has one source of caps", field="rate")
+        raise BadInputError(
+            "`rate` and `distribution` exclude each other: a link has one source of caps",
+            field="rate",
+            code="contradiction",
+        )
     if redraw is not None and distribution is None:
-        raise BadInputError("`redraw` needs `distribution`: fixed rates have nothing to draw", field="redraw")
+        raise BadInputError(
+            "`redraw` needs `distribution`: fixed rates have nothing to draw", field="redraw", code="missing-companion"
+        )
     if rate_factor <= 0:
-        raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor")
+        raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor", code="out-of-range")
     if distribution is not None:
         from planner.catalog import bandwidth_distributions
 
@@ -140,7 +148,10 @@ def _rate(text: str) -> float:
     text = text.strip()
     bytes_per_s = parse_rate(text if text.endswith(("/s", "ps")) else f"{text}/s")
     if bytes_per_s < LEAST_BYTES_PER_S:
-        raise BadInputError(f"--rate {text} is less than {format_rate(LEAST_BYTES_PER_S)}, which no node would survive")
+        raise BadInputError(
+            f"--rate {text} is less than {format_rate(LEAST_BYTES_PER_S)}, which no node would survive",
+            code="out-of-range",
+        )
     return bytes_per_s
 
 
@@ -148,13 +159,18 @@ def _bucket(size: str | None, burst_rate: str | None, rates: tuple[float, ...]) 
     if size is None and burst_rate is None:
         return None
     if size is None or burst_rate is None or not rates:
-        raise BadInputError("a token bucket needs --bucket, --burst-rate and --rate, which refills it")
+        raise BadInputError(
+            "a token bucket needs --bucket, --burst-rate and --rate, which refills it", code="missing-companion"
+        )
     bucket = Bucket(size_bytes=parse_size(size), burst_bytes_per_s=_rate(burst_rate))
     if bucket.burst_bytes_per_s <= max(rates):
-        raise BadInputError(f"--burst-rate {burst_rate} must exceed --rate: the bucket would never empty")
+        raise BadInputError(
+            f"--burst-rate {burst_rate} must exceed --rate: the bucket would never empty", code="contradiction"
+        )
     if bucket.size_bytes / min(rates) > LONGEST_BUCKET_S:
         raise BadInputError(
             f"--bucket {size} takes more than {LONGEST_BUCKET_S:g} s to fill at --rate",
             ["the kernel cannot represent that; use a smaller bucket"],
+            code="out-of-range",
         )
     return bucket

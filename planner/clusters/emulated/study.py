@@ -92,7 +92,9 @@ def run_study(study: Study, *, say: Callable[[str], None], on_event: OnEvent = l
         workers=study.nodes, shaping=Shaping(), directory=study.directory, say=say
     ) as cluster, cluster.session() as session:  # fmt: skip
         if not cluster.nodes.is_shaped:
-            raise BadInputError("the study caps links, which needs network namespaces: run as root, with ip and tc")
+            raise BadInputError(
+                "the study caps links, which needs network namespaces: run as root, with ip and tc", code="needs-root"
+            )
         folder = cluster.nodes.directory(HEAD)
         machine = measure_machine(folder, sample_bytes=sample_size(study.data_bytes), copies=1)
         trial = try_sort(cluster.nodes, session, data_bytes=study.data_bytes, copies=1)  # also starts processes
@@ -155,7 +157,9 @@ def _sort_seconds(session: Session, source: dict[str, Any], folder: Path, on_eve
     request = {"source": source["dataset"], "output": "output", "avoid_slow": False}
     done = session.do({"do": "sort", "request": request, "journal": str(folder / "journal")}, on_event)["report"]
     if not done["sorted"] or done["checksum"] != source["checksum"]:
-        raise ValidationFailedError(f"the output's checksum is {done['checksum']}, the input's {source['checksum']}")
+        raise ValidationFailedError(
+            f"the output's checksum is {done['checksum']}, the input's {source['checksum']}", code="wrong-content"
+        )
     return float(sum(done["phases_s"].values()))
 
 

@@ -75,6 +75,7 @@ def down(directory: RunDirectory, session: ProviderSession) -> int:
         raise IoFailureError(
             f"run {account.run}: nothing is left in the cloud, but its end could not be noted",
             [str(error), f"make room, and repeat `planner cluster down {account.run}`: the bill counts it as running"],
+            code="not-noted",
         ) from error
     return removed
 
@@ -188,7 +189,7 @@ def make_key(path: Path, *, comment: str = "planner") -> str:
         subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         return path.with_name(path.name + ".pub").read_text(encoding="utf-8").strip()
     except FileNotFoundError as error:
-        raise IoFailureError("ssh-keygen is missing; install OpenSSH's client") from error
+        raise IoFailureError("ssh-keygen is missing; install OpenSSH's client", code="no-ssh") from error
     except (OSError, subprocess.CalledProcessError) as error:
         reason = getattr(error, "stderr", "") or str(error)
-        raise IoFailureError(f"{path}: cannot make an SSH key: {reason.strip()}") from error
+        raise IoFailureError(f"{path}: cannot make an SSH key: {reason.strip()}", code="no-ssh-key") from error

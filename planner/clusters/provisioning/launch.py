@@ -25,6 +25,8 @@ _ROUNDS: Final = 3
 class NeverJoinedError(ProviderRefusedError):
     """Too few machines came up in time."""
 
+    code = "never-joined"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
@@ -100,7 +102,7 @@ class Launch:
                 if isinstance(refusal, QuotaExceededError):
                     full.add(_of_quota(place))
             self._retreat(place, following=[other for other in places[number + 1 :] if _of_quota(other) not in full])
-        raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals)
+        raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals, code="no-place")
 
     def _too_late(self, place: Place) -> str:
         """Return the reason not to try a place; '' if the time left is enough for the run there."""

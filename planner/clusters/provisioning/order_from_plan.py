@@ -59,7 +59,7 @@ def choices_of(
     """
     fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
     if not fitting:
-        raise InfeasibleError(f"the plan has no cluster on {cloud}")
+        raise InfeasibleError(f"the plan has no cluster on {cloud}", code="infeasible")
     wanted = [best if screened else _without_spares(best) for best in fitting[: 1 + or_next]]
     choices = [ClusterOffer.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
     priced = [
@@ -157,7 +157,7 @@ def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> list[Clust
     reasons = {f"{choice.machines} x {choice.instance_type}: {_exceeded_limit(choice, limits)}" for choice in choices}
     keeping = [choice for choice in choices if not _exceeded_limit(choice, limits)]
     if not keeping:
-        raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons))
+        raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons), code="over-limits")
     return keeping
 
 
@@ -238,11 +238,15 @@ def parse_network(text: str) -> str:
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError as error:
-        raise BadInputError(f"--ssh-from {text}: {error}; write 203.0.113.7/32") from error
+        raise BadInputError(f"--ssh-from {text}: {error}; write 203.0.113.7/32", code="not-a-network") from error
     if network.version != 4:
-        raise BadInputError(f"--ssh-from {text}: machines have IPv4 addresses alone; write 203.0.113.7/32")
+        raise BadInputError(
+            f"--ssh-from {text}: machines have IPv4 addresses alone; write 203.0.113.7/32", code="not-ipv4"
+        )
     if network.prefixlen < _MOST_OPEN:
-        raise BadInputError(f"--ssh-from {text}: would open the head to {network.num_addresses} addresses")
+        raise BadInputError(
+            f"--ssh-from {text}: would open the head to {network.num_addresses} addresses", code="network-too-large"
+        )
     return str(network)
 
 
@@ -254,7 +258,8 @@ def own_network() -> str:
     except (OSError, ValueError) as error:
         why = failure.text if (failure := failure_of(error)) else "the answer is no address"
         raise BadInputError(
-            f"cannot find out this machine's public address ({why}); give it: --ssh-from 203.0.113.7/32"
+            f"cannot find out this machine's public address ({why}); give it: --ssh-from 203.0.113.7/32",
+            code="no-public-address",
         ) from error
     return f"{address}/{address.max_prefixlen}"
 

@@ -177,6 +177,7 @@ def _require_account(order: Order, provider: Provider) -> None:
         raise BadInputError(
             f"run {order.run} is in {order.account}, and the credentials here are for {here}",
             [f"set {provider.account_setting} to what the run was begun with; nothing was asked or removed"],
+            code="other-account",
         )
 
 

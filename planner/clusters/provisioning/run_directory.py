@@ -81,7 +81,9 @@ class RunDirectory:
         try:
             made.path.mkdir(parents=True, mode=0o700)
         except OSError as error:
-            raise IoFailureError(f"{made.path}: {error.strerror}; nothing was created in the cloud") from error
+            raise IoFailureError(
+                f"{made.path}: {error.strerror}; nothing was created in the cloud", code="io"
+            ) from error
         made.note("order", **order.to_dict())
         return made
 
@@ -98,6 +100,7 @@ class RunDirectory:
                     f"`planner cluster status` lists those in {runs_directory()}",
                     "`planner cluster sweep` finds those that other machines started",
                 ],
+                code="no-such-run",
             )
         return directory
 
@@ -120,7 +123,7 @@ class RunDirectory:
                 journal.flush()
                 os.fsync(journal.fileno())
         except OSError as error:
-            raise IoFailureError(f"{self.path / JOURNAL}: {error.strerror}") from error
+            raise IoFailureError(f"{self.path / JOURNAL}: {error.strerror}", code="io") from error
         del self._unwritten[: len(waiting)]
 
     def intend(self, resource_kind: str, *, name: str, region: str) -> None:
@@ -180,6 +183,7 @@ class RunDirectory:
             raise BadInputError(
                 f"{self.path}: the journal has no order",
                 ["if it was cut, `planner cluster sweep` ends by its tags what the run created"],
+                code="damaged-journal",
             )
         try:
             return Order.from_dict(orders[-1].details)
@@ -190,6 +194,7 @@ class RunDirectory:
                     "another version of the planner wrote it",
                     "end the run with that version, or by `planner cluster sweep`",
                 ],
+                code="damaged-journal",
             ) from error
 
     def regions(self) -> tuple[str, ...]:
@@ -213,7 +218,8 @@ class RunDirectory:
                 stack.enter_context(hold_lock(self.path / "lock", wait=False))
             except BlockingIOError as error:
                 raise BadInputError(
-                    f"run {self.path.name}: another process is at work on it; interrupt that first (it then cleans up)"
+                    f"run {self.path.name}: another process is at work on it; interrupt that first (it then cleans up)",
+                    code="locked",
                 ) from error
             yield
 

@@ -41,11 +41,15 @@ def choice_of_type(
     instances = catalog.instances
     if instance not in instances.rows:
         hint = nearest(instance, list(instances.rows))
-        raise BadInputError(f"--instance {instance}: the catalog {catalog.name} has no such type.{hint}")
+        raise BadInputError(
+            f"--instance {instance}: the catalog {catalog.name} has no such type.{hint}", code="unknown-type"
+        )
     row = instances.rows[instance]
     usd = float(catalog.prices(regions[0]).price_usd_per_hour[row])
     if math.isnan(usd):
-        raise BadInputError(f"--instance {instance}: its price in {regions[0]} is unknown; name another --region")
+        raise BadInputError(
+            f"--instance {instance}: its price in {regions[0]} is unknown; name another --region", code="no-price"
+        )
     of_all = nodes * (usd + volume_usd_per_hour)
     return ClusterOffer(
         instance_type=str(instances.cloud_type[row]),
@@ -84,7 +88,9 @@ def small_choice(cloud: str, *, region: str | None, instance: str | None) -> Clu
         instance = str(instances.instance_type[int(np.argmin(np.where(fits, prices, np.inf)))])
     choice = choice_of_type(catalog, instance, regions=(region,), nodes=_MACHINES, seconds=60 * MINUTES)
     if not choice.total_usd <= MOST_USD:
-        raise InfeasibleError(f"{_MACHINES} x {instance} cost ${choice.total_usd:.2f}, over ${MOST_USD:.2f}")
+        raise InfeasibleError(
+            f"{_MACHINES} x {instance} cost ${choice.total_usd:.2f}, over ${MOST_USD:.2f}", code="over-budget"
+        )
     return replace(choice, expected_s=choice.expected_s / 2)  # the other half is for other zones
 
 

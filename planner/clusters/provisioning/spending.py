@@ -48,6 +48,7 @@ def _left_usd(limit_usd: float, *, now: datetime) -> float:
         raise InfeasibleError(
             f"{OPTION} {limit_usd:g}: this month's runs take ${committed:.2f}, with what they may still spend",
             ["raise it, or end some: `planner cluster status` lists them"],
+            code="over-budget",
         )
     return limit_usd - committed
 
@@ -66,6 +67,7 @@ def commit(order: Order, places: Sequence[Place], *, month_usd: float | None) ->
             raise InfeasibleError(
                 f"{OPTION} {month_usd:g}: other runs began meanwhile, and leave ${left_usd:.2f}",
                 [f"this run may cost ${usd:.2f}; nothing was created. Order again: it then keeps to what is left"],
+                code="over-budget",
             )
         directory = RunDirectory.create(order)
         directory.note(_COMMITMENT, usd=usd)

@@ -99,7 +99,7 @@ class Teardown:
             if problem := self._delete(resource for resource in left if not resource.ending):
                 waiting = problem
                 self._report_held(left)
-        raise waiting or IoFailureError(f"not gone after {self._policy.gone_s:g} s")
+        raise waiting or IoFailureError(f"not gone after {self._policy.gone_s:g} s", code="still-there")
 
     def _list_deletable(self, kinds: Collection[str], region: str) -> tuple[Resource, ...]:
         """Return the resources to delete."""

@@ -72,6 +72,7 @@ class Session:
         raise IoFailureError(
             "the cluster's head, or the process that drives the sort, is lost",
             ["what is done stays on the nodes: run the same command again to go on", *_tail(self._output)],
+            code="head-lost",
         )
 
     def _next_line(self, on_event: OnEvent) -> str | None:
@@ -95,7 +96,7 @@ def result_in(line: str, on_event: OnEvent) -> dict[str, Any] | None:
         return {key: value for key, value in event.items() if key != "event"}
     if event["event"] == "error":
         error: type[PlannerError] = getattr(errors, event["kind"], IoFailureError)
-        raise error(event["message"], event["details"])
+        raise error(event["message"], event["details"], field=event.get("field", ""), code=event.get("code", ""))
     on_event(event)
     return None
 

@@ -134,7 +134,9 @@ def ray_program() -> str:
     """Return the path of Ray's command line next to this interpreter. Raises PlannerError when Ray is not installed."""
     program = Path(sys.executable).with_name("ray")
     if not os.access(program, os.X_OK):
-        raise PlannerError("the cluster sort runs on Ray, which is not installed: pip install 'sortplanner[ray]'")
+        raise PlannerError(
+            "the cluster sort runs on Ray, which is not installed: pip install 'sortplanner[ray]'", code="no-ray"
+        )
     return str(program)
 
 

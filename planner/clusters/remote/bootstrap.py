@@ -162,7 +162,9 @@ def verify_host_keys(
             if not missing:
                 break
     return {
-        name: IoFailureError(f"{name}: its host key is not on its console, so nothing secret is sent there")
+        name: IoFailureError(
+            f"{name}: its host key is not on its console, so nothing secret is sent there", code="no-host-key"
+        )
         for name in missing
     }
 
@@ -241,5 +243,5 @@ def _parse_equipped(node: Node, output: str) -> Equipped:
     values = dict(facts)
     disks = tuple(value for name, value in facts if name == "disk")
     if not disks:
-        raise IoFailureError(f"{node.id}: no disk is mounted below {DISKS_DIRECTORY}")
+        raise IoFailureError(f"{node.id}: no disk is mounted below {DISKS_DIRECTORY}", code="no-disk")
     return Equipped(node=node, vcpus=int(values["vcpus"]), memory_bytes=int(values["memory_kib"]) * 1024, disks=disks)

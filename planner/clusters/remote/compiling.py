@@ -115,7 +115,11 @@ def compile_on_head(ssh: Ssh, wheelhouse: Wheelhouse) -> str:
     sites = ssh.run(HEAD, _BEGIN + _ASK, within_s=_LONGEST_S).split()
     hosts = sorted({match[1] for site in sites if (match := _SITE.fullmatch(site))})
     if sites and not hosts:
-        raise IoFailureError(f"{HEAD}: no source of its apt is of the form http://HOST/", [*sites[:6], _WITHOUT])
+        raise IoFailureError(
+            f"{HEAD}: no source of its apt is of the form http://HOST/",
+            [*sites[:6], _WITHOUT],
+            code="no-package-source",
+        )
     ways = {_FIRST_PORT + number: _public_address(host) for number, host in enumerate(hosts)}
     proxies = [
         f"-o Acquire::http::Proxy::{host}=http://127.0.0.1:{port}" for host, port in zip(hosts, ways, strict=True)
@@ -137,9 +141,15 @@ def _public_address(host: str) -> IPAddress:
     try:
         found = {ip_address(entry[4][0]) for entry in socket.getaddrinfo(host, 80, type=socket.SOCK_STREAM)}
     except (OSError, ValueError) as error:
-        raise IoFailureError(f"{host}: this machine cannot look up the head's package source", [_WITHOUT]) from error
+        raise IoFailureError(
+            f"{host}: this machine cannot look up the head's package source", [_WITHOUT], code="no-package-source"
+        ) from error
     if other := [address for address in found if not _is_public(address)]:
-        raise IoFailureError(f"{host}: the head's package source has the private address {other[0]}"[:100], [_WITHOUT])
+        raise IoFailureError(
+            f"{host}: the head's package source has the private address {other[0]}"[:100],
+            [_WITHOUT],
+            code="private-package-source",
+        )
     return min(found, key=lambda address: (address.version, address.packed))
 
 

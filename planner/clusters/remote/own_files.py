@@ -38,7 +38,9 @@ def own_files() -> Iterator[tuple[str, Path]]:
 def extension() -> Path:
     """Return the compiled sort core. Raises BadInputError where there is none."""
     if (path := extension_if_built()) is None:
-        raise BadInputError("the compiled sort core is missing here, so it cannot be taken along; run `make setup`")
+        raise BadInputError(
+            "the compiled sort core is missing here, so it cannot be taken along; run `make setup`", code="no-sort-core"
+        )
     return path
 
 

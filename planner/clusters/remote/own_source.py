@@ -59,7 +59,9 @@ def sources() -> Path:
     for place in (PACKAGE.parent, *shared):
         if all((place / name).exists() for name in CARRIED):
             return place
-    raise BadInputError(f"the sources of the sort core are missing in {shared[0]}; reinstall the package")
+    raise BadInputError(
+        f"the sources of the sort core are missing in {shared[0]}; reinstall the package", code="no-sources"
+    )
 
 
 def _files() -> Iterator[tuple[str, Path]]:

@@ -62,6 +62,8 @@ _LONGEST_PLACE: Final = 28
 class UnreachableError(IoFailureError):
     """A machine does not answer, or refuses the login."""
 
+    code = "unreachable"
+
 
 class TimeIsUp(BaseException):  # not an Exception: no handler may take it for a machine's error and retry
     """The machines end soon: no more work is started on them."""
@@ -243,7 +245,7 @@ class Ssh:
             try:
                 output, complaint = process.communicate(content if isinstance(content, bytes) else None, within_s)
             except subprocess.TimeoutExpired:
-                raise IoFailureError(f"{node}: no answer within {within_s:g} s") from None
+                raise IoFailureError(f"{node}: no answer within {within_s:g} s", code="no-answer") from None
         return process.returncode, output, complaint
 
     @contextmanager
@@ -296,7 +298,7 @@ def _require_success(node: str, code: int, complaint: bytes) -> None:
     why = complaint.decode(errors="replace").strip().splitlines()[-6:]
     if code == _UNREACHABLE:
         raise UnreachableError(f"{node} cannot be reached: {why[-1] if why else 'no reason given'}")
-    raise IoFailureError(f"{node}: a script failed ({code})", why)
+    raise IoFailureError(f"{node}: a script failed ({code})", why, code="script-failed")
 
 
 def _read_verified(known_hosts: Path) -> set[str]:

@@ -68,20 +68,20 @@ def make_wheels(directory: Path, *, python: str = STOCK_PYTHON, architecture: st
     Raises BadInputError if a file is in the directory's place; IoFailureError with pip's message.
     """
     if directory.is_file():
-        raise BadInputError(f"{directory} is a file; name a directory that can be made")
+        raise BadInputError(f"{directory} is a file; name a directory that can be made", code="is-file")
     architecture = linux_name(architecture)
     if find_spec("pip") is None:
-        raise IoFailureError(_NO_PIP)
+        raise IoFailureError(_NO_PIP, code="no-pip")
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made") from error
+        raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be made", code="io") from error
     form = _add_planner(directory, python=python, architecture=architecture)
     needed = ["pip", *requirements(), *(build_requirements() if form == "source" else ())]
     if python == STOCK_PYTHON and not os.environ.get("PIP_NO_INDEX"):  # an index must give the locked wheels or none
         needed = ["--require-hashes", f"--requirement={LOCK}"]
     if complaint := download_wheels(directory, needed, python=python, architecture=architecture):
-        raise IoFailureError(_no_wheels_text(python=python, architecture=architecture), complaint)
+        raise IoFailureError(_no_wheels_text(python=python, architecture=architecture), complaint, code="no-wheels")
     return form
 
 
@@ -157,6 +157,7 @@ def require_tables(directory: Path) -> None:
         raise BadInputError(
             f"{directory}: there is no wheel of pyarrow, which reads Parquet on the machines",
             ["make the wheels again: `planner cluster wheelhouse DIR`"],
+            code="no-pyarrow-wheel",
         )
 
 
@@ -169,6 +170,7 @@ def pack(directory: Path, target: Path) -> Wheelhouse:
         raise BadInputError(
             f"{directory}: a wheelhouse needs {DISTRIBUTION} once, as a wheel or a source distribution, and pip",
             ["`planner cluster wheelhouse` makes one"],
+            code="wheelhouse-unfit",
         )
     with tarfile.open(target, "w") as tar:
         for file in [*wheels, *source]:
@@ -196,7 +198,10 @@ def _compiled_wheel(directory: Path) -> Path:
     """Return a wheel with the Python version and processor that all wheels share. Raises BadInputError without one."""
     for wheel in sorted(directory.glob("numpy-*.whl")):
         return wheel
-    raise BadInputError(f"{directory}: it has no wheel of numpy; make the wheels again (`planner cluster wheelhouse`)")
+    raise BadInputError(
+        f"{directory}: it has no wheel of numpy; make the wheels again (`planner cluster wheelhouse`)",
+        code="no-numpy-wheel",
+    )
 
 
 def _architecture_of(wheel: Path) -> str:
@@ -247,7 +252,7 @@ def _python_of(wheel: Path) -> str:
     words = wheel.stem.split("-")
     tag = words[2] if len(words) == 5 else ""
     if not tag.startswith("cp3") or not tag[3:].isdigit():
-        raise BadInputError(f"{wheel}: expected the wheel of one version of Python, such as cp312")
+        raise BadInputError(f"{wheel}: expected the wheel of one version of Python, such as cp312", code="wheel-unfit")
     return f"3.{tag[3:]}"
 
 

@@ -50,7 +50,9 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
         record_count(data_bytes)
     storage = load_model(model).storage
     if storage["data"] == "object-store" and not (input and output):
-        raise BadInputError(f"--model {model} sorts from an object store to one: give --input and --output")
+        raise BadInputError(
+            f"--model {model} sorts from an object store to one: give --input and --output", code="missing-companion"
+        )
     if storage["data"] not in ("local", "object-store") or storage["intermediate"] != "local":
         raise BadInputError(
             f"--model {model} keeps data on {', '.join(sorted(set(storage.values())))}, not on local disks",
@@ -58,6 +60,7 @@ def check_runnable(model: str, *, data_bytes: int | None, input: str | None, out
                 "rented machines sort on local disks: choose indy or daytona",
                 "or choose object-store, with --input and --output in an object store",
             ],
+            code="no-local-disks",
         )
 
 
@@ -71,7 +74,10 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     names = instances.instance_type.tolist()
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise BadInputError(f"--instance: unknown instance type {pattern!r} in {cloud}.{nearest(pattern, names)}")
+            raise BadInputError(
+                f"--instance: unknown instance type {pattern!r} in {cloud}.{nearest(pattern, names)}",
+                code="unknown-type",
+            )
     with_disks = [str(name) for name in instances.instance_type[instances.local_disks >= 1]]
     fitting = [name for name in with_disks if any(fnmatchcase(name, pattern) for pattern in patterns or ("*",))]
     is_small = (instances.vcpu < LEAST_VCPUS) | (instances.memory_bytes < LEAST_MEMORY_BYTES)
@@ -80,11 +86,13 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
         raise BadInputError(
             f"--instance {' '.join(patterns)}: {', '.join(fitting[:5])} is too small",
             [f"Ray and the sort need {LEAST_VCPUS} vCPUs and {LEAST_MEMORY_BYTES / 2**30:g} GiB of memory"],
+            code="too-small",
         )
     if not chosen:
         raise BadInputError(
             f"--instance {' '.join(patterns)}: no such type of {cloud} has local disks",
             [f"the cluster sort works on local disks.{nearest(patterns[0], with_disks)}"],
+            code="no-local-disks",
         )
     return chosen
 
@@ -101,7 +109,10 @@ def require_time(
     most_s = late_s(best, plan.request) - over_s
     text = f"the machines end in {format_duration(max(0.0, left_s))}"
     if left_s < expected_s:
-        raise BadInputError(f"{text}, and the job is expected to take {format_duration(expected_s)}; rent others")
+        raise BadInputError(
+            f"{text}, and the job is expected to take {format_duration(expected_s)}; rent others",
+            code="too-little-time",
+        )
     if left_s < most_s:
         say(f"warning: {text}, and 95 of 100 such jobs take up to {format_duration(most_s)}")
 
@@ -213,7 +224,9 @@ def _address_towards(address: str) -> str:
         try:
             way.connect((address, _SSH_PORT))  # sends nothing
         except OSError as error:
-            raise BadInputError(f"no network here leads to {address} ({error.strerror}); give --ssh-from") from error
+            raise BadInputError(
+                f"no network here leads to {address} ({error.strerror}); give --ssh-from", code="no-route"
+            ) from error
         return str(way.getsockname()[0])
 
 
@@ -221,8 +234,9 @@ def _address_towards(address: str) -> str:
 def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJob]:
     """Yield the job on the head of a run, for inspection. Raises BadInputError when it has none."""
     if load_job(directory) is None:
+        run = directory.path.name
         raise BadInputError(
-            f"run {directory.path.name}: its sort has not begun; `planner cluster attach {directory.path.name}` goes on"
+            f"run {run}: its sort has not begun; `planner cluster attach {run}` goes on", code="not-begun"
         )
     rented = reopen_run(directory, session, stopwatch=Stopwatch())
     with rented.ssh() as ssh:
@@ -265,6 +279,7 @@ def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:
         raise BadInputError(
             f"run {order.run} has no running head, so there is nothing to attach to",
             [f"`planner cluster down {order.run}` removes what may be left", *_after_the_end(order, directory)],
+            code="no-running-head",
         )
     place, choice = places[-1], ClusterOffer.from_dict(places[-1]["choice"])
     return Cluster(place=Place(choice=choice, region=place["region"], zone=place["zone"]), nodes=tuple(running))

@@ -61,7 +61,7 @@ def load_task(directory: RunDirectory) -> CloudTask:
         text = (directory.path / TASK).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise BadInputError(
-            f"run {directory.path.name} has no job: `planner cluster up` rented its machines"
+            f"run {directory.path.name} has no job: `planner cluster up` rented its machines", code="no-job"
         ) from error
     task: CloudTask = from_jsonable(CloudTask, json.loads(text), where=TASK)
     return task

@@ -86,6 +86,8 @@ _FOLLOW: Final = 'exec tail -s 0.2 -n +{line} -f --pid="$(cat {directory}/driver
 class OutOfSightError(IoFailureError):
     """The head does not answer. Its job may still be running."""
 
+    code = "out-of-sight"
+
 
 @dataclass(frozen=True, kw_only=True)
 class HeadJob:
@@ -132,7 +134,9 @@ class HeadJob:
                 line += 1
                 if (result := result_in(text, on_event)) is not None:
                     return result
-            raise IoFailureError("the process that drives the sort has ended without a result", self._last_words())
+            raise IoFailureError(
+                "the process that drives the sort has ended without a result", self._last_words(), code="driver-ended"
+            )
 
         return self._call_until_answered(follow)
 

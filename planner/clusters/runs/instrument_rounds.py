@@ -97,7 +97,7 @@ def measure_fleet(
         raise
     down(directory, session)
     if not paths:
-        raise IoFailureError(f"run {order.run}: no machine could be measured")
+        raise IoFailureError(f"run {order.run}: no machine could be measured", code="not-measured")
     return paths, cluster.place
 
 

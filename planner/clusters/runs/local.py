@@ -146,7 +146,9 @@ def _workspace(directory: Path) -> Iterator[Path]:
     try:
         folder.mkdir()
     except OSError as error:
-        raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be written (--dir)") from error
+        raise IoFailureError(
+            f"{directory}: {error.strerror}; name a directory that can be written (--dir)", code="io"
+        ) from error
     try:
         yield folder
     finally:
@@ -163,6 +165,7 @@ def check_space(directory: Path, data_bytes: int, model: CostModel, *, input_byt
         raise IoFailureError(
             f"{directory}: {format_bytes(free)} free, {format_bytes(needed)} needed",
             ["input, output and scratch take this: name another disk with --dir, or less --data"],
+            code="no-space",
         )
 
 

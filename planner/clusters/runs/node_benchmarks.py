@@ -19,6 +19,7 @@ from planner.clouds.protocol import Node
 from planner.clusters.remote.bootstrap import PLANNER, Equipped
 from planner.clusters.remote.ssh import HEAD, Ssh, UnreachableError, environment_script, failures, of_success
 from planner.errors import IoFailureError, PlannerError
+from planner.schemas.door import Bytes, Count, Seconds, checked
 from planner.statistics.slow_node_screening import Screening, screen
 from planner.units import count_text
 
@@ -56,15 +57,16 @@ _END_AGENT: Final = "kill $(cat planner/agent.pid 2>/dev/null) 2>/dev/null; rm -
 NetworkDocument: TypeAlias = tuple[dict[str, Any], dict[str, str], dict[str, PlannerError]]
 
 
+@checked
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """Duration of measurements: `seconds` a run, `repeats` of each; `file_bytes` in each disk's directory (None:
     DiskBench's default).
     """
 
-    seconds: float = 5.0
-    repeats: int = 2
-    file_bytes: int | None = None
+    seconds: Seconds = 5.0
+    repeats: Count = 2
+    file_bytes: Bytes | None = None
 
     @property
     def disk_s(self) -> float:
@@ -242,9 +244,9 @@ def _document(text: str, name: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise IoFailureError(f"{name}: what it measured cannot be read: {text[:200]!r}") from error
+        raise IoFailureError(f"{name}: what it measured cannot be read: {text[:200]!r}", code="unreadable") from error
     if not isinstance(document, dict):
-        raise IoFailureError(f"{name}: what it measured is no object: {text[:200]!r}")
+        raise IoFailureError(f"{name}: what it measured is no object: {text[:200]!r}", code="wrong-type")
     return document
 
 

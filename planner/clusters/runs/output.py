@@ -34,7 +34,7 @@ def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: P
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInputError(f"{folder}: {error.strerror}; name a folder that can be written") from error
+        raise BadInputError(f"{folder}: {error.strerror}; name a folder that can be written", code="io") from error
     suffix = content_of(dataset.layout).suffix
     paths = [folder / f"{part_name(n, dataset.job)}{suffix}" for n in range(len(dataset.partitions))]
     with rented.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -60,7 +60,7 @@ def _fetch(ssh: Ssh, partition: Partition, path: Path) -> None:
         except (IoFailureError, OSError) as error:
             failures.append(str(error))
     if not path.exists():
-        raise IoFailureError(f"{path.name}: no copy of this partition can be read", failures)
+        raise IoFailureError(f"{path.name}: no copy of this partition can be read", failures, code="no-copy")
 
 
 def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, listening: Listening) -> str:
@@ -75,6 +75,7 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
         raise BadInputError(
             f"run {directory.path.name}: its machines were rented without a way to an object store",
             ["name a folder here instead; --staging, or --output, gives the next run's machines a way"],
+            code="no-store-access",
         )
     sorted_event = json.loads((directory.path / SORTED).read_text("utf-8"))
     request = {"do": "finish", "request": {**job.order["request"], "output": to}, "sorted": sorted_event}
@@ -82,7 +83,8 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
         manifest = rented.run_another_order(job, request, ssh, listening)["manifest"]
     if not manifest.startswith(f"{to.rstrip('/')}/"):
         raise BadInputError(
-            f"run {directory.path.name}: its job goes on; `planner cluster attach` follows it to its end"
+            f"run {directory.path.name}: its job goes on; `planner cluster attach` follows it to its end",
+            code="still-running",
         )
     directory.note("saved", to=to)
     return str(manifest)
@@ -91,5 +93,5 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
 def _output(directory: RunDirectory) -> Dataset:
     output = output_on_machines(directory)
     if output is None:
-        raise BadInputError(f"run {directory.path.name}: no sorted output lies on its machines")
+        raise BadInputError(f"run {directory.path.name}: no sorted output lies on its machines", code="no-output")
     return output

@@ -51,7 +51,9 @@ def run_on(
     """Run a line of shell on machines; the first must be the head, through which the others are reached."""
     failed = verify_host_keys(ssh, nodes, provider, policy=policy)
     if nodes[0].id in failed:
-        raise IoFailureError(f"{nodes[0].id}: the head's host key is not on its console, so no machine is spoken to")
+        raise IoFailureError(
+            f"{nodes[0].id}: the head's host key is not on its console, so no machine is spoken to", code="no-host-key"
+        )
     for node in nodes:
         if node.id in failed:
             hear(node, failed[node.id])

@@ -48,6 +48,8 @@ Listening = Callable[[], AbstractContextManager[OnEvent]]
 class OutOfTimeError(IoFailureError):
     """The run took longer than its machines may live."""
 
+    code = "out-of-time"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RentedRun:
@@ -180,7 +182,9 @@ class RentedRun:
             if self._head_is_gone():
                 if datetime.now(UTC) >= self.order.expires_at:
                     raise TimeIsUp from error
-                raise IoFailureError(f"the head {self.cluster.head.id} is gone, and with it the sort") from error
+                raise IoFailureError(
+                    f"the head {self.cluster.head.id} is gone, and with it the sort", code="head-lost"
+                ) from error
             raise
         except PlannerError:
             self._keep_log(head)

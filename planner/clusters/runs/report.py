@@ -159,5 +159,7 @@ def record_count(data_bytes: int) -> int:
     """Return the records in `data_bytes` of the sort benchmark's data. Raises BadInputError for half a record."""
     if data_bytes % _RECORD_BYTES:
         size = format_exact_size(data_bytes)
-        raise BadInputError(f"--data {size} is not a whole number of {_RECORD_BYTES}-byte records")
+        raise BadInputError(
+            f"--data {size} is not a whole number of {_RECORD_BYTES}-byte records", code="partial-records"
+        )
     return data_bytes // _RECORD_BYTES

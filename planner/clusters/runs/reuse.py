@@ -34,7 +34,8 @@ def catalog_type(cloud: str, choice: ClusterOffer) -> str:
         if (cloud_type, added_disks(name)) == (choice.instance_type, choice.local_disks):
             return str(name)
     raise BadInputError(
-        f"the catalog {cloud} has no {choice.instance_type} with {count_text(choice.local_disks, 'disk')} added"
+        f"the catalog {cloud} has no {choice.instance_type} with {count_text(choice.local_disks, 'disk')} added",
+        code="unknown-type",
     )
 
 

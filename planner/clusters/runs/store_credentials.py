@@ -47,13 +47,16 @@ def access_to(
     """
     if not uris:
         if identity or is_lent:
-            raise BadInputError("--node-identity and --lend-credentials go with --input or --output")
+            raise BadInputError(
+                "--node-identity and --lend-credentials go with --input or --output", code="missing-companion"
+            )
         return StoreAccess()
     scheme = SCHEME_OF_CLOUD[cloud]
     if foreign := [uri for uri in uris if not uri.startswith(f"{scheme}://")]:
         raise BadInputError(
             f"{foreign[0]}: machines on {cloud} reach only their own cloud's object store",
             [f"name {scheme}://bucket/path"],
+            code="other-cloud",
         )
     if bool(identity) == is_lent:
         raise BadInputError(
@@ -62,9 +65,12 @@ def access_to(
                 "--node-identity NAME launches the machines with an identity that may read and write there",
                 f"--lend-credentials sends them {', '.join(_NEEDED[scheme])} of this environment by SSH",
             ],
+            code="no-store-access",
         )
     if is_lent and (missing := [name for name in _NEEDED[scheme] if not environ.get(name)]):
-        raise BadInputError(f"--lend-credentials: {', '.join(missing)} not set in this environment")
+        raise BadInputError(
+            f"--lend-credentials: {', '.join(missing)} not set in this environment", code="no-credentials"
+        )
     names = (*_SETTINGS[scheme], *(_NEEDED[scheme] + _FURTHER[scheme] if is_lent else ()))
     return StoreAccess(
         identity=identity or "", environment={name: environ[name] for name in names if environ.get(name)}

@@ -95,7 +95,8 @@ class Tables:
             rows = footer.group_rows
             if sum(rows) != partition.records:
                 raise IoFailureError(
-                    f"{copy.uri} has {count_text(sum(rows), 'row')} instead of {partition.records}: it was changed"
+                    f"{copy.uri} has {count_text(sum(rows), 'row')} instead of {partition.records}: it was changed",
+                    code="input-changed",
                 )
             require_schema(copy.uri, footer, self._schema)
             begins = np.cumsum([0, *rows[:-1]])

@@ -105,7 +105,7 @@ def require_schema(uri: str, footer: Footer, schema: Any) -> None:
     with suppress(BadInputError):
         if united_schema([schema, footer.schema], [uri, uri], fills=True).equals(schema):
             return
-    raise IoFailureError(f"{uri} has other columns than before: it was changed")
+    raise IoFailureError(f"{uri} has other columns than before: it was changed", code="input-changed")
 
 
 @contextmanager
@@ -162,6 +162,7 @@ def require_int96_fits(uri: str, footer: Footer, groups: Sequence[int]) -> None:
                 "some are beyond 2262, or finer than a microsecond",
                 "sort on one machine, or write timestamps of 64 bits",
             ],
+            code="unsupported-type",
         )
 
 

@@ -271,7 +271,7 @@ class Text:
             steps.append(step)
             at, last = at + len(step), int(step[-1])
         if is_within:
-            raise BadInputError("the last row has a quoted field that has no end")
+            raise BadInputError("the last row has a quoted field that has no end", code="open-quote")
         needs_return = self._text.longest_end_bytes == 2 and last != ord("\r")
         return [*steps, np.array([ord("\r")] * needs_return + [self._end], np.uint8)]
 

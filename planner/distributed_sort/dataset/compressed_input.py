@@ -87,7 +87,9 @@ def _require_success(ended: Sequence[Decompressed | BadInputError]) -> list[Deco
     errors = [outcome for outcome in ended if isinstance(outcome, BadInputError)]
     if errors:
         others = [error.message for error in errors[1:]]
-        raise BadInputError(errors[0].message, [*errors[0].details, *others][:_MOST_NAMED])
+        raise BadInputError(
+            errors[0].message, [*errors[0].details, *others][:_MOST_NAMED], field=errors[0].field, code=errors[0].code
+        )
     return [outcome for outcome in ended if isinstance(outcome, Decompressed)]
 
 
@@ -144,7 +146,7 @@ def decompressed_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
         try:
             yield from read_joined(copy, layout)
         except BadInputError as error:
-            raise BadInputError(f"{node_name()}: {error.message}", error.details) from error
+            raise error.reworded(f"{node_name()}: {error.message}") from error
         return
     size = size_of(copy.uri)
     pieces = beginning_of(copy.uri, size, piece_bytes=COMPRESSED_PIECE_BYTES, version=copy.version)
@@ -152,7 +154,7 @@ def decompressed_text(copy: Copy, layout: Layout) -> Iterator[Bytes]:
         for chunk in decompress_text(pieces, copy.compression):
             yield np.frombuffer(chunk, np.uint8)
     except BadInputError as error:
-        raise BadInputError(f"{node_name()}: {copy.uri}: {error.message}", error.details) from error
+        raise error.reworded(f"{node_name()}: {copy.uri}: {error.message}") from error
 
 
 def with_decompressed_copy(partition: Partition, copy: Copy, path: Path, decompressed_bytes: int) -> Partition:
@@ -164,7 +166,9 @@ def with_decompressed_copy(partition: Partition, copy: Copy, path: Path, decompr
     if partition.is_estimated:
         partition = replace(partition, records=records, is_estimated=False)
     if records != partition.records:
-        raise IoFailureError(f"{copy.uri} holds {records} bytes instead of {partition.records}: it was changed")
+        raise IoFailureError(
+            f"{copy.uri} holds {records} bytes instead of {partition.records}: it was changed", code="input-changed"
+        )
     plain = Copy(uri=str(path), node=node_name(), offset=copy.offset)
     return replace(partition, copies=(plain, *partition.copies))
 

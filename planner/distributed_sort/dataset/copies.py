@@ -51,7 +51,9 @@ class Outcomes:
         if self.failed:
             reasons = [f"partition {number}: {why}" for number, why in sorted(self.failed.items())][:10]
             whole = len(self.done) + len(self.failed)
-            raise IoFailureError(f"{len(self.failed)} of {whole} partitions failed while {doing}", reasons)
+            raise IoFailureError(
+                f"{len(self.failed)} of {whole} partitions failed while {doing}", reasons, code="partitions-failed"
+            )
         return [self.done[number] for number in sorted(self.done)]
 
 
@@ -107,7 +109,7 @@ def retry_on_nodes(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doin
         if outcomes.done:
             return outcomes.done[0]
         nodes.detect_losses(at_once=True)
-    raise IoFailureError(f"{len(PAUSES_S)} attempts failed while {doing}", [outcomes.failed[0]])
+    raise IoFailureError(f"{len(PAUSES_S)} attempts failed while {doing}", [outcomes.failed[0]], code="attempts-failed")
 
 
 def run_on_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: str) -> Any:
@@ -121,4 +123,6 @@ def run_on_any(nodes: Nodes, task: Callable[..., Any], *arguments: Any, doing: s
         if result is not LOST:
             return result
         nodes.detect_losses(at_once=True)
-    raise IoFailureError(f"{_MOST_LOSSES_IN_TURN} times a node was lost while {doing}", [f"last {node}"])
+    raise IoFailureError(
+        f"{_MOST_LOSSES_IN_TURN} times a node was lost while {doing}", [f"last {node}"], code="nodes-lost"
+    )

@@ -300,11 +300,11 @@ def read_manifest(path: Path) -> Dataset:
     try:
         return dataset_of(json.loads(text))
     except json.JSONDecodeError as error:
-        raise BadInputError(f"{what}: it is not JSON") from error
+        raise BadInputError(f"{what}: it is not JSON", code="not-json") from error
     except KeyError as error:
-        raise BadInputError(f"{what}: it lacks {error}") from error
+        raise BadInputError(f"{what}: it lacks {error}", code="missing-field") from error
     except (ValueError, TypeError) as error:
-        raise BadInputError(f"{what}: {error}") from error
+        raise BadInputError(f"{what}: {error}", code="malformed") from error
 
 
 def dataset_of(document: Mapping[str, Any]) -> Dataset:
@@ -320,7 +320,7 @@ def write_manifest(dataset: Dataset, path: Path) -> None:
     try:
         replace_file(path, dataset.to_json() + "\n")
     except OSError as error:
-        raise IoFailureError(f"manifest {path}: {error.strerror}; nothing was written") from error
+        raise IoFailureError(f"manifest {path}: {error.strerror}; nothing was written", code="io") from error
 
 
 def _layout(fields: Mapping[str, Any]) -> Layout:

@@ -28,14 +28,14 @@ def files_of(source: str) -> dict[str, int]:
     if is_object(source):
         if not (below := object_store.list_files(source)):
             if (size := object_store.size_if_there(source)) is None:
-                raise BadInputError(f"{source}: there is no such object, and none below it")
+                raise BadInputError(f"{source}: there is no such object, and none below it", code="no-such-object")
             return {source: size}
         _require_no_object(source)
         for uri in below:
             require_no_table_log(uri)
         files = {uri: size for uri, size in below.items() if size and _is_data(uri[len(source) :])}
     elif not Path(source).exists():
-        raise BadInputError(f"{source}: there is no such file or directory")
+        raise BadInputError(f"{source}: there is no such file or directory", code="no-such-file")
     else:
         with file_errors("read", source):
             if not Path(source).is_dir():
@@ -43,7 +43,7 @@ def files_of(source: str) -> dict[str, int]:
             paths = files_below(Path(source).resolve())
             files = {str(path): path.stat().st_size for path in paths if path.name != MANIFEST_NAME}
     if not files:
-        raise BadInputError(f"{source}: there are no files in it, or only empty ones")
+        raise BadInputError(f"{source}: there are no files in it, or only empty ones", code="no-files")
     return files
 
 
@@ -56,6 +56,7 @@ def _require_no_object(prefix: str) -> None:
         raise BadInputError(
             f"{prefix} is an object, and others are below it: it is not clear what is meant",
             [f"move the object, or name those below it one by one: {prefix}/..."],
+            code="ambiguous-place",
         )
 
 

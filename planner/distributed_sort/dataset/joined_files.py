@@ -111,7 +111,7 @@ def _naming(part: Part) -> Iterator[None]:
     try:
         yield
     except BadInputError as error:
-        raise BadInputError(f"{part.uri}: {error.message}", error.details) from error
+        raise error.reworded(f"{part.uri}: {error.message}") from error
 
 
 def _lines(part: Part, text: TextFormat) -> Bytes:
@@ -157,4 +157,6 @@ def joined_bytes(copy: Copy) -> int:
 
 
 def _changed(part: Part, how: str) -> IoFailureError:
-    return IoFailureError(f"{node_name()}: {part.uri} was changed after it was listed", [how, "sort again"])
+    return IoFailureError(
+        f"{node_name()}: {part.uri} was changed after it was listed", [how, "sort again"], code="input-changed"
+    )

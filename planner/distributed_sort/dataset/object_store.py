@@ -62,7 +62,7 @@ def planner_uri(address: str) -> str:
     container, _, host = place.partition("@")
     account = host.partition(".")[0]
     if os.environ.get(ACCOUNT) != account:
-        raise BadInputError(f"{address}: set {ACCOUNT}={account}, and a key or a login")
+        raise BadInputError(f"{address}: set {ACCOUNT}={account}, and a key or a login", code="no-account")
     return f"az://{container}/{path}"
 
 
@@ -99,7 +99,10 @@ def read_ranges(uri: str, *, starts: Sequence[int], length: int) -> list[NDArray
 def _require_length(uri: str, content: NDArray[np.uint8], length: int) -> NDArray[np.uint8]:
     if len(content) != length:
         missing = length - len(content)
-        raise IoFailureError(f"{node_name()}: {uri} ends {missing} bytes too early: it is truncated, or was changed")
+        raise IoFailureError(
+            f"{node_name()}: {uri} ends {missing} bytes too early: it is truncated, or was changed",
+            code="input-truncated",
+        )
     return content
 
 
@@ -286,4 +289,4 @@ def _store_errors(doing: str, uri: str) -> Iterator[None]:
             raise refused from error
         said = dict(_SAID.findall(str(error)))  # the store's own words, if any
         reason = ": ".join(said.values()) or next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise IoFailureError(f"{node_name()}: cannot {doing} {uri}: {reason}") from error
+        raise IoFailureError(f"{node_name()}: cannot {doing} {uri}: {reason}", code="store-failed") from error

@@ -24,13 +24,19 @@ from planner.units import count_text
 class InputUnreadableError(IoFailureError):
     """A node could not read a copy of its input; another copy, or the same one made again, may be readable."""
 
+    code = "input-unreadable"
+
 
 class InputDamagedError(InputUnreadableError):
     """A copy of the input is damaged for every reader; another copy may be sound."""
 
+    code = "damaged-file"
+
 
 class DamagedFileError(BadInputError):
     """The content of a file does not match its format."""
+
+    code = "damaged-file"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +91,8 @@ def copy_here(partition: Partition) -> Copy:
     if copies := _copies_here(partition):
         return copies[0]
     raise IoFailureError(
-        f"{node_name()}: {display_name(partition)} cannot be read here, and nothing says how to remake it"
+        f"{node_name()}: {display_name(partition)} cannot be read here, and nothing says how to remake it",
+        code="no-recipe",
     )
 
 
@@ -124,9 +131,9 @@ def naming_file(partition: Partition) -> Iterator[None]:
     except InputChangedError:
         raise
     except BadInputError as error:
-        raise BadInputError(f"{display_name(partition)}: {error.message}", error.details) from error
+        raise error.reworded(f"{display_name(partition)}: {error.message}") from error
     except IoFailureError as error:
-        raise InputUnreadableError(error.message, error.details) from error
+        raise InputUnreadableError(error.message, error.details, field=error.field, code=error.code) from error
 
 
 def nodes_with(partition: Partition) -> list[str]:

@@ -65,7 +65,9 @@ def require_credentials(url: str, environ: Mapping[str, str] = os.environ) -> No
     scheme = url.partition("://")[0]
     store = _STORES[scheme]
     if scheme == "az" and not any(environ.get(name) for name in (ACCOUNT, "AZURE_STORAGE_CONNECTION_STRING")):
-        raise ProviderRefusedError(f"Azure: no storage account is named for {_cut(url)}", [f"set {ACCOUNT}"])
+        raise ProviderRefusedError(
+            f"Azure: no storage account is named for {_cut(url)}", [f"set {ACCOUNT}"], code="no-account"
+        )
     if any(value and name.startswith(store.prefix) and _CREDENTIAL.search(name) for name, value in environ.items()):
         return
     if store.file and (Path(environ.get("HOME", "/")) / store.file).exists():
@@ -81,14 +83,18 @@ def account_error(url: str, text: str) -> ProviderRefusedError | None:
         return _missing(url)
     if _REFUSED.search(text):
         return ProviderRefusedError(
-            f"{store.owner}: the credentials for {_cut(url)} are not valid, or have expired", [store.hint, text[:300]]
+            f"{store.owner}: the credentials for {_cut(url)} are not valid, or have expired",
+            [store.hint, text[:300]],
+            code="credentials-invalid",
         )
     return None
 
 
 def _missing(url: str) -> ProviderRefusedError:
     store = _STORES[url.partition("://")[0]]
-    return ProviderRefusedError(f"{store.owner}: no credentials found for {_cut(url)}", [store.hint])
+    return ProviderRefusedError(
+        f"{store.owner}: no credentials found for {_cut(url)}", [store.hint], code="no-credentials"
+    )
 
 
 def _cut(url: str) -> str:

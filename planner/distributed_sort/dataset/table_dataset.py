@@ -79,6 +79,7 @@ def tables_of(
             raise BadInputError(
                 f"key {schema.names[key.column]}: a cluster does not sort by {key_type}",
                 ["sort on one machine, or by another column"],
+                code="unsupported-key",
             )
     table = TableFormat(schema=serialize_schema(schema), keys=tuple(keys), unique=unique, **first.style)
     partitions = tuple(partition for source in read for partition in source.partitions)
@@ -148,7 +149,7 @@ def _opened(name: str) -> Iterator[tuple[Any, Footer]]:
         with open_copy(Copy(uri=name)) as opened:
             yield opened
     except BadInputError as error:
-        raise BadInputError(f"{name}: {error.message}", error.details) from error
+        raise error.reworded(f"{name}: {error.message}") from error
 
 
 def decoded_bytes_of(name: str) -> tuple[float, str]:
@@ -173,7 +174,7 @@ def _decoded_row_bytes(file: Any) -> float | None:
 def _of_manifest(name: str) -> _Source:
     dataset = read_manifest(Path(name))
     if (table := dataset.layout.table) is None:
-        raise BadInputError(f"{name}: this manifest is not of Parquet; name the files")
+        raise BadInputError(f"{name}: this manifest is not of Parquet; name the files", code="not-parquet")
     style = _fields_of(table.style())
     return _Source(
         name=name,

@@ -86,11 +86,15 @@ def _row_of_manifest(dataset: Dataset, columns: CsvColumns, *, name: str) -> Fir
     """Return the header of a sorted dataset, or a row of as many empty values."""
     csv = None if dataset.layout.text is None else dataset.layout.text.csv
     if csv is None:
-        raise BadInputError(f"{name}: this manifest is not of CSV; name the files")
+        raise BadInputError(f"{name}: this manifest is not of CSV; name the files", code="not-csv")
     if csv.delimiter.encode("latin-1") != columns.delimiter:
-        raise BadInputError(f"{name}: columns are separated by {csv.delimiter!r}: say --separator")
+        raise BadInputError(
+            f"{name}: columns are separated by {csv.delimiter!r}: say --separator", code="other-separator"
+        )
     if bool(csv.header) != columns.header:
-        raise BadInputError(f"{name}: its files have {'a' if csv.header else 'no'} header; mind --no-header")
+        raise BadInputError(
+            f"{name}: its files have {'a' if csv.header else 'no'} header; mind --no-header", code="other-header"
+        )
     if csv.header:
         return read_first_row([csv.header.encode("latin-1")], name=name, delimiter=columns.delimiter)
     return FirstRow(b"\r\n" if csv.ends_with_crlf else b"\n", ("",) * csv.columns)
@@ -169,4 +173,4 @@ def _name_file_in_errors(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from chunks
     except BadInputError as error:
-        raise BadInputError(f"{name}: {error.message}", error.details) from error
+        raise error.reworded(f"{name}: {error.message}") from error

@@ -63,5 +63,7 @@ def require_intact_copy(number: int, partition: Partition, faults: Iterable[Unre
         return
     first, *others = dict.fromkeys(fault.reason for fault in damaged)
     if not others:
-        raise BadInputError(first)
-    raise BadInputError("all copies of a file of the input are damaged: replace one", [first, *others])
+        raise BadInputError(first, code="damaged-file")
+    raise BadInputError(
+        "all copies of a file of the input are damaged: replace one", [first, *others], code="damaged-copies"
+    )

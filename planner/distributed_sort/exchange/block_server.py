@@ -160,4 +160,6 @@ def _bound(host: str, seed: int) -> _Server:
     for port in ports:
         with suppress(OSError):
             return _Server((host, port), _Handler)
-    raise IoFailureError(f"{host}: none of {_PORTS_TRIED} ports from {_PORTS[0]} to {_PORTS[-1]} is free for blocks")
+    raise IoFailureError(
+        f"{host}: none of {_PORTS_TRIED} ports from {_PORTS[0]} to {_PORTS[-1]} is free for blocks", code="no-free-port"
+    )

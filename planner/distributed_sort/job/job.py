@@ -252,7 +252,7 @@ class Job:
         if (rest := fault.remove_from(partitions[number])) is None:
             return
         if self.trouble.suspicions[number] == _MOST_SUSPICIONS:
-            raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times")
+            raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times", code="suspected")
         self.trouble.suspicions[number] += 1
         self.trouble.suspected[number] = fault.node
         self.emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
@@ -322,7 +322,9 @@ class Job:
                 for partition in lost
             ]
             raise IoFailureError(
-                f"lost with {lost_nodes}, and there is neither a copy nor a recipe to remake it", lines
+                f"lost with {lost_nodes}, and there is neither a copy nor a recipe to remake it",
+                lines,
+                code="inputs-lost",
             )
         before = self.cluster.nodes.lost
         self.work.source, read_bytes = with_decompressed_copies(

@@ -261,9 +261,10 @@ class Journal:
             raise BadInputError(
                 f"another sort to this output is running: it holds {self.path}",
                 ["wait until it ends, or name another output"],
+                code="locked",
             ) from error
         except OSError as error:
-            raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+            raise IoFailureError(f"journal {self.path}: {error.strerror}", code="io") from error
         is_named = False
         with contextlib.suppress(FileNotFoundError):
             is_named = os.path.samestat(os.fstat(descriptor), self.path.stat())
@@ -274,6 +275,7 @@ class Journal:
             raise BadInputError(
                 f"{self.path.name} is no journal of a sort, and was not changed",
                 [f"remove {self.path}, or name another output"],
+                code="not-a-journal",
             )
         return None
 
@@ -316,7 +318,9 @@ class Journal:
             return EarlierJob(files=files, identity=identity, progress=_parse_progress(lines))
         except (KeyError, TypeError, ValueError) as error:
             advice = "sort with the version of the planner that began, or delete the file and begin anew"
-            raise BadInputError(f"{self.path}: not a journal of this planner ({error!r})", [advice]) from error
+            raise BadInputError(
+                f"{self.path}: not a journal of this planner ({error!r})", [advice], code="damaged-journal"
+            ) from error
 
     def end(self) -> None:
         """Delete the journal of a job that no longer needs one."""
@@ -340,7 +344,7 @@ class Journal:
                 if durable:
                     os.fsync(file.fileno())
         except OSError as error:
-            raise IoFailureError(f"journal {self.path}: {error.strerror}") from error
+            raise IoFailureError(f"journal {self.path}: {error.strerror}", code="io") from error
 
 
 def _parse_progress(lines: list[dict[str, Any]]) -> Progress | None:

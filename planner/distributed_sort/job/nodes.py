@@ -140,7 +140,9 @@ class Nodes:
         alive = self._alive()
         if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
             raise IoFailureError(
-                f"the service of {some_of(silent)} did not begin", [OPEN_PORTS, "see Ray's logs there"]
+                f"the service of {some_of(silent)} did not begin",
+                [OPEN_PORTS, "see Ray's logs there"],
+                code="service-silent",
             )
 
     def _require_ports(self) -> None:
@@ -160,7 +162,7 @@ class Nodes:
             if why and why is not LOST and alive.issuperset((self._ids[name], self._ids[other]))
         ]
         if blocked:
-            raise IoFailureError(blocked[0], [*blocked[1:], OPEN_PORTS])
+            raise IoFailureError(blocked[0], [*blocked[1:], OPEN_PORTS], code="port-blocked")
 
     def _address_of(self, name: str, asked: Any) -> Any:
         """Return a service's answer, or LOST. A service whose process died restarts and is asked again."""
@@ -283,7 +285,9 @@ class Nodes:
                 raise cause from None
             if isinstance(cause, exceptions.RayError):
                 return LOST
-            raise IoFailureError("a task failed unexpectedly", str(error).splitlines()[-6:]) from error
+            raise IoFailureError(
+                "a task failed unexpectedly", str(error).splitlines()[-6:], code="task-failed"
+            ) from error
 
     def outcomes(self, began: Sequence[Any], *, doing: str) -> list[Any]:
         """Return the results of several tasks. Raises the errors of `outcome`, and IoFailureError when one was lost."""
@@ -291,7 +295,9 @@ class Nodes:
         if any(result is LOST for result in results):
             self.detect_losses(at_once=True)
             raise IoFailureError(
-                f"a node was lost while {doing}", [", ".join(sorted(self.lost)) or "its name is unknown"]
+                f"a node was lost while {doing}",
+                [", ".join(sorted(self.lost)) or "its name is unknown"],
+                code="node-lost",
             )
         return results
 
@@ -307,7 +313,7 @@ class Nodes:
         lost_nodes = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
         self.lost |= lost_nodes
         if not self.names:
-            raise UnfinishedError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"])
+            raise UnfinishedError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"], code="no-node")
         self.give_up(lost_nodes)
         return lost_nodes
 
@@ -327,7 +333,7 @@ class Nodes:
         """
         offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not offering:
-            raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first")
+            raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first", code="no-node")
         self.cpus = self._free_cpus({node["NodeID"]: node["Resources"]["CPU"] for node in offering})
         self._ids = {node: node for node in self.cpus}
         self.concurrency = Concurrency.of(self.cpus.values())
@@ -370,6 +376,7 @@ class Nodes:
         raise IoFailureError(
             f"other jobs use all {sum(offered.values()):g} CPUs of the Ray cluster's {len(offered)} nodes",
             ["wait until they end, or add nodes; `ray status` shows who uses what"],
+            code="no-free-cpus",
         )
 
 

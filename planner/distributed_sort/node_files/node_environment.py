@@ -123,7 +123,8 @@ def data_directories(fallback: str = "") -> list[Path]:
     directories = os.environ.get(NODE_DIRECTORY) or fallback
     if not directories:
         raise IoFailureError(
-            f"{node_name()} does not know its disks: pass --dir, or set {NODE_DIRECTORY} before Ray starts there"
+            f"{node_name()} does not know its disks: pass --dir, or set {NODE_DIRECTORY} before Ray starts there",
+            code="no-disk",
         )
     return _folders(directories)
 
@@ -141,7 +142,9 @@ def _folders(directories: str) -> list[Path]:
 def node_volume() -> Path:
     """Return the mount point of this node's block volume. Raises IoFailureError when it has none."""
     if not (volume := os.environ.get(NODE_VOLUME)):
-        raise IoFailureError(f"node {node_name()} has no volume: set {NODE_VOLUME} where it is mounted")
+        raise IoFailureError(
+            f"node {node_name()} has no volume: set {NODE_VOLUME} where it is mounted", code="no-volume"
+        )
     return Path(volume)
 
 
@@ -185,14 +188,18 @@ def require_same_versions(nodes: Iterable[NodeFacts]) -> None:
         if node.versions.get(name) != version
     ]
     if differing:
-        raise IoFailureError("the nodes do not run the same versions; install the driver's on each", differing)
+        raise IoFailureError(
+            "the nodes do not run the same versions; install the driver's on each", differing, code="other-versions"
+        )
 
 
 def require_own_names(nodes: Iterable[NodeFacts]) -> None:
     """Raise IoFailureError when several nodes have one name."""
     counts = Counter(node.name for node in nodes)
     if twice := sorted(name for name, count in counts.items() if count > 1):
-        raise IoFailureError(f"several nodes are called {', '.join(twice)}; set {NODE_NAME} on each")
+        raise IoFailureError(
+            f"several nodes are called {', '.join(twice)}; set {NODE_NAME} on each", code="same-node-name"
+        )
 
 
 def free_space(folders: Iterable[Path]) -> None:
@@ -219,7 +226,9 @@ def _free_bytes(disk: Path) -> int:
         return shutil.disk_usage(disk).free
     except OSError as error:
         raise IoFailureError(
-            f"{node_name()}: cannot use the disk {disk}: {error.strerror}", ["make the folder there, or name another"]
+            f"{node_name()}: cannot use the disk {disk}: {error.strerror}",
+            ["make the folder there, or name another"],
+            code="io",
         ) from error
 
 

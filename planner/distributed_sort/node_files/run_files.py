@@ -37,9 +37,13 @@ _FILES_KNOWN: Final = 4096
 class DiskFullError(IoFailureError):
     """A disk of a node is full; others may have room."""
 
+    code = "disk-full"
+
 
 class RunsDamagedError(IoFailureError):
     """Intermediate files are missing or unreadable; their content can be made again."""
+
+    code = "runs-damaged"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,8 +248,10 @@ def file_errors(doing: str, path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kind = DiskFullError if error.errno in (errno.ENOSPC, errno.EDQUOT) else IoFailureError
-        raise kind(f"{node_name()}: cannot {doing} {path}: {error.strerror or error}") from error
+        text = f"{node_name()}: cannot {doing} {path}: {error.strerror or error}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFullError(text) from error
+        raise IoFailureError(text, code="io") from error
 
 
 def _short_file_error(path: Path | str, missing: int) -> IoFailureError:
@@ -253,7 +259,7 @@ def _short_file_error(path: Path | str, missing: int) -> IoFailureError:
 
 
 def _changed_error(path: Path | str, how: str) -> IoFailureError:
-    return IoFailureError(f"{node_name()}: {path} {how}: it is truncated, or was changed")
+    return IoFailureError(f"{node_name()}: {path} {how}: it is truncated, or was changed", code="run-truncated")
 
 
 def partial_files(folders: Iterable[Path]) -> Iterator[Path]:

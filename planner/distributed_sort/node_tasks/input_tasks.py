@@ -76,6 +76,7 @@ def outcomes(
     raise IoFailureError(
         f"{failed} in {_MOST_ATTEMPTS} attempts",
         [f"{part.uri if part.copies else 'a recipe'}: {count_of(part.records, unit)}" for part in lost.values()],
+        code="attempts-failed",
     )
 
 
@@ -114,7 +115,7 @@ def _choose_reader(partition: Partition, nodes: Nodes, anywhere: str, *, attempt
     reachable = partition.readable_from(nodes.names)
     if not (holders := nodes_with(reachable)):
         absent = ", ".join(sorted(copy.node for copy in partition.copies))
-        raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster")
+        raise IoFailureError(f"{partition.uri} lies on {absent}, which is not in the cluster", code="node-absent")
     shared = replace(reachable, copies=tuple(copy for copy in reachable.copies if not copy.node))
     is_shared = shared.recipe is not None or any(not copy.compression for copy in shared.copies)
     if is_shared and "" not in holders:

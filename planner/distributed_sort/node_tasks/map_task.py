@@ -147,6 +147,7 @@ def _require_lines(partition: Partition, text: Text, slice_: Slice, lines: Bytes
         raise BadInputError(
             f"the line that begins at byte {at} has {size} bytes, too many for {memory_bytes} bytes of memory",
             [f"sorting it needs {needed} bytes: {_ADVICE}"],
+            code="memory",
         )
 
 
@@ -180,4 +181,5 @@ def _require_cells(first: int, rows: Any, *, memory_bytes: int) -> None:
             raise BadInputError(
                 f"column {name} of row {first + row} has {size} bytes, too many for {memory_bytes} bytes of memory",
                 [f"sorting it needs {size * _TABLE_COPIES} bytes: {_ADVICE}"],
+                code="memory",
             )

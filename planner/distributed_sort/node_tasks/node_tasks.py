@@ -157,6 +157,7 @@ def _require_memory(order: SortOrder, needed_bytes: int) -> None:
         raise BadInputError(
             f"{node_name()}: partition {order.number} does not fit in {order.memory_bytes} bytes of memory",
             [f"sorting it needs {needed_bytes} bytes: sort with more memory"],
+            code="memory",
         )
 
 
@@ -182,7 +183,8 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
     summary, have = content_of(layout).validate(partition, threads)
     if have != partition.records:
         raise IoFailureError(
-            f"{node_name()}: {partition.uri} holds {count_of(have, layout.unit)} instead of {partition.records}"
+            f"{node_name()}: {partition.uri} holds {count_of(have, layout.unit)} instead of {partition.records}",
+            code="wrong-count",
         )
     return bytes(summary.serialize())
 

@@ -50,6 +50,7 @@ def run_rounds(
             raise IoFailureError(
                 f"the sort got no further in {idle_rounds} tries although no node was lost",
                 [f"partitions that are not finished: {numbers}", "see Ray's logs of the nodes; then run it again"],
+                code="no-progress",
             )
         if idle_rounds:
             pause(min(float(idle_rounds), _LONGEST_PAUSE_S))
@@ -127,7 +128,9 @@ def _run_coordinators(job: Job, phase: str) -> None:
         not is_over and job.cluster.nodes.lost == before and job.trouble.suspicions.total() == suspicions
     )
     if job.trouble.failed_starts > _MAX_FAILED_STARTS:
-        raise IoFailureError(f"coordinators ended {job.trouble.failed_starts} times although no node was lost")
+        raise IoFailureError(
+            f"coordinators ended {job.trouble.failed_starts} times although no node was lost", code="coordinators-ended"
+        )
 
 
 def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:

@@ -152,6 +152,7 @@ def node_shares(request: SortRequest, source: Dataset, nodes: Nodes) -> dict[str
         raise IoFailureError(
             f"the nodes' disks have not the {format_bytes(needed_bytes)} that the sort needs",
             [f"free on {some_of(free)}", "free some, add nodes, or send the output to a store with --to"],
+            code="no-space",
         )
     return share_within_space(rates, space_bytes, needed_bytes=needed_bytes)
 
@@ -159,6 +160,8 @@ def node_shares(request: SortRequest, source: Dataset, nodes: Nodes) -> dict[str
 def _rates(user_rates: Mapping[str, float], names: list[str]) -> dict[str, float]:
     """Return the rate of each node; a node without one gets the mean of those given."""
     if unknown := sorted(user_rates.keys() - set(names)):
-        raise BadInputError(f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}")
+        raise BadInputError(
+            f"rates of unknown nodes {', '.join(unknown)}; there are {', '.join(names)}", code="unknown-node"
+        )
     mean = sum(user_rates.values()) / len(user_rates) if user_rates else 1.0
     return {name: user_rates.get(name, mean) for name in names}

@@ -32,7 +32,9 @@ def choose_splitting(readable: ReadableInput, *, sizes: Sizes, is_uniform: bool)
     """
     source = readable.source
     if is_uniform and (source.layout.text or source.layout.table):
-        raise BadInputError("text and tables are not evenly spread over all values: sort them without --uniform")
+        raise BadInputError(
+            "text and tables are not evenly spread over all values: sort them without --uniform", code="not-uniform"
+        )
     partitions = sizes.partitions
     if is_uniform:
         return split(_even_keys(partitions, source.layout), partitions=partitions, layout=source.layout), 0

@@ -213,7 +213,9 @@ class Shuffle:
             return False
         self._attempts[number] += 1
         if self._attempts[number] > _MOST_ATTEMPTS:
-            raise IoFailureError(f"slice {number} of the input failed {_MOST_ATTEMPTS} times on {node}")
+            raise IoFailureError(
+                f"slice {number} of the input failed {_MOST_ATTEMPTS} times on {node}", code="attempts-failed"
+            )
         job.trouble.retries += self._attempts[number] > 1
         source = job.input_of(slice_)
         order = MapOrder(

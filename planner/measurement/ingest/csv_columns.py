@@ -43,12 +43,14 @@ def parse_mapping(texts: Sequence[str]) -> dict[str, tuple[str, str]]:
         name, equals, rest = text.partition("=")
         column, _, unit = rest.partition(":")
         if not equals or not column:
-            raise BadInputError(f"--column {text!r}: write FIELD=COLUMN or FIELD=COLUMN:UNIT")
+            raise BadInputError(f"--column {text!r}: write FIELD=COLUMN or FIELD=COLUMN:UNIT", code="malformed")
         if name not in FIELDS:
             hint = nearest(name, FIELDS)
-            raise BadInputError(f"--column {text!r}: {name} is no field.{hint} Fields: {', '.join(FIELDS)}")
+            raise BadInputError(
+                f"--column {text!r}: {name} is no field.{hint} Fields: {', '.join(FIELDS)}", code="unknown-field"
+            )
         if unit and name != "bytes_per_s":
-            raise BadInputError(f"--column {text!r}: only bytes_per_s takes a unit")
+            raise BadInputError(f"--column {text!r}: only bytes_per_s takes a unit", code="no-unit-here")
         mapping[name] = (column, unit)
     return mapping
 
@@ -57,7 +59,7 @@ def parse_choices(texts: Sequence[str]) -> dict[str, str]:
     """Return column -> value from texts such as `cloud=aws`. Raises BadInputError for anything else."""
     pairs = [text.partition("=") for text in texts]
     if any(not equals for _, equals, _ in pairs):
-        raise BadInputError("--only: write COLUMN=VALUE, such as cloud=aws")
+        raise BadInputError("--only: write COLUMN=VALUE, such as cloud=aws", code="malformed")
     return {column: value for column, _, value in pairs}
 
 
@@ -80,16 +82,18 @@ def read_columns(
             if reading.get("bytes_per_s") is not None:
                 readings.append({**reading, "source": path.name, "row": f"line {line}"})
     if problems:
-        raise bad_input(path, problems)
+        raise bad_input(path, problems, code="bad-cell")
     if not readings:
-        raise BadInputError(f"{path}: no row has a rate")
+        raise BadInputError(f"{path}: no row has a rate", code="no-rate")
     return readings
 
 
 def _select_rows(path: Path, header: list[str], rows: Rows, only: Mapping[str, str]) -> Rows:
     for column in only:
         if column not in header:
-            raise BadInputError(f"{path}: --only {column}: no such column.{nearest(column, header)}")
+            raise BadInputError(
+                f"{path}: --only {column}: no such column.{nearest(column, header)}", code="unknown-column"
+            )
     return [(line, row) for line, row in rows if all(row[column] == value for column, value in only.items())]
 
 
@@ -100,7 +104,9 @@ def _plans(
     absent = [column for column, _ in mapping.values() if column not in header]
     if absent:
         hint = nearest(absent[0], header)
-        raise BadInputError(f"{path}: no column {absent[0]!r}.{hint} Columns: {', '.join(header)}")
+        raise BadInputError(
+            f"{path}: no column {absent[0]!r}.{hint} Columns: {', '.join(header)}", code="unknown-column"
+        )
     named = {name: (name, "") for name in FIELDS if name in header} | dict(mapping)
     for columns, quantities in PAIRS.items():
         if "bytes_per_s" not in named and set(columns) <= set(header):
@@ -114,13 +120,14 @@ def _plans(
 def _no_rate_error(path: Path, header: Sequence[str]) -> BadInputError:
     if len(header) > 1 or re.fullmatch(r"(?!null)[A-Za-z]\w*", header[0]):
         text = f"{path}: which column is the rate? Say --column bytes_per_s=COLUMN:UNIT"
-        return BadInputError(text, [f"columns: {', '.join(header)}"])
+        return BadInputError(text, [f"columns: {', '.join(header)}"], code="no-rate")
     for separator, name in ((";", "semicolons"), ("\t", "tabs")):
         if separator in header[0]:
             return BadInputError(
-                f"{path}: its columns are apart by {name}; write them with commas, numbers with points"
+                f"{path}: its columns are apart by {name}; write them with commas, numbers with points",
+                code="other-separator",
             )
-    return BadInputError(f"{path}: neither the JSON of a known instrument nor a table", [KNOWN])
+    return BadInputError(f"{path}: neither the JSON of a known instrument nor a table", [KNOWN], code="unknown-format")
 
 
 def _reading_of_row(
@@ -143,15 +150,19 @@ def _rate(cell: str, column: str, unit: str) -> float:
     named_unit = _UNIT_IN_NAME.search(column)
     units = [u for u in (unit, _spell_unit(named_unit[1]) if named_unit else "") if u]
     if len({parse_rate(f"1{u}") for u in units}) > 1:
-        raise BadInputError(f"two units: {units[0]} was asked for, the column's name says {units[1]}")
+        raise BadInputError(f"two units: {units[0]} was asked for, the column's name says {units[1]}", code="two-units")
     if not _PLAIN_NUMBER.fullmatch(cell):
         if units and not any(character.isalpha() for character in cell.lower().replace("nan", "").replace("inf", "")):
-            raise BadInputError("not a number, without signs between its digits")
+            raise BadInputError("not a number, without signs between its digits", code="not-a-number")
         if units:
-            raise BadInputError(f"two units: the cell must be a number, for its column is in {units[0]}")
+            raise BadInputError(
+                f"two units: the cell must be a number, for its column is in {units[0]}", code="two-units"
+            )
         return parse_rate(cell)
     if not units:
-        raise BadInputError("no unit; say it with --column bytes_per_s=COLUMN:UNIT, such as MB/s or Gbit/s")
+        raise BadInputError(
+            "no unit; say it with --column bytes_per_s=COLUMN:UNIT, such as MB/s or Gbit/s", code="no-unit"
+        )
     return parse_rate(f"{cell}{units[0]}")
 
 
@@ -168,6 +179,6 @@ def _value(name: str, cell: str) -> Any:
     column = _CELLS[name]
     values, bad = convert(column, [cell])
     if bad:
-        raise BadInputError(f"expected {column.expected}")
+        raise BadInputError(f"expected {column.expected}", code="bad-cell")
     value = values.tolist()[0]
     return int(value) if column.kind == "whole" else value

@@ -162,19 +162,23 @@ def _groups(jobs: Sequence[_Job]) -> list[dict[str, list[_Job]]]:
 def _select_jobs(path: Path, document: dict[str, Any], name: str | None) -> list[_Job]:
     version = str(document["fio version"])
     if re.match(r"(fio-)?[12]\.", version):
-        raise BadInputError(f"{path}: {version} gives rates in units that depend on its version; run fio 3")
+        raise BadInputError(
+            f"{path}: {version} gives rates in units that depend on its version; run fio 3", code="old-version"
+        )
     disks = [str(disk.get("name")) for disk in document.get("disk_util") or () if isinstance(disk, dict)]
     if disks and all(_MEMORY.fullmatch(f"/dev/{disk}") for disk in disks):
-        raise BadInputError(f"{path}: its disk {disks[0]} lies in memory; run fio on a disk")
+        raise BadInputError(f"{path}: its disk {disks[0]} lies in memory; run fio on a disk", code="in-memory")
     jobs = _jobs(path, document)
     if name is not None:
         names = dict.fromkeys(fio_job.name for fio_job in jobs)
         jobs = [fio_job for fio_job in jobs if fio_job.name == name]
         if not jobs:
-            raise BadInputError(f"{path}: no job {name!r}; there are {', '.join(names)}")
+            raise BadInputError(f"{path}: no job {name!r}; there are {', '.join(names)}", code="no-such-job")
     failed = [fio_job.name for fio_job in jobs if fio_job.result.get("error") or fio_job.result.get("total_err")]
     if failed:
-        raise BadInputError(f"{path}: fio reports errors of {', '.join(failed)}; choose the others with --job")
+        raise BadInputError(
+            f"{path}: fio reports errors of {', '.join(failed)}; choose the others with --job", code="tool-failed"
+        )
     for fio_job in jobs:
         _check(path, fio_job)
     return jobs
@@ -183,15 +187,18 @@ def _select_jobs(path: Path, document: dict[str, Any], name: str | None) -> list
 def _jobs(path: Path, document: dict[str, Any]) -> list[_Job]:
     entries = document.get("jobs") or document.get("client_stats")
     if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise BadInputError(f"{path}: no jobs in it; was fio interrupted?")
+        raise BadInputError(f"{path}: no jobs in it; was fio interrupted?", code="incomplete-output")
     if "client_stats" in document:
         # The sum over all clients has no options, and each client has its own entry.
         entries = [entry for entry in entries if entry.get("jobname") != "All clients"]
         if not entries:
-            raise BadInputError(f"{path}: only the sum over all clients; keep each client's results, too")
+            raise BadInputError(
+                f"{path}: only the sum over all clients; keep each client's results, too", code="only-sums"
+            )
         if len(entries) > 1 and not all(entry.get("hostname") for entry in entries):
             raise BadInputError(
-                f"{path}: {len(entries)} results of machines without names (fio before 3.3); measure with a newer fio"
+                f"{path}: {len(entries)} results of machines without names (fio before 3.3); measure with a newer fio",
+                code="old-version",
             )
     shared = _global_options(document)
     return [_Job(result=entry, options={**shared, **_texts(entry.get("job options"))}) for entry in entries]
@@ -212,25 +219,38 @@ def _check(path: Path, job: _Job) -> None:
     choose = "choose the others with --job"
     if (job.pattern and job.pattern not in _SIDES) or "trim" in job.sides:
         what = f"rw={job.pattern}" if job.pattern else "it"
-        raise BadInputError(f"{path}: job {job.name}: {what} is neither reading nor writing alone; {choose}")
+        raise BadInputError(
+            f"{path}: job {job.name}: {what} is neither reading nor writing alone; {choose}", code="mixed-kinds"
+        )
     if "mixed" in job.result:
-        raise BadInputError(f"{path}: job {job.name}: run fio without unified_rw_reporting, which adds both sides")
+        raise BadInputError(
+            f"{path}: job {job.name}: run fio without unified_rw_reporting, which adds both sides",
+            code="unified-reporting",
+        )
     odd = [f"{name}={job.options[name]}" for name in _WHOLE if not job.options.get(name, "1").isdecimal()]
     if odd:
-        raise BadInputError(f"{path}: job {job.name}: {', '.join(odd)} is no whole number")
+        raise BadInputError(f"{path}: job {job.name}: {', '.join(odd)} is no whole number", code="not-a-number")
     if caps := _given(job, _CAPS):
-        raise BadInputError(f"{path}: job {job.name} was held back by {', '.join(caps)}; {choose}")
+        raise BadInputError(f"{path}: job {job.name} was held back by {', '.join(caps)}; {choose}", code="held-back")
     if job.options.get("read_iolog"):
-        raise BadInputError(f"{path}: job {job.name} replays a log of operations, at its pace; {choose}")
+        raise BadInputError(
+            f"{path}: job {job.name} replays a log of operations, at its pace; {choose}", code="replayed"
+        )
     if mixes := _given(job, _MIXES):
-        raise BadInputError(f"{path}: job {job.name} mixes block sizes ({', '.join(mixes)}); {choose}")
+        raise BadInputError(
+            f"{path}: job {job.name} mixes block sizes ({', '.join(mixes)}); {choose}", code="mixed-blocks"
+        )
     if order := _unusual_order(job):
-        raise BadInputError(f"{path}: job {job.name} is neither sequential nor random ({order}); {choose}")
+        raise BadInputError(
+            f"{path}: job {job.name} is neither sequential nor random ({order}); {choose}", code="mixed-order"
+        )
     if (engine := job.options.get("ioengine")) in _NO_DISK:
-        raise BadInputError(f"{path}: job {job.name}: ioengine={engine} uses no disk; {choose}")
+        raise BadInputError(f"{path}: job {job.name}: ioengine={engine} uses no disk; {choose}", code="no-disk")
     for name in ("filename", "directory"):
         if memory := [place for place in job.options.get(name, "").split(":") if _MEMORY.fullmatch(place)]:
-            raise BadInputError(f"{path}: job {job.name}: {name}={memory[0]} lies in memory; {choose}")
+            raise BadInputError(
+                f"{path}: job {job.name}: {name}={memory[0]} lies in memory; {choose}", code="in-memory"
+            )
 
 
 def _unusual_order(job: _Job) -> str:
@@ -258,17 +278,21 @@ def _over_hosts(path: Path, document: dict[str, Any], hosts: Sequence[Sequence[_
 def _of_group(path: Path, document: dict[str, Any], jobs: Sequence[_Job]) -> Iterator[Reading]:
     sides = [side for side in ("read", "write") if any(side in job.sides for job in jobs)]
     if not sides:
-        raise BadInputError(f"{path}: job {jobs[0].name} moved nothing; run it for a minute")
+        raise BadInputError(f"{path}: job {jobs[0].name} moved nothing; run it for a minute", code="nothing-moved")
     if len({(job.options.get("startdelay", "0"), job.options.get("wait_for", "")) for job in jobs}) > 1:
         names = ", ".join(job.name for job in jobs)
-        raise BadInputError(f"{path}: jobs that did not begin together ({names}); pick one with --job")
+        raise BadInputError(
+            f"{path}: jobs that did not begin together ({names}); pick one with --job", code="not-together"
+        )
     for side in sides:
         active = [job for job in jobs if side in job.sides]
         blocks = {_block_bytes(path, job, side) for job in active}
         patterns = {job.pattern.startswith("rand") for job in active}
         if len(blocks) > 1 or len(patterns) > 1:
             reported = ", ".join(f"{job.name}: rw={job.pattern} bs={_block_bytes(path, job, side)}" for job in active)
-            raise BadInputError(f"{path}: jobs of several kinds at once ({reported}); pick one with --job")
+            raise BadInputError(
+                f"{path}: jobs of several kinds at once ({reported}); pick one with --job", code="mixed-kinds"
+            )
         yield {
             "quantity": "simultaneous" if len(sides) > 1 else f"{side}_only",
             "side": side if len(sides) > 1 else None,
@@ -293,6 +317,7 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
         raise BadInputError(
             f"{path}: {side}s of job {job.name} have no length",
             ["run it for a minute, or choose the others with --job"],
+            code="no-length",
         )
     block = moved / operations
     nearest = int(2 ** round(math.log2(block)))
@@ -303,6 +328,7 @@ def _block_bytes(path: Path, job: _Job, side: str) -> int:
         raise BadInputError(
             f"{path}: {block:,.0f} bytes an operation, of bs={stated}; run fio without group_reporting",
             ["the report adds up jobs of several block sizes"],
+            code="inconsistent-block",
         )
     return round(block)
 
@@ -375,7 +401,10 @@ def _rate(path: Path, job: _Job, side: str) -> float:
     moved, runtime = (number(path, result, name) for name in ("io_bytes", "runtime"))
     rate = number(path, result, "bw_bytes") if "bw_bytes" in result else number(path, result, "bw") * 1024
     if abs(rate * runtime / 1000 / moved - 1) > 0.05:
-        raise BadInputError(f"{path}: {side}s at {rate:g} bytes/s are not io_bytes/runtime; two units in one file?")
+        raise BadInputError(
+            f"{path}: {side}s at {rate:g} bytes/s are not io_bytes/runtime; two units in one file?",
+            code="inconsistent-rate",
+        )
     return rate
 
 

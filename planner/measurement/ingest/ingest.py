@@ -57,7 +57,9 @@ def read_measurements(
     ]
     merged = merge_readings(readings, files_are=files_are)
     if files_are and len(merged) == len(readings):
-        raise BadInputError("--files-are applies only to several files or runs of the same: leave it out")
+        raise BadInputError(
+            "--files-are applies only to several files or runs of the same: leave it out", code="not-applicable"
+        )
     measurements = [complete_reading(reading, user_values) for reading in merged]
     _require_used({**user_values, "job": job, "mapping": mapping, "only": only}, measurements, readings)
     return measurements
@@ -74,7 +76,7 @@ def _require_used(given: Mapping[str, Any], measurements: Sequence[Measurement],
     for name, what in _SAY_SOMETHING_OF.items():
         if given.get(name) and not has[what]:
             option = OPTIONS.get(name) or {"job": "--job", "mapping": "--column", "only": "--only"}[name]
-            raise BadInputError(f"{option} applies only to measurements of {what}: leave it out")
+            raise BadInputError(f"{option} applies only to measurements of {what}: leave it out", code="not-applicable")
 
 
 def readings_of(
@@ -86,7 +88,7 @@ def readings_of(
     """
     text = read_user_file(path)
     if not text.strip():
-        raise BadInputError(f"{path}: empty")
+        raise BadInputError(f"{path}: empty", code="empty-file")
     if is_sysbench(text):
         return read_sysbench(path, text)
     if not holds_objects(text):
@@ -119,4 +121,4 @@ def _read_json(path: Path, document: dict[str, Any], job: str | None) -> list[Re
         return [read_iperf3(path, document)]
     if is_own(document):
         return read_own(path, document)
-    raise BadInputError(f"{path}: JSON of no known instrument", [KNOWN])
+    raise BadInputError(f"{path}: JSON of no known instrument", [KNOWN], code="unknown-format")

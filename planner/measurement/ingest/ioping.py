@@ -28,14 +28,19 @@ def read_ioping(path: Path, items: list[dict[str, Any]]) -> Reading:
     """
     stat = items[-1].get("stat")
     if not isinstance(stat, dict):
-        raise BadInputError(f"{path}: no statistics at its end; was ioping interrupted?")
+        raise BadInputError(f"{path}: no statistics at its end; was ioping interrupted?", code="incomplete-output")
     count, moved = number(path, stat, "count"), number(path, stat, "size")
     if count == 0:
-        raise BadInputError(f"{path}: no request counted; run it with more (-c)")
+        raise BadInputError(f"{path}: no request counted; run it with more (-c)", code="nothing-moved")
     if any(_target(item, "fstype") in _MEMORY or _target(item, "device").startswith(_IN_MEMORY) for item in items):
-        raise BadInputError(f"{path}: ioping's target {_target(items[-1], 'path')} lies in memory; run it on a disk")
+        raise BadInputError(
+            f"{path}: ioping's target {_target(items[-1], 'path')} lies in memory; run it on a disk", code="in-memory"
+        )
     if (_target(items[-1], "fstype") or "").startswith(_ELSEWHERE):
-        raise BadInputError(f"{path}: ioping's target is on {_target(items[-1], 'fstype')}, another machine's disk")
+        raise BadInputError(
+            f"{path}: ioping's target is on {_target(items[-1], 'fstype')}, another machine's disk",
+            code="other-machine",
+        )
     operations = {item["io"].get("operation") for item in items if isinstance(item.get("io"), dict)}
     return {
         "quantity": f"{operations.pop()}_only" if len(operations) == 1 else None,

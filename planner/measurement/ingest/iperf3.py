@@ -56,23 +56,25 @@ def read_iperf3(path: Path, document: dict[str, Any]) -> Reading:
     zero-length run, one over UDP, of files, rate-limited or through loopback, and a sum that no interval reached.
     """
     if document.get("error"):
-        raise BadInputError(f"{path}: iperf3 failed: {document['error']}")
+        raise BadInputError(f"{path}: iperf3 failed: {document['error']}", code="tool-failed")
     start, end = document.get("start"), document.get("end")
     if not isinstance(start, dict):
-        raise BadInputError(f"{path}: it does not say how iperf3 began; run iperf3 again")
+        raise BadInputError(f"{path}: it does not say how iperf3 began; run iperf3 again", code="incomplete-output")
     test = start.get("test_start")
     if not isinstance(test, dict) or not isinstance(end, dict) or not end:
-        raise BadInputError(f"{path}: the run did not finish; run iperf3 again")
+        raise BadInputError(f"{path}: the run did not finish; run iperf3 again", code="unfinished-run")
     if str(test.get("protocol", "TCP")).upper() != "TCP":
-        raise BadInputError(f"{path}: measured over {test['protocol']}; a shuffle runs over TCP")
+        raise BadInputError(f"{path}: measured over {test['protocol']}; a shuffle runs over TCP", code="not-tcp")
     _refuse_held_back(path, start, test)
     if any(_LOOPBACK.match(str(pair.get("remote_host"))) for pair in _pairs(start)):
-        raise BadInputError(f"{path}: both ends are one machine (loopback); measure between two")
+        raise BadInputError(f"{path}: both ends are one machine (loopback); measure between two", code="loopback")
     if any("diskfile" in stream for stream in end.get("streams") or ()):
-        raise BadInputError(f"{path}: a file was sent or written (-F), at a disk's pace; run iperf3 without -F")
+        raise BadInputError(
+            f"{path}: a file was sent or written (-F), at a disk's pace; run iperf3 without -F", code="disk-paced"
+        )
     sums = [value for name, value in end.items() if name.startswith("sum_received")] or _sum_streams(end)
     if not sums:
-        raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?")
+        raise BadInputError(f"{path}: no sum_received in it; was the run interrupted?", code="incomplete-output")
     _check_intervals(path, document, sums)
     _check_sent(path, end)
     streams = int(number(path, test, "num_streams"))
@@ -123,7 +125,9 @@ def _refuse_held_back(path: Path, start: dict[str, Any], test: dict[str, Any]) -
     limits = {name: test.get(name) or start.get(name) for name in ("target_bitrate", "fq_rate", "fqrate")}
     for name, limit in limits.items():
         if limit:
-            raise BadInputError(f"{path}: held back by {name} {limit}; run iperf3 without -b and --fq-rate")
+            raise BadInputError(
+                f"{path}: held back by {name} {limit}; run iperf3 without -b and --fq-rate", code="held-back"
+            )
 
 
 def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> None:
@@ -135,7 +139,8 @@ def _check_intervals(path: Path, document: dict[str, Any], sums: list[Any]) -> N
     least = min(_rate(path, received) for received in sums)
     if 0 < fastest * _ROUNDING < least:
         raise BadInputError(
-            f"{path}: a sum of {least / 1e6:.4g} MB/s, and no interval above {fastest / 1e6:.4g}; use a newer iperf3"
+            f"{path}: a sum of {least / 1e6:.4g} MB/s, and no interval above {fastest / 1e6:.4g}; use a newer iperf3",
+            code="inconsistent-rate",
         )
 
 
@@ -145,18 +150,28 @@ def _check_sent(path: Path, end: dict[str, Any]) -> None:
         sent = end.get(name.replace("sum_received", "sum_sent")) if name.startswith("sum_received") else None
         least = (sent or {}).get("bytes") or 0
         if least and number(path, received, "bytes") > _MORE * least:
-            raise BadInputError(f"{path}: {received['bytes']:.4g} bytes received of {least:.4g} sent; run iperf3 again")
+            raise BadInputError(
+                f"{path}: {received['bytes']:.4g} bytes received of {least:.4g} sent; run iperf3 again",
+                code="incomplete-transfer",
+            )
 
 
 def _rate(path: Path, received: Any) -> float:
     moved, seconds = number(path, received, "bytes"), number(path, received, "seconds")
     if moved == 0 and seconds >= LEAST_S:
-        raise BadInputError(f"{path}: this side received nothing; ingest the file of the other side")
+        raise BadInputError(
+            f"{path}: this side received nothing; ingest the file of the other side", code="nothing-received"
+        )
     if moved == 0 or seconds < LEAST_S:
-        raise BadInputError(f"{path}: a run of {seconds:.2g} s and {moved:.3g} bytes; run iperf3 for a minute")
+        raise BadInputError(
+            f"{path}: a run of {seconds:.2g} s and {moved:.3g} bytes; run iperf3 for a minute", code="too-short"
+        )
     rate = number(path, received, "bits_per_second") / 8
     if abs(rate * seconds / moved - 1) > 0.05:
-        raise BadInputError(f"{path}: bits_per_second {rate * 8:g} is not 8 x bytes/seconds; two units in one file?")
+        raise BadInputError(
+            f"{path}: bits_per_second {rate * 8:g} is not 8 x bytes/seconds; two units in one file?",
+            code="inconsistent-rate",
+        )
     return rate
 
 

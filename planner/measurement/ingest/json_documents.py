@@ -48,7 +48,9 @@ def parse(path: Path, text: str) -> list[dict[str, Any]]:
     if is_list(text):
         items = parse_list(path, text)
         if not items or not all(isinstance(item, dict) for item in items):
-            raise BadInputError(f"{path}: JSON of no known instrument; expected a JSON object, or a list of them")
+            raise BadInputError(
+                f"{path}: JSON of no known instrument; expected a JSON object, or a list of them", code="unknown-format"
+            )
         return items
     documents: list[dict[str, Any]] = []
     begin = _BEGINS.search(text)
@@ -60,7 +62,7 @@ def parse(path: Path, text: str) -> list[dict[str, Any]]:
         documents.append(document)
         begin = _BEGINS.search(text, end)
     if not documents:
-        raise BadInputError(f"{path}: expected a JSON object, as instruments write it")
+        raise BadInputError(f"{path}: expected a JSON object, as instruments write it", code="wrong-type")
     return documents
 
 
@@ -78,7 +80,7 @@ def parse_list(path: Path, text: str) -> list[Any]:
     """Return the JSON list in `text`. Raises BadInputError for truncated or malformed JSON, and for anything else."""
     items = _parse(path, text)
     if not isinstance(items, list):
-        raise BadInputError(f"{path}: expected a JSON list")
+        raise BadInputError(f"{path}: expected a JSON list", code="wrong-type")
     return items
 
 
@@ -90,7 +92,9 @@ def _parse(path: Path, text: str) -> Any:
 
 
 def _incomplete_error(path: Path, error: ValueError) -> BadInputError:
-    return BadInputError(f"{path}: not complete JSON; was it cut off? Run the instrument again", [str(error)])
+    return BadInputError(
+        f"{path}: not complete JSON; was it cut off? Run the instrument again", [str(error)], code="not-json"
+    )
 
 
 @contextmanager
@@ -99,16 +103,20 @@ def refuse_malformed(path: Path) -> Iterator[None]:
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise BadInputError(f"{path}: not as its instrument writes it; run it again", [repr(error)]) from error
+        raise BadInputError(
+            f"{path}: not as its instrument writes it; run it again", [repr(error)], code="malformed"
+        ) from error
 
 
 def number(path: Path, holder: Any, name: str) -> float:
     """Return a number from a parsed object. Raises BadInputError when it is missing, not a number or negative."""
     value = holder.get(name) if isinstance(holder, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadInputError(f"{path}: {name} is {'missing' if value is None else repr(value)}, expected a number")
+        raise BadInputError(
+            f"{path}: {name} is {'missing' if value is None else repr(value)}, expected a number", code="not-a-number"
+        )
     if value < 0:
-        raise BadInputError(f"{path}: {name} is {value}; a negative figure cannot have been measured")
+        raise BadInputError(f"{path}: {name} is {value}; a negative figure cannot have been measured", code="negative")
     return float(value)
 
 

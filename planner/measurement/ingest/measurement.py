@@ -108,7 +108,9 @@ def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measur
         if name in _VOLUMES and (whole.get("quantity") or user_values.get("quantity")) not in STORAGE:
             continue
         if whole.get(name) not in (None, value):
-            raise BadInputError(f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}")
+            raise BadInputError(
+                f"{reading['source']} says {name} {whole[name]}, {OPTIONS[name]} says {value}", code="contradiction"
+            )
         whole[name] = value
     if whole.get("volume_type"):
         # The disks counted by the instrument are the volumes.
@@ -118,9 +120,9 @@ def complete_reading(reading: Reading, user_values: Mapping[str, Any]) -> Measur
     missing = [name for name in required if whole.get(name) in (None, "")]
     if missing:
         lines = [f"{name}: give {OPTIONS.get(name, 'a column for it')}" for name in missing]
-        raise BadInputError(f"{reading['source']} does not say what must be known:", lines)
+        raise BadInputError(f"{reading['source']} does not say what must be known:", lines, code="missing-field")
     if not 0 < whole["bytes_per_s"] < float("inf"):
-        raise BadInputError(f"{reading['source']}: a rate of {whole['bytes_per_s']} bytes/s is none")
+        raise BadInputError(f"{reading['source']}: a rate of {whole['bytes_per_s']} bytes/s is none", code="not-a-rate")
     if whole.get("buffered") == "yes" and "page cache" not in whole.get("note", ""):
         whole["note"] = "; ".join(filter(None, (whole.get("note"), _CACHED)))
     field_names = {field.name for field in fields(Measurement)}
@@ -149,6 +151,7 @@ def _refuse_duplicate_rows(groups: Iterable[list[Reading]]) -> None:
     raise BadInputError(
         f"{duplicates[0][0]['source']}: the same circumstances twice; merge them, or choose with --only COLUMN=VALUE",
         [_group_label(group) for group in duplicates],
+        code="repeated",
     )
 
 
@@ -166,7 +169,8 @@ def _mean(group: list[Reading], files_are: str | None) -> Reading:
     if files_are is None:
         sources = ", ".join(dict.fromkeys(reading["source"] for reading in group))
         raise BadInputError(
-            f"{sources}: {len(group)} runs of the same; say --files-are instances, or --files-are repeats of one"
+            f"{sources}: {len(group)} runs of the same; say --files-are instances, or --files-are repeats of one",
+            code="several-runs",
         )
     return mean_of(group, over=files_are)
 

@@ -91,9 +91,14 @@ def parse_better(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, Dire
     for text in texts:
         metric, _, word = text.rpartition("=")
         if (way := _WAYS.get(word)) is None:
-            raise BadInputError(f"--better {text!r}: write higher, lower, METRIC=higher or METRIC=lower")
+            raise BadInputError(
+                f"--better {text!r}: write higher, lower, METRIC=higher or METRIC=lower", code="malformed"
+            )
         if metric and metric not in names:
-            raise BadInputError(f"--better {text}: {metric} is not among {', '.join(names)}.{nearest(metric, names)}")
+            raise BadInputError(
+                f"--better {text}: {metric} is not among {', '.join(names)}.{nearest(metric, names)}",
+                code="unknown-word",
+            )
         if metric:
             reported[metric] = way
         else:
@@ -105,5 +110,6 @@ def parse_better(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, Dire
         raise BadInputError(
             f"{open_names[0]}: is more of it better, or less? Say --better higher or --better lower",
             [f"--better {name}=higher, or --better {name}=lower" for name in open_names] if len(open_names) > 1 else [],
+            code="direction-unknown",
         )
     return {name: way for name, way in better.items() if way is not None}

@@ -57,12 +57,13 @@ def read_node_results(paths: Path | Sequence[Path]) -> NodeRuns:
             results.setdefault(metric, {}).setdefault(node, []).append(rate)
     where = ", ".join(str(path) for path in files)
     if problems:
-        raise bad_input(where, problems)
+        raise bad_input(where, problems, code="bad-cell")
     if not results:
         names = ", ".join(dict.fromkeys(name for _, (_, figures, _) in rows for name in figures if name != "node"))
         raise BadInputError(
             f"{where}: no node with a figure; expected a column node and one column per rate",
             [f"{names}: these say what a node is, or have no number"] if names else [],
+            code="no-figures",
         )
     return results
 
@@ -99,12 +100,14 @@ def _csv_rows(path: Path, text: str) -> list[tuple[str, dict[str, Any]]]:
     first, _, rest = text.partition("\n")
     header, numbered = rows_of(path, "\n".join((_NODE_HEADING.sub(r"\1node", first), rest)))
     if "node" not in header:
-        raise BadInputError(f"{path}: no column 'node' among {', '.join(header) or 'no columns'}")
+        raise BadInputError(
+            f"{path}: no column 'node' among {', '.join(header) or 'no columns'}", code="missing-column"
+        )
     rows = [row for _, row in numbered]
     names = [" run ".join(str(row[name]) for name in _NOT_METRICS if name in row) for row in rows]
     twice = [f"node {name!r} appears more than once" for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        raise bad_input(path, twice, "" if "run" in header else "; give repeated runs a column run")
+        raise bad_input(path, twice, "" if "run" in header else "; give repeated runs a column run", code="repeated")
     return [(row["node"].strip(), row) for row in rows]
 
 
@@ -119,7 +122,9 @@ def _json_rows(path: Path, document: dict[str, Any]) -> list[_Row]:
         readings = read_own(path, document) if is_own(document) else [read_iperf3(path, document)]
         return [_instrument_row(str(document.get("host") or path.stem), readings, when)]
     if not all(isinstance(figures, dict) for figures in document.values()):
-        raise BadInputError(f'{path}: expected an object of nodes, such as {{"node-1": {{"read_bytes_per_s": 1e9}}}}')
+        raise BadInputError(
+            f'{path}: expected an object of nodes, such as {{"node-1": {{"read_bytes_per_s": 1e9}}}}', code="wrong-type"
+        )
     return [(node, figures, "") for node, figures in document.items()]
 
 
@@ -151,7 +156,9 @@ def _netbench_rows(path: Path, document: dict[str, Any]) -> list[tuple[str, dict
         nodes = [node for run in document["runs"] if run["nodes"] == largest for node in run["per_node"]]
         return [(node["address"], {"network_bytes_per_s": node["bytes_per_s"]}) for node in nodes]
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInputError(f"{path}: not as netbench writes it ({error!r}); measure again") from error
+        raise BadInputError(
+            f"{path}: not as netbench writes it ({error!r}); measure again", code="malformed"
+        ) from error
 
 
 def _labels(tables: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -51,4 +51,4 @@ def refuse_other_outputs(path: Path, text: str) -> None:
     """Raise BadInputError for a known instrument's output in a form that cannot be read."""
     for advice, pattern in _OUTPUTS:
         if pattern.search(text):
-            raise BadInputError(f"{path}: {advice}")
+            raise BadInputError(f"{path}: {advice}", code="other-output")

@@ -58,7 +58,7 @@ def read_perfkit(path: Path, samples: Sequence[Sample]) -> list[Reading]:
     used = _within_the_network(path, rates)
     if not used:
         names = ", ".join(dict.fromkeys(str(sample["metric"]) for sample in samples))
-        raise BadInputError(f"{path}: no rate among PerfKitBenchmarker's samples: {names:.60}", [names])
+        raise BadInputError(f"{path}: no rate among PerfKitBenchmarker's samples: {names:.60}", [names], code="no-rate")
     others = sum(not _is_part(sample) for sample in samples) + len(rates) - len(used)
     groups: dict[tuple[Any, ...], dict[Any, list[Reading]]] = {}
     for sample in used:
@@ -97,14 +97,18 @@ def _within_the_network(path: Path, rates: Sequence[Sample]) -> list[Sample]:
     """Return the rates over internal addresses. Raises BadInputError if all are over external ones."""
     inside = [sample for sample in rates if labels_of(sample).get("ip_type", "internal").lower() == "internal"]
     if rates and not inside:
-        raise BadInputError(f"{path}: measured over external addresses only; a shuffle uses internal ones")
+        raise BadInputError(
+            f"{path}: measured over external addresses only; a shuffle uses internal ones", code="external-address"
+        )
     return inside
 
 
 def _value(path: Path, sample: Sample, units: Mapping[str, float]) -> float:
     if sample["unit"] not in units:
         known = " or ".join(units)
-        raise BadInputError(f"{path}: {sample['metric']} in {sample['unit']!r:.20}, expected {known}")
+        raise BadInputError(
+            f"{path}: {sample['metric']} in {sample['unit']!r:.20}, expected {known}", code="unknown-unit"
+        )
     return number(path, sample, "value") * units[sample["unit"]]
 
 
@@ -122,7 +126,8 @@ def _common(path: Path, sample: Sample, labels: Mapping[str, str]) -> Reading:
         reported = dict.fromkeys(labels[name] for name in names if labels.get(name))
         if len(reported) > 1:
             raise BadInputError(
-                f"{path}: {sample['metric']} is between {' and '.join(reported)}; measure within one {field}"
+                f"{path}: {sample['metric']} is between {' and '.join(reported)}; measure within one {field}",
+                code="several-places",
             )
         if reported:
             common[field] = next(iter(reported))
@@ -132,7 +137,7 @@ def _common(path: Path, sample: Sample, labels: Mapping[str, str]) -> Reading:
 def _network(path: Path, sample: Sample) -> Reading:
     labels = labels_of(sample)
     if labels.get("protocol", "TCP").upper() != "TCP":
-        raise BadInputError(f"{path}: measured over {labels['protocol']}; a shuffle runs over TCP")
+        raise BadInputError(f"{path}: measured over {labels['protocol']}; a shuffle runs over TCP", code="not-tcp")
     streams, resent = _first(labels, _STREAMS), labels.get("netperf_retransmissions", "")
     return {
         **_common(path, sample, labels),
@@ -193,7 +198,8 @@ def _block_bytes(path: Path, stem: str, rate: float, operations: float | None) -
     nearest = 2 ** round(math.log2(block)) if block >= 1 else 0
     if not nearest or abs(block / nearest - 1) > 0.02 + 1 / operations:
         raise BadInputError(
-            f"{path}: {stem} moved {block:,.0f} bytes an operation, which is no block size: two units in one file?"
+            f"{path}: {stem} moved {block:,.0f} bytes an operation, which is no block size: two units in one file?",
+            code="inconsistent-block",
         )
     return int(nearest)
 

@@ -37,12 +37,16 @@ def read_own(path: Path, document: dict[str, Any]) -> list[Reading]:
     readers = {"diskbench": _disk, "netbench": _net, "smallio": _small_io, "sortbench": _sort}
     instrument = str(document["instrument"])
     if instrument not in readers:
-        raise BadInputError(f"{path}: {instrument} is no instrument known here; known: {', '.join(readers)}")
+        raise BadInputError(
+            f"{path}: {instrument} is no instrument known here; known: {', '.join(readers)}", code="unknown-instrument"
+        )
     try:
         common = _common_fields(path, document)
         return [{**common, **reading} for reading in readers[instrument](path, document)]
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInputError(f"{path}: not as {instrument} writes it ({error!r}); measure again") from error
+        raise BadInputError(
+            f"{path}: not as {instrument} writes it ({error!r}); measure again", code="malformed"
+        ) from error
 
 
 def _common_fields(path: Path, document: dict[str, Any]) -> Reading:

@@ -43,7 +43,9 @@ def read_sysbench(path: Path, text: str) -> list[Reading]:
     begins = [*(match.start() for match in _VERSION.finditer(text)), len(text)]
     runs = [text[begin:end] for begin, end in pairwise(begins)]
     if old := next((run for run in runs if "Operations performed:" in run), None):
-        raise BadInputError(f"{path}: {old.splitlines()[0]:.40}: its figures are rounded; run sysbench 1.0 or newer")
+        raise BadInputError(
+            f"{path}: {old.splitlines()[0]:.40}: its figures are rounded; run sysbench 1.0 or newer", code="old-version"
+        )
     return [reading for run in runs if "reads/s:" in run for reading in _read_run(path, run)]
 
 
@@ -65,11 +67,13 @@ def _read_run(path: Path, text: str) -> list[Reading]:
     rates = {side: _operations_per_s(path, text, side, block_bytes=block_bytes) for side in _SIDES}
     active = [side for side, operations in rates.items() if operations > 0]
     if not active:
-        raise BadInputError(f"{path}: nothing was read or written; run it for a minute")
+        raise BadInputError(f"{path}: nothing was read or written; run it for a minute", code="nothing-moved")
     test, flushes = _TEST.search(text), re.search(r"calling fsync\(\) each (\d+) requests", text)
     each = "Calling fsync() after each write" in text
     if test and (other := next((side for side in active if side != _DIRECTION.get(test[3], side)), "")):
-        raise BadInputError(f"{path}: {other}s in a test of {test[1]}; run sysbench without --file-io-mode=async")
+        raise BadInputError(
+            f"{path}: {other}s in a test of {test[1]}; run sysbench without --file-io-mode=async", code="mixed-kinds"
+        )
     seconds = _stated_figure(path, text, "total time") if "File operations:" in text else None
     only_reads = active == ["read"] and _stated_figure(path, text, "fsyncs/s") == 0
     return [
@@ -100,9 +104,9 @@ def _read_run(path: Path, text: str) -> list[Reading]:
 
 def _refuse_failed(path: Path, text: str) -> None:
     if fatal := _FATAL.search(text):
-        raise BadInputError(f"{path}: sysbench failed: {fatal[1]:.40}; run it again")
+        raise BadInputError(f"{path}: sysbench failed: {fatal[1]:.40}; run it again", code="tool-failed")
     if rate := _RATE.search(text):
-        raise BadInputError(f"{path}: held back by --rate {rate[1]}; run sysbench without it")
+        raise BadInputError(f"{path}: held back by --rate {rate[1]}; run sysbench without it", code="held-back")
 
 
 def _buffered(text: str) -> str | None:
@@ -123,7 +127,8 @@ def _operations_per_s(path: Path, text: str, side: str, *, block_bytes: int) -> 
     operations, mib = (_stated_figure(path, text, name) for name in _SIDES[side])
     if abs(operations * block_bytes / 2**20 - mib) > 0.01 + 0.005 * mib:
         raise BadInputError(
-            f"{path}: {operations:g} {side}s a second are not {mib:g} MiB/s of {block_bytes} bytes each"
+            f"{path}: {operations:g} {side}s a second are not {mib:g} MiB/s of {block_bytes} bytes each",
+            code="inconsistent-rate",
         )
     return operations
 
@@ -131,12 +136,12 @@ def _operations_per_s(path: Path, text: str, side: str, *, block_bytes: int) -> 
 def _stated_figure(path: Path, text: str, name: str) -> float:
     line = re.search(rf"^\s*{re.escape(name)}:\s+([\d.]+)s?\s*$", text, re.MULTILINE)
     if line is None:
-        raise BadInputError(f"{path}: no {name!r} in it; was sysbench interrupted?")
+        raise BadInputError(f"{path}: no {name!r} in it; was sysbench interrupted?", code="incomplete-output")
     return float(line[1])
 
 
 def _block_bytes(path: Path, text: str) -> int:
     line = re.search(r"^Block size (\S+)", text, re.MULTILINE)
     if line is None:
-        raise BadInputError(f"{path}: no 'Block size' in it; was sysbench interrupted?")
+        raise BadInputError(f"{path}: no 'Block size' in it; was sysbench interrupted?", code="incomplete-output")
     return parse_size(line[1])

@@ -41,7 +41,9 @@ class _Meeting:
     def wait_for(self, count: int) -> list[tuple[int, socket.socket]]:
         with self.changed:
             if not self.changed.wait_for(lambda: len(self.arrived) >= count, timeout=MEETING_S):
-                raise IoFailureError(f"only {len(self.arrived)} of {count} connections of peers arrived")
+                raise IoFailureError(
+                    f"only {len(self.arrived)} of {count} connections of peers arrived", code="peers-missing"
+                )
             return list(self.arrived)
 
     def end(self) -> None:
@@ -63,7 +65,9 @@ class Agent:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             self._listener = socket.create_server((host, port), family=family, backlog=4096)
         except OSError as error:
-            raise IoFailureError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+            raise IoFailureError(
+                f"cannot listen on {host}:{port}: {error.strerror or error}", code="cannot-listen"
+            ) from error
         self._busy = threading.Lock()
         self._meeting = _Meeting()
 

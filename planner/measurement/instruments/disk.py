@@ -41,11 +41,15 @@ def file_system_of(directory: Path) -> FileSystem:
     unreadable.
     """
     if not directory.is_dir():
-        raise BadInputError(f"--dir {directory}: not a directory; create it, or name a mounted disk's")
+        raise BadInputError(
+            f"--dir {directory}: not a directory; create it, or name a mounted disk's", code="no-such-folder"
+        )
     try:
         space, number = os.statvfs(directory), directory.stat().st_dev
     except OSError as error:
-        raise IoFailureError(f"--dir {directory}: {error.strerror}; name a directory that can be written") from error
+        raise IoFailureError(
+            f"--dir {directory}: {error.strerror}; name a directory that can be written", code="io"
+        ) from error
     device, file_system = _mount_of(number)
     return FileSystem(
         directory=str(directory),
@@ -193,9 +197,11 @@ def bench_disk(
     directory when it cannot be written, is full or moves nothing, InterruptedRunError when interrupted.
     """
     if not directories or repeats < 1 or not seconds > 0:
-        raise BadInputError("name at least one --dir, and measure at least once for more than 0 seconds")
+        raise BadInputError(
+            "name at least one --dir, and measure at least once for more than 0 seconds", code="missing-argument"
+        )
     if "raid0" in layouts and len(directories) < 2:
-        raise BadInputError("RAID-0 stripes over several disks: name a --dir on each of at least two")
+        raise BadInputError("RAID-0 stripes over several disks: name a --dir on each of at least two", code="too-few")
     systems = tuple(file_system_of(directory) for directory in directories)
     size = _fitting_file_bytes(systems) if file_bytes is None else file_bytes
     measure = partial(run_disk, directories, progress=Progress() if progress is None else progress)
@@ -270,7 +276,9 @@ def _raise_if_still(runs: Sequence[DiskRun]) -> None:
         if not volume.bytes_per_s
     ]
     if still:
-        raise IoFailureError("some disks moved nothing; measure for longer, or look at these disks", still)
+        raise IoFailureError(
+            "some disks moved nothing; measure for longer, or look at these disks", still, code="nothing-moved"
+        )
 
 
 def _roles(directories: list[str], *, mode: Mode, layout: Layout) -> tuple[list[str], list[str]]:

@@ -73,7 +73,9 @@ def free_bytes(directory: Path) -> int:
     try:
         return shutil.disk_usage(directory).free
     except OSError as error:
-        raise IoFailureError(f"{directory}: {error.strerror}; name a directory that can be written") from error
+        raise IoFailureError(
+            f"{directory}: {error.strerror}; name a directory that can be written", code="io"
+        ) from error
 
 
 def phase_seconds(report: Any) -> tuple[float, float]:

@@ -112,9 +112,9 @@ def bench_net(
     agent that cannot be reached, has another token, or is lost in the middle of a run.
     """
     if len(set(agents)) != len(agents) or len(agents) < 2:
-        raise BadInputError("name at least two agents, each once: --node host:port --node host:port")
+        raise BadInputError("name at least two agents, each once: --node host:port --node host:port", code="too-few")
     if connections < 1 or repeats < 1 or not seconds > 0 or not warm_up_s >= 0:
-        raise BadInputError("at least one connection and one repeat, for more than 0 seconds")
+        raise BadInputError("at least one connection and one repeat, for more than 0 seconds", code="out-of-range")
     check_token(token)
     for agent in agents:
         split_address(agent)
@@ -195,7 +195,9 @@ class _Cluster:
                     failures[i] = str(error) or type(error).__name__
         if failures:
             lost = [f"agent {self._agents[i]}: {reason}" for i, reason in failures.items()]
-            raise IoFailureError(f"{len(lost)} of {len(self._agents)} agents lost; restart or leave them out", lost)
+            raise IoFailureError(
+                f"{len(lost)} of {len(self._agents)} agents lost; restart or leave them out", lost, code="agents-lost"
+            )
         return answers
 
     def results(self, *, within_s: float) -> list[dict[str, Any]]:
@@ -243,7 +245,9 @@ def _result_or_error(control: socket.socket) -> dict[str, Any]:
 def _expect(control: socket.socket, word: str) -> None:
     message = receive_message(control)
     if word not in message:
-        raise IoFailureError(str(message.get("error", f"an answer that was not expected: {message}")))
+        raise IoFailureError(
+            str(message.get("error", f"an answer that was not expected: {message}")), code="agent-error"
+        )
 
 
 def _raise_if_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
@@ -259,7 +263,7 @@ def _raise_if_broken(agents: Sequence[str], results: Sequence[dict[str, Any]]) -
     ]
     suspects = Counter(agents[how["peer"]] for how in broken.values()).most_common(1)
     suspect = f"; look at {suspects[0][0]} first" if suspects else ""
-    raise IoFailureError(f"the exchange broke off{suspect}", [*errors, *complaints])
+    raise IoFailureError(f"the exchange broke off{suspect}", [*errors, *complaints], code="exchange-broken")
 
 
 def _raise_if_silent(agents: Sequence[str], results: Sequence[dict[str, Any]]) -> None:
@@ -270,7 +274,11 @@ def _raise_if_silent(agents: Sequence[str], results: Sequence[dict[str, Any]]) -
         if size == 0
     ]
     if silent:
-        raise IoFailureError("some nodes do not reach each other; measure for longer, or look at these links", silent)
+        raise IoFailureError(
+            "some nodes do not reach each other; measure for longer, or look at these links",
+            silent,
+            code="nothing-moved",
+        )
 
 
 def _node(agents: Sequence[str], index: int, result: dict[str, Any], seconds: float, interval_s: float) -> NodeTraffic:

@@ -26,11 +26,15 @@ _LENGTH: Final = struct.Struct("!I")
 class RefusedError(IoFailureError):
     """The other side does not know the token, or is not an agent."""
 
+    code = "refused-by-agent"
+
 
 def check_token(token: str) -> str:
     """Return the token. Raises BadInputError when it is too short to be safe."""
     if len(token) < LEAST_TOKEN_LENGTH:
-        raise BadInputError(f"the shared token must have at least {LEAST_TOKEN_LENGTH} characters")
+        raise BadInputError(
+            f"the shared token must have at least {LEAST_TOKEN_LENGTH} characters", code="token-too-short"
+        )
     return token
 
 
@@ -38,7 +42,7 @@ def split_address(address: str) -> tuple[str, int]:
     """Return host and port of `host:port`. Raises BadInputError for anything else."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise BadInputError(f"agent {address!r}: write it as host:port, for example 10.0.0.5:7070")
+        raise BadInputError(f"agent {address!r}: write it as host:port, for example 10.0.0.5:7070", code="malformed")
     return host.strip("[]"), int(port)
 
 
@@ -54,13 +58,15 @@ def receive_message(connection: socket.socket) -> dict[str, Any]:
     """
     (length,) = _LENGTH.unpack(_receive_exactly(connection, _LENGTH.size))
     if length > LONGEST_MESSAGE_BYTES:
-        raise RefusedError("the other side does not speak this protocol; is it an agent?")
+        raise RefusedError("the other side does not speak this protocol; is it an agent?", code="other-protocol")
     try:
         message = json.loads(_receive_exactly(connection, length))
     except ValueError as error:
-        raise RefusedError("the other side does not speak this protocol; is it an agent?") from error
+        raise RefusedError(
+            "the other side does not speak this protocol; is it an agent?", code="other-protocol"
+        ) from error
     if not isinstance(message, dict):
-        raise RefusedError("the other side does not speak this protocol; is it an agent?")
+        raise RefusedError("the other side does not speak this protocol; is it an agent?", code="other-protocol")
     return message
 
 
@@ -72,7 +78,9 @@ def call(address: str, *, token: str, greeting: dict[str, Any]) -> socket.socket
     try:
         connection = socket.create_connection(split_address(address), timeout=HANDSHAKE_S)
     except OSError as error:
-        raise IoFailureError(f"agent {address}: {error}; is it running there, and reachable from here?") from error
+        raise IoFailureError(
+            f"agent {address}: {error}; is it running there, and reachable from here?", code="unreachable"
+        ) from error
     try:
         _prove(connection, token=token, greeting=greeting)
     except (OSError, RefusedError) as error:
@@ -91,7 +99,7 @@ def answer(connection: socket.socket, *, token: str) -> dict[str, Any]:
     reply = receive_message(connection)
     greeting, own_challenge = str(reply.get("greeting", "")), str(reply.get("challenge", ""))
     if not hmac.compare_digest(_proof(token, "caller", challenge, greeting), str(reply.get("proof", ""))):
-        raise RefusedError("a caller does not know the token")
+        raise RefusedError("a caller does not know the token", code="wrong-token")
     send_message(connection, {"proof": _proof(token, "called", own_challenge, greeting)})
     connection.settimeout(None)
     fields = json.loads(greeting)
@@ -105,7 +113,7 @@ def _prove(connection: socket.socket, *, token: str, greeting: dict[str, Any]) -
     send_message(connection, {"greeting": text, "challenge": own_challenge, "proof": proof})
     theirs = str(receive_message(connection).get("proof", ""))
     if not hmac.compare_digest(_proof(token, "called", own_challenge, text), theirs):
-        raise RefusedError("it does not know the token")
+        raise RefusedError("it does not know the token", code="wrong-token")
 
 
 def _proof(token: str, side: str, challenge: str, greeting: str) -> str:

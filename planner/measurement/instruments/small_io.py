@@ -128,9 +128,12 @@ def bench_small_io(
     full, InterruptedRunError when interrupted.
     """
     if repeats < 1:
-        raise BadInputError("repeat each run once or more")
+        raise BadInputError("repeat each run once or more", code="out-of-range")
     if not seconds > 0 or file_bytes < 2 * max(operation.io_bytes for operation in operations):
-        raise BadInputError("measure for more than 0 seconds, on a file that holds several of the largest operations")
+        raise BadInputError(
+            "measure for more than 0 seconds, on a file that holds several of the largest operations",
+            code="out-of-range",
+        )
     system = file_system_of(directory)
     runs = run_interruptible(
         lambda watched: _run_all(

@@ -60,12 +60,14 @@ def bench_sort(
     little memory, InterruptedRunError when interrupted.
     """
     if data_bytes < RECORD_BYTES or threads < 1 or repeats < 1:
-        raise BadInputError("sort at least one record of 100 bytes, on at least one thread, at least once")
+        raise BadInputError(
+            "sort at least one record of 100 bytes, on at least one thread, at least once", code="out-of-range"
+        )
     size = data_bytes // RECORD_BYTES * RECORD_BYTES
     try:
         source, out = (mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS) for _ in range(2))
     except OSError as error:
-        raise BadInputError(f"no {2 * size} bytes of memory to sort in; use a smaller --size") from error
+        raise BadInputError(f"no {2 * size} bytes of memory to sort in; use a smaller --size", code="memory") from error
     rates = run_interruptible(
         lambda watched: _rates(source, out, threads=threads, repeats=repeats, progress=watched), progress
     )

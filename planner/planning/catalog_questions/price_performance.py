@@ -71,12 +71,16 @@ def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str, operati
     operation, and for operations in a mode that was never measured.
     """
     if by not in MEASURES:
-        raise BadInputError(f"--by {by}: unknown.{nearest(by, list(MEASURES))} Known: {', '.join(MEASURES)}")
+        raise BadInputError(
+            f"--by {by}: unknown.{nearest(by, list(MEASURES))} Known: {', '.join(MEASURES)}", code="unknown-word"
+        )
     if mode not in MODES or (by == "usd_per_op" and mode == "simultaneous"):
         modes = MODES if by != "usd_per_op" else MODES[:2]
-        raise BadInputError(f"--mode {mode}: {by} is ranked by {', '.join(modes)}")
+        raise BadInputError(f"--mode {mode}: {by} is ranked by {', '.join(modes)}", code="contradiction")
     if operation is not None and (by != "usd_per_op" or operation not in (*OPERATIONS, ALL_OPERATIONS)):
-        raise BadInputError(f"--operation {operation}: with --by usd_per_op, one of {', '.join(OPERATIONS)}, all")
+        raise BadInputError(
+            f"--operation {operation}: with --by usd_per_op, one of {', '.join(OPERATIONS)}, all", code="contradiction"
+        )
     rows: list[Worth] = []
     left_out: Counter[str] = Counter()
     for catalog, offer in offers:

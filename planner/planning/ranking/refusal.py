@@ -39,7 +39,9 @@ def refusal_of(plan: Plan) -> InfeasibleError:
     lines = [f"{', '.join(types)}: {why}" for why, types in names.items()]
     types = sorted({rejection.instance_type for rejection in wanted})
     of = f"with {', '.join(types)}" if len(types) <= _NAMED else f"among {len(types)} types"
-    return InfeasibleError(f"nothing feasible {of}", [*(plan.conflicts or _more_nodes(plan, shown)), *lines])
+    return InfeasibleError(
+        f"nothing feasible {of}", [*(plan.conflicts or _more_nodes(plan, shown)), *lines], code="infeasible"
+    )
 
 
 def _more_nodes(plan: Plan, nearest: Sequence[Rejection]) -> Iterator[str]:

@@ -242,7 +242,7 @@ def staging_of(request: Request) -> Staging:
     for a number of zones that no region has.
     """
     if not 1 <= request.zones <= _MOST_ZONES:
-        raise BadInputError(f"--zones {request.zones}: a region has 1 to {_MOST_ZONES} zones")
+        raise BadInputError(f"--zones {request.zones}: a region has 1 to {_MOST_ZONES} zones", code="out-of-range")
     stored = stored_data(request)
     return Staging(
         source=_cloud(request.input, option="--input"),
@@ -281,6 +281,7 @@ def _cloud(address: str | None, *, option: str) -> str:
     if not separator or not rest.strip("/") or scheme.lower() not in _CLOUD_OF_SCHEME:
         schemes = ", ".join(f"{name}://" for name, cloud in _CLOUD_OF_SCHEME.items() if cloud != HERE)
         raise BadInputError(
-            f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})"
+            f"{option} {address}: not the address of an object store, such as s3://bucket/path ({schemes})",
+            code="not-an-address",
         )
     return _CLOUD_OF_SCHEME[scheme.lower()]

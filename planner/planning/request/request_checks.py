@@ -40,7 +40,10 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     _check_power(request, catalogs)
     if request.network_distribution is not None:
         if request.assumes("network"):
-            raise BadInputError("--network-distribution and --assume network both say what the network does: give one")
+            raise BadInputError(
+                "--network-distribution and --assume network both say what the network does: give one",
+                code="contradiction",
+            )
         distribution(request.network_distribution)
 
 
@@ -50,7 +53,10 @@ def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine)
     Raises BadInputError if more nodes are asked for.
     """
     if engine.one_machine and request.nodes not in (None, 1):
-        raise BadInputError(f"--engine {engine.name} sorts on one machine, not on {request.nodes}; use --engine ray")
+        raise BadInputError(
+            f"--engine {engine.name} sorts on one machine, not on {request.nodes}; use --engine ray",
+            code="one-machine-engine",
+        )
     if engine.one_machine:
         request = replace(request, nodes=1, max_nodes=Request.max_nodes)
     return request, [run_by(model, engine) for model in models]
@@ -58,43 +64,61 @@ def run_by_engine(request: Request, models: Sequence[CostModel], engine: Engine)
 
 def _check_amounts(request: Request) -> None:
     if request.head_room is not None and not 0 <= request.head_room <= 0.9:
-        raise BadInputError(f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1")
+        raise BadInputError(
+            f"head room {request.head_room:g}: a share of the disks from 0 to 0.9, such as 0.1", code="out-of-range"
+        )
     if not 1 <= request.zones <= MOST_ZONES:
-        raise BadInputError(f"--zones {request.zones}: must lie between 1 and {MOST_ZONES}; no region has more zones")
+        raise BadInputError(
+            f"--zones {request.zones}: must lie between 1 and {MOST_ZONES}; no region has more zones",
+            code="out-of-range",
+        )
     for name, ratio in (("map", request.map_ratio), ("reduce", request.reduce_ratio)):
         if not 1e-6 <= ratio < 1e6:
             raise BadInputError(
-                f"{name} ratio {ratio:g}: output over input must be positive, from 0.000001 to below a million"
+                f"{name} ratio {ratio:g}: output over input must be positive, from 0.000001 to below a million",
+                code="out-of-range",
             )
     default = Request.max_nodes
     if request.nodes and request.max_nodes != default and request.nodes > request.max_nodes:
         raise BadInputError(
-            f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one"
+            f"--nodes {request.nodes} and --max-nodes {request.max_nodes} contradict each other: give one",
+            code="contradiction",
         )
     if request.evidence not in WEAKEST:
         raise BadInputError(
-            f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, list(WEAKEST))}"
+            f"evidence {request.evidence}: use {', '.join(WEAKEST)}.{nearest(request.evidence, list(WEAKEST))}",
+            code="unknown-word",
         )
     if request.network not in get_args(NetworkView):
-        raise BadInputError(f"--network {request.network}: use one of {', '.join(get_args(NetworkView))}")
+        raise BadInputError(
+            f"--network {request.network}: use one of {', '.join(get_args(NetworkView))}", code="unknown-word"
+        )
     if request.network != "expected" and (request.assumes("network") or request.network_distribution):
-        raise BadInputError("--network and an assumed network contradict each other: both say how fast it is, give one")
+        raise BadInputError(
+            "--network and an assumed network contradict each other: both say how fast it is, give one",
+            code="contradiction",
+        )
     if request.arch not in (None, "x86_64", "arm64"):
-        raise BadInputError(f"arch {request.arch}: use x86_64 or arm64")
+        raise BadInputError(f"arch {request.arch}: use x86_64 or arm64", code="unknown-word")
 
 
 def _check_confidence(request: Request) -> None:
     if request.confidence is None:
         return
     if not 0 < request.confidence < 1:
-        raise BadInputError(f"confidence {request.confidence:g}: a probability between 0 and 1, such as 95% or 0.95")
+        raise BadInputError(
+            f"confidence {request.confidence:g}: a probability between 0 and 1, such as 95% or 0.95",
+            code="out-of-range",
+        )
     if request.confidence > SUREST:
         raise BadInputError(
-            f"confidence {request.confidence!r}: no forecast is so sure; at most {SUREST}, usual is 0.95"
+            f"confidence {request.confidence!r}: no forecast is so sure; at most {SUREST}, usual is 0.95",
+            code="too-sure",
         )
     if not request.has_deadline:
         raise BadInputError(
-            "--confidence says how many runs of 100 meet a deadline: give --deadline or --sort-deadline, too"
+            "--confidence says how many runs of 100 meet a deadline: give --deadline or --sort-deadline, too",
+            code="missing-companion",
         )
 
 
@@ -102,10 +126,13 @@ def _check_interruptions(request: Request) -> None:
     interruptions = request.interruptions_per_node_hour
     if interruptions is not None and not 0 < interruptions <= 60:
         raise BadInputError(
-            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05"
+            f"interruptions {interruptions:g}: an hourly rate per node above 0 and at most 60, such as 0.05",
+            code="out-of-range",
         )
     if interruptions is not None and "spot" not in request.pricings:
-        raise BadInputError(f"interruptions are of spot nodes: say pricing spot, not {request.pricing}")
+        raise BadInputError(
+            f"interruptions are of spot nodes: say pricing spot, not {request.pricing}", code="not-spot"
+        )
 
 
 def _check_stored(request: Request) -> None:
@@ -118,9 +145,14 @@ def _check_stored(request: Request) -> None:
     }
     given = [option for option, value in of_input.items() if value is not None]
     if given and request.input is None:
-        raise BadInputError(f"{given[0]} describes files that exist: name them, too, such as --input s3://bucket/path")
+        raise BadInputError(
+            f"{given[0]} describes files that exist: name them, too, such as --input s3://bucket/path",
+            code="missing-companion",
+        )
     if request.output_region is not None and request.output is None:
-        raise BadInputError("--output-region is of a bucket: name it, such as --output s3://bucket/path")
+        raise BadInputError(
+            "--output-region is of a bucket: name it, such as --output s3://bucket/path", code="missing-companion"
+        )
     Policy.of(request.unknown)
     stored_data(request)
 
@@ -133,12 +165,15 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
         raise BadInputError(
             f"assume power={watts}: nodes of different types need different power",
             [f"name the type: power:TYPE={watts}, where TYPE may be a pattern; or ask for one --instance"],
+            code="one-power-for-all",
         )
     names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
     for assumed in request.assume:
         _, of_types, pattern = assumed.partition(":")
         if of_types and not any(fnmatchcase(name, pattern) for name in names):
-            raise BadInputError(f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}")
+            raise BadInputError(
+                f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}", code="unknown-type"
+            )
 
 
 def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
@@ -149,7 +184,7 @@ def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
         if not any(fnmatchcase(name, pattern) for name in names):
             where = ", ".join(catalog.name for catalog in catalogs)
             meant = _other_cloud(pattern, [catalog.name for catalog in catalogs]) or _suggestion(pattern, names)
-            raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{meant}")
+            raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{meant}", code="unknown-type")
 
 
 def _patterns(request: Request) -> Iterator[tuple[str, str]]:

@@ -54,14 +54,17 @@ def _stored(stored_bytes: int, form: str | None, compression: str | None, unknow
     if form is None and compression is None:
         return StoredData(stored_bytes=stored_bytes)
     if form not in (None, *FORMATS):
-        raise BadInputError(f"--format {form}: use one of {', '.join(FORMATS)}.{nearest(form or '', FORMATS)}")
+        raise BadInputError(
+            f"--format {form}: use one of {', '.join(FORMATS)}.{nearest(form or '', FORMATS)}", code="unknown-word"
+        )
     codec, ratio = _codec(compression or (_USUAL_OF_PARQUET if form == "parquet" else "none"))
     policy, sigma = Policy.of(unknown), 0.0
     if ratio is None:
         ratio, sigma = 1.0 if codec == "none" else packings()[codec].ratio, _sigma(codec)
         if sigma and not policy.assumes("packing"):
             raise BadInputError(
-                f"--unknown exclude: how {codec} packs this data is unknown; say --compression {codec}=RATIO"
+                f"--unknown exclude: how {codec} packs this data is unknown; say --compression {codec}=RATIO",
+                code="ratio-unknown",
             )
     return StoredData(
         stored_bytes=stored_bytes,
@@ -78,7 +81,9 @@ def _codec(text: str) -> tuple[str, float | None]:
     name, equals, amount = text.partition("=")
     codec = {"gz": "gzip", "zst": "zstd", "zlib": "gzip", "uncompressed": "none"}.get(name.casefold(), name.casefold())
     if codec not in CODECS:
-        raise BadInputError(f"--compression {text}: use one of {', '.join(CODECS)}.{nearest(codec, CODECS)}")
+        raise BadInputError(
+            f"--compression {text}: use one of {', '.join(CODECS)}.{nearest(codec, CODECS)}", code="unknown-word"
+        )
     if not equals:
         return codec, None
     try:
@@ -86,7 +91,9 @@ def _codec(text: str) -> tuple[str, float | None]:
     except ValueError:
         ratio = 0.0
     if not 1 / _MOST_RATIO <= ratio <= _MOST_RATIO:
-        raise BadInputError(f"--compression {text}: write unpacked over stored bytes, such as {codec}=3.1")
+        raise BadInputError(
+            f"--compression {text}: write unpacked over stored bytes, such as {codec}=3.1", code="malformed"
+        )
     return codec, ratio
 
 
@@ -132,7 +139,10 @@ def coding_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
         return 1 / request.compute_bytes_per_s_per_vcpu, 0.0
     is_assumed = format_range(request) is not None and request.format not in engine.decode_s_per_byte
     if is_assumed and not Policy.of(request.unknown).assumes("decoding"):
-        raise BadInputError(f"--unknown exclude: how fast {request.format} is decoded is unknown; say --compute RATE")
+        raise BadInputError(
+            f"--unknown exclude: how fast {request.format} is decoded is unknown; say --compute RATE",
+            code="rate-unknown",
+        )
     (unpack_s, pack_s), (decode_s, encode_s) = (
         stored_data(request).packing_s_per_byte,
         format_s_per_byte(request, engine),

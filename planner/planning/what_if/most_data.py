@@ -47,7 +47,10 @@ def most_data(
     constraint limits the size.
     """
     if "data" in request.scale:
-        raise BadInputError("--most-data and --what-if data=... contradict each other: both say how much; give one")
+        raise BadInputError(
+            "--most-data and --what-if data=... contradict each other: both say how much; give one",
+            code="contradiction",
+        )
     fixed = replace(request, most_data=False)
 
     @cache
@@ -65,7 +68,9 @@ def most_data(
     first_misfit = _first_misfit(misfit, begin=begin) if quick_plan and all_fit_before else _bisected(misfit)
     if first_misfit == len(_SIZES):
         most = format_bytes(LARGEST_SIZE_BYTES)
-        raise BadInputError(f"--most-data: even {most} fit: give --sort-deadline or --budget to limit the size")
+        raise BadInputError(
+            f"--most-data: even {most} fit: give --sort-deadline or --budget to limit the size", code="no-limit"
+        )
     plan = shown(max(0, first_misfit - 1))
     if plan.best is None:
         return plan

@@ -41,20 +41,24 @@ class OwnMachines:
             r"(?P<first>\d[\d,\s]*?)\s*[x*×]\s*(?P<name>\S+)|(?P<type>\S+)\s+[x*×]\s*(?P<last>[\d,]+)", text.strip()
         )
         if match is None and len(re.split(r"[,;+]\s*(?=\S+\s+x\s)|\n", text.strip())) > 1:
-            raise BadInputError(f"--own {text}: a cluster has one type of machine; ask about each group alone")
+            raise BadInputError(
+                f"--own {text}: a cluster has one type of machine; ask about each group alone", code="several-types"
+            )
         if match is None:
             raise BadInputError(
                 f"--own {text}: write it as {_EXAMPLE}",
                 ["how many machines of which type; or name a file that lists them"],
+                code="malformed",
             )
         try:
             nodes = parse_count(match["first"] or match["last"])
         except BadInputError:
             raise BadInputError(
-                f"--own {text}: name one number of machines; the answer shows larger ones beside it"
+                f"--own {text}: name one number of machines; the answer shows larger ones beside it",
+                code="several-counts",
             ) from None
         if not 1 <= nodes <= _MOST_NODES:
-            raise BadInputError(f"--own {text}: from 1 to {_MOST_NODES} machines")
+            raise BadInputError(f"--own {text}: from 1 to {_MOST_NODES} machines", code="out-of-range")
         return cls(nodes=nodes, instance_type=match["name"] or match["type"])
 
     def __str__(self) -> str:

@@ -184,7 +184,9 @@ def changed(request: Request, changes: Mapping[str, Any]) -> Request:
     for name in asked:
         if name not in arguments():
             near = nearest(name, (*SCALABLE, *arguments()))
-            raise BadInputError(f"what_if {name}: no resource and no argument of recommend.{near}")
+            raise BadInputError(
+                f"what_if {name}: no resource and no argument of recommend.{near}", code="unknown-argument"
+            )
     fields = request_fields(asked)
     for several in fields.keys() & {"own_prices", "node_limits"}:
         fields[several] += getattr(request, several)

@@ -228,13 +228,17 @@ def require_type(
         return
     asked = ",".join(catalog.name for catalog in catalogs)
     if set("*?[") & set(name):
-        raise BadInputError(f"{option} {name}: name one type; the option can be repeated")
+        raise BadInputError(f"{option} {name}: name one type; the option can be repeated", code="one-type")
     elsewhere = [catalog.name for catalog in others() if name in type_names(catalog)]
     if elsewhere:
         both = f"--cloud {asked},{elsewhere[0]}"
-        raise BadInputError(f"{option} {name}: a type of {elsewhere[0]}, and {asked} is planned for; try {both}")
+        raise BadInputError(
+            f"{option} {name}: a type of {elsewhere[0]}, and {asked} is planned for; try {both}", code="other-cloud"
+        )
     names = sorted({name for catalog in catalogs for name in type_names(catalog)})
-    raise BadInputError(f"{option} {name}: unknown instance type in {asked}.{nearest(name, names)}")
+    raise BadInputError(
+        f"{option} {name}: unknown instance type in {asked}.{nearest(name, names)}", code="unknown-type"
+    )
 
 
 def _assumed_disks(bytes_per_s: float) -> str:

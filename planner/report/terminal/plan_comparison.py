@@ -162,6 +162,8 @@ def calibration_csv(run: PlatformRun, plan: Plan) -> str:
     machines.
     """
     if run.machines is None or run.job_s is None:
-        raise BadInputError("--runs: no file names the machines; add the cluster's to --from-platform")
+        raise BadInputError(
+            "--runs: no file names the machines; add the cluster's to --from-platform", code="machines-unknown"
+        )
     row = (run.machines.instance_type, run.machines.nodes, plan.request.data_bytes / 1e9, round(run.job_s, 3))
     return "instance_type,nodes,data_gb,runtime_s\n" + ",".join(map(str, row)) + "\n"

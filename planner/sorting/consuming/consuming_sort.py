@@ -116,9 +116,9 @@ class ConsumingSort:
         advice = f"no row is lost: `planner sort --resume {self._folder.output}` goes on, with the rows that are in"
         advice = f"{advice} the inputs and in {self._folder.path}"
         if isinstance(error, PlannerError):
-            return type(error)(error.message, [*error.details, advice])
+            return error.reworded(error.message, advice)
         where = error.filename or self._folder.path
-        return IoFailureError(f"cannot go on with {where}: {error.strerror or error}", [advice])
+        return IoFailureError(f"cannot go on with {where}: {error.strerror or error}", [advice], code="io")
 
     def _save(self, state: State) -> None:
         """Write the journal once the previous step is on the disk."""
@@ -240,7 +240,8 @@ class ConsumingSort:
                 os.link(made, output)
             except FileExistsError:
                 raise BadInputError(
-                    f"{output} appeared while the sort ran: move it away, or resume with --force"
+                    f"{output} appeared while the sort ran: move it away, or resume with --force",
+                    code="output-appeared",
                 ) from None
             made.unlink()
         directory = os.open(output.parent, os.O_RDONLY)
@@ -289,13 +290,20 @@ def require_consumable(path: str) -> None:
     """Raise BadInputError for a file whose space cannot be freed, or which has other names."""
     status = os.stat(path)  # noqa: PTH116
     if status.st_nlink > 1:
-        raise BadInputError(f"{path} has {status.st_nlink} names, and none would keep its data: copy it first")
+        raise BadInputError(
+            f"{path} has {status.st_nlink} names, and none would keep its data: copy it first", code="several-names"
+        )
     if not os.access(path, os.W_OK) or not os.access(os.path.dirname(path), os.W_OK):  # noqa: PTH120
-        raise BadInputError(f"{path}: permission denied; --consume-input removes it, so you must be allowed to")
+        raise BadInputError(
+            f"{path}: permission denied; --consume-input removes it, so you must be allowed to",
+            code="permission-denied",
+        )
     try:
         with core_errors():
             core.free_space([(os.fsencode(path), [(status.st_size, FREED_BYTES)])])
     except IoFailureError as error:
         raise BadInputError(
-            f"{path}: its file system frees no parts of files; leave out --consume-input", [error.message]
+            f"{path}: its file system frees no parts of files; leave out --consume-input",
+            [error.message],
+            code="unsupported-file-system",
         ) from error

@@ -304,7 +304,7 @@ class _CompressedRows:
 def _counted_from(name: str, first: int, error: BadInputError, path: str) -> BadInputError:
     """Return an error in an input that the core read under another path, starting at byte `first`."""
     message = error.message.replace(f"{path}: ", "")
-    return BadInputError(f"{name}: {message}", [*error.details, f"it is counted from byte {first} of this file on"])
+    return error.reworded(f"{name}: {message}", f"it is counted from byte {first} of this file on")
 
 
 def _read_ahead(path: str, offset: int, size: int) -> None:

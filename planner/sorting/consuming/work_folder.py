@@ -107,7 +107,9 @@ class WorkFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise BadInputError(f"{self.output}: another process sorts into it; wait until that ends") from None
+            raise BadInputError(
+                f"{self.output}: another process sorts into it; wait until that ends", code="locked"
+            ) from None
         finally:
             for slot in self._slots:
                 os.close(slot)
@@ -148,10 +150,14 @@ class WorkFolder:
         """Return the state in the journal. Raises BadInputError if its version differs or no state can be read."""
         values = json.loads((self.path / _JOURNAL).read_text())
         if values.pop("version") != _VERSION:
-            raise BadInputError(f"{self.path}: another version of planner began this sort; resume it with that")
+            raise BadInputError(
+                f"{self.path}: another version of planner began this sort; resume it with that", code="other-version"
+            )
         self._saved, text = max(_saved_state((self.path / name).read_bytes()) for name in _SLOTS)
         if not text:
-            raise BadInputError(f"{self.path}: neither {' nor '.join(_SLOTS)} holds a whole state of the sort")
+            raise BadInputError(
+                f"{self.path}: neither {' nor '.join(_SLOTS)} holds a whole state of the sort", code="damaged-state"
+            )
         values |= json.loads(text)
         values |= {"inputs": tuple(values["inputs"]), "identities": tuple(map(tuple, values["identities"]))}
         values |= {"place": tuple(values["place"]), "runs": tuple(Run(**run) for run in values["runs"])}

@@ -58,6 +58,7 @@ def generate_file(
         raise BadInputError(
             f"cannot generate {count_text(records, 'record')} from number {start}",
             [f"0 <= records <= {MOST_RECORDS} and 0 <= start < 2^128 are needed"],
+            code="out-of-range",
         )
     began = time.monotonic()
     target = os.fspath(path)
@@ -128,7 +129,7 @@ def generate_lines_file(
     behind), InterruptedRunError when cancelled.
     """
     if not 0 <= size_bytes < 2**63 or not 0 <= seed < 2**32:
-        raise BadInputError(f"cannot generate {size_bytes} bytes of lines with seed {seed}")
+        raise BadInputError(f"cannot generate {size_bytes} bytes of lines with seed {seed}", code="out-of-range")
     began = time.monotonic()
     target = os.fspath(path)
     lines = run_interruptible(

@@ -172,7 +172,7 @@ def sort_file(
 def _check_sizes(**sizes: int) -> None:
     for name, value in sizes.items():
         if not 0 <= value < 2**32:
-            raise BadInputError(f"{name} must lie between 0 and 2^32 - 1, not {value}")
+            raise BadInputError(f"must lie between 0 and 2^32 - 1, not {value}", field=name, code="out-of-range")
 
 
 def _paths(paths: StrPath | Sequence[StrPath]) -> list[bytes]:

@@ -77,14 +77,16 @@ def _spare_memory(records: int, *, memory: int | None, threads: int | None) -> i
         return unlimited
     needed = core.scratch_bytes(records, threads=threads or 0)
     if memory < needed:
-        raise BadInputError(f"sorting {records} records needs {needed} bytes beside them, but memory is {memory}")
+        raise BadInputError(
+            f"sorting {records} records needs {needed} bytes beside them, but memory is {memory}", code="memory"
+        )
     return memory - needed
 
 
 def _check_sizes(layout: dict[str, int]) -> None:
     for name, value in layout.items():
         if not 0 <= value < 2**32:
-            raise BadInputError(f"{name} must lie between 0 and 2^32 - 1, not {value}")
+            raise BadInputError(f"must lie between 0 and 2^32 - 1, not {value}", field=name, code="out-of-range")
 
 
 _LATER_BYTES: Final = 12 << 20
@@ -120,7 +122,7 @@ def memory_for_sorting(given_bytes: int | None) -> Iterator[int | None]:
         if left_bytes and given_bytes:
             given = f"--memory {format_exact_size(given_bytes)}"
             message = message.replace(f"{count_text(left_bytes, 'byte')} of memory", given)
-        raise BadInputError(message, error.details) from error
+        raise BadInputError(message, error.details, code="memory") from error
 
 
 def _in_mb(size: int) -> str:

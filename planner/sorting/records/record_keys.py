@@ -27,13 +27,16 @@ def parse_record_key(text: str, *, record_bytes: int) -> Key:
     form, options = _form(words[len(numbers) :], text)
     bits_size = _binary_bytes(form, text)
     if not numbers or (len(numbers) == 1 and bits_size is None):
-        raise BadInputError(f"--key {text}: a key of records is {_FORM}")
+        raise BadInputError(f"--key {text}: a key of records is {_FORM}", code="malformed")
     size = bits_size if len(numbers) == 1 else numbers[1]
     if bits_size not in (None, size):
-        raise BadInputError(f"--key {text}: {form} has {bits_size} bytes, not {size}")
+        raise BadInputError(f"--key {text}: {form} has {bits_size} bytes, not {size}", code="wrong-width")
     begin, end = numbers[0], numbers[0] + (size or 0)
     if begin == end or end > record_bytes:
-        raise BadInputError(f"--key {text}: bytes {begin} to {end} are no part of a record of {record_bytes} bytes")
+        raise BadInputError(
+            f"--key {text}: bytes {begin} to {end} are no part of a record of {record_bytes} bytes",
+            code="beyond-record",
+        )
     return Key(UNLIMITED, begin, 0, end, options)
 
 
@@ -47,7 +50,9 @@ def _form(words: list[str], text: str) -> tuple[str, str]:
     kinds = [word for word in words if word not in _DIRECTIONS]
     directions = [word for word in words if word in _DIRECTIONS]
     if len(kinds) > 1 or len(directions) > 1:
-        raise BadInputError(f"--key {text}: {(kinds if len(kinds) > 1 else directions)[1]!r} is one word too many")
+        raise BadInputError(
+            f"--key {text}: {(kinds if len(kinds) > 1 else directions)[1]!r} is one word too many", code="extra-word"
+        )
     form = kinds[0] if kinds else "bytes"
     return form, _letters(form, text) + _DIRECTIONS[directions[0] if directions else "asc"]
 
@@ -58,9 +63,14 @@ def _letters(form: str, text: str) -> str:
     match = _BINARY.fullmatch(form)
     if match is None:
         every = [*_TEXTS, "u64le", "i64le", "f64le", "u32be", *_DIRECTIONS]
-        raise BadInputError(f"--key {text}: {form!r} is none of {', '.join(every)}.{nearest(form, every)}")
+        raise BadInputError(
+            f"--key {text}: {form!r} is none of {', '.join(every)}.{nearest(form, every)}", code="unknown-word"
+        )
     if match[3] is None and match[2] != "8":
-        raise BadInputError(f"--key {text}: say {form}le if the first byte counts least, {form}be if it counts most")
+        raise BadInputError(
+            f"--key {text}: say {form}le if the first byte counts least, {form}be if it counts most",
+            code="byte-order-missing",
+        )
     return _LETTERS[match[1]] + ("L" if match[3] == "le" else "")
 
 
@@ -70,5 +80,7 @@ def _binary_bytes(form: str, text: str) -> int | None:
         return None
     size = int(match[2]) // 8
     if match[1] == "f" and size not in _FLOAT_BYTES:
-        raise BadInputError(f"--key {text}: floating-point numbers have 16, 32 or 64 bits, not {match[2]}")
+        raise BadInputError(
+            f"--key {text}: floating-point numbers have 16, 32 or 64 bits, not {match[2]}", code="float-bits"
+        )
     return size

@@ -52,7 +52,8 @@ class ValidationReport:
         if not self.is_sorted:
             raise ValidationFailedError(
                 f"{self.unordered} of {self.records} records are out of order; "
-                f"the first is record {self.first_number}, counted from 1"
+                f"the first is record {self.first_number}, counted from 1",
+                code="not-sorted",
             )
 
 
@@ -92,7 +93,7 @@ def validate_files(
         try:
             replace_file(Path(summary), whole.serialize())
         except OSError as error:
-            raise IoFailureError(f"cannot write the summary {summary}: {error.strerror}") from error
+            raise IoFailureError(f"cannot write the summary {summary}: {error.strerror}", code="io") from error
     return _report(whole)
 
 
@@ -111,7 +112,7 @@ def validate_line_files(
     """
     names = [os.fspath(path) for path in _require_paths(paths)]
     if key_offset < 0 or (key_size is not None and key_size < 1):
-        raise BadInputError(f"no key of a line begins at {key_offset} and has {key_size} bytes")
+        raise BadInputError(f"no key of a line begins at {key_offset} and has {key_size} bytes", code="beyond-record")
 
     def work(watched: Progress) -> core.LineSummary:
         watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
@@ -148,7 +149,7 @@ def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
 
 def _require_paths(paths: Sequence[StrPath]) -> Sequence[StrPath]:
     if not paths:
-        raise BadInputError("nothing to validate: name at least one file")
+        raise BadInputError("nothing to validate: name at least one file", code="missing-argument")
     return paths
 
 

@@ -75,6 +75,7 @@ def _too_small(missing_bytes: int) -> BadInputError:
     return BadInputError(
         f"Parquet does not fit into the address space of {limit >> 10} KiB (`ulimit -v`)",
         [f"raise it to at least {(limit + missing_bytes >> 10) + 1}, or to unlimited"],
+        code="address-space",
     )
 
 
@@ -112,8 +113,8 @@ def arrow_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (arrow().ArrowException, UnicodeDecodeError) as error:  # a name that is no text
-        raise BadInputError(f"{what}: {error}") from error
+        raise BadInputError(f"{what}: {error}", code="memory") from error
     except OSError as error:
         if error.errno:
             raise
-        raise BadInputError(f"{what}: {error}") from error
+        raise BadInputError(f"{what}: {error}", code="not-a-table") from error

@@ -52,6 +52,7 @@ def _require_one_system(
             raise BadInputError(
                 f"{name}: its geometries in {column} have another {field} than those of {first}",
                 ["bring the coordinates of all files to one system first"],
+                code="mixed-coordinates",
             )
 
 

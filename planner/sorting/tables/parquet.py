@@ -104,7 +104,9 @@ def sort_row_groups(
 def free_bytes_of(memory_bytes: int) -> int:
     """Return the part of the memory that is left for rows. Raises BadInputError if there is too little."""
     if memory_bytes < LEAST_BYTES:
-        raise BadInputError("sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes")
+        raise BadInputError(
+            "sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes", code="memory"
+        )
     return memory_bytes - LIBRARY_BYTES
 
 
@@ -183,6 +185,7 @@ class _Sort:
             raise BadInputError(
                 f"{path}: its pages of up to {max(pages)} bytes do not fit: give --memory of at least {needed_mb}MB",
                 ["pyarrow decodes a page whole, and pages hold very long rows; files with shorter pages take less"],
+                code="memory",
             )
         threads = 1 + min(arrow().cpu_count() - 1, free_bytes // (2 * of_thread))
         return threads, threads * (of_thread - _THREAD_BYTES)

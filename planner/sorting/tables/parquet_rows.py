@@ -137,6 +137,7 @@ class ParquetInput:
         return BadInputError(
             f"{self.path}: {what} {size} bytes, too many to sort in {self.memory_bytes} bytes of memory",
             [f"give --memory of at least {needed_mb}MB"],
+            code="memory",
         )
 
     def require_cells_fit(self) -> None:
@@ -255,7 +256,9 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
                 page_checksum_verification=True,
             )
         except arrow().ArrowNotImplementedError as error:
-            raise BadInputError(f"{path} has what pyarrow does not read", [str(error)]) from error
+            raise BadInputError(
+                f"{path} has what pyarrow does not read", [str(error)], code="unsupported-file"
+            ) from error
     with reading(path), content, file:
         if metadata is None:
             _require_readable_rows(path, file.metadata)
@@ -270,18 +273,26 @@ def _buffer_bytes(columns: int) -> int:
 def _require_readable_rows(path: str, metadata: Any) -> None:
     with Path(path).open("rb") as file:
         if has_encrypted_columns(file, metadata):
-            raise BadInputError(f"{path} has encrypted columns", ["decrypt it first: their keys cannot be given"])
+            raise BadInputError(
+                f"{path} has encrypted columns", ["decrypt it first: their keys cannot be given"], code="encrypted"
+            )
         if fault := footer_fault(file, metadata):
-            raise BadInputError(f"{path} is no Parquet file, or is damaged or encrypted: its footer is wrong", [fault])
+            raise BadInputError(
+                f"{path} is no Parquet file, or is damaged or encrypted: its footer is wrong",
+                [fault],
+                code="not-a-table",
+            )
         if other := place_of_rows(metadata):
             raise BadInputError(
                 f"{path} holds no rows: it lists those of other files, as {other}",
                 ["name these files, or their folder"],
+                code="no-rows",
             )
         if follows_another_file(file, metadata):
             raise BadInputError(
                 f"{path} is several Parquet files, one after the other",
                 ["only the last of them says where its rows are, and not truly: give the files that were joined"],
+                code="several-tables",
             )
 
 

@@ -52,14 +52,16 @@ def united_schema(schemas: Sequence[Any], names: Sequence[str], *, fills: bool =
         is_unclear = any(len(set(one.names)) < len(one.names) for one in (schema, first))
         if is_unclear or (sorted(schema.names) != sorted(united.names) and not fills):
             advice = ["--union-by-name puts nulls in their places"]
-            raise BadInputError(_differ(path, names[0]), _names_that_differ(schema, first) + advice)
+            raise BadInputError(
+                _differ(path, names[0]), _names_that_differ(schema, first) + advice, code="schema-mismatch"
+            )
         fields = [_united(field, schema.field(field.name)) if field.name in schema.names else field.with_nullable(True)
                   for field in united]  # fmt: skip
         if wrong := [field.name for field, both in zip(united, fields, strict=True) if both is None]:
             lines = [
                 f"column {column}: {schema.field(column).type}, not {united.field(column).type}" for column in wrong
             ]
-            raise BadInputError(_differ(path, names[0]), lines)
+            raise BadInputError(_differ(path, names[0]), lines, code="schema-mismatch")
         more = [field.with_nullable(True) for field in schema if field.name not in united.names]
         united = arrow().schema([*fields, *more], metadata=first.metadata)
     geo = united_geo([(schema.metadata or {}).get(b"geo") for schema in schemas], names)
@@ -193,6 +195,7 @@ def _converted(column: Any, field: Any, path: str) -> Any:
         raise BadInputError(
             f"{path}: column {field.name} has a number that {field.type} does not hold, as which other files have it",
             [str(error), "write the column with one type in all files"],
+            code="number-does-not-fit",
         ) from error
 
 
@@ -202,7 +205,9 @@ def require_no_interval(column: str, intervals: Sequence[str]) -> None:
     """
     for leaf in intervals:
         if f"{leaf}.".startswith(f"{column}."):
-            raise BadInputError(f"key {column}: column {leaf!r} is of type interval, which has no order")
+            raise BadInputError(
+                f"key {column}: column {leaf!r} is of type interval, which has no order", code="no-order"
+            )
 
 
 def interval_leaves(metadata: Any) -> list[str]:
@@ -230,6 +235,7 @@ def int96_unit(files: Mapping[str, Callable[[str], Iterable[Any]]]) -> str:
             raise BadInputError(
                 f"{path}: Arrow has no type for times beyond 2262 and others finer than a microsecond",
                 ["write times as timestamps of 64 bits, in microseconds"],
+                code="unsupported-type",
             )
     return "us" if is_far else "ns"
 

@@ -88,5 +88,7 @@ def rows_at(table: Any, rows: Any) -> Any:
 
 def _order(table: Any, keys: Sequence[ColumnKey]) -> Any:
     if table.num_rows > MOST_ROWS:
-        raise BadInputError(f"a table of {table.num_rows:,} rows is too long to sort in memory: at most {MOST_ROWS:,}")
+        raise BadInputError(
+            f"a table of {table.num_rows:,} rows is too long to sort in memory: at most {MOST_ROWS:,}", code="too-long"
+        )
     return row_order(key_columns(table, keys), table.num_rows)

@@ -49,20 +49,25 @@ class KeyColumn(NamedTuple):
 def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
     """Return the keys `COLUMN[:natural][:asc|desc][:first|last]` of a schema. Raises BadInputError."""
     if not texts:
-        raise BadInputError("say which columns to sort by: --key NAME")
+        raise BadInputError("say which columns to sort by: --key NAME", code="missing-key")
     if not schema.names:
-        raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all")
+        raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all", code="no-columns")
     keys = []
     for text in columns_of(texts, schema.names):
         column, words = split_column(text, schema.names, columns=len(schema.names))
         if wrong := [word for word in words if word not in _WORDS]:
-            raise BadInputError(f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}")
+            raise BadInputError(
+                f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}",
+                code="unknown-word",
+            )
         if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
-            raise BadInputError(f"key {text}: two of its words exclude each other")
+            raise BadInputError(f"key {text}: two of its words exclude each other", code="contradiction")
         _require_order(schema.field(column), text)
         is_natural = "natural" in words
         if is_natural and _comparable_type(schema.field(column), text) not in _text_types():
-            raise BadInputError(f"key {text}: column {schema.names[column]!r} is no text; leave out :natural")
+            raise BadInputError(
+                f"key {text}: column {schema.names[column]!r} is no text; leave out :natural", code="not-text"
+            )
         keys.append(ColumnKey(column, "desc" in words, "first" in words, natural=is_natural))
     return keys
 
@@ -166,7 +171,9 @@ def common_categories(name: str, dictionaries: Iterable[Any]) -> Any:
     if len(categories) < len(set(chain.from_iterable(orders))):
         shown = sorted(" < ".join(map(str, order[:9])) for order in orders)[:9]
         raise BadInputError(
-            f"column {name!r}: its ordered categories have no common order; cast it to text first", shown
+            f"column {name!r}: its ordered categories have no common order; cast it to text first",
+            shown,
+            code="mixed-categories",
         )
     return categories
 
@@ -188,7 +195,11 @@ def require_one_order_within(name: str, columns: Iterable[Any]) -> None:
     for where, several in orders.items():
         if len(several) > 1:
             shown = sorted(" < ".join(map(str, order[:9])) for order in several)[:9]
-            raise BadInputError(f"column {where!r}: its ordered categories differ; cast them to text first", shown)
+            raise BadInputError(
+                f"column {where!r}: its ordered categories differ; cast them to text first",
+                shown,
+                code="mixed-categories",
+            )
 
 
 def _dictionaries_within(column: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -263,7 +274,10 @@ def _category_codes(column: Any, categories: Any, *, name: str) -> Any:
     for chunk in column.chunks:
         places = compute.index_in(chunk.dictionary.cast(categories.type), categories)
         if named := [value for value, place in zip(chunk.dictionary, places, strict=True) if not place.is_valid]:
-            raise BadInputError(f"column {name!r}: {named[0]} is not among its first categories; cast it to text first")
+            raise BadInputError(
+                f"column {name!r}: {named[0]} is not among its first categories; cast it to text first",
+                code="unknown-category",
+            )
         chunks.append(places.take(chunk.indices))
     return library.chunked_array(chunks, type=library.int32())
 
@@ -308,7 +322,8 @@ def _require_order(field: Any, text: str) -> None:
     for inner in field.type:
         if has_categories(inner.type):
             raise BadInputError(
-                f"key {text}: its field {inner.name!r} has ordered categories, which structs do not sort by"
+                f"key {text}: its field {inner.name!r} has ordered categories, which structs do not sort by",
+                code="no-order",
             )
         _require_order(inner, text)
 
@@ -341,7 +356,9 @@ def _comparable_type(column: Any, text: str) -> Any:
     )  # fmt: skip
     if any(is_ordered(column_type) for is_ordered in ordered):
         return column_type
-    raise BadInputError(f"key {text}: column {column.name!r} is of type {column.type}, which has no order")
+    raise BadInputError(
+        f"key {text}: column {column.name!r} is of type {column.type}, which has no order", code="no-order"
+    )
 
 
 def without_views(value_type: Any) -> Any:

@@ -111,7 +111,9 @@ def _writing_in(directory: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IoFailureError(f"cannot write temporary file in {directory}: {error.strerror or error}") from error
+        raise IoFailureError(
+            f"cannot write temporary file in {directory}: {error.strerror or error}", code="io"
+        ) from error
 
 
 def _read(file: Any) -> Tables:
@@ -286,7 +288,9 @@ def in_order(tables: Tables, keys: Sequence[ColumnKey], *, path: str) -> Tables:
         found = first_disorder(iter([table] if last is None else [last, table]), keys, unique=False)
         if found is not None:
             row = before + found[0] - (0 if last is None else 1)
-            raise BadInputError(f"{path}: row {row} is out of order: only sorted inputs can be merged")
+            raise BadInputError(
+                f"{path}: row {row} is out of order: only sorted inputs can be merged", code="out-of-order"
+            )
         before += table.num_rows
         last = table.slice(table.num_rows - 1) if table.num_rows else last
         yield table

@@ -76,7 +76,10 @@ def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote
             values = _values(row, name=name, delimiter=delimiter, quote=quote)
             return FirstRow(head[:begin] + row, values) if len(values) > 1 else _first_line(head, values, quote)
         if len(head) > _MOST_FIRST_ROW_BYTES:
-            raise BadInputError(f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB")
+            raise BadInputError(
+                f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB",
+                code="first-row-too-long",
+            )
     if not _unmarked(head):
         return FirstRow(head, ())
     values = _values(head[_first_byte(head) :], name=name, delimiter=delimiter, quote=quote)
@@ -109,7 +112,7 @@ def _whole_row(head: bytes, quote: bytes) -> bytes | None:
 
 def _values(row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> tuple[str, ...]:
     if row.startswith(_UTF_16_BOMS):
-        raise BadInputError(f"{name} is UTF-16: make it UTF-8 first, as iconv does")
+        raise BadInputError(f"{name} is UTF-16: make it UTF-8 first, as iconv does", code="not-utf-8")
     text = row.removesuffix(b"\n").removesuffix(b"\r")
     plain = re.compile(rb"[^\r\n" + re.escape(quote + delimiter) + rb"]*")
     values: list[str] = []
@@ -120,11 +123,13 @@ def _values(row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> tuple[s
             raise BadInputError(
                 f"{name}: carriage returns alone end its rows, as in files of old Macs",
                 ["give it newlines first: tr '\\r' '\\n'"],
+                code="old-mac-rows",
             )
         if end < len(text) and not text.startswith(delimiter, end):
             raise BadInputError(
                 f"{name}: row 1: field {len(values) + 1} has a quote or a carriage return in the wrong place",
                 ["a quote must enclose the field or be doubled within it; a carriage return must end a row"],
+                code="stray-quote",
             )
         values.append(value.decode(errors="surrogateescape"))
         if end == len(text):
@@ -175,18 +180,23 @@ def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int,
     for size in range(len(words), 0, -1):
         name = ":".join(words[:size])
         if names.count(name) > 1:
-            raise BadInputError(f"--key {text}: {names.count(name)} columns are called {name!r}; give a number instead")
+            raise BadInputError(
+                f"--key {text}: {names.count(name)} columns are called {name!r}; give a number instead",
+                code="ambiguous-column",
+            )
         if name in names:
             return names.index(name), words[size:]
     if number := re.fullmatch(r"#?([0-9]+)", words[0]):
         return _column(number[1], text, columns=columns), words[1:]
     advice = ["columns are 2, 2:num, 2:num:desc; lines have other keys, with --format lines"]
-    raise BadInputError(_no_such_column(text, names), advice if words[0][:1].isdigit() else [])
+    raise BadInputError(_no_such_column(text, names), advice if words[0][:1].isdigit() else [], code="unknown-column")
 
 
 def _column(number: str, text: str, *, columns: int) -> int:
     if not 1 <= int(number) <= columns:
-        raise BadInputError(f"--key {text}: there is no column {number}; they are numbered from 1 to {columns}")
+        raise BadInputError(
+            f"--key {text}: there is no column {number}; they are numbered from 1 to {columns}", code="unknown-column"
+        )
     return int(number) - 1
 
 
@@ -205,9 +215,11 @@ def _options(words: Sequence[str], text: str) -> str:
     for options in _WORDS:
         given = [word for word in words if word in options]
         if len(given) > 1:
-            raise BadInputError(f"--key {text}: {given[0]} and {given[1]} exclude each other")
+            raise BadInputError(f"--key {text}: {given[0]} and {given[1]} exclude each other", code="contradiction")
         letters += "".join(options[word] for word in given)
     every = [word for options in _WORDS for word in options]
     if wrong := [word for word in words if word not in every]:
-        raise BadInputError(f"--key {text}: {wrong[0]!r} is none of {', '.join(every)}.{nearest(wrong[0], every)}")
+        raise BadInputError(
+            f"--key {text}: {wrong[0]!r} is none of {', '.join(every)}.{nearest(wrong[0], every)}", code="unknown-word"
+        )
     return letters

@@ -188,7 +188,8 @@ def _window_bytes(job: TextJob, sources: Sequence[Source]) -> int:
         needed_mb = (3 * held_bytes + (64 << 20)) // 1_000_000
         others = " with the others" if job.merge else ""
         raise BadInputError(
-            f"{name}: decompressing it{others} takes {held_bytes >> 20} MiB: give --memory of at least {needed_mb}MB"
+            f"{name}: decompressing it{others} takes {held_bytes >> 20} MiB: give --memory of at least {needed_mb}MB",
+            code="memory",
         )
     return held_bytes
 
@@ -204,14 +205,14 @@ def _close(pipes: Sequence[Pipe]) -> None:
 def _name_inputs(error: PlannerError, names: dict[str, str]) -> PlannerError:
     """Return the error with names of inputs in place of names of pipes."""
     message = re.sub(r"/dev/fd/\d+", lambda path: names.get(path[0], path[0]), error.message)
-    return type(error)(message, error.details)
+    return error.reworded(message)
 
 
 def _explained(error: PlannerError, job: TextJob) -> PlannerError:
     """Return an error that explains what counts as a quote in CSV without quotes."""
     if job.csv is None or job.csv.quote != NO_QUOTE or "quote" not in error.message:
         return error
-    return type(error)(error.message, [*error.details, "a NUL counts as a quote here, as CSV without quotes has none"])
+    return error.reworded(error.message, "a NUL counts as a quote here, as CSV without quotes has none")
 
 
 def open_csv(csv: CsvColumns, sources: Sequence[Source], order: TextOrder) -> OpenedInputs:
@@ -246,17 +247,21 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
     rows = {name: row for name, row in rows.items() if row.values} or dict(rows)
     first_name, first = next(iter(rows.items()))
     if not first.values:
-        raise BadInputError(f"{first_name} is empty: there is no first row that says what the columns are")
+        raise BadInputError(
+            f"{first_name} is empty: there is no first row that says what the columns are", code="empty-file"
+        )
     names = first.values if csv.header else ()
     for name, row in rows.items():
         if csv.header and row.values != names:
-            raise BadInputError(f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal")
+            raise BadInputError(
+                f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal", code="header-mismatch"
+            )
     try:
         texts = columns_of(csv.keys, names)
         keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in texts)
     except BadInputError as error:
         columns = f"the first row of {first_name} has {count_text(len(first.values), 'column')}"
-        raise BadInputError(error.message, [*error.details, columns]) from None
+        raise error.reworded(error.message, columns) from None
     return CommonRows(
         keys=keys,
         format=(csv.delimiter, csv.quote, len(first.values), _ends_with_crlf(rows.values())),
@@ -332,7 +337,9 @@ class _Counted:
             except OSError as error:
                 if isinstance(error, BrokenPipeError) and self._name == STANDARD_OUTPUT:
                     raise
-                raise IoFailureError(f"write failed: {self._name}: {error.strerror}; nothing was written") from error
+                raise IoFailureError(
+                    f"write failed: {self._name}: {error.strerror}; nothing was written", code="io"
+                ) from error
             self.size += done
             view = view[done:]
 
@@ -352,6 +359,7 @@ def allow_pipes(pipes: int) -> None:
         raise BadInputError(
             f"merging {pipes} compressed inputs takes {needed} open files, and {hard} are allowed",
             ["raise `ulimit -n`, merge some of them first, or leave out --merge"],
+            code="open-files",
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
@@ -392,7 +400,7 @@ def ended_text(name: str, chunks: Iterable[bytes], order: TextOrder) -> Iterator
             is_within_quotes ^= bool(order.csv) and _flips_quotes(chunk, order)
         yield chunk
     if is_within_quotes:
-        raise BadInputError(f"{name}: the last row has a quoted field that has no end")
+        raise BadInputError(f"{name}: the last row has a quoted field that has no end", code="open-quote")
     if order.record_bytes:
         _require_whole_records(name, size, order.record_bytes)
     elif last not in (b"", order.line_end):
@@ -410,4 +418,7 @@ def _line_end(order: TextOrder, last: bytes) -> bytes:
 
 def _require_whole_records(name: str, size: int, record_bytes: int) -> None:
     if left := size % record_bytes:
-        raise BadInputError(f"{name} holds no whole number of records of {record_bytes} bytes: {left} are left over")
+        raise BadInputError(
+            f"{name} holds no whole number of records of {record_bytes} bytes: {left} are left over",
+            code="partial-records",
+        )

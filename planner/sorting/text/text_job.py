@@ -65,9 +65,14 @@ def text_job(job: SortJob) -> TextJob:
 
 def _order_of_lines(job: SortJob) -> TextOrder:
     if job.separator and not job.keys:
-        raise BadInputError("--separator: whole lines are sorted, which have no fields; say --key, or leave it out")
+        raise BadInputError(
+            "--separator: whole lines are sorted, which have no fields; say --key, or leave it out",
+            code="missing-companion",
+        )
     if not (job.format or job.is_text_or_table or job.merge or job.limit):
-        raise BadInputError(f"{job.inputs[0]}: say what it holds: --format lines, csv or records")
+        raise BadInputError(
+            f"{job.inputs[0]}: say what it holds: --format lines, csv or records", code="unknown-format"
+        )
     by_place: tuple[Key, ...] = ()
     if job.key_size is not None:
         by_place = (Key(UNLIMITED, job.key_offset, 0, job.key_offset + job.key_size),)
@@ -99,20 +104,22 @@ def line_keys(form: InputFormat) -> tuple[Key, ...]:
     except BadKeyError as error:
         hint = "a key is the numbers of its first and last column, as 2,2 or 3,3n: give --key once for each key"
         csv = "with --format csv it is the name of a column"
-        raise BadInputError(f"--key: {error}; {csv}; {hint}") from error
+        raise BadInputError(f"--key: {error}; {csv}; {hint}", code="bad-key") from error
     return keys
 
 
 def csv_columns(form: InputFormat, *, quote: str | None = None) -> CsvColumns:
     """Return the columns that CSV is sorted by, with values in a `quote`, or none. Raises BadInputError."""
     if not form.keys:
-        raise BadInputError("--format csv: say which columns to sort by: --key NAME, or --key 3")
+        raise BadInputError("--format csv: say which columns to sort by: --key NAME, or --key 3", code="missing-key")
     delimiter = separator_byte(form) or b","
     if delimiter in b'"\r\n\0':
-        raise BadInputError(f"--separator {form.separator!r} cannot separate columns")
+        raise BadInputError(f"--separator {form.separator!r} cannot separate columns", code="bad-separator")
     enclosing = NO_QUOTE if quote == "none" else _one_byte(quote, "--quote") if quote else QUOTE
     if enclosing == delimiter or enclosing in b"\r\n":
-        raise BadInputError(f"--quote {quote!r} cannot enclose values of columns that {delimiter!r} separates")
+        raise BadInputError(
+            f"--quote {quote!r} cannot enclose values of columns that {delimiter!r} separates", code="bad-quote"
+        )
     return CsvColumns(keys=form.keys, delimiter=delimiter, quote=enclosing, header=not form.no_header)
 
 
@@ -125,5 +132,5 @@ def separator_byte(form: InputFormat) -> bytes | None:
 
 def _one_byte(text: str, option: str) -> bytes:
     if len(text.encode()) != 1:
-        raise BadInputError(f"{option} is one byte, not {text!r}")
+        raise BadInputError(f"{option} is one byte, not {text!r}", code="not-one-byte")
     return text.encode()

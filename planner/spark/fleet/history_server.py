@@ -70,7 +70,9 @@ def list_applications(address: str, *, page: int = _PAGE) -> Applications:
         if len(ended) == before:  # a whole page ended in the same millisecond
             limit *= 2
             if limit > _MOST_PAGE:
-                raise IoFailureError(f"{address} repeats a page of {len(listed)} applications, whatever is asked")
+                raise IoFailureError(
+                    f"{address} repeats a page of {len(listed)} applications, whatever is asked", code="endless-list"
+                )
         until = _date(min(_last_end_ms(one) for one in listed))
     running = _list(f"{base}?status=running")
     late = {one["id"]: _application(one, base) for one in running if _has_ended(one)}
@@ -117,7 +119,9 @@ def _list(url: str) -> list[dict[str, Any]]:
     if not isinstance(listed, list) or not all(
         isinstance(one, dict) and isinstance(one.get("id"), str) for one in listed
     ):
-        raise BadInputError(f"{url} is no list of applications: give the address of Spark's history server")
+        raise BadInputError(
+            f"{url} is no list of applications: give the address of Spark's history server", code="not-a-history-server"
+        )
     return listed
 
 
@@ -164,8 +168,10 @@ def _http_errors(url: str) -> Iterator[None]:
         yield
     except urllib.error.HTTPError as error:
         if error.code == 404 and url.endswith("/logs"):
-            raise IoFailureError("the history server no longer has its log (HTTP 404)") from error
-        raise IoFailureError(f"{url} answers {error.code} {error.reason}") from error
+            raise IoFailureError("the history server no longer has its log (HTTP 404)", code="log-gone") from error
+        raise IoFailureError(f"{url} answers {error.code} {error.reason}", code="http-error") from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        raise IoFailureError(f"{url} does not answer: {reason}; is the address right, and the server up?") from error
+        raise IoFailureError(
+            f"{url} does not answer: {reason}; is the address right, and the server up?", code="no-answer"
+        ) from error

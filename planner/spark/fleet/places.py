@@ -65,7 +65,9 @@ def list_logs(place: str) -> Listing:
         place, prefix, found = str(root.resolve()), "", dict(_files_below(root))
     units = list(_units(found, prefix=prefix or f"{place}/"))
     if not units:
-        raise BadInputError(f"{place} holds no file; Spark writes event logs where spark.eventLog.dir says")
+        raise BadInputError(
+            f"{place} holds no file; Spark writes event logs where spark.eventLog.dir says", code="no-files"
+        )
     return Listing(place=place, units=tuple(units))
 
 
@@ -102,7 +104,10 @@ def read_place(place: str, app: str | None = None) -> EventLogs:
         return read(place)
     units = [unit for unit in list_logs(place).units if app and app in unit.key]
     if not units:
-        raise BadInputError(f"{place} has no log of an application {app}; `planner explain-log {place}` lists them")
+        raise BadInputError(
+            f"{place} has no log of an application {app}; `planner explain-log {place}` lists them",
+            code="no-such-application",
+        )
     with TemporaryDirectory(prefix="planner-log-") as folder:
         return read_files([path for unit in units for path in fetch(unit, Path(folder))])
 
@@ -122,7 +127,9 @@ def fetch(unit: LogUnit, folder: Path) -> list[Path]:
 
 def _files_below(root: Path) -> Iterator[tuple[str, tuple[int, str]]]:
     if not root.exists():
-        raise BadInputError(f"{root}: no such file or directory; give the folder of the event logs")
+        raise BadInputError(
+            f"{root}: no such file or directory; give the folder of the event logs", code="no-such-file"
+        )
     try:
         for folder, folders, files in os.walk(root.resolve()):
             folders.sort()
@@ -132,7 +139,7 @@ def _files_below(root: Path) -> Iterator[tuple[str, tuple[int, str]]]:
                     status = path.stat()
                     yield str(path), (status.st_size, f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
     except OSError as error:
-        raise IoFailureError(f"{root} cannot be listed: {error}") from error
+        raise IoFailureError(f"{root} cannot be listed: {error}", code="io") from error
 
 
 def _units(found: Mapping[str, tuple[int, str]], *, prefix: str) -> Iterator[LogUnit]:

@@ -65,5 +65,5 @@ def open_store(*, place: str, question: str) -> Iterator[RowStore]:
             yield RowStore(connection, place=place, question=question)
     except (sqlite3.Error, OSError) as error:
         raise IoFailureError(
-            f"cannot keep what was read in {path}: {error}", ["`planner where --clear fleets` removes it"]
+            f"cannot keep what was read in {path}: {error}", ["`planner where --clear fleets` removes it"], code="io"
         ) from error

@@ -57,17 +57,21 @@ def parts_of(path: Path) -> tuple[list[Part], list[PassedOver]]:
     read.
     """
     if not path.exists():
-        raise BadInputError(f"{path}: no such file or directory; give an event log, or the directory it lies in")
+        raise BadInputError(
+            f"{path}: no such file or directory; give an event log, or the directory it lies in", code="no-such-file"
+        )
     if not path.is_file() and not path.is_dir():
-        raise BadInputError(f"{path} is a device or a pipe; an event log is a file, or the directory it lies in")
+        raise BadInputError(
+            f"{path} is a device or a pipe; an event log is a file, or the directory it lies in", code="no-end"
+        )
     try:
         if path.is_dir():
             return _split_passed_over(_in_directory(path))
         parts, others = _split_passed_over(_candidates(path, name=str(path), folder=str(path.parent)))
     except OSError as error:
-        raise IoFailureError(f"{path} cannot be read: {error}") from error
+        raise IoFailureError(f"{path} cannot be read: {error}", code="io") from error
     if not parts and len(others) == 1:
-        raise BadInputError(f"{others[0].name} is no Spark event log: {others[0].reason}")
+        raise BadInputError(f"{others[0].name} is no Spark event log: {others[0].reason}", code="not-a-log")
     return parts, others
 
 

@@ -102,8 +102,12 @@ class EventLogs:
             return fitting[0]
         names = [f"{a.app_id or 'unknown'} in {', '.join(a.files[:1])}" for a in fitting or self.applications]
         if not fitting:
-            raise BadInputError(f"{self.path} holds no application {app_id}", names[:20])
-        raise BadInputError(f"{self.path} holds {len(names)} applications, give the file of one, or its id", names[:20])
+            raise BadInputError(f"{self.path} holds no application {app_id}", names[:20], code="no-such-application")
+        raise BadInputError(
+            f"{self.path} holds {len(names)} applications, give the file of one, or its id",
+            names[:20],
+            code="several-applications",
+        )
 
     def runs(self, app: str | None = None) -> tuple[Application, ...]:
         """Return the runs of one job: all applications, or those of this id or name, if they share one name.
@@ -155,6 +159,7 @@ def _event_logs(place: str, parts: Sequence[Part], others: Sequence[PassedOver])
             f"{place} holds no Spark event log; Spark writes them where spark.eventLog.dir says",
             [f"{other.name}: {other.reason}" for other in passed[:20]]
             + [f"{loss}; each event is a line" for application in applications for loss in application.losses][:20],
+            code="no-log",
         )
     return EventLogs(path=place, applications=tuple(applications), passed_over=passed)
 

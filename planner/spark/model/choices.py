@@ -94,14 +94,17 @@ def work_of(application: Application, logged: Nodes) -> Work:
     _refuse_incomplete(found, application)
     line = timeline(application, share=logged.machine.cpu_share)
     if not line.steps:
-        raise BadInputError("the log holds no stage with its times: there is nothing to plan with")
+        raise BadInputError("the log holds no stage with its times: there is nothing to plan with", code="no-stage")
     if _GPU_PLUGIN in application.properties.get("spark.plugins", "") and (
         application.properties.get("spark.rapids.sql.enabled", "true") == "true"
     ):
-        raise BadInputError("the log is of a run on GPUs: its times say nothing of machines without; log a run on CPUs")
+        raise BadInputError(
+            "the log is of a run on GPUs: its times say nothing of machines without; log a run on CPUs", code="gpu-log"
+        )
     if math.isnan(logged.machine.clock_ghz):
         raise BadInputError(
-            f"nobody measured the processors of {logged.machine.instance_type}: its log cannot be scaled to others"
+            f"nobody measured the processors of {logged.machine.instance_type}: its log cannot be scaled to others",
+            code="processors-unknown",
         )
     return Work(
         timeline=line,
@@ -129,6 +132,7 @@ def _task_cpus(application: Application) -> int:
         raise BadInputError(
             f"tasks take {taken} cores in different stages: no cluster is predicted for that",
             ["`planner explain-log` reads this log; give the log of a run whose stages ask for equal tasks"],
+            code="mixed-cores",
         )
     return usual
 
@@ -139,6 +143,7 @@ def _refuse_incomplete(found: Completeness, application: Application) -> None:
         raise BadInputError(
             f"the log holds too little to plan with: {found.tasks_seen:,} of {found.tasks_planned:,} tasks",
             [*found.gaps, "give all of its files, or the log of another run; `planner explain-log` reads it"],
+            code="incomplete-log",
         )
     jump_s, lasted_s = application.clock_jump_s, application.duration_s or 0.0
     if abs(jump_s) > _LEAST_JUMP * lasted_s:
@@ -149,6 +154,7 @@ def _refuse_incomplete(found: Completeness, application: Application) -> None:
                 f"by its own times the run took {format_duration(lasted_s)}; up to {_LEAST_JUMP:.0%} of it is taken",
                 "give the log of another run; `planner explain-log` reads this one",
             ],
+            code="clock-wrong",
         )
 
 

@@ -83,7 +83,7 @@ def _earlier_works(
     for other in latest_first(earlier):
         try:
             if reason := mismatch(application, other):
-                raise BadInputError(reason)
+                raise BadInputError(reason, code="machines-unknown")
             logged = logged_nodes(other, request, ran_on=find_ran_on(other, stated))
             works.append(work_of(other, logged.nodes))
         except BadInputError as error:
@@ -96,13 +96,13 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
     cluster = application.cluster
     name, count = parse_ran_on(ran_on) if ran_on else (cluster.instance_type, None)
     if not name:
-        raise BadInputError(f"the log does not tell which machines it ran on: {_ASK}")
+        raise BadInputError(f"the log does not tell which machines it ran on: {_ASK}", code="machines-unknown")
     count = count or cluster.hosts_at_once
     if not count:
-        raise BadInputError(f"the log does not tell how many {name} it ran on: {_ASK}")
+        raise BadInputError(f"the log does not tell how many {name} it ran on: {_ASK}", code="machine-count-unknown")
     machine = next(_find_types(name, application, request), None)
     if machine is None:
-        raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}")
+        raise BadInputError(f"no catalog has the type {name} that the log was written on: {_ASK}", code="unknown-type")
     limited = replace(machine, cpu_share=cpu_share(application))
     return Logged(nodes=Nodes(machine=limited, count=count), nodes_source="--ran-on" if ran_on else "log")
 

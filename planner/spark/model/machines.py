@@ -88,10 +88,10 @@ def parse_ran_on(text: str) -> tuple[str, int | None]:
     """
     match = _RAN_ON.fullmatch(text)
     if match is None:
-        raise BadInputError(f"--ran-on {text!r}: write it as 'm5.4xlarge x 4'")
+        raise BadInputError(f"--ran-on {text!r}: write it as 'm5.4xlarge x 4'", code="malformed")
     name, count = (match[1], match[2]) if match[1] else (match[4], match[3])
     if count is not None and int(count) < 1:
-        raise BadInputError(f"--ran-on {text!r}: a cluster has one node at least")
+        raise BadInputError(f"--ran-on {text!r}: a cluster has one node at least", code="out-of-range")
     return name, None if count is None else int(count)
 
 

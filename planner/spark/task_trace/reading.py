@@ -22,7 +22,7 @@ def looks_like_trace(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(_PEEKED_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()
     except OSError as error:
-        raise IoFailureError(f"{path}: {error.strerror}") from error
+        raise IoFailureError(f"{path}: {error.strerror}", code="io") from error
     return head.startswith(b"[") or head[:9].lower() in (b"<!doctype", b"<html>") or head[:5].lower() == b"<html"
 
 
@@ -32,15 +32,20 @@ def read(path: str | Path) -> TaskTrace:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise IoFailureError(f"{file}: {error.strerror}") from error
+        raise IoFailureError(f"{file}: {error.strerror}", code="io") from error
     except UnicodeDecodeError as error:
-        raise BadInputError(f"{file} is neither a Ray timeline nor a Dask performance report: {error}") from error
+        raise BadInputError(
+            f"{file} is neither a Ray timeline nor a Dask performance report: {error}", code="unknown-format"
+        ) from error
     if text.lstrip().startswith("["):
         return _ray(text, file)
     stream = dask_report.stream_of(text)
     tasks = list(dask_report.tasks_of(stream)) if stream else []
     if not tasks:
-        raise BadInputError(f"{file}: a page without a task stream; distributed.performance_report writes one with it")
+        raise BadInputError(
+            f"{file}: a page without a task stream; distributed.performance_report writes one with it",
+            code="no-task-stream",
+        )
     return trace_of(tasks, path=str(file), system="Dask", parts=frozenset())
 
 
@@ -48,8 +53,12 @@ def _ray(text: str, file: Path) -> TaskTrace:
     try:
         events = json.loads(text)
     except ValueError as error:
-        raise BadInputError(f"{file} is cut off, or no JSON: {error}; write it again with `ray timeline`") from error
+        raise BadInputError(
+            f"{file} is cut off, or no JSON: {error}; write it again with `ray timeline`", code="not-json"
+        ) from error
     tasks = list(ray_timeline.tasks_of(events))
     if not tasks:
-        raise BadInputError(f"{file}: {len(events)} events, and none is a task of Ray's; `ray timeline` writes them")
+        raise BadInputError(
+            f"{file}: {len(events)} events, and none is a task of Ray's; `ray timeline` writes them", code="no-tasks"
+        )
     return trace_of(tasks, path=str(file), system="Ray", parts=frozenset(ray_timeline.PARTS.values()))

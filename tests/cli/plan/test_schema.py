@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
+import planner
 from planner.cli.app import build
 from planner.cli.plan.schema import KINDS
 from planner.errors import BadInputError
@@ -115,6 +116,31 @@ def test_the_schema_refuses_what_is_wrong() -> None:
         assert list(check.iter_errors(copy.deepcopy(plan) | wrong)), wrong
 
 
+REQUESTS: list[dict[str, Any]] = [
+    {"data": "100TB", "model": "daytona"},
+    {"data": 10**12, "cloud": ["aws", "gcp"], "nodes": 8, "deadline": 3600, "max_nodes": "20"},
+    {"data": "1TB", "pricing": "on-demand,spot", "objective": "time", "what_if": {"network": 2}, "paper": False},
+    {"data": "1TB", "assume": {"network": "800MB/s"}, "discount": 0.15, "own_price": {"i4i.*": "0.08/vcpu"}},
+    {"data": None, "most_data": True, "deadline": "1h", "nodes": 20, "capacity": {"i4i.*": 40}},
+]
+
+
+@pytest.mark.parametrize("asked", REQUESTS, ids=str)
+def test_requests_keep_to_their_schema(asked: dict[str, Any]) -> None:
+    validator("request").validate(asked)
+    assert planner.recommend(**asked).plan.request
+
+
+@pytest.mark.parametrize("wrong", [{"dedline": "1h"}, {"nodes": 1.5}, {"objective": "speed"}, {"paper": "yes"}])
+def test_what_a_request_does_not_take_breaks_its_schema(wrong: dict[str, Any]) -> None:
+    assert list(validator("request").iter_errors({"data": "1TB"} | wrong))
+    with pytest.raises(BadInputError) as refused:
+        planner.recommend(**{"data": "1TB"} | wrong)
+    assert refused.value.field == next(iter(wrong))
+
+
 def test_a_kind_that_there_is_not_is_refused() -> None:
-    with pytest.raises(BadInputError, match=r"no schema of 'plans': use one of plan, run-report\. Did you mean plan"):
+    with pytest.raises(
+        BadInputError, match=r"no schema of 'plans': use one of plan, run-report, request\. Did you mean plan"
+    ):
         CliRunner().invoke(build(only="schema"), ["schema", "plans"], catch_exceptions=False)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import jsonschema
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -134,7 +135,7 @@ def test_a_question_of_the_wrong_kind_does_not_end_the_server(served: Served) ->
     assert served.post("/explain-log", {"file": "app-1"})[0] == 200
 
 
-async def _with_client(served: Served) -> tuple[list[str], list[bool | None], Any, Any]:
+async def _with_client(served: Served) -> tuple[list[Any], Any, Any]:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=300) as http,
@@ -143,12 +144,16 @@ async def _with_client(served: Served) -> tuple[list[str], list[bool | None], An
         tools = (await client.list_tools()).tools
         plan = await client.call_tool("plan", {"asked": ASKED})
         refused = await client.call_tool("explain-log", {"file": "../secret"})
-        return [t.name for t in tools], [t.annotations and t.annotations.read_only_hint for t in tools], plan, refused
+        return tools, plan, refused
 
 
 def test_the_official_client_finds_five_tools_and_plans(served: Served) -> None:
-    names, read_only, plan, refused = asyncio.run(_with_client(served))
-    assert names == ["plan", "why-not", "what-if", "explain-log", "export"] and all(read_only)
+    tools, plan, refused = asyncio.run(_with_client(served))
+    assert [tool.name for tool in tools] == ["plan", "why-not", "what-if", "explain-log", "export"]
+    assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
+    asked = tools[0].input_schema["properties"]["asked"]
+    assert "deadline" in asked["properties"] and "input" not in asked["properties"]
+    jsonschema.validate(ASKED, asked)
     assert not plan.is_error
     assert plan.structured_content == json.loads(recommend(**ASKED).plan.to_json())  # type: ignore[arg-type]
     assert refused.is_error and "not in the server's folder" in refused.content[0].text

@@ -98,7 +98,7 @@ def test_the_role_without_which_nobody_gets_spot_instances() -> None:
             return {"Role": {}}
 
     assert spot_role_finding(Identities(None)).ok is True
-    missing = spot_role_finding(Identities(RefusedCallError("no", code="NoSuchEntity")))
+    missing = spot_role_finding(Identities(RefusedCallError("no", cloud_code="NoSuchEntity")))
     assert missing.ok is None and "aws iam create-service-linked-role" in missing.text
     denied = spot_role_finding(Identities(PermissionDeniedError("no")))
     assert denied.ok is None and denied.text.startswith("not known")
@@ -147,7 +147,7 @@ class Offering:
             yield {"CreationDate": "2026"}
 
     def call(self, operation: str, *, repeatable: bool = True, fresh: bool = False, **request: Any) -> dict[str, Any]:
-        raise RefusedCallError(operation, code="Unknown")
+        raise RefusedCallError(operation, cloud_code="Unknown")
 
 
 @pytest.mark.parametrize(

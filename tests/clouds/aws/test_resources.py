@@ -30,7 +30,7 @@ class Account:
         ids = request["InstanceIds"]
         assert operation == "terminate_instances" and 1 <= len(ids) <= 1000
         if not self.existing.issuperset(ids):
-            raise NotFoundError("no such instance", code="InvalidInstanceID.NotFound")
+            raise NotFoundError("no such instance", cloud_code="InvalidInstanceID.NotFound")
         if held := self.protected.intersection(ids):
             raise StillInUseError(f"the instance {min(held)} may not be terminated (OperationNotPermitted)")
         self.ended.update(ids)

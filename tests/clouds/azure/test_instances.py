@@ -31,7 +31,7 @@ class Subscription:
 
     def get(self, kind: str, group: str, name: str) -> dict[str, Any]:
         if self.is_gone:
-            raise NotFoundError(f"{name} was not found", code="ResourceNotFound")
+            raise NotFoundError(f"{name} was not found", cloud_code="ResourceNotFound")
         return {"name": name}
 
 

@@ -64,7 +64,7 @@ def emulate_study(
     """
     from planner.cli.shell.cluster_progress import shown_events
     from planner.clusters.emulated.study import Study, document, run_study
-    from planner.report.terminal.run_table import render_study
+    from planner.report.run import render_study
 
     require_directories("--dir", [directory])
     data_bytes = amount("--data", parse_size, data)

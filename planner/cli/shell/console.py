@@ -21,6 +21,7 @@ from planner.cli.shell.output import ends_without_reader, forget
 from planner.cli.shell.set_option import as_options, asks_for_help, help_rows, settings_of, spelled
 from planner.cli.shell.usage import UsageError, with_example
 from planner.errors import BadInputError, InterruptedRunError, PlannerError
+from planner.report.section import Said, Section
 from planner.report.words import wrapped
 from planner.schemas.door import option_of
 
@@ -174,17 +175,9 @@ def show_json(value: Mapping[str, Any]) -> None:
     show_text(json.dumps({"version": VERSION, **value}, indent=2, allow_nan=False))
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, **settings: Any) -> Any:
-    """Return a rich table without lines that folds long cells; `numbers` right-aligns all columns but the first."""
-    from rich.table import Column, Table
-
-    headers = [
-        Column(name, justify="right" if numbers and i else "left", overflow="fold") for i, name in enumerate(columns)
-    ]
-    made = Table(*headers, box=None, pad_edge=False, **settings)
-    for row in rows:
-        made.add_row(*row)
-    return made
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, title: str = "") -> Section:
+    """Return a table; `numbers` right-aligns all columns but the first."""
+    return Section(title=title, columns=columns, rows=[*rows], numbers=range(1, len(columns)) if numbers else ())
 
 
 def columns() -> int:
@@ -197,50 +190,43 @@ def shown_width() -> int:
     return columns() if "COLUMNS" in os.environ or sys.stdout.isatty() else 160
 
 
-def show(*renderables: Any, drop_first: Sequence[str] = ()) -> None:
-    """Print rich renderables as a result, `shown_width` wide; colours only where a terminal shows them. A table that
-    does not fit loses columns of `drop_first` in order, with a note; if that is not enough it becomes a block per row,
-    a line per cell.
+def show(*answers: Any, drop_first: Sequence[str] = ()) -> None:
+    """Print texts, paragraphs and tables, or answers of several, as a result, `shown_width` wide; colours only where a
+    terminal shows them. A table that does not fit loses columns of `drop_first` in order, with a note; if that is not
+    enough it becomes a block per row, a line per cell.
     """
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=False, width=shown_width())
     with console.capture() as captured:
-        for renderable in renderables:
-            for part in getattr(renderable, "renderables", [renderable]):
-                for line in _fitted(part, width=console.width, drop_first=drop_first):
+        for answer in answers:
+            for part in [answer] if isinstance(answer, str | Said | Section) else answer:
+                fitted = _fitted(part, console.width, drop_first) if isinstance(part, Section) else [part]
+                for line in fitted:
                     console.print(line)
     with ends_without_reader():
         print(captured.get(), end="")
 
 
-def fits(table: Any, width: int) -> bool:
+def fits(section: Section, width: int) -> bool:
     """Return whether a table of short cells fits the width without breaking any."""
-    sizes = [max([_longest_word(str(column.header)), *map(len, map(str, column.cells))]) for column in table.columns]
+    sizes = [max([_longest_word(header), *map(len, cells)]) for header, *cells in section.cells]
     return sum(sizes) + _GAP * (len(sizes) - 1) <= width
 
 
-def _fitted(renderable: Any, *, width: int, drop_first: Sequence[str]) -> Iterator[Any]:
+def _fitted(section: Section, width: int, drop_first: Sequence[str]) -> Iterator[Any]:
     """Yield a table that fits: names, dates and numbers keep their width, sentences are narrowed; else drop or fold."""
-    from rich.table import Table
-
-    if not isinstance(renderable, Table):
-        yield renderable
-        return
-    present = [name for name in drop_first if any(column.header == name for column in renderable.columns)]
+    present = [name for name in drop_first if name in section.columns]
     for count in range(len(present) + 1):
-        table = _without(renderable, present[:count]) if count else renderable
-        texts = [[str(column.header), *map(str, column.cells)] for column in table.columns]
-        needs = [_need(header, cells, width=width) for header, *cells in texts]
+        left = section.without(present[:count])
+        needs = [_need(header, cells, width=width) for header, *cells in left.cells]
         spare = width - sum(needs) - _GAP * (len(needs) - 1)
         if spare >= 0:
-            for column, size in zip(table.columns, _shared_out(spare, needs, texts), strict=True):
-                column.width, column.overflow = size, "fold"
-            yield table
+            yield left.wide(_shared_out(spare, needs, left.cells))
             if count:
                 yield f"Not shown, as the screen is narrow: {', '.join(present[:count])}. COLUMNS=160 shows all."
             return
-    yield _folded(renderable)
+    yield _folded(section)
 
 
 def _shared_out(spare: int, needs: Sequence[int], texts: Sequence[Sequence[str]]) -> list[int]:
@@ -258,19 +244,6 @@ def _longest_line(text: str) -> int:
     return max(map(len, text.splitlines()), default=0)
 
 
-def _without(table: Any, names: Sequence[str]) -> Any:
-    """Return a copy of a table without the columns of these names."""
-    from rich.table import Table
-
-    columns_left = [column for column in table.columns if column.header not in names]
-    narrow = Table(
-        *(column.copy() for column in columns_left), box=None, pad_edge=False, title=table.title, title_justify="left"
-    )
-    for row, cells in zip(table.rows, zip(*(list(column.cells) for column in columns_left), strict=True), strict=True):
-        narrow.add_row(*cells, style=row.style)
-    return narrow
-
-
 def _need(header: str, cells: Sequence[str], *, width: int) -> int:
     """Return a column's narrowest width: names stay whole, sentences and headers break between words."""
     size, word = max([_longest_word(header), *map(len, cells)]), _WORD if width >= _BROAD else _NARROW_WORD
@@ -281,19 +254,19 @@ def _longest_word(text: str) -> int:
     return max(map(len, text.split()), default=0)
 
 
-def _folded(table: Any) -> Any:
+def _folded(section: Section) -> Any:
     """Return a table as a block per row, with a line per cell and the name of its column."""
     from rich.table import Table
 
-    folded = Table(box=None, pad_edge=False, show_header=False, title=table.title, title_justify="left")
+    folded = Table(box=None, pad_edge=False, show_header=False, title=section.title or None, title_justify="left")
     folded.add_column()
     folded.add_column(overflow="fold")
-    for number, row in enumerate(zip(*(list(column.cells) for column in table.columns), strict=True)):
+    for number, row in enumerate(section.rows):
         if number:
             folded.add_row("", "")
-        for column, cell in zip(table.columns, row, strict=True):
-            if str(cell):
-                folded.add_row(column.header, cell, style=table.rows[number].style)
+        for name, cell in zip(section.columns, row, strict=True):
+            if cell:
+                folded.add_row(name, cell, style=section.style(number))
     return folded
 
 

@@ -35,7 +35,7 @@ def spark_html(application: Application, explained: Explanation, plan: SparkPlan
 
 def fleet_html(fleet: Fleet) -> str:
     """Return the page of a fleet of Spark applications, dated today."""
-    from planner.report.page import fleet_page
+    from planner.report.fleet import fleet_page
 
     with stepped(1) as on_step:
         on_step("writing the page")
@@ -44,7 +44,7 @@ def fleet_html(fleet: Fleet) -> str:
 
 def run_html(report: RunReport) -> str:
     """Return the page of a run, dated today."""
-    from planner.report.page import run_page
+    from planner.report.run import run_page
 
     with stepped(1) as on_step:
         on_step("writing the page")

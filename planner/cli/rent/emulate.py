@@ -62,7 +62,7 @@ def emulate_study(
 
     Example: planner emulate study --nodes 4 --data 400MB --rate-factor 0.2
     """
-    from planner.cli.shell.cluster_progress import shown_events
+    from planner.cli.shell.progress import shown_events
     from planner.clusters.emulated.study import Study, document, run_study
     from planner.report.run import render_study
 

@@ -1,4 +1,6 @@
-"""Conventions of all commands: stdout for results, stderr for messages, and one mapping of errors to exit codes."""
+"""Conventions of all commands: stdout for results, stderr for messages, and one mapping of errors to exit codes. The
+reader of results may leave early, as with `| head`.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +9,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import Any, Final, TextIO
 
-from typer.core import TyperCommand
-
-from planner.cli.shell.end_signals import end_as_ctrl_c
-from planner.cli.shell.failures import ending_of, headed, name_options
-from planner.cli.shell.help_text import PlainHelp
-from planner.cli.shell.option_rules import require_applicable
-from planner.cli.shell.option_values import UnconvertedValues
-from planner.cli.shell.output import ends_without_reader, forget
-from planner.cli.shell.set_option import as_options, asks_for_help, help_rows, settings_of, spelled
-from planner.cli.shell.usage import UsageError, with_example
-from planner.errors import BadInputError, InterruptedRunError, PlannerError
+from planner.cli.shell.failures import ending_of, headed
 from planner.report.section import Said, Section
 from planner.report.words import wrapped
-from planner.schemas.door import option_of
 
-_EXAMPLE = "Example: "
-_GIVEN: Final[ContextVar[tuple[str, ...]]] = ContextVar("given")
 _NAME = 18
 """Longest cell that counts as a name, date or number, which are not broken over lines."""
 _LEAST = 14
@@ -39,87 +28,22 @@ _GAP = 2
 """Spaces between two columns."""
 
 
-class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
-    """A command whose help starts with its examples, and that distinguishes an interrupt from a failure.
-
-    Examples are the paragraphs of the docstring that begin with `Example: `. A PlannerError passes through to
-    `exit_code_of`.
-    """
-
-    def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
-        paragraphs = (help or "").split("\n\n")
-        self.examples = [text.removeprefix(_EXAMPLE) for text in paragraphs if text.startswith(_EXAMPLE)]
-        rest = [text for text in paragraphs if not text.startswith(_EXAMPLE)]
-        options["short_help"] = options.get("short_help") or rest[0]
-        whole = [*(_EXAMPLE + example for example in self.examples), *rest]
-        super().__init__(*arguments, help="\n\n".join(whole), **options)
-        for parameter in self.params:
-            if getattr(parameter, "is_flag", False):
-                parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # a flag takes no value
-        self.settings = settings_of(self.params)
-        self.spelling = {f"--{name}": f"--set {name}" for name in self.settings}
-        for parameter in self.params:
-            if parameter.param_type_name == "argument":
-                self.spelling[option_of(str(parameter.name))] = parameter.metavar or str(parameter.name).upper()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Accept `plan 100TB` for `plan --data 100TB`. Usage errors are shown with an example."""
-        if self.name == "plan" and args and not args[0].startswith("-"):
-            args = ["--data", *args]
-        if self.name == "plan" and args == ["--version"]:
-            show_version()
-            ctx.exit()
-        _GIVEN.set((*_path(ctx), *args))
-        given = any(not word.startswith("-") for word in args)
-        try:
-            if self.settings and not ctx.resilient_parsing:
-                args = self._with_settings(ctx, args)
-            rest = list(super().parse_args(ctx, args))
-            if not ctx.resilient_parsing:
-                require_applicable(ctx)
-        except UsageError as error:
-            raise with_example(error, self.examples, given=given) from error
-        except PlannerError as error:
-            spelled(error, self.spelling)
+@contextmanager
+def ends_without_reader() -> Iterator[None]:
+    """End the command quietly with 0 when nobody reads its results any more."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        if error.filename is not None:
             raise
-        return rest
-
-    def _with_settings(self, ctx: Any, args: list[str]) -> list[str]:
-        """Return the words with the options behind their settings; `--set help` ends with the meaning of each."""
-        if asks_for_help(args):
-            formatter = ctx.make_formatter()
-            with formatter.section("Settings, as --set NAME=VALUE"):
-                formatter.write_dl(list(help_rows(self.settings, ctx)))
-            show_text(formatter.getvalue().rstrip())
-            ctx.exit()
-        options = {name for parameter in self.params for name in parameter.opts}
-        options -= {f"--{name}" for name in self.settings}
-        return as_options(args, self.settings, options)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command; an interrupt, or another signal to end, becomes an InterruptedRunError."""
-        try:
-            with end_as_ctrl_c():
-                return super().invoke(ctx)
-        except PlannerError as error:
-            name_options(error, {of.name: max(of.opts, key=len) for of in self.params if of.opts[0].startswith("-")})
-            spelled(error, self.spelling)
-            raise
-        except KeyboardInterrupt as interrupt:
-            raise InterruptedRunError("interrupted; nothing half done was left behind") from interrupt
-        except EOFError as end:
-            raise BadInputError(
-                "the input ended before the question was answered; give the options instead", code="answers-ended"
-            ) from end
+        forget(sys.stdout)
+        raise SystemExit(0) from None
 
 
-def words_given() -> tuple[str, ...]:
-    """Return the words after `planner` that the user gave to the command at work."""
-    return _GIVEN.get()
-
-
-def _path(ctx: Any) -> tuple[str, ...]:
-    return (*_path(ctx.parent), ctx.info_name) if ctx.parent else ()
+def forget(stream: TextIO) -> None:
+    """Discard output that can no longer be written; else Python complains at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def exit_code_of(run: Callable[[], None]) -> int:

@@ -11,7 +11,7 @@ import typer.main
 
 from planner import errors
 from planner.cli.app import build
-from planner.cli.shell.help_text import under_headings
+from planner.cli.shell.commands import under_headings
 
 TOP = Path(__file__).resolve().parent.parent
 SHORT = "which cluster to rent to sort or shuffle terabytes"

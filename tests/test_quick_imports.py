@@ -59,7 +59,7 @@ def loaded_by(statements: str) -> set[str]:
     [
         pytest.param("import planner", {"pandas", "numpy", "typer", "rich"}, id="import planner"),
         pytest.param("import planner.cli.app", {"pandas", "numpy"}, id="import planner.cli.app"),
-        pytest.param("import planner.clusters.runs.local, planner.report.terminal.run_table", NOT_FOR_A_RUN, id="run"),
+        pytest.param("import planner.clusters.runs.local, planner.report.run", NOT_FOR_A_RUN, id="run"),
         pytest.param("import planner.report.page, planner.spark.log", {"planner._sortcore"}, id="pages without a core"),
         pytest.param(RUN_PLAN, NOT_FOR_A_PLAN, id="plan"),
         pytest.param(CALL.format(words=["plan", "--help"], entry="plan_main"), NOT_FOR_HELP, id="plan --help"),

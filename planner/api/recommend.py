@@ -139,7 +139,7 @@ class Recommendation(Answer):
 
         Raises BadInputError if nothing is feasible, and for features that the platform lacks.
         """
-        from planner.exports.registry import export_plan
+        from planner.exports.platform import export_plan
 
         return export_plan(self.plan, to)
 

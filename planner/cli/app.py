@@ -10,8 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
-from planner.cli.shell.console import PlannerCommand, exit_code_of, show_version
-from planner.cli.shell.help_text import PlannerGroup
+from planner.cli.shell.commands import PlannerCommand, PlannerGroup
+from planner.cli.shell.console import exit_code_of, show_version
 from planner.cli.shell.option_groups import ungrouped
 
 _HELP = "Which cluster to rent to sort or shuffle terabytes, for how long and for how much; and the sort itself."

@@ -1,4 +1,6 @@
-"""Order to a platform: the chosen cluster, the next choices, Spark's properties and the longest lifetime."""
+"""Order to a platform, from the plan of a sort or of a logged Spark application: the chosen cluster, the next choices,
+Spark's properties and the longest lifetime.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planner.schemas.plan import VolumeSet
+from planner.catalog.loading import load_catalog
+from planner.errors import BadInputError
+from planner.schemas.plan import Candidate, Plan, VolumeSet
+from planner.spark.model.choices import SparkCluster, SparkPlan
+from planner.spark.model.configuration import configuration, sort_configuration
+from planner.units import format_bytes, format_usd
+
+_WEIGHTED: dict[str, tuple[str, ...]] = {"vpc": ("network",), "ebs": ("volumes", "volume_read", "volume_write")}
+"""Resources that EC2's bandwidth weightings raise, by a quarter of a baseline."""
 
 _LIKE_THE_CHOSEN = (0.95, 1.5)
 """Throughput, as a share of the chosen type's, of types that may replace it where a platform counts machines, not
@@ -89,3 +99,138 @@ class Order:
     def spot(self) -> bool:
         """True if the cloud may take the machines back."""
         return self.pricing == "spot"
+
+
+def order_of_plan(plan: Plan) -> Order:
+    """Return a plan's order to a platform. Raises BadInputError for a plan without a cluster."""
+    best, request = plan.best, plan.request
+    if best is None:
+        raise BadInputError(
+            "the plan has no cluster to export: nothing is feasible, as `planner report` shows", code="infeasible"
+        )
+    architectures = _architectures(plan, best)
+    size = format_bytes(request.data_bytes)
+    return Order(
+        job=f"sort {size} {best.model}".replace(".", "-"),
+        engine=request.engine,
+        cloud=best.cloud,
+        region=best.region,
+        pricing=best.pricing,
+        choices=tuple(_choice(each, best) for each in _ranked(plan, best, architectures)),
+        architecture=architectures.get(best.instance_type),
+        expected_s=best.time_s.expected,
+        p95_s=best.time_s.p95,
+        ends_within_s=best.time_s.p95 + sum(best.overheads_s.values()),
+        usd_per_hour=best.usd_per_hour,
+        on_demand_usd_per_hour=best.price_usd_per_hour if best.pricing == "on-demand" else float("nan"),
+        cost=f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}",
+        disk_bytes=sum(best.needed_bytes.values()),
+        spares=best.spares,
+        screened="screen" in best.overheads_s,
+        bandwidth_weighting=best.bandwidth_weighting,
+        unweighted_s=_without_weighting(best),
+        spark=sort_configuration(
+            best.nodes,
+            data_bytes=request.data_bytes * request.map_ratio,
+            vcpus=int((best.machine and best.machine.vcpus) or 1),
+            memory_bytes=best.machine.memory_bytes if best.machine else None,
+        ),
+        input=request.input,
+        output=request.output,
+        format=request.format,
+        to_store=best.model == "object-store",
+        copies=2 if best.model == "daytona" else 1,
+    )
+
+
+def _ranked(plan: Plan, best: Candidate, architectures: Mapping[str, str]) -> list[Candidate]:
+    """Return the best cluster, and the best of each other type that could replace it."""
+    others = [
+        other
+        for other in plan.candidates
+        if (other.cloud, other.region, other.pricing) == (best.cloud, best.region, best.pricing)
+        and architectures.get(other.instance_type) == architectures.get(best.instance_type)
+        and (".metal" in best.cloud_type or ".metal" not in other.cloud_type)
+    ]
+    by_type = {each.cloud_type: each for each in (*reversed(others), best)}
+    return sorted(by_type.values(), key=lambda each: (each is not best, plan.candidates.index(each)))
+
+
+def _choice(cluster: Candidate, best: Candidate) -> Choice:
+    machine = cluster.machine
+    return Choice(
+        machine_type=cluster.cloud_type,
+        nodes=cluster.nodes,
+        vcpus=int((machine and machine.vcpus) or 1),
+        memory_bytes=(machine and machine.memory_bytes) or 0.0,
+        local_disks=(machine and machine.local_disks) or 0,
+        throughput=best.nodes * best.time_s.expected / (cluster.nodes * cluster.time_s.expected),
+        placement_group=cluster.placement_group,
+        disks_to_add=cluster.instance_type != cluster.cloud_type,
+        volumes=cluster.volumes,
+    )
+
+
+def _without_weighting(best: Candidate) -> float:
+    """Return how many seconds longer the phases take without the weighting's extra quarter of a baseline."""
+    raised = _WEIGHTED.get(best.bandwidth_weighting[:3], ())
+    longer_s = 0.0
+    for phase in best.phases:
+        times = [use.time_s * (1.25 if name in raised else 1.0) for name, use in phase.resources.items()]
+        longer_s += max(0.0, max(times, default=0.0) - phase.time_s)
+    return longer_s
+
+
+def _architectures(plan: Plan, best: Candidate) -> dict[str, str]:
+    """Return the processor architectures that the request's catalogs state; none for a missing catalog."""
+    found: dict[str, str] = {}
+    for name in plan.request.catalogs:
+        try:
+            catalog = load_catalog(name)
+        except BadInputError:
+            continue
+        if catalog.cloud == best.cloud:
+            found |= dict(zip(map(str, catalog.instances.instance_type), map(str, catalog.instances.arch), strict=True))
+    return {name: arch for name, arch in found.items() if arch}
+
+
+def order_of_application(plan: SparkPlan, *, name: str, region: str, pricing: str) -> Order:
+    """Return the order for a logged application's plan. Raises BadInputError where no cluster ends in time."""
+    best = plan.best
+    if best is None:
+        raise BadInputError("no cluster ends in time, so there is none to export", code="deadline")
+    machine = best.nodes.machine
+    others = [each for each in plan.choices if each.nodes.machine.instance_type != machine.instance_type]
+    alike = [
+        each for each in others if (each.nodes.machine.cloud, each.nodes.machine.arch) == (machine.cloud, machine.arch)
+    ]
+    return Order(
+        job=name,
+        engine="spark",
+        cloud=machine.cloud,
+        region=region,
+        pricing=pricing,
+        choices=tuple(_spark_choice(each, best) for each in (best, *alike)),
+        architecture=machine.arch or None,
+        expected_s=best.prediction.duration_s,
+        p95_s=best.prediction.high_s,
+        ends_within_s=best.prediction.high_s,
+        usd_per_hour=best.nodes.usd_per_hour,
+        on_demand_usd_per_hour=machine.on_demand_usd_per_hour,
+        cost=format_usd(best.cost_usd),
+        spark=configuration(plan.work, best.nodes),
+    )
+
+
+def _spark_choice(cluster: SparkCluster, best: SparkCluster) -> Choice:
+    machine = cluster.nodes.machine
+    return Choice(
+        machine_type=machine.instance_type,
+        nodes=cluster.nodes.count,
+        vcpus=machine.vcpu,
+        memory_bytes=machine.memory_bytes,
+        local_disks=machine.local_disks,
+        throughput=best.nodes.count
+        * best.prediction.duration_s
+        / (cluster.nodes.count * cluster.prediction.duration_s),
+    )

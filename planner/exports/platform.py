@@ -8,15 +8,35 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
+from importlib.metadata import version
 from shlex import quote
 from typing import Any, Final
 
 from planner.config.paths import catalogs_directory
-from planner.errors import BadInputError
+from planner.errors import BadInputError, nearest
 from planner.exports.filling import TEMPLATES, fill
-from planner.exports.order import Order
+from planner.exports.order import Order, order_of_application, order_of_plan
+from planner.schemas.plan import Plan
+from planner.spark.model.choices import SparkPlan
 from planner.spark.model.platform_fees import shipped_fees
 from planner.units import format_duration, format_usd
+
+PLATFORMS: Final = (
+    "emr",
+    "emr-serverless",
+    "dataproc",
+    "dataproc-serverless",
+    "databricks",
+    "spark-operator",
+    "karpenter",
+    "kuberay",
+    "skypilot",
+    "parallelcluster",
+    "slurm",
+    "cluster-toolkit",
+    "terraform",
+)
+"""The platforms by name; each has a template of that name."""
 
 PLACEHOLDER: Final = re.compile(r"REPLACE_[A-Z_]+")
 """Placeholders for values that only the reader knows: accounts, subnets, buckets, images. The planner's files never
@@ -68,8 +88,15 @@ class Platform:
         return pattern is None or pattern.fullmatch(machine_type) is not None
 
 
-def read_platform(name: str) -> Platform:
-    """Return the platform that a template describes in the TOML of the comment on its top."""
+def platform_of(name: str) -> Platform:
+    """Return the platform that a template describes in the TOML of the comment on its top. Raises BadInputError, with
+    the nearest name, for an unknown one.
+    """
+    if name not in PLATFORMS:
+        raise BadInputError(
+            f"no platform is called {name!r}: {', '.join(PLATFORMS)}.{nearest(name, PLATFORMS)}",
+            code="unknown-platform",
+        )
     path = next(TEMPLATES.glob(f"{name}.*"))
     facts = tomllib.loads(path.read_text(encoding="utf-8").removeprefix("{#").partition("#}")[0])
     sets = {"clouds": frozenset(facts.get("clouds", ())), "expresses": frozenset(map(Feature, facts["expresses"]))}
@@ -107,7 +134,21 @@ class Export:
     apply: str
 
 
-def export(order: Order, platform: Platform, *, version: str) -> Export:
+def export_plan(plan: Plan, to: str) -> Export:
+    """Write a plan's cluster as a platform's file.
+
+    Raises BadInputError for a plan without a cluster, for an unknown platform, and for a cloud or a machine type that
+    the platform lacks.
+    """
+    return export(platform_of(to), order_of_plan(plan))
+
+
+def export_application(plan: SparkPlan, to: str, *, name: str, region: str, pricing: str) -> Export:
+    """Write the cluster for a logged Spark application as a platform's file; errors as of export_plan."""
+    return export(platform_of(to), order_of_application(plan, name=name, region=region, pricing=pricing))
+
+
+def export(platform: Platform, order: Order) -> Export:
     """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform lacks."""
     _require_fit(order, platform)
     if Feature.MACHINE_TYPE in platform.expresses:
@@ -120,7 +161,7 @@ def export(order: Order, platform: Platform, *, version: str) -> Export:
         "heading.txt",
         order=order,
         platform=platform,
-        version=version,
+        version=version("sortplanner"),
         lost=lost,
         placeholders=placeholders,
         list_types_command=platform.list_types_command.format(**words),

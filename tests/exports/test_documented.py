@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from planner.exports.registry import PLATFORMS
+from planner.exports.platform import PLATFORMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 

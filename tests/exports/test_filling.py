@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.exports.filling import fill, quote_terraform, quote_yaml
-from planner.exports.registry import PLATFORMS, export_plan, platform_of
+from planner.exports.platform import PLATFORMS, export_plan, platform_of
 from planner.schemas.plan import Plan
 from tests.exports.orders import planned
 

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 import yaml
 
-from planner.exports.registry import export_plan
+from planner.exports.platform import export_plan
 from tests.exports.ray_runs import free_port, plan_of_lines, require_sorted, run, write_lines
 
 BIN = Path(sys.executable).parent

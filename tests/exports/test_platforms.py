@@ -27,8 +27,7 @@ from planner.cli.app import build
 from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
 from planner.exports.filling import TEMPLATES
-from planner.exports.platform import PLACEHOLDER
-from planner.exports.registry import PLATFORMS, export_plan, platform_of
+from planner.exports.platform import PLACEHOLDER, PLATFORMS, export_plan, platform_of
 from planner.schemas.plan import Plan
 from tests.exports.orders import planned, plans
 from tests.marks import QUICK_SOAK

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from planner.exports.registry import export_plan
+from planner.exports.platform import export_plan
 from tests.exports.ray_runs import free_port, plan_of_lines, require_sorted, run, write_lines
 
 BIN = Path(sys.executable).parent

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import planner
-from planner.report.page import plan_page, run_page
+from planner.report.page import plan_page
+from planner.report.run import run_page
 from planner.report.terminal.decision import durability_text, machine_text
 from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.report.run_misses import resource_times, run_misses
+from planner.report.run import resource_times, run_misses
 from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.schemas.run_report import RunReport
 

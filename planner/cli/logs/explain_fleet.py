@@ -15,7 +15,7 @@ from planner.cli.shell.progress import bar
 from planner.errors import BadInputError
 
 if TYPE_CHECKING:
-    from planner.report.fleet_answer import Table
+    from planner.report.fleet import Table
     from planner.spark.fleet.reading import OnLog
 
 Shown = Literal["answer", "stages", "executors", "csv"]
@@ -33,7 +33,7 @@ def explain_fleet(
     processes: int | None,
 ) -> None:
     """Show the applications of all logs at a place. Raises BadInputError where none could be read."""
-    from planner.report import fleet_answer
+    from planner.report import fleet as fleet_answer
     from planner.schemas.plan import Request
     from planner.spark.fleet.reading import read_fleet
 

@@ -134,7 +134,7 @@ def _in_words(given: str) -> str:
 
 def _export(plan: SparkPlan, to: str, request: Request, application: Application) -> None:
     from planner.catalog.loading import load_catalog
-    from planner.exports.registry import export_application
+    from planner.exports.platform import export_application
 
     cloud = (plan.best or plan.fastest).nodes.machine.cloud
     region = next(iter(request.regions), "") or application.cluster.region or load_catalog(cloud).default_region

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from planner.cli.shell.console import show, show_json, show_sentences
 from planner.errors import BadInputError, PlannerError
+from planner.report.section import Section
 
 if TYPE_CHECKING:
     from planner.doctor import Finding
@@ -58,14 +59,9 @@ def _ready(findings: list[Finding]) -> str:
     return f"{ready_for}. What is optional and absent stops nothing else."
 
 
-def _table(findings: list[Finding]) -> Any:
+def _table(findings: list[Finding]) -> Section:
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table(box=None, pad_edge=False)
-    for column in ("what", "state", "found", "needed for", "to get it"):
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        cells = (finding.name, finding.state, finding.found, finding.needed_for, finding.advice)
-        table.add_row(*map(escape, cells), style=_STYLES[finding.state])
-    return table
+    columns = ("what", "state", "found", "needed for", "to get it")
+    rows = [[*map(escape, (of.name, of.state, of.found, of.needed_for, of.advice))] for of in findings]
+    return Section(columns=columns, rows=rows, styles=[_STYLES[of.state] for of in findings])

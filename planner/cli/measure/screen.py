@@ -115,7 +115,7 @@ def studied(paths: list[Path], better: list[str], *, rates_only: bool = False) -
 
 def show_study(study: Study, *, chart: bool) -> None:
     """Show the nodes to keep, the rule, and the variation of nodes."""
-    from planner.report.terminal.node_ranges import render_ranges
+    from planner.report.screen import render_ranges
 
     _show(study.verdict)
     for name in study.runs:
@@ -134,7 +134,7 @@ def _lines(study: Study, name: str) -> list[str]:
 
 def _page(study: Study) -> str:
     from planner.cli.shell.progress import stepped
-    from planner.report.page import screen_page
+    from planner.report.screen import screen_page
 
     lines = {name: _lines(study, name) for name in study.runs}
     with stepped(1) as on_step:

@@ -141,7 +141,7 @@ def _show_learned(profile: Profile, learned: dict[str, Any]) -> None:
         span = f"{entry['lo']:.3g} - {entry['hi']:.3g}"
         rows.append((name, f"{entry['value']:.3g}", span, f"{entry['prior']:g}", share, entry["unit"]))
     columns = ("coefficient", "value", "90% range", "prior", "share of time", "unit")
-    show(table(columns, rows, title=f"{profile.name}: {learned['runs']}", title_justify="left"))
+    show(table(columns, rows, title=f"{profile.name}: {learned['runs']}"))
     show_text(f"repeats scatter by about {learned['scatter']:.0%}")
     show_text(learned["memory"]["sentence"])
     if learned["rivals"]["run"] is not None:

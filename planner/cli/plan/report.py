@@ -120,7 +120,7 @@ def _show(stored: RunReport | Plan, simulation: Simulation | None, *, wide: bool
     from planner.api.recommend import Recommendation
     from planner.cli.plan.plan_output import show_answer
     from planner.planning.recommendation import require_best
-    from planner.report.terminal.run_table import render_run
+    from planner.report.run import render_run
     from planner.schemas.run_report import RunReport
 
     if isinstance(stored, RunReport):

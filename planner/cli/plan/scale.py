@@ -114,7 +114,7 @@ def _table(scaling: Scaling) -> Any:
         (size.instance_type, f"{size.vcpu:g}", *_equal(size), _short(size, "best"), _short(size, "single"))
         for size in scaling.sizes
     ]
-    return table(columns, rows, title=title, title_justify="left")
+    return table(columns, rows, title=title)
 
 
 def _equal(size: Size) -> list[str]:

@@ -16,7 +16,7 @@ def show_report(report: RunReport, *, json: bool) -> None:
     if json:
         show_text(report.to_json())
     else:
-        from planner.report.terminal.run_table import render_run
+        from planner.report.run import render_run
 
         show(render_run(report))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def platform_names() -> list[str]:
     """Return the allowed values of `--to`."""
-    from planner.exports.registry import PLATFORMS
+    from planner.exports.platform import PLATFORMS
 
     return list(PLATFORMS)
 
@@ -56,7 +56,7 @@ def export(
     Example: planner export --to terraform --data 1TB
     """
     require_new([out], force=force)
-    from planner.exports.registry import export_plan, platform_of
+    from planner.exports.platform import export_plan, platform_of
     from planner.planning.recommendation import require_best
 
     if plan is not None and (given := request_options.given):

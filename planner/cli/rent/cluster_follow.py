@@ -14,9 +14,9 @@ from planner.api.run import machines_architecture, remember_run
 from planner.api.software import wheels
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
-from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.completion import runs
 from planner.cli.shell.console import show_text, talk
+from planner.cli.shell.progress import shown_events
 
 if TYPE_CHECKING:
     from planner.clusters.provisioning.run_directory import RunDirectory

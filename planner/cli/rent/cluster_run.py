@@ -11,8 +11,9 @@ from planner.api.run_job import Work
 from planner.cli.plan.shown_report import show_checked_report
 from planner.cli.rent import renting
 from planner.cli.rent.run_options import EffortOptions
+from planner.cli.shell.commands import words_given
 from planner.cli.shell.completion import runs
-from planner.cli.shell.console import talk, words_given
+from planner.cli.shell.console import talk
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError

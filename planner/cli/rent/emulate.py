@@ -62,9 +62,9 @@ def emulate_study(
 
     Example: planner emulate study --nodes 4 --data 400MB --rate-factor 0.2
     """
-    from planner.cli.shell.cluster_progress import shown_events
+    from planner.cli.shell.progress import shown_events
     from planner.clusters.emulated.study import Study, document, run_study
-    from planner.report.terminal.run_table import render_study
+    from planner.report.run import render_study
 
     require_directories("--dir", [directory])
     data_bytes = amount("--data", parse_size, data)

@@ -14,12 +14,11 @@ from planner.api import clusters
 from planner.api.rental_options import RentalOptions, rental_options
 from planner.api.run import plan_to_rent
 from planner.api.run_job import Listeners, Work
-from planner.cli.shell.cluster_progress import shown_events
 from planner.cli.shell.console import columns, show_json, show_text, talk
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.files import read_plan
 from planner.cli.shell.interrupts import orderly_end
-from planner.cli.shell.progress import watched
+from planner.cli.shell.progress import shown_events, watched
 from planner.errors import BadInputError, InterruptedRunError
 from planner.report.words import wrapped
 

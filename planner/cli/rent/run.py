@@ -15,8 +15,9 @@ from planner.cli.plan.shown_report import show_report
 from planner.cli.rent import renting
 from planner.cli.rent.emulation import Links
 from planner.cli.rent.run_options import EffortOptions, Job, require_its_place
+from planner.cli.shell.commands import words_given
 from planner.cli.shell.completion import profiles, rented_clouds
-from planner.cli.shell.console import talk, words_given
+from planner.cli.shell.console import talk
 from planner.cli.shell.files import Force, write_atomically
 from planner.cli.sort.key_options import InputFormatOptions
 from planner.errors import BadInputError, ValidationFailedError

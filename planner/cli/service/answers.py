@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,8 +27,9 @@ def answer(question: str, arguments: Arguments, folder: str | None) -> tuple[int
     """
     from planner.schemas.json_values import VERSION
 
+    function = QUESTIONS[question]
     try:
-        return 200, {"version": VERSION, **QUESTIONS[question](arguments, folder)}
+        return 200, {"version": VERSION, **function(**_fields(function, arguments, folder=folder))}
     except PlannerError as error:
         status = {2: 400, 3: 422}.get(error.exit_code, 500)
         return status, refusal(error.sentence, error.details, error.exit_code, field=error.field, code=error.code)
@@ -43,59 +45,78 @@ def refusal(
     return {"error": text, "details": list(details), "exit_code": exit_code, "field": field, "code": code}
 
 
-def _plan(arguments: Arguments, _: str | None) -> dict[str, Any]:
+def _fields(function: Callable[..., Any], given: Arguments, *, folder: str | None) -> dict[str, Any]:
+    """Return the arguments of a question. Raises BadInputError for unknown, missing and wrong ones."""
+    taken = dict(signature(function).parameters)
+    fields = {"folder": folder} if taken.pop("folder", None) else {}
+    for name in given:
+        if name not in taken:
+            known = f"it takes {', '.join(taken)}.{nearest(name, list(taken))}"
+            raise BadInputError(f"no such field; {known}", field=name, code="unknown-argument")
+    for name, parameter in taken.items():
+        if name not in given and parameter.default is None:
+            continue
+        value = fields[name] = given.get(name)
+        if parameter.annotation == "dict[str, Any]" and not isinstance(value, dict):
+            raise BadInputError('an object is expected, such as {"data": "1TB"}', field=name, code="wrong-type")
+        if parameter.annotation != "dict[str, Any]" and not (isinstance(value, str) and value):
+            raise BadInputError("a text is expected", field=name, code="wrong-type")
+    return fields
+
+
+def plan(asked: dict[str, Any]) -> dict[str, Any]:
+    """Recommend a cluster: the JSON of `plan --json`, with `best`, `candidates` and `rejected`."""
     from planner.schemas.json_values import versioned
 
-    _only(arguments, "asked")
-    return versioned(_recommended(arguments).plan)
+    return versioned(_recommended(asked).plan)
 
 
-def _why_not(arguments: Arguments, _: str | None) -> dict[str, Any]:
+def why_not(asked: dict[str, Any], instance_type: str) -> dict[str, Any]:
+    """Explain why a plan does not recommend a type of machine, and what would make it come first."""
     from planner.schemas.json_values import to_jsonable
 
-    _only(arguments, "asked", "instance_type")
-    return {"why_not": to_jsonable(_recommended(arguments).why_not(_text(arguments, "instance_type")))}
+    return {"why_not": to_jsonable(_recommended(asked).why_not(instance_type))}
 
 
-def _what_if(arguments: Arguments, _: str | None) -> dict[str, Any]:
+def what_if(asked: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Plan again with a resource multiplied ({"network": 2}) or an option replaced ({"data": "20TB"})."""
     from planner.schemas.json_values import versioned
 
-    _only(arguments, "asked", "changes")
-    changes = _object(arguments, "changes")
-    changed = _recommended(arguments).what_if(**_safe(changes))
-    return versioned(changed.plan)
+    return versioned(_recommended(asked).what_if(**_safe(changes)).plan)
 
 
-def _export(arguments: Arguments, _: str | None) -> dict[str, Any]:
-    _only(arguments, "asked", "to")
-    return asdict(_recommended(arguments).export(_text(arguments, "to")))
-
-
-def _explain_log(arguments: Arguments, folder: str | None) -> dict[str, Any]:
+def explain_log(file: str, *, app: str | None = None, folder: str | None) -> dict[str, Any]:
+    """Show where the time of a Spark application went; `file` is a log in the server's folder of logs."""
     from planner.cli.logs.explain_log import explanation_json
     from planner.spark import log as spark_log
     from planner.spark.model.bounds import explain
 
-    _only(arguments, "file", "app")
-    logs = spark_log.read(_inside(folder, _text(arguments, "file")))
-    application = logs.only(_text(arguments, "app") if "app" in arguments else None)
+    logs = spark_log.read(_inside(folder, file))
+    application = logs.only(app)
     return explanation_json(logs, application, explain(application))
 
 
-QUESTIONS: Final[Mapping[str, Callable[[Arguments, str | None], dict[str, Any]]]] = {
-    "plan": _plan,
-    "why-not": _why_not,
-    "what-if": _what_if,
-    "explain-log": _explain_log,
-    "export": _export,
+def export(asked: dict[str, Any], to: str) -> dict[str, Any]:
+    """Write a plan's cluster as a platform's file: emr, dataproc, databricks, kuberay, skypilot, terraform, ..."""
+    return asdict(_recommended(asked).export(to))
+
+
+QUESTIONS: Final[Mapping[str, Callable[..., dict[str, Any]]]] = {
+    "plan": plan,
+    "why-not": why_not,
+    "what-if": what_if,
+    "explain-log": explain_log,
+    "export": export,
 }
-"""Functions by the name of their question, which is also its path."""
+"""Functions by the name of their question, which is also its path; the fields of a question are their parameters. An
+agent's tool has those by place alone, and their first lines as its description.
+"""
 
 
-def _recommended(arguments: Arguments) -> Recommendation:
+def _recommended(asked: Arguments) -> Recommendation:
     from planner.api.recommend import recommend
 
-    return recommend(**_safe(_object(arguments, "asked")))
+    return recommend(**_safe(asked))
 
 
 LOCAL: Final = ("input", "output", "profile", "option", "today")
@@ -142,27 +163,3 @@ def _inside(folder: str | None, name: str) -> Path:
     if not path.is_relative_to(root) or not path.exists():
         raise BadInputError(f"{name!r:.60} is not in the server's folder of logs", field="file", code="no-such-file")
     return path
-
-
-def _only(arguments: Arguments, *names: str) -> None:
-    for name in arguments:
-        if name not in names:
-            raise BadInputError(
-                f"no such field; it takes {', '.join(names)}.{nearest(name, names)}",
-                field=name,
-                code="unknown-argument",
-            )
-
-
-def _object(arguments: Arguments, name: str) -> dict[str, Any]:
-    value = arguments.get(name)
-    if not isinstance(value, dict):
-        raise BadInputError('an object is expected, such as {"data": "1TB"}', field=name, code="wrong-type")
-    return value
-
-
-def _text(arguments: Arguments, name: str) -> str:
-    value = arguments.get(name)
-    if not isinstance(value, str) or not value:
-        raise BadInputError("a text is expected", field=name, code="wrong-type")
-    return value

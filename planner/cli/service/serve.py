@@ -33,12 +33,11 @@ def serve(
 
     Example: planner serve --port 8765
     """
-    from planner.cli.service.workers import Limits, Workers
     from planner.extras import optional
 
     uvicorn = optional("uvicorn", extra="serve", purpose="planner serve")
     optional("mcp", extra="serve", purpose="planner serve")
-    from planner.cli.service.server import application
+    from planner.cli.service.server import Limits, Workers, application
 
     if logs is not None and not logs.is_dir():
         raise BadInputError(f"--logs {logs}: no such folder; name one that has logs of Spark", code="no-such-folder")

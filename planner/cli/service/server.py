@@ -1,15 +1,21 @@
 """The server: a path for each question, and the same questions as tools of the Model Context Protocol at /mcp, behind
-one token.
+one token. Worker processes answer, so that planning uses all cores, with limits on waiting questions and their time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import hmac
 import json
-from collections.abc import Awaitable, Callable
+import multiprocessing
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Annotated, Any
+from inspect import signature
+from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -18,8 +24,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from planner.cli.service.answers import LOCAL, QUESTIONS, refusal
-from planner.cli.service.workers import Limits, Workers
+from planner.cli.service.answers import LOCAL, QUESTIONS, answer, refusal
 
 
 class _Options:
@@ -31,7 +36,14 @@ class _Options:
         return {name: schema[name] for name in ("type", "additionalProperties")} | {"properties": properties}
 
 
-Asked = Annotated[dict[str, Any], _Options()]
+_ANSWERS_PER_PROCESS: Final = 200
+"""Answers after which a process ends, and its caches with it: this bounds its memory."""
+
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 50_000
+"""As in `planner.cli.entry`: plans are many objects, and hardly any are garbage in a cycle."""
+
+
+_ASKED: Final = Annotated[dict[str, Any], _Options()]
 Ask = Callable[[str, dict[str, Any]], Awaitable[tuple[int, dict[str, Any]]]]
 
 _INSTRUCTIONS = (
@@ -41,11 +53,67 @@ _INSTRUCTIONS = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of a caller: bytes of a question, seconds until its answer, simultaneous answers, and waiting ones."""
+
+    body_bytes: int = 1 << 20
+    seconds: float = 60.0
+    processes: int = 2
+    waiting: int = 16
+
+
+class Workers:
+    """The processes. `ask` is called from one event loop."""
+
+    def __init__(self, limits: Limits, *, folder: str | None) -> None:
+        self._limits = limits
+        self._folder = folder
+        self._pool = self._new_pool()
+        self._in_hand = 0
+
+    def _new_pool(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self._limits.processes,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=gc.set_threshold,
+            initargs=(_OBJECTS_BETWEEN_COLLECTIONS,),
+            max_tasks_per_child=_ANSWERS_PER_PROCESS,
+        )
+
+    async def ask(self, question: str, arguments: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return the HTTP status and the JSON of an answer; 503 where too many wait, 504 where it takes too long. A
+        late answer keeps its place until its process is done with it.
+        """
+        if self._in_hand >= self._limits.processes + self._limits.waiting:
+            return 503, refusal("too many questions at once; ask again in a few seconds", code="busy")
+        loop = asyncio.get_running_loop()
+        try:
+            future = self._pool.submit(answer, question, arguments, self._folder)
+            self._in_hand += 1
+            future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
+        except TimeoutError:
+            text = f"no answer within {self._limits.seconds:g} s; ask for fewer types, regions or sizes"
+            return 504, refusal(text, code="too-slow")
+        except BrokenProcessPool:
+            self._pool = self._new_pool()
+            return 500, refusal("the process that answered ended; ask again", code="worker-ended")
+
+    def _done(self) -> None:
+        self._in_hand -= 1
+
+    def close(self) -> None:
+        """End the processes when they have answered; waiting questions are dropped."""
+        self._pool.shutdown(cancel_futures=True)
+
+
 def application(workers: Workers, limits: Limits, *, token: str, host: str) -> ASGIApp:
     """Return the server's application; every request must carry the token."""
     server = MCPServer("sortplanner", instructions=_INSTRUCTIONS, log_level="WARNING")
-    _add_tools(server, workers.ask)
+    hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for question in QUESTIONS:
+        server.add_tool(_tool(question, workers.ask), name=question, annotations=hints)
         server.custom_route(f"/{question}", methods=["POST"])(_handler(question, workers.ask, limits))
     app = server.streamable_http_app(
         json_response=True, stateless_http=True, max_request_body_size=limits.body_bytes, host=host
@@ -107,33 +175,23 @@ def _bad(status: int, text: str, *, code: str) -> Response:
     return JSONResponse(refusal(text, exit_code=2, code=code), status)
 
 
-def _add_tools(server: MCPServer, ask: Ask) -> None:
-    async def answered(question: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _tool(question: str, ask: Ask) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """Return a question as a function of its fields, as far as a tool has them."""
+
+    async def tool(**asked: Any) -> dict[str, Any]:
         status, document = await ask(question, asked)
         if status != 200:
             raise ToolError("\n".join([document["error"], *document["details"]]))
         return document
 
-    async def plan(asked: Asked) -> dict[str, Any]:
-        """Recommend a cluster: the JSON of `plan --json`, with `best`, `candidates` and `rejected`."""
-        return await answered("plan", {"asked": asked})
-
-    async def why_not(asked: Asked, instance_type: str) -> dict[str, Any]:
-        """Explain why a plan does not recommend a type of machine, and what would make it come first."""
-        return await answered("why-not", {"asked": asked, "instance_type": instance_type})
-
-    async def what_if(asked: Asked, changes: dict[str, Any]) -> dict[str, Any]:
-        """Plan again with a resource multiplied ({"network": 2}) or an option replaced ({"data": "20TB"})."""
-        return await answered("what-if", {"asked": asked, "changes": changes})
-
-    async def explain_log(file: str) -> dict[str, Any]:
-        """Show where the time of a Spark application went; `file` is a log in the server's folder of logs."""
-        return await answered("explain-log", {"file": file})
-
-    async def export(asked: Asked, to: str) -> dict[str, Any]:
-        """Write a plan's cluster as a platform's file: emr, dataproc, databricks, kuberay, skypilot, terraform, ..."""
-        return await answered("export", {"asked": asked, "to": to})
-
-    tools: tuple[Callable[..., Any], ...] = (plan, why_not, what_if, explain_log, export)
-    for name, tool in zip(QUESTIONS, tools, strict=True):
-        server.add_tool(tool, name=name, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+    function = QUESTIONS[question]
+    whole = signature(function, eval_str=True)
+    fields = [
+        field.replace(annotation=_ASKED) if field.name == "asked" else field
+        for field in whole.parameters.values()
+        if field.kind is field.POSITIONAL_OR_KEYWORD
+    ]
+    tool.__signature__ = whole.replace(parameters=fields)  # type: ignore[attr-defined]
+    tool.__annotations__ = {field.name: field.annotation for field in fields} | {"return": whole.return_annotation}
+    tool.__name__, tool.__doc__ = function.__name__, function.__doc__
+    return tool

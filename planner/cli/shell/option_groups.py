@@ -1,14 +1,25 @@
-"""Commands with grouped options: a class among the parameters stands for one option per argument of its own."""
+"""Commands with grouped options: a class among the parameters stands for one option per argument of its own.
+
+Rarer ones are settings, `--set NAME=VALUE`: as options of their own they would hide the others in the command's help.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import is_dataclass
-from typing import Annotated, Any, get_args, get_type_hints
+from itertools import pairwise
+from typing import Annotated, Any, Final, get_args, get_type_hints
 
-from planner.cli.shell.set_option import HEADING, set_option
+from typer import Option
+
+from planner.errors import BadInputError, PlannerError, nearest
+
+HEADING: Final = "Settings"
+"""Heading of the options that are given as `--set NAME=VALUE`."""
+HELP: Final = "help"
 
 
 def ungrouped(
@@ -34,7 +45,7 @@ def ungrouped(
         parameters += groups.get(parameter.name) or [parameter.replace(annotation=hints[parameter.name])]
     parameters = _under_headings(parameters, panels or {})
     if settings := [parameter.name for parameter in parameters if parameter.name in (panels or {}).get(HEADING, ())]:
-        annotation = set_option(settings)
+        annotation = _set_option(settings)
         parameters.append(inspect.Parameter("set", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
     flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -74,3 +85,104 @@ def _options(group: Any) -> list[inspect.Parameter]:
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints.get(name, parameter.annotation))
         for name, parameter in inspect.signature(group).parameters.items()
     ]
+
+
+def _set_option(names: Sequence[str]) -> Any:
+    """Return the type of the option `--set` of a command with these settings."""
+    listed = [name.replace("_", "-") for name in names]
+    about = f"{', '.join(listed)}: --set {HELP} says what each means."
+    option = Option(
+        "--set", metavar="NAME=VALUE", help=about, rich_help_panel=HEADING, autocompletion=_completion(listed)
+    )
+    return Annotated[list[str] | None, option]
+
+
+def _completion(names: Sequence[str]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [f"{name}=" for name in names if name.startswith(incomplete)]
+
+
+def settings_of(parameters: Sequence[Any]) -> dict[str, Any]:
+    """Return a command's parameters that `--set` gives, by their names there."""
+    return {
+        max(parameter.opts, key=len).removeprefix("--"): parameter
+        for parameter in parameters
+        if getattr(parameter, "rich_help_panel", None) == HEADING and parameter.hidden
+    }
+
+
+def asks_for_help(words: Sequence[str]) -> bool:
+    """Return whether the words ask for the meaning of the settings."""
+    return f"--set={HELP}" in words or ("--set", HELP) in pairwise(words)
+
+
+def help_rows(settings: Mapping[str, Any], ctx: Any) -> Iterator[tuple[str, str]]:
+    """Yield each setting with its meaning."""
+    for name, parameter in settings.items():
+        parameter.hidden = False
+        words, text = parameter.get_help_record(ctx)
+        parameter.hidden = True
+        yield name if parameter.is_flag else f"{name}={words[words.index('<') :]}", text
+
+
+def as_options(words: Sequence[str], settings: Mapping[str, Any], options: Collection[str]) -> list[str]:
+    """Return a command's words with the option behind each setting in the place of `--set NAME=VALUE`.
+
+    Raises BadInputError for an unknown setting, with what was meant, and for a setting given as an option.
+    """
+    made: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if word == "--":
+            return [*made, word, *rest]
+        if option == "--set":
+            given = value if equals else next(rest, "")
+            made += [part for setting in _parts(given, settings) for part in _option(setting, settings, options)]
+        elif option.removeprefix("--") in settings and option.startswith("--"):
+            value = value or ("" if settings[option[2:]].is_flag else next(rest, "VALUE"))
+            raise BadInputError(
+                f"{option[2:]} is a setting: --set {option[2:]}{'=' + value if value else ''}", code="is-setting"
+            )
+        else:
+            made.append(word)
+    return made
+
+
+def _parts(given: str, settings: Mapping[str, Any]) -> list[str]:
+    """Return the settings in `zones=2,files=500`; a comma in a value separates nothing."""
+    return re.split(rf",(?=(?:{'|'.join(map(re.escape, settings))})(?:=|,|$))", given)
+
+
+def _option(setting: str, settings: Mapping[str, Any], options: Collection[str]) -> list[str]:
+    name, equals, value = setting.partition("=")
+    name = name.strip().replace("_", "-")
+    if f"--{name}" in options:
+        raise BadInputError(f"--set {setting}: {name} is an option: --{name} {value or 'VALUE'}", code="is-option")
+    if name not in settings:
+        raise BadInputError(
+            f"--set {setting}: no such setting.{nearest(name, list(settings))} --set {HELP} lists them",
+            code="unknown-setting",
+        )
+    if settings[name].is_flag:
+        if equals and value not in ("true", "false"):
+            raise BadInputError(f"--set {setting}: this is true or false", code="not-a-bool")
+        return [] if value == "false" else [f"--{name}"]
+    if not equals:
+        raise BadInputError(f"--set {setting}: a value is missing: --set {name}=VALUE", code="missing-value")
+    return [f"--{name}={value}"]
+
+
+def spelled(error: PlannerError, names: Mapping[str, str]) -> None:
+    """Let an error name a command's settings and arguments as the command does: `names` has how, by option."""
+    if not names:
+        return
+    named = re.compile(
+        rf"(?<!set )({'|'.join(sorted(names, reverse=True))})(?![\w-])"
+        r"(?:[= ]([A-Z0-9][^\s:;,]*|[^\s:;,]+=[A-Z]+|[^\s:;,]+(?=[:;])))?"
+    )
+
+    def said(match: re.Match[str]) -> str:
+        name, value = names[match[1]], match[2] or ""
+        return f"{name}{'=' if name.startswith('--set') else ' '}{value}" if value else name
+
+    error.message, error.details = named.sub(said, error.sentence), tuple(named.sub(said, d) for d in error.details)

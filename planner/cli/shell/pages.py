@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -28,24 +29,25 @@ def spark_html(application: Application, explained: Explanation, plan: SparkPlan
     """Return the page of a logged Spark application, dated today."""
     from planner.report.page import spark_page
 
-    with stepped(1) as on_step:
-        on_step("writing the page")
-        return spark_page(application, explained, plan, made_on=date.today())
+    return written(lambda today: spark_page(application, explained, plan, made_on=today))
 
 
 def fleet_html(fleet: Fleet) -> str:
     """Return the page of a fleet of Spark applications, dated today."""
-    from planner.report.page import fleet_page
+    from planner.report.fleet import fleet_page
 
-    with stepped(1) as on_step:
-        on_step("writing the page")
-        return fleet_page(fleet, made_on=date.today())
+    return written(lambda today: fleet_page(fleet, made_on=today))
 
 
 def run_html(report: RunReport) -> str:
     """Return the page of a run, dated today."""
-    from planner.report.page import run_page
+    from planner.report.run import run_page
 
+    return written(lambda today: run_page(report, made_on=today))
+
+
+def written(page: Callable[[date], str]) -> str:
+    """Return a page that is written in one step."""
     with stepped(1) as on_step:
         on_step("writing the page")
-        return run_page(report, made_on=date.today())
+        return page(date.today())

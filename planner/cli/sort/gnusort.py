@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from planner.cli.sort.gnusort_options import Options, parse
 from planner.cli.sort.gnusort_words import GnuSortError, quote_name
+from planner.sorting.records.keys import BadKeyError
 
 if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextOrder
@@ -32,9 +33,9 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.write(options.text_to_show)
             return 0
         return _run(options)
-    except GnuSortError as error:
+    except (GnuSortError, BadKeyError) as error:
         sys.stderr.write(f"sort: {error}\n")
-        return error.exit_code
+        return getattr(error, "exit_code", _TROUBLE)
     except Exception as error:
         from planner.cli.shell.failures import BUG_EXIT_CODE, ending_of
 

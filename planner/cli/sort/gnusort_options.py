@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from planner.cli.sort.gnusort_words import (
@@ -82,15 +82,12 @@ class Options:
         self.text_to_show = ""
 
     def order(self) -> TextOrder:
-        """Return the order of lines; raise GnuSortError if options exclude each other."""
+        """Return the order of lines; raise GnuSortError or BadKeyError if options exclude each other."""
         from planner.sorting.records.keyed import TextOrder
 
         keys = with_defaults(self.keys, self.ordering)
-        try:
-            for key in keys:
-                check_compatible(key)
-        except BadKeyError as error:
-            raise GnuSortError(str(error)) from error
+        for key in keys:
+            check_compatible(key)
         if self.check and self.output is not None:
             raise GnuSortError(f"options '-{self.check}o' are incompatible")
         if self.debug and (self.check or self.output is not None):
@@ -134,7 +131,7 @@ class Options:
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Parse the arguments; raise GnuSortError with GNU sort's message."""
+    """Parse the arguments; raise GnuSortError or BadKeyError with GNU sort's message."""
     options = Options()
     rest = list(arguments)
     strict = "POSIXLY_CORRECT" in os.environ
@@ -165,12 +162,9 @@ def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
         parse_old_key(word[1:], None)
     except BadKeyError:
         return False
-    try:
-        key = parse_old_key(word[1:], rest.pop(0)[1:] if has_end else None)
-        options.old_keys[len(options.keys)] = _advice_on(key)
-        options.keys.append(key)
-    except BadKeyError as error:
-        raise GnuSortError(str(error)) from error
+    key = parse_old_key(word[1:], rest.pop(0)[1:] if has_end else None)
+    options.old_keys[len(options.keys)] = _advice_on(key)
+    options.keys.append(key)
     return True
 
 
@@ -183,11 +177,29 @@ def _advice_on(key: Key) -> str:
     return f"obsolescent key '{old}' used; consider '{new}' instead"
 
 
+_FLAGS = {"s": "stable", "u": "unique", "z": "zero_terminated", "m": "merge", "debug": "debug"}
+_TEXTS = {
+    "o": ("output", "multiple output files specified"),
+    "random-source": ("random_source", "multiple random sources specified"),
+    "compress-program": ("compress_program", "multiple compress programs specified"),
+    "files0": ("files_from", ""),
+}
+"""Options that keep a text, and the error of two different ones. The program to compress is never run, as GNU sort runs
+none when everything fits in memory.
+"""
+
+
 def _apply(options: Options, what: str, argument: str, name: str) -> None:
+    """Take an option; `-y`, one of old systems, is ignored."""
     if what in "bdfghiMnRrV":
         options.ordering += what
     elif what in _FLAGS:
         setattr(options, _FLAGS[what], True)
+    elif what in _TEXTS:
+        field, problem = _TEXTS[what]
+        if problem and getattr(options, field) not in (None, argument):
+            raise GnuSortError(problem)
+        setattr(options, field, argument)
     elif what in ("c", "C", "check"):
         _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if what == "check" else what)
     elif what == "sort":
@@ -196,25 +208,13 @@ def _apply(options: Options, what: str, argument: str, name: str) -> None:
         _SETTERS[what](options, argument, name)
 
 
-_FLAGS = {"s": "stable", "u": "unique", "z": "zero_terminated", "m": "merge", "debug": "debug"}
-
-
 def _set_check(options: Options, letter: str) -> None:
     if options.check not in ("", letter):
         raise GnuSortError("options '-cC' are incompatible")
     options.check = letter
 
 
-def _set_key(options: Options, argument: str, name: str) -> None:
-    del name
-    try:
-        options.keys.append(parse_key(argument))
-    except BadKeyError as error:
-        raise GnuSortError(str(error)) from error
-
-
-def _set_separator(options: Options, argument: str, name: str) -> None:
-    del name
+def _set_separator(options: Options, argument: str, _: str) -> None:
     separator = b"\0" if argument == "\\0" else os.fsencode(argument)
     if not separator:
         raise GnuSortError("empty tab")
@@ -223,13 +223,6 @@ def _set_separator(options: Options, argument: str, name: str) -> None:
     if options.separator not in (None, separator):
         raise GnuSortError("incompatible tabs")
     options.separator = separator
-
-
-def _set_output(options: Options, argument: str, name: str) -> None:
-    del name
-    if options.output not in (None, argument):
-        raise GnuSortError("multiple output files specified")
-    options.output = argument
 
 
 def _set_memory(options: Options, argument: str, name: str) -> None:
@@ -256,50 +249,17 @@ def _set_batch_size(options: Options, argument: str, name: str) -> None:
         )
 
 
-def _set_show(options: Options, argument: str, name: str) -> None:
-    del argument
-    if name == "--help":
-        options.text_to_show = _HELP
-        return
+def _set_show(options: Options, _: str, name: str) -> None:
     from importlib.metadata import version
 
-    options.text_to_show = f"sort (planner gnusort) {version('sortplanner')}\n"
+    options.text_to_show = _HELP if name == "--help" else f"sort (planner gnusort) {version('sortplanner')}\n"
 
 
-def _set_files(options: Options, argument: str, name: str) -> None:
-    del name
-    options.files_from = argument
-
-
-def _set_random_source(options: Options, argument: str, name: str) -> None:
-    del name
-    if options.random_source not in (None, argument):
-        raise GnuSortError("multiple random sources specified")
-    options.random_source = argument
-
-
-def _set_compress_program(options: Options, argument: str, name: str) -> None:
-    """Accept a program that is never run, as GNU sort runs none when everything fits in memory."""
-    del name
-    if options.compress_program not in (None, argument):
-        raise GnuSortError("multiple compress programs specified")
-    options.compress_program = argument
-
-
-def _add_directory(options: Options, argument: str, name: str) -> None:
-    del name
-    options.temp_dirs.append(argument)
-
-
-def _ignore(options: Options, argument: str, name: str) -> None:
-    """Ignore `-y`, an option of old systems."""
-
-
-_SETTERS = {
-    "k": _set_key, "t": _set_separator, "o": _set_output, "S": _set_memory, "T": _add_directory, "y": _ignore,
-    "parallel": _set_threads, "batch-size": _set_batch_size, "files0": _set_files, "help": _set_show,
-    "version": _set_show, "random-source": _set_random_source,
-    "compress-program": _set_compress_program,
+_SETTERS: dict[str, Callable[[Options, str, str], None]] = {
+    "k": lambda options, argument, _: options.keys.append(parse_key(argument)),
+    "T": lambda options, argument, _: options.temp_dirs.append(argument),
+    "t": _set_separator, "S": _set_memory, "parallel": _set_threads, "batch-size": _set_batch_size,
+    "help": _set_show, "version": _set_show,
 }  # fmt: skip
 
 

@@ -11,11 +11,9 @@ from planner.api.contents.text_advice import records_expected
 from planner.api.files import STANDARD_OUTPUT
 from planner.api.sort import find_disorder
 from planner.api.sort import sort as sort_data
-from planner.cli.shell.cluster_progress import shown_events
-from planner.cli.shell.console import show_json, show_text, talk
+from planner.cli.shell.console import ends_without_reader, show_json, show_text, talk
 from planner.cli.shell.declared_options import DeclaredOptions
-from planner.cli.shell.output import ends_without_reader
-from planner.cli.shell.progress import shown_progress
+from planner.cli.shell.progress import shown_events, shown_progress
 from planner.cli.shell.usage import UsageError
 from planner.errors import BadInputError
 from planner.units import count_of, count_text, format_bytes, format_duration, format_rate

@@ -5,14 +5,15 @@ from planner.report.plots.measured_charts import (
     agreement,
     clusters,
     core_hours,
+    distributions,
     over_time,
     predicted_and_measured,
+    scaling,
     stage_timeline,
     task_time,
     timeline,
 )
-from planner.report.plots.network_charts import distributions, networks, scaling, volumes
-from planner.report.plots.plan_charts import by_nodes, frontier, phases, ranges, sensitivities
+from planner.report.plots.plan_charts import by_nodes, frontier, networks, phases, ranges, sensitivities, volumes
 from planner.report.plots.slide import over_data, picture, slide
 from planner.report.plots.theme import reason_chart
 

@@ -10,7 +10,8 @@ import pandas as pd
 from planner.extras import optional
 from planner.report import frames
 from planner.report.clusters import cluster_name, total_text
-from planner.report.plots.theme import BLUE, GREY, VERMILLION, altair, config, in_time_units
+from planner.report.plots.plan_charts import ROLES
+from planner.report.plots.theme import BLUE, GREY, VERMILLION, altair, colour, config, in_time_units, log_scale
 from planner.report.terminal.decision import bottleneck_text, machine_text
 from planner.schemas.plan import Candidate, Plan
 from planner.units import format_bytes, format_duration
@@ -42,31 +43,21 @@ def cost_against_time(plan: Plan, best: Candidate, *, dark: bool) -> Any:
     points = frames.frontier_frame(plan)[["cluster", "time_s", "cost_usd_total"]]
     mine = {"cluster": cluster_name(best), "time_s": best.time_s.expected, "cost_usd_total": best.cost_usd.total}
     shown, unit = in_time_units(pd.concat([points, pd.DataFrame([mine])], ignore_index=True), "time_s")
-    scale = alt.Scale(type="log", nice=False, padding=40)
+    scale, usd = log_scale(padding=40), alt.Axis(format="$~g")
     x = alt.X("time_s:Q", title=f"time of the sort ({unit}, logarithmic)", scale=scale, axis=alt.Axis(format="~g"))
-    y = alt.Y(
-        "cost_usd_total:Q", title="whole bill (US dollars, logarithmic)", scale=scale, axis=alt.Axis(format="$~g")
-    )
+    y = alt.Y("cost_usd_total:Q", title="whole bill (US dollars, logarithmic)", scale=scale, axis=usd)
     line = alt.Chart(shown.iloc[:-1]).mark_line(color=GREY, point={"color": GREY, "size": 30}).encode(x, y)
     chosen = shown.iloc[[-1]]
-    mark = (
-        alt.Chart(chosen).mark_point(filled=True, color=VERMILLION, size=320, shape="diamond", opacity=1).encode(x, y)
+    mark = alt.Chart(chosen).mark_point(filled=True, color=VERMILLION, size=320, shape="diamond", opacity=1)
+    name = alt.Chart(chosen).mark_text(dy=-22, fontWeight="bold", fontSize=16, color=VERMILLION)
+    named = alt.Chart(_fastest(points, shown, best)).mark_text(
+        align="left", dx=12, dy=-6, fontSize=14, color=_ink(dark=dark)
     )
-    name = (
-        alt.Chart(chosen)
-        .mark_text(dy=-22, fontWeight="bold", fontSize=16, color=VERMILLION)
-        .encode(x, y, text="cluster:N")
-    )
-    ends = _ends(points, shown, best)
-    named = (
-        alt.Chart(ends)
-        .mark_text(align="left", dx=12, dy=-6, fontSize=14, color=_ink(dark=dark))
-        .encode(x, y, text="text:N")
-    )
-    return _panel(alt.layer(line, mark, name, named), title="Faster costs more: what nothing beats in both")
+    layers = alt.layer(line, mark.encode(x, y), name.encode(x, y, text="cluster:N"), named.encode(x, y, text="text:N"))
+    return _panel(layers, title="Faster costs more: what nothing beats in both")
 
 
-def _ends(points: pd.DataFrame, shown: pd.DataFrame, best: Candidate) -> pd.DataFrame:
+def _fastest(points: pd.DataFrame, shown: pd.DataFrame, best: Candidate) -> pd.DataFrame:
     """Return the fastest cluster of the line, with its name, unless it hardly differs from the best one."""
     first = shown.iloc[:1] if len(points) and points.time_s.iloc[0] < best.time_s.expected * 0.95 else shown.iloc[:0]
     return first.assign(text=[f"fastest: {name}" for name in first.cluster])
@@ -78,41 +69,24 @@ def phases(best: Candidate) -> Any:
     frame = frames.phases_frame([best])
     shown, unit = in_time_units(frame, "start_s", "end_s")
     shown = shown.assign(role=["bottleneck" if slow else "waits for it" for slow in shown.bottleneck])
-    role = alt.Scale(domain=["bottleneck", "waits for it"], range=[VERMILLION, BLUE])
-    bars = (
-        alt.Chart(shown)
-        .mark_bar(height=22)
-        .encode(
-            alt.X("start_s:Q", title=f"time since the sort began ({unit})"),
-            alt.Y("resource:N", title=None, sort=None, axis=alt.Axis(grid=False)),
-            x2="end_s:Q",
-            color=alt.Color("role:N", title=None, scale=role),
-        )
-    )
+    x = alt.X("start_s:Q", title=f"time since the sort began ({unit})")
+    y = alt.Y("resource:N", title=None, sort=None, axis=alt.Axis(grid=False))
+    bars = alt.Chart(shown).mark_bar(height=22).encode(x, y, x2="end_s:Q", color=colour("role", ROLES))
     return _panel(bars, title=f"Where the time goes: {', then '.join(phase.name for phase in best.phases)}")
 
 
 def over_data(sizes: Sequence[tuple[float, Candidate]], *, dark: bool = False) -> Any:
     """Chart the best cluster's time and bill against the sorted size, from pairs of bytes and cluster."""
     alt = altair()
-    rows = [
-        {
-            "data_tb": size / 1e12,
-            "time_s": best.time_s.expected,
-            "usd": best.cost_usd.total,
-            "cluster": cluster_name(best),
-        }
-        for size, best in sizes
-    ]
-    shown, unit = in_time_units(pd.DataFrame(rows), "time_s")
+    rows = [(size / 1e12, best.time_s.expected, best.cost_usd.total, cluster_name(best)) for size, best in sizes]
+    frame = pd.DataFrame(rows, columns=["data_tb", "time_s", "usd", "cluster"])
+    shown, unit = in_time_units(frame, "time_s")
     base = alt.Chart(shown)
     x = alt.X("data_tb:Q", title="data (TB)", scale=alt.Scale(zero=True))
     names = {"align": "right", "dx": -12, "dy": -6, "fontSize": 13, "color": _ink(dark=dark)}
     panels = []
-    for column, title, color in (
-        ("time_s", f"time of the sort ({unit})", BLUE),
-        ("usd", "bill (US dollars)", VERMILLION),
-    ):
+    titles = ("time_s", f"time of the sort ({unit})", BLUE), ("usd", "bill (US dollars)", VERMILLION)
+    for column, title, color in titles:
         y = alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=True))
         line = base.mark_line(color=color, point={"color": color, "size": 90}).encode(x, y)
         panels.append(_panel(alt.layer(line, base.mark_text(**names).encode(x, y, text="cluster:N")), title=title))

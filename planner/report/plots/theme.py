@@ -7,7 +7,7 @@ the reader's setting passes `config(dark=True)` instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -75,6 +75,23 @@ def in_time_units(frame: pd.DataFrame, *columns: str) -> tuple[pd.DataFrame, str
     longest = float(frame[list(columns)].max().max()) if len(frame) else 0.0
     _, seconds, unit = next(row for row in _TIME_UNITS if longest >= row[0])
     return frame.assign(**{name: frame[name] / seconds for name in columns}), unit
+
+
+def log_scale(**more: Any) -> Any:
+    """Return a logarithmic scale that ends where the data does."""
+    return altair().Scale(type="log", nice=False, **more)
+
+
+def colour(field: str, colours: Mapping[str, str], **more: Any) -> Any:
+    """Return the colours of a field's words, with a key without a title."""
+    scale = altair().Scale(domain=list(colours), range=list(colours.values()))
+    return altair().Color(f"{field}:N", title=None, scale=scale, **more)
+
+
+def tips(*words: str, form: str, **numbers: str) -> list[Any]:
+    """Return what is shown over a mark: words, then numbers with their titles ('' for that of the column)."""
+    titled = ((f"{name}:Q", {"title": title} if title else {}) for name, title in numbers.items())
+    return [*(f"{word}:N" for word in words), *(altair().Tooltip(name, format=form, **more) for name, more in titled)]
 
 
 def reason_chart(lines: Sequence[str]) -> Any:

@@ -10,7 +10,7 @@ from planner.catalog import facts_on, load_catalog
 from planner.catalog.columns import EVIDENCE
 from planner.cost_model import run_overheads
 from planner.errors import PlannerError
-from planner.report.section import Section, rich_table, unrepeated
+from planner.report.section import Section, unrepeated
 from planner.schemas.plan import Candidate, Plan
 from planner.schemas.request_forms import is_plain
 from planner.units import format_bytes, format_duration, format_rate
@@ -81,7 +81,7 @@ def _value_text(value: Any, unit: str) -> str:
 _FORMATS = {"bytes": format_bytes, "bytes/s": format_rate, "s": format_duration}
 
 
-def render_facts(instance_type: str, facts: Sequence[dict[str, Any]]) -> Iterator[Any]:
+def render_facts(instance_type: str, facts: Sequence[dict[str, Any]]) -> Iterator[Section | str]:
     """Yield the output for facts in the form of `planner catalog show TYPE --json`, grouped by catalog."""
     from rich.markup import escape
 
@@ -103,8 +103,7 @@ def render_facts(instance_type: str, facts: Sequence[dict[str, Any]]) -> Iterato
                 for fact in its
             ]
         )
-        section = Section(title=f"{instance_type} in {catalog}", columns=columns, rows=rows, numbers=(2,))
-        yield rich_table(section, fold=True)
+        yield Section(title=f"{instance_type} in {catalog}", columns=columns, rows=rows, numbers=(2,))
     yield "\n".join(f"[{number}] {source}" for number, source in enumerate(sources, start=1))
 
 

@@ -7,11 +7,9 @@ from dataclasses import fields
 from functools import reduce
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
-
 from planner.errors import BadInputError
 from planner.planning.policy import Breach
-from planner.report.section import Section, aligned, markdown, rich_table
+from planner.report.section import Section, aligned, markdown
 from planner.report.words import phase_word, region_text
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.schemas.platform_runs import PlatformRun
@@ -65,17 +63,17 @@ def changed_text(before: Plan, now: Plan) -> str:
     return "\n".join([f"Since {since}:", *aligned(Section(columns=("", "then", "now"), rows=rows), indent="  ")])
 
 
-def render_comparison(first: Plan, second: Plan) -> RenderableType:
-    """Return both as tables."""
+def render_comparison(first: Plan, second: Plan) -> Iterator[Section]:
+    """Yield both as tables."""
     asked = [(name, _cell_text(a), _cell_text(b)) for name, (a, b) in differences(first, second).items()]
     answer = [
         ("cluster", *(_cluster(best, lambda of: f"{of.cloud}, {of.model}") for best in (first.best, second.best))),
         *((name, before, after + change) for name, before, after, change in _figures(first, second)),
         ("waits for", _bottlenecks(first.best), _bottlenecks(second.best)),
     ]
-    tables: dict[str, Sequence[Sequence[str]]] = {"Asked": asked or [("nothing differs", "", "")], "Answer": answer}
     columns = ("", "first", "second")
-    return Group(*(rich_table(Section(title=t, columns=columns, rows=rows), fold=True) for t, rows in tables.items()))
+    yield Section(title="Asked", columns=columns, rows=asked or [("nothing differs", "", "")])
+    yield Section(title="Answer", columns=columns, rows=answer)
 
 
 def _cell_text(value: Any) -> str:

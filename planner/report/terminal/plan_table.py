@@ -7,13 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from planner.report.clusters import Column, cluster_name, cluster_table, place_suffix
-from planner.report.section import Section, rich_table, unrepeated
+from planner.report.section import Said, Section, unrepeated
 from planner.report.terminal.decision import (
     break_even_text,
     durability_text,
@@ -32,40 +29,39 @@ _CANDIDATE: Final = ("instance type", "nodes", "$/h each", "storage", "disks dat
                      "95 of 100", "sort $", "total $", "evidence")  # fmt: skip
 
 
-def render_plan(plan: Plan) -> RenderableType:
-    """Return the whole answer; the plan must have a best candidate."""
+def render_plan(plan: Plan) -> Iterator[Said | Section]:
+    """Yield the whole answer; the plan must have a best candidate."""
     best = plan.best
     if best is None:
-        return Text("nothing feasible")
+        yield Said("nothing feasible")
+        return
+    yield _answer(plan, best)
+    yield candidates_table(plan)
+    yield from models_tables(plan)
     phases = phases_section(best)
     columns = (*phases.columns[:-1], "")
-    phases = replace(phases, title="Phases (equation)", columns=columns, rows=unrepeated(phases.rows))
-    return Group(
-        _answer(plan, best),
-        candidates_table(plan),
-        *models_tables(plan),
-        rich_table(phases),
-        Text(_capacity(best), style="dim"),
-        rich_table(_frontier(plan, best)),
-        *_notes(plan, best),
-    )
+    yield replace(phases, title="Phases (equation)", columns=columns, rows=unrepeated(phases.rows))
+    yield Said(_capacity(best), style="dim")
+    yield _frontier(plan, best)
+    yield from _notes(plan, best)
 
 
-def _answer(plan: Plan, best: Candidate) -> Text:
+def _answer(plan: Plan, best: Candidate) -> Said:
     """Return in two sentences what to rent, its time and its cost."""
     request, most = plan.request, ", the most within what is asked," if plan.beyond else ""
     limit = f"; its deadline: {format_duration(request.sort_deadline_s)}" if request.sort_deadline_s else ""
     within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""
-    return Text.assemble(
-        (f"Rent {cluster_name(best)}", "bold green"),
-        f" ({place_text(best)}) to sort {format_bytes(request.bytes_to_sort)}{most} under the {best.model} model.\n"
-        f"The sort takes {format_duration(best.time_s.expected)} (95 of 100 runs: {format_duration(best.time_s.p95)}"
-        f"{limit}) and costs {format_usd(best.cost_usd.expected)}; with everything around it the cluster is up for "
-        f"{format_duration(best.whole_run_s)}{within} and costs {format_usd(best.cost_usd.total)}.",
+    sort = f"{format_duration(best.time_s.expected)} (95 of 100 runs: {format_duration(best.time_s.p95)}{limit})"
+    return Said(
+        f"Rent {cluster_name(best)}",
+        style="bold green",
+        rest=f" ({place_text(best)}) to sort {format_bytes(request.bytes_to_sort)}{most} under the {best.model} "
+        f"model.\nThe sort takes {sort} and costs {format_usd(best.cost_usd.expected)}; with everything around it the "
+        f"cluster is up for {format_duration(best.whole_run_s)}{within} and costs {format_usd(best.cost_usd.total)}.",
     )
 
 
-def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
+def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Section:
     """Return the main figures of each type's best size in 80 columns, the chosen row marked; 60 without `evidence`."""
     several, pricings = len({candidate.model for candidate in plan.candidates}) > 1, len(plan.request.pricings) > 1
 
@@ -75,10 +71,10 @@ def brief_candidates_table(plan: Plan, *, evidence: bool = True) -> Table:
 
     names = ("expected", "95 of 100", "total $", *(["evidence"] if evidence else []))
     columns: dict[str, str | Column] = {"": _mark(plan), "cluster": name, **{name: name for name in names}}
-    return rich_table(cluster_table(columns, plan.candidates, chosen=plan.best))
+    return cluster_table(columns, plan.candidates, chosen=plan.best)
 
 
-def candidates_table(plan: Plan) -> Table:
+def candidates_table(plan: Plan) -> Section:
     """Return the best size of each type, the chosen row marked."""
     columns: dict[str, str | Column] = {"": _mark(plan)}
     columns |= {"model": "model"} if len({candidate.model for candidate in plan.candidates}) > 1 else {}
@@ -86,7 +82,7 @@ def candidates_table(plan: Plan) -> Table:
     columns |= {name: name for name in _CANDIDATE}
     pricings = len(plan.request.pricings) > 1
     columns["instance type"] = lambda of: cluster_name(of, several_pricings=pricings).partition(" x ")[2]
-    return rich_table(cluster_table(columns, plan.candidates, chosen=plan.best, title="Candidates"))
+    return cluster_table(columns, plan.candidates, chosen=plan.best, title="Candidates")
 
 
 def _mark(plan: Plan) -> Column:
@@ -98,13 +94,13 @@ def _has_several_places(plan: Plan) -> bool:
     return len({(candidate.cloud, candidate.region) for candidate in plan.candidates}) > 1
 
 
-def models_tables(plan: Plan) -> Iterator[Table]:
+def models_tables(plan: Plan) -> Iterator[Section]:
     """Yield, for several models, a table of the cost of each one's best cluster and the durability it buys."""
     firsts = {candidate.model: candidate for candidate in reversed(plan.candidates)}
     if len(firsts) > 1:
         columns = {name: name for name in ("model", "cluster", "expected", "total $", "durability")}
         clusters = sorted(firsts.values(), key=plan.candidates.index)
-        yield rich_table(cluster_table(columns, clusters, title="What each model buys"), fold=True)
+        yield cluster_table(columns, clusters, title="What each model buys")
 
 
 def phases_section(best: Candidate) -> Section:
@@ -164,7 +160,7 @@ def _frontier(plan: Plan, best: Candidate) -> Section:
     return Section(title="Frontier of time and total cost", columns=columns, rows=rows, numbers=(1, 2, 3))
 
 
-def _notes(plan: Plan, best: Candidate) -> Iterator[Text]:
+def _notes(plan: Plan, best: Candidate) -> Iterator[Said]:
     """Yield the sources of the numbers and the doubts about them."""
     catalog = plan.catalog
     yours = f"; types and prices of {', '.join(catalog.refreshed)} as you refreshed them" if catalog.refreshed else ""
@@ -183,10 +179,10 @@ def _notes(plan: Plan, best: Candidate) -> Iterator[Text]:
         f"{of.types} types of {of.cloud} are left out, as their disks' rates are unknown; to measure one: {of.measure}"
         for of in plan.unmeasured
     ]
-    yield from (Text(text, style="dim") for text in said if text)
-    yield from (Text(f"Note: {text}", style="yellow") for text in doubts)
+    yield from (Said(text, style="dim") for text in said if text)
+    yield from (Said(f"Note: {text}", style="yellow") for text in doubts)
     if plan.rejected:
-        yield Text(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
+        yield Said(f"{len(plan.rejected)} types left out; --rejected lists why.", style="dim")
 
 
 def quoted_text(quoted: Quoted) -> str:
@@ -207,17 +203,16 @@ def _figures(amount: float, count: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def render_rejected(rejected: Sequence[Rejection], *, everything: bool = False) -> RenderableType:
-    """Return the types left out by reason: how many, their common detail, and the nearest or `everything`."""
+def render_rejected(rejected: Sequence[Rejection], *, everything: bool = False) -> Iterator[Said | Section]:
+    """Yield the types left out by reason: how many, their common detail, and the nearest or `everything`."""
     groups = by_reason(rejected)
     which = "which, nearest first" if everything else "for example, nearest first"
     rows = [
         (escape(group.reason), f"{group.types:,}", escape(_which(group, everything=everything))) for group in groups
     ]
-    table = rich_table(Section(title="Left out", columns=("reason", "types", which), rows=rows, numbers=(1,)))
-    if everything or all(group.types <= EXAMPLES for group in groups):
-        return table
-    return Group(table, Text("With --show wide or --json: every type.", style="dim"))
+    yield Section(title="Left out", columns=("reason", "types", which), rows=rows, numbers=(1,))
+    if not everything and any(group.types > EXAMPLES for group in groups):
+        yield Said("With --show wide or --json: every type.", style="dim")
 
 
 def _which(group: LeftOut, *, everything: bool) -> str:

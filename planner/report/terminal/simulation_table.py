@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
-from planner.report.section import Section, rich_table
+from planner.report.section import Said, Section
 from planner.report.words import phase_word
 from planner.simulation.result import Simulation
 from planner.simulation.timeline import ONE_TASK, OTHERS, Span, Timeline
@@ -17,10 +17,8 @@ _LEAST_SHARE = 0.05
 """Least share of waiting that is named."""
 
 
-def render_simulation(simulation: Simulation) -> Iterator[Any]:
+def render_simulation(simulation: Simulation) -> Iterator[Said | Section]:
     """Yield a table of the phases, and the whole sort below it."""
-    from rich.text import Text
-
     is_range = simulation.draws > 1  # a single run has no range
 
     def range_of(times: Any) -> str:
@@ -36,28 +34,27 @@ def render_simulation(simulation: Simulation) -> Iterator[Any]:
     ]
     times = ("half of the runs", "95 of 100") if is_range else ("simulated",)
     often = f"{simulation.draws} times" if is_range else "once"
-    table = Section(
+    yield Section(
         title=f"\n{simulation.cluster}, simulated {often} (seed {simulation.seed})",
         columns=("phase", "equation", *times, "waits for"),
         rows=rows,
         numbers=range(1, 2 + len(times)),
     )
-    yield rich_table(table, fold=True)
     planned = _range(simulation.planned_p50_s, simulation.planned_p95_s)
-    yield Text(f"The whole sort takes {range_of(simulation)}; the equations say {planned}.")
+    yield Said(f"The whole sort takes {range_of(simulation)}; the equations say {planned}.")
     if loss := simulation.loss:
         nodes = "a node" if loss.nodes == 1 else f"{loss.nodes} nodes"
         after = f"{nodes} lost after {loss.share:.0%} of it"
-        yield Text(f"With {after} it takes {range_of(loss)}, {loss.times:.2f} times as long.")
+        yield Said(f"With {after} it takes {range_of(loss)}, {loss.times:.2f} times as long.")
     if slow := simulation.slow:
         nodes = "a node takes" if slow.nodes == 1 else f"{slow.nodes} nodes take"
         what = f" for {resource_text(slow.resource)}" if slow.resource else ""
         slower = f"Where {nodes} {slow.factor:g} times as long{what}"
-        yield Text(f"{slower}, it takes {range_of(slow)}, {slow.times:.2f} times as long.")
+        yield Said(f"{slower}, it takes {range_of(slow)}, {slow.times:.2f} times as long.")
     if spot := simulation.spot:
         taken = f"{spot.taken_back:.2g} of the spot machines are taken back in a run"
-        yield Text(f"{taken}: with that it takes {range_of(spot)}, on average {spot.times:.3f} times as long.")
-    yield Text(f"Bottleneck: {resource_text(simulation.breaks_first)}.")
+        yield Said(f"{taken}: with that it takes {range_of(spot)}, on average {spot.times:.3f} times as long.")
+    yield Said(f"Bottleneck: {resource_text(simulation.breaks_first)}.")
 
 
 def _range(p50_s: float, p95_s: float | None) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import VIEWS, NetworkRow, verdict
 from planner.report.clusters import FIGURES, Column, cluster_name, side_by_side
-from planner.report.section import Section, aligned, markdown, rich_table
+from planner.report.section import Said, Section, aligned, markdown
 from planner.report.words import wrapped
 from planner.schemas.plan import Candidate, NetworkView, Plan
 from planner.units import format_bytes, format_duration, format_rate, format_usd
@@ -24,12 +24,10 @@ _LEAST_SHOWN: Final = 0.01
 """Least expected number of nodes shown as such: powers of ten are hard to read."""
 
 
-def render_volumes(steps: Sequence[VolumeCount]) -> Iterator[Any]:
+def render_volumes(steps: Sequence[VolumeCount]) -> Iterator[Said | Section]:
     """Yield a table of the leading types' rates with each number of volumes."""
-    from rich.text import Text
-
     if not steps:
-        yield Text("Volumes: the recommended clusters use none, or their rates are unknown.")
+        yield Said("Volumes: the recommended clusters use none, or their rates are unknown.")
     for name in list(dict.fromkeys(step.instance_type for step in steps))[:_TYPES]:
         of_type = [step for step in steps if step.instance_type == name]
         rows = []
@@ -41,7 +39,7 @@ def render_volumes(steps: Sequence[VolumeCount]) -> Iterator[Any]:
             rows.append((*kind, rates, unknown if usd is None else f"{usd:.3g}"))
         columns = ("volume", "rate of each", "count: MB/s together", "$/h when full")
         title = f"Volumes on {name}, whose link carries {format_rate(of_type[0].link_bytes_per_s)}"
-        yield rich_table(Section(title=title, columns=columns, rows=rows, numbers=(3,)), fold=True)
+        yield Section(title=title, columns=columns, rows=rows, numbers=(3,))
 
 
 def _rate(step: VolumeCount) -> str:
@@ -57,20 +55,18 @@ HEADINGS: Final[dict[NetworkView, str]] = {
 """Names of the three networks in tables and charts."""
 
 
-def render_networks(rows: Sequence[NetworkRow]) -> Iterator[Any]:
+def render_networks(rows: Sequence[NetworkRow]) -> Iterator[Said | Section]:
     """Yield a table of the whole bill of each type's best cluster under each network, and where the winner changes."""
-    from rich.text import Text
-
     if not rows:
-        yield Text("Networks: the request says how fast the network is, so there is nothing to compare it with.")
+        yield Said("Networks: the request says how fast the network is, so there is nothing to compare it with.")
         return
     several = len({row.model for row in rows}) > 1
     names = [f"{row.instance_type}, {row.model}" if several else row.instance_type for row in rows]
     cells = [(name, *(_cell(row, view) for view in VIEWS)) for row, name in zip(rows, names, strict=True)]
     title, columns = "Nodes and whole bill by network (* the winner)", ("type", *HEADINGS.values())
-    yield rich_table(Section(title=title, columns=columns, rows=cells, numbers=(1, 2, 3)), fold=True)
-    yield Text(verdict(rows))
-    yield Text("As stated: a type's rate between the fewest nodes measured, or what its cloud states.", style="dim")
+    yield Section(title=title, columns=columns, rows=cells, numbers=(1, 2, 3))
+    yield Said(verdict(rows))
+    yield Said("As stated: a type's rate between the fewest nodes measured, or what its cloud states.", style="dim")
 
 
 def _cell(row: NetworkRow, view: NetworkView) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import multiprocessing
 from typing import Any
 
-from planner.cli.service.workers import Limits, Workers
+from planner.cli.service.server import Limits, Workers
 
 SMALL = {"asked": {"data": "1TB", "instance": "i4i.4xlarge", "nodes": 8}}
 

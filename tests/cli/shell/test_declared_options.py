@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from planner.cli.shell.console import PlannerCommand
+from planner.cli.shell.commands import PlannerCommand
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.option_groups import ungrouped
 from planner.errors import BadInputError

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import planner
 from planner.cli.app import build
-from planner.cli.shell.console import PlannerCommand
+from planner.cli.shell.commands import PlannerCommand
 from planner.errors import BadInputError
 
 app = typer.Typer()

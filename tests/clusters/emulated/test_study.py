@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from planner.clusters.emulated.study import HOMOGENEOUS, TABLE_2, Measured, Study, document, run_study, slowdowns
-from planner.report.terminal.run_table import render_study
+from planner.report.run import render_study
 
 MEASURED = [
     Measured(network=HOMOGENEOUS, measured_s=(10.0, 12.0), predicted_s=(8.0, 8.0), slowest_bytes_per_s=(1e8, 1e8)),
@@ -25,7 +25,7 @@ def test_slowdowns_are_times_the_homogeneous_mean() -> None:
 
 def test_the_table_names_its_source() -> None:
     console = Console(width=120, record=True)
-    console.print(render_study(MEASURED))
+    console.print(*render_study(MEASURED), sep="\n")
     text = console.export_text()
     assert "Terasort 1.79 (A)" in text
     assert "2.50" in text

@@ -25,4 +25,4 @@ def test_what_is_not_known_is_said_and_tables_are_by_catalog() -> None:
     fact |= {"cloud_truth": None, "as_of": "2026-01-01", "source": "by hand", "note": ""}
     *tables, sources = render_facts("x1", [fact, fact | {"catalog": "b", "value": True}])
     assert [table.title for table in tables] == ["x1 in a", "x1 in b"] and sources == "[1] by hand"
-    assert [list(table.columns[2].cells) for table in tables] == [["unknown"], ["yes"]]
+    assert [[row[2] for row in table.rows] for table in tables] == [["unknown"], ["yes"]]

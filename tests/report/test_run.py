@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from planner.report.terminal.run_table import render_run
+from planner.report.run import render_run
 from planner.schemas.run_report import RunReport
 
 
 def shown(report: RunReport) -> str:
     machine = report.machine | {"write_bytes_per_s": 1e9, "repeats": 5, "sample_bytes": 1000}
     console = Console(width=160, record=True)
-    console.print(render_run(replace(report, machine=machine)))
+    console.print(*render_run(replace(report, machine=machine)), sep="\n")
     return console.export_text()
 
 

@@ -1,4 +1,4 @@
-"""A fleet of Spark applications: tables by waste, by saving and of trends, for screen, page and programs.
+"""A fleet of logged Spark applications: tables by waste, by saving and of trends, for screen, page and programs.
 
 Names of applications and logs show who runs what where, so they are left out unless asked for. A job is then named by
 the order in which jobs first ran, an application by its id, a log by its place in the list.
@@ -8,17 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import Any, Final
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final
 
+from planner.report.section import Section
 from planner.spark.fleet.reading import Fleet
 from planner.spark.fleet.rows import FleetRow
 from planner.spark.fleet.trends import Trend, at_twice_the_data, job_name, trends
 from planner.units import count_text, format_bytes, format_duration, format_usd
 
+if TYPE_CHECKING:
+    from planner.report.page.rendering import Figure
+
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 _UNKNOWN: Final = "unknown"
+_DRAWN: Final = 20
+_MOST_ROWS: Final = 500
+"""Most rows: a page with thousands no longer opens on a phone; CSV and JSON have all."""
+_WASTE: Final = "Applications, those that wasted most core hours first; a star marks an incomplete log"
+_SAVING: Final = "Applications that another cluster would do for less"
+_TREND: Final = "Jobs with three runs or more over a week or more, the fastest growing first"
 
 
 def without_names(fleet: Fleet) -> Fleet:
@@ -173,3 +183,51 @@ def fleet_json(fleet: Fleet) -> dict[str, Any]:
         ],
         "notes": list(notes(fleet)),
     }
+
+
+def fleet_page(fleet: Fleet, *, made_on: date | None = None) -> str:
+    """Return the page as HTML. Raises PlannerError without the extra `plots`."""
+    from planner.report.page.rendering import render
+
+    return render(
+        "fleet.html",
+        figures=[_waste_figure(fleet)] if any(row.core_s for row in fleet.applications) else [],
+        title="Spark applications",
+        made_on=made_on,
+        asked=f"Event logs of {fleet.place}",
+        headline=headline(fleet),
+        waste=_section(_WASTE, waste_table(fleet, most=_MOST_ROWS), 3, 4, 5, 6, 9),
+        saving=_section(_SAVING, saving_table(fleet, most=_MOST_ROWS), 3, 5, 6),
+        trend=_section(_TREND, trend_table(fleet, most=_MOST_ROWS), 1, 2, 3, 4, 5, 7),
+        failures=_section("Logs that could not be read", failure_table(fleet, most=_MOST_ROWS)),
+        left_out=max(len(fleet.applications) - _MOST_ROWS, 0),
+        notes=list(notes(fleet)),
+    )
+
+
+def _section(title: str, table: Table, *numbers: int) -> Section:
+    return Section(title=title, columns=table[0], rows=table[1], numbers=numbers)
+
+
+def _waste_figure(fleet: Fleet) -> Figure:
+    import pandas as pd
+
+    from planner.report import plots
+    from planner.report.page.rendering import Figure
+
+    drawn = [row for row in by_waste(fleet) if row.core_s and row.waste_core_s is not None][:_DRAWN]
+    rows = [
+        {"application": row.app_id, "part": part, "core_h": core_s / 3600}
+        for row in drawn
+        for part, core_s in (
+            ("ran no task", row.idle_core_s or 0.0),
+            ("collected garbage or failed", (row.waste_core_s or 0.0) - (row.idle_core_s or 0.0)),
+            ("ran tasks", (row.core_s or 0.0) - (row.waste_core_s or 0.0)),
+        )
+    ]
+    return Figure(
+        name="waste",
+        title="Core hours by application",
+        text=f"The {count_text(len(drawn), 'application')} that wasted most. The table has the same in figures.",
+        chart=plots.core_hours(pd.DataFrame(rows, columns=["application", "part", "core_h"])),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.cli.shell.cluster_progress import shown_events
+from planner.cli.shell.progress import shown_events
 
 
 def test_what_the_phases_take_at_least_is_said_before_they_begin(capsys: pytest.CaptureFixture[str]) -> None:

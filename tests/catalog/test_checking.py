@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.api.recommend import recommend
 from planner.catalog import check_catalog, load_catalog
@@ -142,7 +143,7 @@ def test_prices_are_stale_after_sixty_days(cloud: Path, day: date, stale: bool) 
 
 
 def test_a_catalog_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"it has no catalog\.toml"):
+    with refused("not-a-catalog", "catalog.toml"):
         load_catalog(tmp_path)
     with pytest.raises(BadInputError, match=r"unknown catalog 'aws-2015'\. Did you mean"):
         load_catalog("aws-2015")
@@ -151,9 +152,9 @@ def test_a_catalog_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
 def test_a_directory_without_a_slash_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInputError, match=r"unknown catalog 'mine'; the directory of that name is \./mine"):
+    with refused("unknown-catalog", "'mine'", "./mine"):
         load_catalog("mine")
-    with pytest.raises(BadInputError, match=rf"{tmp_path} is no catalog: it has no catalog\.toml"):
+    with refused("not-a-catalog", str(tmp_path), "catalog.toml"):
         load_catalog(".")
 
 

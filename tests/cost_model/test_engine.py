@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import planner
 from planner.catalog import load_catalog
@@ -307,7 +308,7 @@ def test_the_paper_knows_no_engine() -> None:
 def test_local_sorts_on_one_machine() -> None:
     plan = planner.recommend(data="100GB", model="daytona", catalogs=(CLOUD,), engine="local").plan
     assert {candidate.nodes for candidate in plan.candidates} == {1}
-    with pytest.raises(BadInputError, match="`engine` local sorts on one machine, not on 4"):
+    with refused("one-machine-engine", "local", "4", field="engine"):
         best("local", nodes=4)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from planner.api.recommend import recommend
 from planner.catalog import load_catalog
@@ -29,7 +30,6 @@ from planner.cost_model.unknowns import (
     interruptions_per_node_hour,
     packings,
 )
-from planner.errors import BadInputError
 from planner.schemas.request import CODECS
 
 PAGE = Path(__file__).parents[2] / "docs" / "equations.md"
@@ -53,7 +53,7 @@ def test_the_option_decides_of_every_kind(name: str) -> None:
 
 
 def test_another_word_is_refused() -> None:
-    with pytest.raises(BadInputError, match="--unknown guess: use exclude or assume"):
+    with refused("unknown-word", "exclude", "assume", field="--unknown"):
         Policy.of("guess")
 
 

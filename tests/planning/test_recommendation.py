@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner import Recommendation
 from planner import recommend as recommend_by
@@ -198,7 +199,7 @@ def test_nothing_feasible_names_the_nearest(make_catalog: Make) -> None:
 
 def test_an_unknown_type_offers_the_nearest(make_catalog: Make) -> None:
     catalog = make_catalog({"m5.large": {"read": 1e9, "write": 1e9}})
-    with pytest.raises(BadInputError, match=r"Did you mean m5\.large"):
+    with refused("unknown-type", "m5.large", field="instance"):
         recommend(data="1TB", model="indy", catalogs=(catalog,), instances=("m5.larg",))
 
 
@@ -209,9 +210,9 @@ def test_an_unpriced_region_names_the_priced_ones(make_catalog: Make) -> None:
 
 def test_unknown_assumptions_and_factors_are_refused(make_catalog: Make) -> None:
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
-    with pytest.raises(BadInputError, match="Did you mean network"):
+    with refused("unknown-word", "mean network"):
         recommend(data="1TB", model="indy", catalogs=(catalog,), assume={"netwrok": 1e9})
-    with pytest.raises(BadInputError, match="Did you mean price"):
+    with refused("unknown-argument", "mean price"):
         recommend(data="1TB", model="indy", catalogs=(catalog,)).what_if(prise=0.5)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refused
 
 import planner
 from planner.errors import BadInputError
@@ -83,5 +84,5 @@ def test_the_table_has_a_column_for_each_with_what_is_taken_back(both: planner.R
 
 
 def test_a_profile_plans_for_one_way_to_pay() -> None:
-    with pytest.raises(BadInputError, match="one way to pay"):
+    with refused("one-pricing", field="pricing"):
         planner.recommend("3TB", profile="any", pricing=BOTH)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import call
+from refusals import refused
 from typer.testing import CliRunner
 
 from planner.cli.app import build
@@ -60,7 +61,7 @@ def test_a_day_is_a_day() -> None:
 
 @pytest.mark.parametrize("disks", ["1", "9"])
 def test_a_rate_of_other_disks_than_the_types_is_refused(disks: str, directory: Path) -> None:
-    with pytest.raises(BadInputError, match="not of catalog aws") as caught:
+    with refused("other-catalog", "catalog aws") as caught:
         call("ingest", str(DATA / "fio_read.json"), "--type", "i3.16xlarge", "--where", "us-east-1a", "--disks", disks)
     assert f"has 8 local disks, and the rate is of {disks}" in caught.value.details[0]
     assert not directory.exists()
@@ -69,7 +70,7 @@ def test_a_rate_of_other_disks_than_the_types_is_refused(disks: str, directory: 
 def test_volumes_are_planned_with_by_type_and_number() -> None:
     place = ("--where", "us-east-1a", "--type", "r8ib.96xlarge")
     file = str(DATA / "samples" / "fio-in-turn.json")
-    with pytest.raises(BadInputError, match="not of catalog aws") as caught:
+    with refused("other-catalog", "catalog aws") as caught:
         call("ingest", file, *place)
     assert "--volume gp3 --count 4" in caught.value.details[0]
     shown = call("ingest", file, *place, "--volume", "gp3", "--count", "4")

@@ -12,11 +12,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from refusals import refused
 from typer.testing import CliRunner
 
 from planner.cli.app import build
 from planner.cli.plan.schema import KINDS
-from planner.errors import BadInputError
 from planner.schemas.json_values import VERSION
 from planner.schemas.run_report import RunReport
 
@@ -116,5 +116,5 @@ def test_the_schema_refuses_what_is_wrong() -> None:
 
 
 def test_a_kind_that_there_is_not_is_refused() -> None:
-    with pytest.raises(BadInputError, match=r"no schema of 'plans': use one of plan, run-report\. Did you mean plan"):
+    with refused("unknown-word", "'plans'", "plan, run-report", "mean plan"):
         CliRunner().invoke(build(only="schema"), ["schema", "plans"], catch_exceptions=False)

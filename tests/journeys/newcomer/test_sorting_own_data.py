@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from spark_events import lines, small_job
 
 import planner
-from planner.errors import BadInputError
 
 Typed = Callable[..., str]
 FIO = Path(__file__).resolve().parents[2] / "measurement/ingest/data/fio_mixed.json"
@@ -109,5 +109,5 @@ def test_plan_bill_and_frontier_in_python() -> None:
 
 
 def test_a_wrong_word_in_python_names_the_right_one() -> None:
-    with pytest.raises(BadInputError, match="Did you mean pricing='spot'"):
+    with refused("unknown-argument", "pricing='spot'", field="spot"):
         planner.recommend("5TB", spot=True)

@@ -19,6 +19,7 @@ import pytest
 from growing_windows import in_growing_windows
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError
 from planner.measurement.instruments.agent import Agent
@@ -106,7 +107,7 @@ def test_something_that_is_no_agent_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, agents(1) as nodes:
         port = server.getsockname()[1]
         threading.Thread(target=_greet_like_a_web_server, args=(server,), daemon=True).start()
-        with pytest.raises(IoFailureError, match="is it an agent"):
+        with refused("refused-by-agent", kind=IoFailureError):
             bench_net([*nodes, f"127.0.0.1:{port}"], token=TOKEN, seconds=1)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from spark_events import CODECS, lines, small_job
 
 from planner.errors import PlannerError
@@ -154,14 +155,14 @@ def test_a_name_that_promises_another_compression_does_not_matter(tmp_path: Path
 def test_a_damaged_archive_is_refused_in_words(tmp_path: Path) -> None:
     path = tmp_path / "log.zip"
     path.write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(PlannerError, match=r"log\.zip is no Spark event log: a damaged archive"):
+    with refused("not-a-log", "log.zip", "archive", kind=PlannerError):
         spark_log.read(path)
 
 
 def test_lzf_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "log.lzf"
     path.write_bytes(b"ZV\x01\x00\x10")
-    with pytest.raises(PlannerError, match="compressed with lzf, which is not read: write the log with zstd"):
+    with refused("not-a-log", "lzf", "zstd", kind=PlannerError):
         spark_log.read(path)
 
 
@@ -216,5 +217,5 @@ def test_a_compressed_log_cut_in_its_first_block_is_not_called_empty(
 ) -> None:
     path = tmp_path / "app-1.inprogress"
     path.write_bytes(compress(lines(small_job()))[:40])
-    with pytest.raises(PlannerError, match=rf"app-1\.inprogress is no Spark event log: the {name} data end early"):
+    with refused("not-a-log", "app-1.inprogress", name, kind=PlannerError):
         spark_log.read(path)

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from spark_events import (
     CODECS,
     MB,
@@ -28,7 +29,7 @@ from spark_events import (
     task_start,
 )
 
-from planner.errors import BadInputError, PlannerError
+from planner.errors import PlannerError
 from planner.spark import log as spark_log
 
 
@@ -164,7 +165,7 @@ def test_several_applications_in_one_file_are_told_apart(tmp_path: Path) -> None
     assert [application.tasks for application in logs.applications] == [16, 16]
     assert [application.properties["spark.app.name"] for application in logs.applications] == ["test", "b"]
     assert not logs.losses
-    with pytest.raises(BadInputError, match="holds 2 applications, give the file of one"):
+    with refused("several-applications", "2 applications"):
         logs.only()
 
 
@@ -259,15 +260,15 @@ def test_the_order_of_tasks_does_not_matter(tmp_path: Path) -> None:
 def test_nothing_to_read_is_refused_with_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "driver.log").write_text("23/11/07 INFO SparkContext: hello\n")
     (tmp_path / "empty").touch()
-    with pytest.raises(BadInputError, match="holds no Spark event log") as raised:
+    with refused("no-log") as raised:
         spark_log.read(tmp_path)
     assert raised.value.details == (
         "driver.log: no event of Spark in it; it begins with '23/11/07 INFO SparkContext: hello?'",
         "empty: empty",
     )
-    with pytest.raises(BadInputError, match=r"driver\.log is no Spark event log: no event of Spark in it"):
+    with refused("not-a-log", "driver.log"):
         spark_log.read(tmp_path / "driver.log")
-    with pytest.raises(BadInputError, match="no such file or directory"):
+    with refused("no-such-file"):
         spark_log.read(tmp_path / "absent")
 
 

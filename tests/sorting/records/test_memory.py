@@ -111,7 +111,7 @@ def test_in_place_with_little_memory() -> None:
         (np.zeros((4, 100), np.uint8)[::2], bytearray(200), {}, "contiguous"),
         (bytes(200), bytearray(200), {"key_offset": 95, "key_size": 6}, "does not lie within"),
         (bytes(200), bytearray(200), {"record_size": 0}, "at least one byte"),
-        (bytes(200), bytearray(200), {"record_size": -5}, "record_bytes must lie"),
+        (bytes(200), bytearray(200), {"record_size": -5}, "record_bytes: must lie"),
         (bytes(200), bytearray(200), {"memory": 5}, "needs"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from approvals import Approve
 from refusals import refused
 from typer.testing import CliRunner
 
@@ -74,13 +75,13 @@ def test_directories_and_prefixes_are_sources_of_parquet(folder: Path) -> None:
     assert [name_of(path) for path in sources[1:]] == [str(folder), "s3://bucket/prefix"]
 
 
-def test_an_output_in_a_store_is_where_the_partitions_go() -> None:
+def test_an_output_in_a_store_is_where_the_partitions_go(approve: Approve) -> None:
     messages: list[str] = []
     assert manifest_and_place(Path("s3://lake/day/sorted"), None, say=messages.append) == (
         Path("sorted.json"),
         "s3://lake/day/sorted",
     )
-    assert messages == ["the manifest of s3://lake/day/sorted is sorted.json, here"]
+    approve(messages)
     assert manifest_and_place(Path("s3a://lake"), "s3://lake/", say=None) == (Path("lake.json"), "s3://lake")
     assert manifest_and_place(Path("s3a://b/x"), "s3a://b/x", say=None) == (Path("x.json"), "s3://b/x")
     assert manifest_and_place(Path("out.json"), "gs://b/x", say=None) == (Path("out.json"), "gs://b/x")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from approvals import Approve
 from refusals import refused
 
 from planner.api.recommend import recommend
@@ -90,12 +91,12 @@ def test_a_region_of_the_wide_file_is_priced_and_prices_csv_comes_first(make_cat
     assert fields == ["price_usd_per_hour [here, on-demand]", "price_usd_per_hour [south, on-demand]"]
 
 
-def test_a_type_that_a_region_does_not_sell_is_left_out_with_that_reason(make_catalog: Make) -> None:
+def test_a_type_that_a_region_does_not_sell_is_left_out_with_that_reason(make_catalog: Make, approve: Approve) -> None:
     catalog = further(make_catalog)
     plan = recommend("1TB", model="indy", catalogs=[str(catalog.path)], region="north").plan
     assert plan.best is not None
     assert (plan.best.instance_type, plan.best.price_usd_per_hour) == ("a", 2.5)
-    assert [(r.instance_type, r.reason) for r in plan.rejected] == [("b", "not sold in north")]
+    approve([(r.instance_type, r.reason) for r in plan.rejected])
 
 
 def test_a_plan_in_europe_pays_europes_prices() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from approvals import Approve
 from refusals import refused
 
 from planner.config.paths import models_directory
@@ -101,7 +102,7 @@ def test_an_error_names_its_field_and_kind(change: dict[str, object], field: str
     assert "m.toml" in caught.value.message and caught.value.details[0].startswith(field)
 
 
-def test_a_model_without_phases_is_refused() -> None:
+def test_a_model_without_phases_is_refused(approve: Approve) -> None:
     with pytest.raises(BadInputError) as caught:
         parse_model("m", {**GOOD, "phase": []}, where="m.toml")
-    assert "at least one phase" in caught.value.details[0]
+    approve(caught.value.details[0])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from approvals import Approve
+
 from planner.report.terminal.simulation_table import resource_text, timeline_svg, waits_text
 from planner.simulation.result import Simulation
 from planner.simulation.timeline import Span, Timeline
@@ -16,9 +18,9 @@ def test_waiting_names_what_counts_most_first_and_leaves_out_little() -> None:
     )
 
 
-def test_what_is_no_resource_has_words_of_its_own() -> None:
+def test_what_is_no_resource_has_words_of_its_own(approve: Approve) -> None:
     assert resource_text("others") == "slower nodes"
-    assert resource_text("one task") == "a task's own threads"
+    approve(resource_text("one task"))
 
 
 SVG = "{http://www.w3.org/2000/svg}"

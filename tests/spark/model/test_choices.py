@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from approvals import Approve
 from refusals import refused
 from spark_events import application_end, application_start, small_job
 
@@ -108,14 +109,14 @@ def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
     }
 
 
-def test_memory_is_that_of_executors_not_of_nodes(read: Reader, machine: Maker) -> None:
+def test_memory_is_that_of_executors_not_of_nodes(read: Reader, machine: Maker, approve: Approve) -> None:
     # executors of 4 cores and 14.3 GiB on nodes of 8 cores, half of them used by no executor
     log = read(small_job(properties={"spark.executor.memory": "13g"}))
     logged = Nodes(machine=machine(vcpu=8, memory_bytes=16e9), count=2)
     work = work_of(log, logged)
     plan = select_cluster(work, [machine("half used"), machine("all used", memory_bytes=8e9)])
     assert [rejection.instance_type for rejection in plan.rejected] == ["all used"]
-    assert "less memory for each core" in plan.rejected[0].reason
+    approve(plan.rejected[0].reason)
 
 
 def test_python_workers_live_in_the_overhead(read: Reader, machine: Maker) -> None:
@@ -125,6 +126,6 @@ def test_python_workers_live_in_the_overhead(read: Reader, machine: Maker) -> No
     assert configuration(work, nodes)["spark.executor.memoryOverhead"] == "3488m"
 
 
-def test_what_to_change_first_follows_from_the_bound(read: Reader) -> None:
+def test_what_to_change_first_follows_from_the_bound(read: Reader, approve: Approve) -> None:
     (first,) = first_changes(explain(read(small_job(tasks=1))))
-    assert first == "use more partitions, where the input can be split"
+    approve(first)

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 import vl_convert
+from approvals import Approve
 from refusals import refused
 
 import planner
@@ -91,9 +92,10 @@ def test_every_argument_is_in_the_signature() -> None:
     assert parameters["deadline"].annotation == "str | float | None"
 
 
-def test_what_is_not_feasible_says_why(infeasible: Recommendation) -> None:
+def test_what_is_not_feasible_says_why(infeasible: Recommendation, approve: Approve) -> None:
     assert infeasible.best is None and infeasible.bill is None
-    assert "misses the deadline of 1 s" in repr(infeasible) and "misses the deadline of 1 s" in infeasible._repr_html_()
+    approve(repr(infeasible))
+    approve(infeasible._repr_html_())
     assert infeasible.why[0].startswith("nothing feasible")
     assert answer_frame(infeasible.plan, wide=False).empty
     assert infeasible.compare(infeasible).loc["total_usd"].isna().all()

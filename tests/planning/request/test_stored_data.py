@@ -56,10 +56,10 @@ def test_few_files_that_are_not_divided_keep_most_nodes_waiting() -> None:
     assert any("files bind: 2 of them" in line.note for line in few.bill)
 
 
-def test_decoding_takes_processors_and_is_said_to_be_assumed() -> None:
+def test_decoding_takes_processors_and_is_said_to_be_assumed(approve: Approve) -> None:
     records, tables = (best_of(model="indy", format=form, compression="none", **STORES) for form in (None, "parquet"))
     assert tables.phases[0].resources["cpu"].equation_s > records.phases[0].resources["cpu"].equation_s
-    assert any("decoding and encoding parquet are assumed" in text for text in stored_notes(_parquet(), IDEAL))
+    approve(stored_notes(_parquet(), IDEAL))
     with refused("rate-unknown", "parquet", field="--unknown"):
         coding_s_per_byte(_parquet(unknown="exclude"), IDEAL)
 
@@ -93,13 +93,13 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any], said: str) -> None:
         stored_data(Request(data_bytes=10**12, **wrong))
 
 
-def test_traffic_between_regions_is_charged_and_the_difference_said() -> None:
+def test_traffic_between_regions_is_charged_and_the_difference_said(approve: Approve) -> None:
     asked: dict[str, Any] = {"model": "indy", "region": "us-east-1", "input": "s3://b/in"}
     plan = planner.recommend("1TB", instance="i4i.4xlarge", nodes=8, input_region="eu-west-1", **asked).plan
     assert plan.best is not None
     usd = {line.name: line.usd for line in plan.best.bill}["input: traffic between regions"]
     assert usd == pytest.approx(1e12 / 2**30 * 0.02)
-    assert any("the bucket is in eu-west-1, the machines in us-east-1" in text for text in plan.warnings)
+    approve(plan.warnings)
     there = planner.recommend("1TB", instance="n2-standard-8+2x375GB", nodes=8, input="gs://b/in",
                               input_region="europe-west4", model="indy").plan  # fmt: skip
     assert there.request.catalogs == ("gcp",) and there.request.regions == ("europe-west4",)
@@ -122,11 +122,9 @@ def test_what_is_said_of_files_needs_an_input(said: dict[str, Any]) -> None:
         planner.recommend("1TB", output_region="eu-west-1")
 
 
-def test_the_papers_know_of_records_alone() -> None:
+def test_the_papers_know_of_records_alone(approve: Approve) -> None:
     plan = planner.recommend("1TB", instance="i4i.4xlarge", model="indy", paper=True, compression="zstd", **STORES).plan
-    assert "--paper ignores --input, --output, --compression: the papers' equations know nothing of it" in (
-        plan.warnings
-    )
+    approve(plan.warnings)
 
 
 def test_a_plan_of_a_format_is_run_in_that_format() -> None:

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from approvals import Approve
 from refusals import refused
 
 from planner.errors import BadInputError
@@ -199,10 +200,10 @@ def test_what_cannot_be_null_is_united_with_what_can(tmp_path: Path) -> None:
     assert rows(sorted_files(tmp_path, strict, pa.table({"k": [None, 1]}), key="k")) == [(1,), (2,), (None,)]
 
 
-def test_columns_that_differ_are_named(tmp_path: Path) -> None:
+def test_columns_that_differ_are_named(tmp_path: Path, approve: Approve) -> None:
     with refused("schema-mismatch") as caught:
         sorted_files(tmp_path, pa.table({"k": [1]}), pa.table({"k": ["1"]}), key="k")
     assert caught.value.details == ("column k: string, not int64",)
     with pytest.raises(BadInputError) as caught:
         sorted_files(tmp_path, pa.table({"k": [1], "a": [1]}), pa.table({"k": [1], "b": [1]}), key="k")
-    assert caught.value.details[:2] == ("column a is missing", "column b is one more")
+    approve(caught.value.details[:2])

@@ -136,6 +136,16 @@ def reading(path: object) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def about(field: str) -> Iterator[None]:
+    """Let errors without a field be about this argument."""
+    try:
+        yield
+    except PlannerError as error:
+        error.field = error.field or field
+        raise
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """An error in a file: the field's path, the kind of error (see `planner.schemas.door`), and what was expected."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from planner.config.cloud_defaults import default_region
-from planner.errors import BadInputError
+from planner.errors import BadInputError, about
 from planner.schemas.door import Between, Help, Offset, checked
 from planner.schemas.request_forms import name_list, pairs
 from planner.units import parse_duration
@@ -97,7 +97,9 @@ class RentalOptions:
                 field="reservation",
                 code="contradiction",
             )
-        if self.max_hours and parse_duration(self.max_hours) > MOST_HOURS * 3600:
+        with about("max_hours"):
+            is_too_long = self.max_hours and parse_duration(self.max_hours) > MOST_HOURS * 3600
+        if is_too_long:
             raise BadInputError(
                 f"`max_hours={self.max_hours}`: machines live {MOST_HOURS:g}h at most",
                 field="max_hours",
@@ -108,9 +110,11 @@ class RentalOptions:
 
             parse_network(self.ssh_from)
         check_site(self.subnet, ssh_from=self.ssh_from, no_public_address=self.no_public_address, jump=self.jump)
-        for tag in self.tags:
-            _check_tag(*tag)
-        _ = self.regions
+        with about("tag"):
+            for tag in self.tags:
+                _check_tag(*tag)
+        with about("region"):
+            _ = self.regions
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -119,9 +123,7 @@ class RentalOptions:
             return named_regions(name_list(self.region), self.cloud)
         except BadInputError as error:
             hints = [f"{self.region_source} sets the region; `region` names another"] if self.region_source else []
-            named = error.reworded(error.message, *hints)
-            named.field = "region"
-            raise named from error
+            raise error.reworded(error.message, *hints) from error
 
     @property
     def tags(self) -> tuple[tuple[str, str], ...]:

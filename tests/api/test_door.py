@@ -307,6 +307,32 @@ def test_arguments_of_other_requests_and_places_are_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"cloud": "gcp"}, ""),
+        ({"cloud": "aws", "pricing": "spot"}, "pricing"),
+        ({"cloud": "aws", "region": "mars-1"}, "region"),
+        ({"cloud": "aws", "ssh_from": "home"}, "ssh_from"),
+        ({"cloud": "aws", "ssh_from": "0.0.0.0/0"}, "ssh_from"),
+        ({"cloud": "aws", "tag": ["a"]}, "tag"),
+        ({"cloud": "aws", "tag": {"planner-run": "x"}}, "tag"),
+        ({"cloud": "aws", "max_hours": "soon"}, "max_hours"),
+        ({"cloud": "aws", "jump": "host"}, "jump"),
+        ({"cloud": "aws", "no_public_address": True}, "no_public_address"),
+        ({"cloud": "aws", "reservation": "cr-1", "pricing": "spot"}, "reservation"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_rented_is_refused_before_a_cloud_is_asked(
+    given: dict[str, Any], field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("planner.api.clusters.session_with_access", lambda *_, **__: pytest.fail("a cloud was asked"))
+    with pytest.raises(planner.PlannerError) as refused:
+        planner.up(planner.recommend("1TB", instance="i4i.4xlarge", nodes=8), **given)
+    assert refused.value.field == field and refused.value.code
+
+
 def typed(declared: Mapping[str, Argument], given: Mapping[str, Any]) -> list[str]:
     """Return the options for arguments."""
     words = []

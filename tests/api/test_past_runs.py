@@ -194,10 +194,10 @@ def test_no_more_of_a_machine_that_is_not_rented_is_proposed_than_ran() -> None:
 
 
 def test_a_catalog_that_no_file_needs_is_refused(tmp_path: Path) -> None:
-    with refused("not-applicable", field="--catalog"):
+    with refused("not-applicable", field="catalog"):
         calibrate_files([STORED], catalog="gcp")
     (tmp_path / "runs.csv").write_text("type,n,data_gb,runtime_s\nm,2,1,9\n")
-    with refused("not-applicable", "--instances", field="--catalog"):
+    with refused("not-applicable", "`instances`", field="catalog"):
         calibrate_files([tmp_path / "runs.csv"], instances=tmp_path / "machines.csv", catalog="gcp")
 
 

@@ -11,9 +11,8 @@ from typing import Final
 
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
 from planner.planning.ranking.frontier import point_of
-from planner.report.clusters import cluster_name, place_suffix, total_text
+from planner.report.clusters import bill_of, cluster_name, place_suffix, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
-from planner.report.terminal.bill_items import bill_of
 from planner.report.terminal.decision import (
     assumed_text,
     bottleneck_text,

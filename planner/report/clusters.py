@@ -37,11 +37,6 @@ def total_text(best: Candidate) -> str:
     return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"
 
 
-def _split(of: Candidate) -> str:
-    split = of.disk_split
-    return "shared" if of.shared else f"{split.data}:{split.intermediate}" if split else "-"
-
-
 FIGURES: Final[dict[str, Column]] = {
     "cluster": cluster_name,
     "model": lambda of: of.model,
@@ -51,7 +46,9 @@ FIGURES: Final[dict[str, Column]] = {
     "$/h each": lambda of: f"{of.price_usd_per_hour:.4g}",
     "a node-hour": lambda of: format_usd(of.price_usd_per_hour),
     "storage": lambda of: of.storage,
-    "disks data:interm.": _split,
+    "disks data:interm.": lambda of: (
+        "shared" if of.shared else f"{split.data}:{split.intermediate}" if (split := of.disk_split) else "-"
+    ),
     "equation": lambda of: format_duration(of.time_s.equation),
     "expected": lambda of: format_duration(of.time_s.expected),
     "95 of 100": lambda of: format_duration(of.time_s.p95),

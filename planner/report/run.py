@@ -329,7 +329,12 @@ def run_page(report: RunReport, *, made_on: date | None = None) -> str:
         resources=replace(_resources(report), title="Resources, predicted and measured"),
         misses=list(run_misses(report)),
         steps=Section(title="Steps of the run", columns=("step", "time"), rows=steps, numbers=(1,)),
-        checks=_checks(report),
+        checks=Section(
+            title="Files checked",
+            columns=("file", "verdict", "holds", "order", "duplicate keys", "checksum"),
+            rows=[(of.path, *_found(of), str(of.duplicates), of.checksum) for of in report.checks],
+            numbers=(2, 4),
+        ),
         command=_command(report),
         machine=Section(title="Machine", columns=("what", "value"), rows=facts),
     )
@@ -346,12 +351,6 @@ def _key_figures(report: RunReport) -> list[dict[str, Any]]:
         {"name": "Predicted", "value": format_duration(predicted), "note": error, "failed": False},
         {"name": "Validated", "value": f"{good} of {files}", "note": note, "failed": not report.passed},
     ]
-
-
-def _checks(report: RunReport) -> Section:
-    rows = [(check.path, *_found(check), str(check.duplicates), check.checksum) for check in report.checks]
-    columns = ("file", "verdict", "holds", "order", "duplicate keys", "checksum")
-    return Section(title="Files checked", columns=columns, rows=rows, numbers=(2, 4))
 
 
 def render_study(measured: list[Measured]) -> Iterator[Said | Section]:

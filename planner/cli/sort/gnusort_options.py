@@ -201,17 +201,14 @@ def _apply(options: Options, what: str, argument: str, name: str) -> None:
             raise GnuSortError(problem)
         setattr(options, field, argument)
     elif what in ("c", "C", "check"):
-        _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if what == "check" else what)
+        letter = _CHECKS[match_word(argument, _CHECKS, name)] if what == "check" else what
+        if options.check not in ("", letter):
+            raise GnuSortError("options '-cC' are incompatible")
+        options.check = letter
     elif what == "sort":
         options.ordering += _SORTS[match_word(argument, _SORTS, name)]
     elif what in _SETTERS:
         _SETTERS[what](options, argument, name)
-
-
-def _set_check(options: Options, letter: str) -> None:
-    if options.check not in ("", letter):
-        raise GnuSortError("options '-cC' are incompatible")
-    options.check = letter
 
 
 def _set_separator(options: Options, argument: str, _: str) -> None:

@@ -50,7 +50,9 @@ def short_answer(
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in _warnings(plan, best))]
+    warnings = [f"types and prices of {', '.join(of)} as you refreshed them"] if (of := plan.catalog.refreshed) else []
+    warnings += map(plain_warning, (*plan.warnings, *best.warnings))
+    notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in warnings)]
     parts = [
         _sentences("change", [difference(before, best)] if before else [], width),
         _sentences("decision", _decision(plan, best, stored), width),
@@ -191,12 +193,6 @@ def _capacity(plan: Plan, best: Candidate) -> str:
         most = f"{smaller.nodes} x {smaller.instance_type}, {figures}"
     text = f"Capacity: ask for {asked.machines} machines {where} ({asked.vcpus:,.0f} vCPUs of quota) weeks before."
     return f"{text} Best of at most {MACHINES_AT_HAND}: {most}."
-
-
-def _warnings(plan: Plan, best: Candidate) -> Iterator[str]:
-    if plan.catalog.refreshed:
-        yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
-    yield from map(plain_warning, (*plan.warnings, *best.warnings))
 
 
 def _next(plan: Plan, width: int, notes: int) -> list[str]:

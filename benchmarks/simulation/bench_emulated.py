@@ -31,10 +31,9 @@ from planner.cost_model.model import CostModel  # noqa: E402
 from planner.cost_model.model_reader import load_engine  # noqa: E402
 from planner.measurement.instruments.machine import LocalMachine  # noqa: E402
 from planner.planning.recommendation import recommend, require_best  # noqa: E402
-from planner.simulation.disturbances import draw_runs  # noqa: E402
 from planner.simulation.machines import Machines, NodeGroup, machines_of  # noqa: E402
 from planner.simulation.phase_work import at_full_rate, phase_work  # noqa: E402
-from planner.simulation.simulate import simulation_context  # noqa: E402
+from planner.simulation.simulate import draw_runs, simulation_context  # noqa: E402
 from planner.simulation.sort_job import simulate_job  # noqa: E402
 
 OWN_RUNS: Final = CLUSTER / "own_runs.jsonl"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from planner.spark.log.collecting import EVENTS_READ
+from planner.spark.log.reading import EVENTS_READ
 
 _KEPT_PROPERTIES: Final = ("spark.sql.execution.id", "spark.executor.", "spark.master", "spark.task.cpus")
 _DROPPED: Final = {

@@ -1,25 +1,34 @@
-"""Runs of one framework fitted by the physics: the posterior, and the time distribution of any job."""
+"""Runs of one framework fitted by the physics: the posterior, and the time distribution of any job.
+
+A reading says which further columns matter. Each must pay for itself, and so must the runs: constants learned from a
+few of them may predict worse than the assumptions did. Observed memory use replaces the prior belief.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from planner.arrays import Floats
 from planner.calibration.history import JobRow, Records
 from planner.calibration.machines import NodeSpec, machine, read_specs
-from planner.calibration.observed_memory import with_observed_memory
 from planner.calibration.options import OptionSet, Scaling, learn_options
-from planner.calibration.physics import Workload
+from planner.calibration.physics import FITS, WorkingSet, Workload
 from planner.calibration.posterior import NEGLIGIBLE, Runs, left_out_gaps
-from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, joined
-from planner.calibration.priors import families
-from planner.calibration.reading import Reading, trust
-from planner.calibration.suspicion import MOST_RETHOUGHT, Verdict, contradictions, explain_without_outliers
+from planner.calibration.prediction import CHARGED_WHERE_IT_RAN, MOST_CHARGED, Mixture, few_runs_factor, joined, predict
+from planner.calibration.priors import Family, families
+from planner.calibration.suspicion import (
+    MOST_RETHOUGHT,
+    Verdict,
+    contradictions,
+    explain_without_outliers,
+    with_population,
+)
 from planner.schemas.door import checked
 
 
@@ -152,3 +161,122 @@ class Fit:
 
 def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, NodeSpec]:
     return {name: machine(name, spec) for name, spec in specs.items()}
+
+
+COLUMN_COST: Final = 0.5
+"""Log odds against a column that the runs differ in: a run's number or date is as usual as a parameter."""
+TRUST_COST: Final = 2.0
+"""Log odds against constants learned from runs that the assumptions predict, too: 7 to 1 (docs/calibration.md)."""
+_LEAST_ERROR: Final = 0.1
+_MOST_ERROR: Final = 0.2
+"""Usual errors of log time, by which learned constants and assumptions are compared."""
+_MOST_LEFT_OUT: Final = 0.3
+"""Largest error that counts against learned constants: all runs predict better than all but one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reading:
+    """The columns that count, and the posterior of the runs read with them."""
+
+    options: OptionSet
+    verdict: Verdict
+
+    @property
+    def log_evidence(self) -> float:
+        """The log evidence of the runs, less the price of the columns."""
+        return self.verdict.log_evidence - COLUMN_COST * len(self.options.doubtful)
+
+    def mixture(self, runs: Sequence[JobRow], jobs: Sequence[JobRow], machines: Mapping[str, NodeSpec]) -> Mixture:
+        """Return the distribution of log seconds of each job; one of two populations, if the runs are a mixture."""
+        work, (ours, theirs) = self.options.workload(jobs, machines), self.options.encode(runs, jobs)
+        explanations, share = self.verdict.explanations, float(self.verdict.population.mean()) if runs else 0.0
+        expected = self.options.expected(jobs)
+        if not share:
+            return predict(explanations, replace(self.verdict.runs, options=ours), work, theirs).moved(expected)
+        grouped = with_population(ours, np.where(self.verdict.population, 1.0, -1.0))
+        past = replace(self.verdict.runs, options=grouped)
+        sides = (predict(explanations, past, work, with_population(theirs, side)) for side in (-1.0, 1.0))
+        return joined(list(zip((1 - share, share), sides, strict=True))).moved(expected)
+
+
+def trust(ours: Floats, assumed: Floats) -> float:
+    """Return the weight of learned constants, from 0 to 1, by the gaps to the log times of the runs: of predictions by
+    the other runs, and of the assumptions before any run.
+    """
+    learned, before = min(float(ours @ ours), len(ours) * _MOST_LEFT_OUT**2), float(assumed @ assumed)
+    variance = np.clip((learned + before) / 2 / len(ours), _LEAST_ERROR**2, _MOST_ERROR**2)
+    return float(1 / (1 + np.exp(np.clip(TRUST_COST + (learned - before) / 2 / variance, -50, 50))))
+
+
+Odds = dict[float, float]
+"""Odds by GB for each GB of data, or by GB for each core."""
+
+_FULL: Final = 0.9
+"""Share of usable memory above which kept data may have been cut by lack of room: execution takes some of it."""
+_MOST_VALUES: Final = 5
+"""Limit on runs with logs, evenly spaced: the number of explanations is proportional to it."""
+
+
+def with_observed_memory(
+    families: tuple[Family, ...], runs: Sequence[JobRow], machines: Mapping[str, NodeSpec]
+) -> tuple[Family, ...]:
+    """Return the families with the working sets that runs showed in place of believed ones; the total odds of each
+    family stay the same.
+
+    All runs count equally. Data that filled the memory gives only a lower bound, so that larger beliefs stay.
+    """
+    cached = [(run, run.memory.cached_gb / run.data_gb) for run in runs if run.memory.cached_gb is not None]
+    whole = [share for run, share in cached if not _is_full(run, machines[run.instance_type])]
+    least = max((share for _, share in cached), default=0.0)
+    by_core = [run.memory.task_memory_gb for run in runs if run.memory.task_memory_gb is not None]
+    if not cached and not by_core:
+        return families
+    believed: dict[Family, list[Family]] = defaultdict(list)
+    for family in families:
+        believed[replace(family, working_set=FITS, odds=1.0)].append(family)
+    return tuple(
+        replace(family, working_set=WorkingSet(gb, core), odds=of_data * of_core)
+        for alike in believed.values()
+        for family in alike[:1]
+        for gb, of_data in _by_data(alike, whole=whole, least=least if cached else None).items()
+        for core, of_core in _by_core(alike, by_core).items()
+    )
+
+
+def _is_full(run: JobRow, machine: NodeSpec) -> bool:
+    usable_gb = run.memory.usable_gb or run.nodes * machine.usable_gb
+    return (run.memory.cached_gb or 0.0) > _FULL * usable_gb
+
+
+def _by_data(alike: Sequence[Family], *, whole: Sequence[float], least: float | None) -> Odds:
+    """Return odds of the memory for each GB of data, with the same sum as the families' odds."""
+    total, believed = sum(family.odds for family in alike), _marginal(alike, by_core=False)
+    if len(alike) == 1 or least is None:
+        return believed
+    if whole:
+        return {share: total * odds for share, odds in _alike(whole).items()}
+    larger = {gb: odds for gb, odds in believed.items() if gb >= least} or {least: 1.0}
+    return {gb: total * odds / sum(larger.values()) for gb, odds in larger.items()}
+
+
+def _by_core(alike: Sequence[Family], seen: Sequence[float]) -> Odds:
+    """Return shares of the memory for each core, which sum to 1."""
+    if len(alike) > 1 and seen:
+        return _alike(seen)
+    believed = _marginal(alike, by_core=True)
+    return {core: odds / sum(believed.values()) for core, odds in believed.items()}
+
+
+def _marginal(alike: Sequence[Family], *, by_core: bool) -> Odds:
+    odds: Odds = defaultdict(float)
+    for family in alike:
+        odds[family.working_set.gb_per_core if by_core else family.working_set.gb_per_gb] += family.odds
+    return dict(odds)
+
+
+def _alike(values: Sequence[float]) -> Odds:
+    """Return the values, or an evenly spaced choice of many, with equal shares."""
+    ordered = sorted(values)
+    count = min(len(ordered), _MOST_VALUES)
+    chosen = [ordered[round(k * (len(ordered) - 1) / max(count - 1, 1))] for k in range(count)]
+    return {value: chosen.count(value) / count for value in chosen}

@@ -1,24 +1,28 @@
-"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce; work lost meanwhile is done again."""
+"""Sorting a dataset on a Ray cluster: sample, shuffle, reduce; work lost meanwhile is done again.
+
+A call resumes an earlier job, or starts a new one and deletes the other's files.
+"""
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.content import merge_summaries
 from planner.distributed_sort.dataset.copies import run_on_any
-from planner.distributed_sort.dataset.dataset import Dataset
-from planner.distributed_sort.dataset.input_versions import require_unchanged, with_versions
+from planner.distributed_sort.dataset.dataset import Dataset, FileVersion, Layout, Partition
+from planner.distributed_sort.dataset.input_versions import files_of, require_unchanged, with_versions
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.job import Clock, Cluster, Job, SortRequest, Work
-from planner.distributed_sort.job.ledger import Journal, Ledger
+from planner.distributed_sort.job.ledger import Journal, Ledger, Progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes
+from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes, versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
 from planner.distributed_sort.phases.coordination import run_rounds
@@ -30,7 +34,7 @@ from planner.distributed_sort.publishing import (
     require_unoccupied,
     without_empty_files,
 )
-from planner.distributed_sort.resuming import open_job
+from planner.distributed_sort.validate import unchanged_copies
 from planner.errors import (
     BadInputError,
     InputChangedError,
@@ -341,3 +345,69 @@ def _require_same_content(job: Job, *, checksum: str) -> None:
 def _input_checksum(job: Job) -> str:
     is_known = job.request.sums_input and len(job.work.input_checksums) == len(job.work.slices)
     return f"{sum(job.work.input_checksums.values()):x}" if is_known else ""
+
+
+_OPTIONS: Final = ("output", "copies", "uniform", "on_volume", "in_memory", "directory", "partition_bytes")
+Done = dict[int, tuple[Partition, bytes]]
+
+
+def open_job(
+    request: SortRequest, nodes: Nodes, journal: Journal, emit: Emit, *, places: Sequence[ManifestPlace]
+) -> tuple[JobFiles, Progress | None]:
+    """Return the files and progress of the journal's job, if it is the same as now; else the files of a new one. All
+    files of another job are deleted, unless its result was published at one of the `places`. Raises IoFailureError.
+    """
+    identity, earlier = _identity(request), journal.read()
+    if earlier is not None:
+        reason = _difference(earlier.identity, identity)
+        if not reason and earlier.progress is not None:
+            return earlier.files, _with_intact_output(earlier.progress, nodes, request.source.layout)
+        if reason:
+            emit({"event": "anew", "reason": reason})
+        is_result = may_be_published(journal, earlier.files.job, places)
+        nodes.run_on_all(node_tasks.clean if is_result else node_tasks.undo, earlier.files)
+    files = JobFiles(
+        job=request.job or secrets.token_hex(6),
+        output=request.output,
+        directory=request.directory,
+        on_volume=request.on_volume,
+        in_memory=request.in_memory,
+    )
+    journal.open_job(files, identity)
+    return files, None
+
+
+def _identity(request: SortRequest) -> dict[str, Any]:
+    """Return the facts that must be the same for earlier work to count, as JSON-able values."""
+    options = {name: getattr(request, name) for name in _OPTIONS}
+    files = {f"{node}:{uri}": version for (node, uri), version in files_of(request.source).items() if version}
+    return {
+        "options": options | {"source": request.source.digest(), "versions": versions()},
+        "files": {name: asdict(version) for name, version in files.items()},
+    }
+
+
+def _difference(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the reason why earlier work does not count, '' if it does: a file that is no longer readable has not
+    changed.
+    """
+    if earlier["options"] != now["options"]:
+        return "the request is another one"
+    before, present = earlier["files"], now["files"]
+    for name in before.keys() & present.keys():
+        if FileVersion(**before[name]).difference(FileVersion(**present[name])):
+            return f"{name.removeprefix(':')} was changed"
+    return ""
+
+
+def _with_intact_output(progress: Progress, nodes: Nodes, layout: Layout) -> Progress:
+    """Return a job's progress, with those of its finished partitions that are there and as they were written."""
+    slice_records, splitting, owner, done = progress
+    numbers = sorted(done)
+    there = unchanged_copies(nodes, Dataset(partitions=tuple(done[number][0] for number in numbers), layout=layout))
+    intact: Done = {
+        number: (replace(done[number][0], copies=partition.copies), done[number][1])
+        for number, partition in zip(numbers, there.partitions, strict=True)
+        if partition.copies
+    }
+    return slice_records, splitting, owner, intact

@@ -9,8 +9,8 @@ import pytest
 from test_memory import SPECS, fits, spark, table
 
 from planner.calibration import calibrate
+from planner.calibration.fit import with_observed_memory
 from planner.calibration.history import parse_jobs
-from planner.calibration.observed_memory import with_observed_memory
 from planner.calibration.priors import families
 from planner.errors import BadInputError
 

@@ -7,8 +7,8 @@ import pytest
 from made_up_clusters import SPECS, grid, job, runs
 
 from planner.calibration import calibrate
+from planner.calibration.fit import trust
 from planner.calibration.posterior import left_out_gaps
-from planner.calibration.reading import trust
 
 
 @pytest.mark.parametrize(

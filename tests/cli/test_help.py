@@ -115,6 +115,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "sort --format csv --key time:desc sales.csv sorted.csv.zst",
             "plan --data 1TB --model indy --out small.json",
             "plan --data 2TB --model indy --out large.json",
+            "plan --data 1TB --model indy --save nightly.toml",
             "run --data 1MB --model indy --out run.json",
             "calibrate runs.csv --model spark --name spark-emr",
         ):
@@ -141,7 +142,9 @@ def test_examples_work(desk: Path, name: str, example: str) -> None:
     words = shlex.split(example)
     if name == "generate":  # the same data as the example's, but less
         words = [{"10000000": "1000", "1GB": "100kB"}.get(word, word) for word in words]
-    if name in ("generate", "sort") and "--check" not in words:  # the examples of a command write the same files
+    if (
+        name in ("generate", "sort") and "--check" not in words
+    ) or "--save" in words:  # the examples of a command write the same files
         words.append("--force")
     done = CliRunner().invoke(build(), words[1:] if words[0] == "planner" else words)
     assert done.exit_code == 0, f"{done.output}{done.exception!r}"

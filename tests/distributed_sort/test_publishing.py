@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from obstore.store import MemoryStore
 
-from planner.distributed_sort import publishing, resuming
+from planner.distributed_sort import publishing
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.content.partitioning import split
 from planner.distributed_sort.dataset import object_store, shared_folder
@@ -29,6 +29,7 @@ from planner.distributed_sort.node_files.node_environment import JobFiles, job_o
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
 from planner.distributed_sort.publishing import ManifestPlace, publish
+from planner.distributed_sort.sort import open_job
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core
 from tests.distributed_sort.inline_nodes import InlineNodes
@@ -87,7 +88,7 @@ class Publishing(RuleBasedStateMachine):
             driver.source.write_bytes(secrets.token_bytes(8))
         before = driver.files
         with driver.journal.hold():
-            files, progress = resuming.open_job(
+            files, progress = open_job(
                 self.request(driver), self.nodes, driver.journal, lambda _: None, places=self.places
             )
             if progress is None:
@@ -313,7 +314,7 @@ def test_other_options_begin_another_job(
     journal, events = Journal(tmp_path / "journal"), list[dict[str, Any]]()
     request = SortRequest(source=Dataset(partitions=()), output="out", partition_bytes=1_000_000)
     for now in (request, request, replace(request, **changed)):
-        files, _ = resuming.open_job(now, nodes, journal, events.append, places=[])
+        files, _ = open_job(now, nodes, journal, events.append, places=[])
         journal.begin(slice_records=1, splitting=split(b"", partitions=1, layout=LAYOUT), owner=["node-1"])
     assert [event["event"] for event in events] == ["anew"]
     assert files.directory == changed.get("directory", "")

@@ -12,12 +12,11 @@ import planner
 from planner.api.request_inputs import inputs_of
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
-from planner.simulation.disturbances import Draw, Run, draw_runs, loss_cost, scatter, spot_cost
 from planner.simulation.losses import Loss
 from planner.simulation.machines import Machines, NodeGroup, machines_of
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.phase_work import PhaseWork, at_full_rate, phase_work
-from planner.simulation.simulate import simulation_context
+from planner.simulation.simulate import Draw, Run, draw_runs, loss_cost, scatter, simulation_context, spot_cost
 from planner.simulation.sort_job import simulate_job
 from planner.sort_policy.concurrency import Concurrency
 from planner.statistics.interruptions import Risk

@@ -1,23 +1,33 @@
-"""All doubted cells of a catalog, without those that were reviewed and accepted (reviews.csv)."""
+"""All doubted cells of a catalog, without those that were reviewed and accepted (reviews.csv).
+
+Doubted are rates, virtual CPUs, memory and disks that contradict the type's name, the other sizes of its family or
+other sources.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
+from planner.arrays import Floats
 from planner.catalog import region_prices
 from planner.catalog.catalog import Catalog
+from planner.catalog.columns import DERIVED_SOURCE
+from planner.catalog.network_specs import Disagreement, disagreements
 from planner.catalog.plausibility.prices import implausible_prices
-from planner.catalog.plausibility.rates import implausible_rates
-from planner.catalog.plausibility.shapes import shapes
-from planner.catalog.plausibility.sizes import implausible_sizes
-from planner.catalog.plausibility.sources import outvoted_networks, wrong_generations
+from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at, shapes
 from planner.catalog.plausibility.suspicion import Suspicion
+from planner.catalog.tables import Table
+from planner.units import format_rate
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _ALIKE: Final = 0.1
 """Largest difference of a factor from the reviewed one: regions and rounding change it less, another error more."""
@@ -77,3 +87,343 @@ def _is_accepted(found: Suspicion, review: dict[str, Any]) -> bool:
     factor = review["factor"]
     as_far = math.isnan(factor) or abs(found.factor / factor - 1) <= _ALIKE
     return review["verdict"] != "withheld" and same and place and as_far
+
+
+SLACK: Final = 0.05
+"""Largest difference between rounded rates of one size."""
+DISK_SLACK: Final = 0.2
+"""Largest difference between measured disks of one size."""
+SLOW_DISKS: Final = 0.75
+FAST_DISKS: Final = 2.0
+"""Largest ratio between the rates of one disk and of equal disks in other sizes of the family: disks of Azure's L
+series were measured 1.4 times as fast in one size as in another.
+"""
+MOST_GROWTH: Final = 2.6
+"""Largest ratio of a larger size's rate to one in proportion to its size: n1-standard-2 has 5 times the network of
+n1-standard-1.
+"""
+_FURTHER: Final = {
+    "network_baseline_bytes_per_s": ("network_specs", "baseline_bytes_per_s"),
+    "volume_bytes_per_s": ("volume_limits", "volume_bytes_per_s"),
+    "volume_iops": ("volume_limits", "volume_iops"),
+}
+"""Further files for rates that are blank in instances.csv."""
+_PAIRS: Final = {
+    "instances": (
+        ("network_baseline_bytes_per_s", "network_peak_bytes_per_s"),
+        ("volume_bytes_per_s", "volume_peak_bytes_per_s"),
+    ),
+    "network_specs": (("baseline_bytes_per_s", "peak_bytes_per_s"),),
+    "volume_limits": (("volume_bytes_per_s", "volume_peak_bytes_per_s"),),
+}
+
+
+def implausible_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
+    """Yield the doubted rates of networks, volumes and local disks; `types` is that of `shapes`."""
+    sized = types[types.by_vcpu]
+    for rate, (file, column) in _FURTHER.items():
+        known = sized[sized[rate].notna()]
+        for row, expected, reason in _off_sizes(known.assign(rate=known[rate], size=known.machine_vcpu), slack=SLACK):
+            place = _cell_of_rate(catalog, row, rate, file=file, column=column)
+            yield Suspicion(**place, value=_shown(rate, row.rate), reason=reason, factor=row.rate / expected)
+    yield from _disk_rates(catalog, types)
+    for file, pairs in _PAIRS.items():
+        for pair in pairs:
+            yield from _above_peak(catalog.tables[file], *pair)
+
+
+def _off_sizes(rated: pd.DataFrame, *, slack: float) -> Iterator[tuple[Any, float, str]]:
+    """Yield the rows out of order, the rate of the nearest size in order, and a description."""
+    ordered = rated.sort_values("size", kind="stable").reset_index(drop=True)
+    rates, sizes = ordered["rate"].to_numpy(), ordered["size"].to_numpy()
+    for rows in groups_of(ordered["shape"]):
+        kept = rows[_in_order(rates[rows], sizes=sizes[rows], slack=slack)]
+        odd = np.setdiff1d(rows, kept)
+        for row in rows_at(ordered, odd):
+            near = next(ordered.iloc[[kept[np.abs(kept - row.Index).argmin()]]].itertuples())
+            yield row, float(near.rate), _order_text(row, near)
+
+
+def _in_order(rates: Floats, *, sizes: Floats, slack: float) -> Any:
+    """Return the positions of the longest subsequence in which no larger size is slower, nor much faster than its size
+    explains; of two, the one that begins with smaller sizes.
+    """
+    length, before = np.ones(len(rates), int), np.full(len(rates), -1)
+    for here in range(len(rates)):
+        earlier = np.arange(here)
+        growth, room = rates[here] / rates[:here], sizes[here] / sizes[:here]
+        fits = earlier[(growth >= 1 - slack) & (growth <= MOST_GROWTH * room)]
+        if len(fits):
+            best = fits[length[fits].argmax()]
+            length[here], before[here] = length[best] + 1, best
+    chain = [int(length.argmax())]
+    while before[chain[-1]] >= 0:
+        chain.append(int(before[chain[-1]]))
+    return np.array(chain[::-1])
+
+
+def _order_text(row: Any, near: Any) -> str:
+    larger, slower = row.size > near.size, row.rate < near.rate
+    if larger == slower:
+        return (
+            f"{'slower' if slower else 'faster'} than {near.instance_type}, a {'smaller' if larger else 'larger'} size"
+        )
+    times, size = row.rate / near.rate, row.size / near.size
+    return f"{times:.3g} times the rate of {near.instance_type}, which is {1 / size:.3g} times as large"
+
+
+def _cell_of_rate(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> dict[str, Any]:
+    """Return the cell that states a type's rate: that of instances.csv, or the further file's if that is blank."""
+    table, further = catalog.tables["instances"], catalog.tables[file]
+    index = int(np.flatnonzero(table["instance_type"] == row.instance_type)[0])
+    if not np.isnan(table[rate][index]):
+        return {"file": "instances", "line": row.line, "instance_type": row.instance_type, "column": rate}
+    found = np.flatnonzero((further["instance_type"] == row.instance_type) & (further[column] == row.rate))
+    line = further.lines[int(found[0])] if len(found) else 0
+    return {"file": file, "line": line, "instance_type": row.instance_type, "column": column}
+
+
+def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
+    """Yield the doubted disk rates: more local disk of one family is at least as fast in each mode, equal disks equally
+    fast.
+
+    The user's own measurements, which have no line in the file, and computed rates are not doubted.
+    """
+    import pandas as pd
+
+    table = catalog.tables["disks"]
+    names = ("instance_type", "mode", "aggregate", "source", "bytes_per_s", "operations_per_s")
+    rows = pd.DataFrame({name: table[name] for name in names}).assign(disk_line=list(table.lines))
+    known = rows.merge(types, on="instance_type")
+    known = known[(known.local_disks > 0) & (known.disk_line > 0)]
+    kind = known.family + "/" + known["mode"] + "/" + known["aggregate"]
+    known = known.assign(shape=kind, size=known.local_disks * known.local_disk_bytes)
+    for column in ("bytes_per_s", "operations_per_s"):
+        stated = known[known[column].notna()]
+        stated = stated.assign(rate=stated[column])
+        odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated))
+        for row, expected, reason in (found for found in odd if found[0].source != DERIVED_SOURCE):
+            yield Suspicion(
+                file="disks",
+                line=row.disk_line,
+                instance_type=row.instance_type,
+                column=column,
+                value=_shown(column, row.rate),
+                reason=f"{row.mode}: {reason}",
+                factor=row.rate / expected,
+            )
+
+
+def _unequal_disks(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
+    """Yield the rows whose rate per disk is far from that of equal disks, the rate at theirs, and a description."""
+    per_disk = (stated["rate"] / stated.local_disks).to_numpy()
+    for rows in groups_of(stated["shape"] + "/" + stated.local_disk_bytes.astype(str)):
+        usual = most_common(per_disk[rows], within=1 + DISK_SLACK)
+        odd = rows[(per_disk[rows] < usual * SLOW_DISKS) | (per_disk[rows] > usual * FAST_DISKS)]
+        for row in rows_at(stated, odd if len(rows) > 2 else odd[:0]):
+            expected = usual * row.local_disks
+            yield row, expected, f"{row.rate / expected:.3g} times what as many equal disks do in other sizes"
+
+
+def _above_peak(table: Table, baseline: str, peak: str) -> Iterator[Suspicion]:
+    with np.errstate(invalid="ignore"):
+        above = np.flatnonzero(table[baseline] > table[peak] * (1 + SLACK))
+    for row in above.tolist():
+        yield Suspicion(
+            file=table.schema.name,
+            line=table.lines[row],
+            instance_type=str(table["instance_type"][row]),
+            column=baseline,
+            value=format_rate(table[baseline][row]),
+            reason=f"above what the vendor advertises, {format_rate(table[peak][row])} ({peak})",
+            factor=float(table[baseline][row] / table[peak][row]),
+        )
+
+
+def _shown(rate: str, value: float) -> str:
+    return format_rate(value) if rate.endswith("bytes_per_s") else f"{value:.0f}"
+
+
+_DISKS_BY_NAME: Final = re.compile(
+    r".*(?<!no)lssd|.*DenseIO|[a-z]+\d+[a-z]*d[a-z]*\.|Standard_[A-Z]+\d+(-\d+)?[a-z]*d[a-z]*(_|$)"
+)
+"""Names that mean local disks: Google's -lssd, Oracle's DenseIO and the small d of EC2 and Azure (m5d.large,
+Standard_D2ds_v5).
+"""
+
+_NAMES_ALIKE: Final = 0.8
+"""Share of a family whose names must state its virtual CPUs alike for the others to be doubted."""
+
+_SLIPS: Final = {1.048576: "MB and MiB are mixed up", 1.073741824: "GB and GiB are mixed up"}
+_EXACT: Final = 0.002
+"""Relative difference within which a ratio is that of two units, not of two sizes."""
+
+LEAST_MEMORY_BYTES_PER_VCPU: Final = 100e6
+MOST_MEMORY_BYTES_PER_VCPU: Final = 200e9
+"""Upper limit; four clouds range from t3.nano's 268 MB to Standard_M128-32ms with 131 GB."""
+_MEMORY_RATIO: Final = 1.9
+_WHOLE_BYTES: Final = 2**30
+"""Vendors round memory to whole GiB."""
+
+
+def implausible_sizes(types: pd.DataFrame) -> Iterator[Suspicion]:
+    """Yield the doubted cells of instances.csv on a type's size; `types` is that of `shapes`."""
+    miscounted = [*_vcpu_by_cores(types), *_vcpu_by_name(types)]
+    yield from miscounted
+    yield from _memory(types[~types.instance_type.isin([found.instance_type for found in miscounted])])
+    yield from _missing_disks(types)
+    yield from _disk_units(types)
+
+
+def _vcpu_by_cores(types: pd.DataFrame) -> Iterator[Suspicion]:
+    """Yield types whose virtual CPUs per core, 1 or 2, differ from their family's; a single one may be half a core."""
+    known = types[types.cores.notna() & (types.vcpu > 1)]
+    threads = (known.vcpu / known.cores).to_numpy()
+    for rows in groups_of(known.family):
+        usual = most_common(threads[rows])
+        limits = (usual, usual) if len(rows) > 2 else (1, 2)
+        odd = rows[(threads[rows] < limits[0]) | (threads[rows] > limits[1])]
+        for row, ratio in zip(rows_at(known, odd), threads[odd], strict=True):
+            text = f"{ratio:g} per core, its family has {usual:g}"
+            yield _suspicion(row, "vcpu", text, factor=ratio / usual)
+
+
+def _vcpu_by_name(types: pd.DataFrame) -> Iterator[Suspicion]:
+    known = types[types.named_size.notna()]
+    ratio = (known.machine_vcpu / known.named_size).to_numpy()
+    for rows in groups_of(known.family):
+        usual = most_common(ratio[rows], within=1.001)
+        alike = np.isclose(ratio[rows], usual)
+        if len(rows) > 2 and alike.mean() >= _NAMES_ALIKE:
+            for row in rows_at(known, rows[~alike]):
+                text = f"by its name, and as in the rest of its family, {usual * row.named_size:g}"
+                yield _suspicion(row, "vcpu", text, factor=row.machine_vcpu / row.named_size / usual)
+
+
+def _memory(types: pd.DataFrame) -> Iterator[Suspicion]:
+    known = types[types.memory_bytes.notna()]
+    known = known.assign(per=known.memory_bytes / known.machine_vcpu)
+    for row in known[~known.per.between(LEAST_MEMORY_BYTES_PER_VCPU, MOST_MEMORY_BYTES_PER_VCPU)].itertuples():
+        text = f"{row.per:.3g} bytes per virtual CPU are no memory: another unit than bytes?"
+        yield _suspicion(row, "memory_bytes", text)
+    for row, usual in _off_series(known[known.by_vcpu]):
+        text = f"{row.per / 1e9:.2f} GB per virtual CPU, other sizes of its series have {usual / 1e9:.2f} GB"
+        yield _suspicion(row, "memory_bytes", text + _slip(row.per / usual), factor=row.per / usual)
+
+
+def _off_series(known: pd.DataFrame) -> Iterator[tuple[Any, float]]:
+    """Yield the rows with about twice or half the memory of their series, or just off it by the ratio of two units."""
+    per = known.per.to_numpy()
+    for rows in groups_of(known.series):
+        usual = most_common(per[rows], within=1 + _EXACT)
+        alike = np.isclose(per[rows], usual, rtol=_EXACT)
+        if alike.sum() >= max(3, 0.6 * len(rows)):
+            for row in rows_at(known, rows[~alike]):
+                ratio = row.per / usual
+                rounded = abs(row.memory_bytes - usual * row.machine_vcpu) <= _WHOLE_BYTES
+                far = not 1 / _MEMORY_RATIO < ratio < _MEMORY_RATIO
+                if row.vcpu > 1 and not rounded and (far or _slip(ratio)):
+                    yield row, usual
+
+
+def _slip(ratio: float) -> str:
+    text = [f": {slip}" for size, slip in _SLIPS.items() if abs(max(ratio, 1 / ratio) / size - 1) <= _EXACT]
+    return text[0] if text else ""
+
+
+def _missing_disks(types: pd.DataFrame) -> Iterator[Suspicion]:
+    none = types[types.instance_type.str.match(_DISKS_BY_NAME) & (types.local_disks == 0)]
+    for row in none.itertuples():
+        yield _suspicion(row, "local_disks", "by its name it has local disks")
+
+
+def _disk_units(types: pd.DataFrame) -> Iterator[Suspicion]:
+    """Yield types whose disks differ from their family's by the ratio of two units, and so are of the same size."""
+    known = types[types.local_disk_bytes.notna()]
+    disk_bytes = known.local_disk_bytes.to_numpy()
+    for rows in groups_of(known.family):
+        sizes, counts = np.unique(disk_bytes[rows], return_counts=True)
+        for rare, usual in [(a, b) for a in range(len(sizes)) for b in range(len(sizes)) if counts[b] > 2 * counts[a]]:
+            slip = _slip(sizes[rare] / sizes[usual])
+            for row in known.iloc[rows[disk_bytes[rows] == sizes[rare]]].itertuples() if slip else ():
+                text = f"{counts[usual]} other types of its family have disks of {sizes[usual]:g} bytes{slip}"
+                yield _suspicion(row, "local_disk_bytes", text, factor=sizes[rare] / sizes[usual])
+
+
+def _suspicion(row: Any, column: str, reason: str, *, factor: float = float("nan")) -> Suspicion:
+    value = getattr(row, column)
+    return Suspicion(
+        file="instances",
+        line=row.line,
+        instance_type=row.instance_type,
+        column=column,
+        value=f"{value:.12g}",
+        reason=reason,
+        factor=float(factor),
+    )
+
+
+OUTVOTED: Final = 1.9
+"""Factor from the majority at which a source has another unit, or counts other cards."""
+UNSETTLED: Final = 3.9
+"""The same factor if there are only two sources: one of them is wrong."""
+
+
+def outvoted_networks(catalog: Catalog) -> Iterator[Suspicion]:
+    """Yield the stated networks that are far from the chosen one of the type; smaller differences are not errors."""
+    instances, specs = catalog.tables["instances"], catalog.tables["network_specs"]
+    for quarrel in disagreements(instances, specs):
+        if "+" in quarrel.instance_type:
+            continue
+        threshold = OUTVOTED if quarrel.settled else UNSETTLED
+        for source, rate in quarrel.stated.items():
+            factor = rate / quarrel.counts_bytes_per_s
+            if max(factor, 1 / factor) >= threshold:
+                yield _outvoted(catalog, quarrel, source=source, rate=rate)
+
+
+def _outvoted(catalog: Catalog, quarrel: Disagreement, *, source: str, rate: float) -> Suspicion:
+    file, column, line = "network_specs", "baseline_bytes_per_s", 0
+    for name, stated in (("instances", "network_baseline_bytes_per_s"), ("network_specs", "baseline_bytes_per_s")):
+        table = catalog.tables[name]
+        here = (table["instance_type"] == quarrel.instance_type) & (table["source"] == source)
+        found = np.flatnonzero(here & (table[stated] == rate))
+        if len(found) and not line:
+            file, column, line = name, stated, table.lines[int(found[0])]
+    factor = rate / quarrel.counts_bytes_per_s
+    others = ", ".join(f"{format_rate(value)} ({key})" for key, value in quarrel.stated.items() if key != source)
+    return Suspicion(
+        file=file,
+        line=line,
+        instance_type=quarrel.instance_type,
+        column=column,
+        value=format_rate(rate),
+        reason=f"{factor:.3g} times what counts; other sources state {others}{_cards(factor)}",
+        factor=factor,
+    )
+
+
+def _cards(factor: float) -> str:
+    if np.isclose(factor, 8, rtol=0.03):
+        return ": bits read as bytes, or the total of several network cards?"
+    return (
+        ": the total of several network cards?" if factor > 1 and np.isclose(factor, round(factor), rtol=0.03) else ""
+    )
+
+
+def wrong_generations(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
+    """Yield the types whose current_generation differs from the vendor's list; none without a list."""
+    listed = set(catalog.tables["previous_generations"]["family"].tolist())
+    if not listed:
+        return
+    for row in types[types.previous != types.family.isin(listed)].itertuples():
+        text = "is on" if row.family in listed else "is not on"
+        yield Suspicion(
+            file="instances",
+            line=row.line,
+            instance_type=row.instance_type,
+            column="current_generation",
+            value="no" if row.previous else "yes",
+            reason=f"family {row.family} {text} the vendor's list of previous generations (previous_generations.csv)",
+            advice="correct the cell, or the list with its source and day",
+        )

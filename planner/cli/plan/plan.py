@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
+from typer import Argument, Context, Option
 
 from planner.api.files import require_new
 from planner.cli.plan.chart import Chart, Dark, require_chart, write_chart
 from planner.cli.plan.plan_output import forms_and_views, out_text, require_form, show_answer
 from planner.cli.plan.plan_questions import completed
 from planner.cli.plan.request_options import RequestOptions
+from planner.cli.plan.type_questions import plan_json
 from planner.cli.shell.console import columns as width_of_screen
 from planner.cli.shell.console import show as show_rich
 from planner.cli.shell.console import show_sentences, show_text
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
 
 def plan(
+    ctx: Context,
+    request: Annotated[
+        Path | None,
+        Argument(
+            metavar="FILE",
+            help="FILE.toml, a request that --save wrote, or FILE.json, a plan to make again; options change it.",
+        ),
+    ] = None,
     *,
     request_options: RequestOptions,
     explain: Annotated[bool, Option("--explain", help="Print the reasons, and the sum with its numbers.")] = False,
@@ -42,6 +51,9 @@ def plan(
         Path | None, Option(dir_okay=False, help="Also write the plan as JSON; to FILE.csv what --show csv shows.")
     ] = None,
     html: Annotated[Path | None, Option(dir_okay=False, help="Also write a page; it opens without a network.")] = None,
+    save: Annotated[
+        Path | None, Option(dir_okay=False, help="Also write the request to this TOML file, for `plan FILE`.")
+    ] = None,
     chart: Chart = None,
     dark: Dark = False,
     force: Force = False,
@@ -49,14 +61,23 @@ def plan(
     """Recommend the cluster to rent: which machine, how many, how long, how much, and why.
 
     Example: plan --data 100TB --model daytona
+
+    Example: plan --data 3TB --deadline 2h --save nightly.toml
     """
     from planner.planning.recommendation import require_best
+    from planner.report.terminal.plan_comparison import changed_text, changes
 
-    require_new([out, html, chart], force=force)
+    require_new([out, html, save, chart], force=force)
     require_chart(chart, dark=dark)
     form, views = forms_and_views([*(show or []), *(["json"] if json else [])])
     require_form(out, form, html=html, of_tables=(sort, columns))
+    if request:
+        sources = {name: ctx.get_parameter_source(name) for name in request_options}
+        given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+        request_options = request_options.on_top_of(request, given)
     answered = completed(request_options).answer()
+    if save:
+        write_atomically(save, request_options.toml_of(answered.plan.request), option="--save")
     if out:
         write_atomically(out, out_text(answered, out, form, order=sort, only=columns) + "\n", option="--out")
     if html:
@@ -65,12 +86,15 @@ def plan(
         write_atomically(html, plan_html(answered), option="--html")
     if chart and answered.best:
         write_chart(answered, chart, dark=dark)
+    before = request_options.based_on
     if form == "json":
-        show_text(answered.plan.to_json())
+        show_text(plan_json(answered.plan, **({"changes": changes(before, answered.plan)} if before else {})))
     require_best(answered.plan)
     if form == "json":
         return
     show_answer(answered, form, order=sort, only=columns)
+    if before and form in ("answer", "table", "wide"):
+        show_sentences(f"\n{changed_text(before, answered.plan)}")
     if explain:
         _explain(answered)
     _show_views(answered, views)

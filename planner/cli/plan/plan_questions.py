@@ -35,7 +35,7 @@ def completed(request_options: RequestOptions) -> RequestOptions:
 
     Elsewhere raises BadInputError with the usage.
     """
-    if request_options["data"] is not None or request_options["input"]:
+    if request_options.based_on or request_options["data"] is not None or request_options["input"]:
         return request_options
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadInputError(_MISSING, _USAGE, code="missing-argument")

@@ -5,18 +5,23 @@ plan; other commands share some.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import replace
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 
 from typer import Option
 
 from planner.cli.shell import completion
+from planner.cli.shell.files import read_plan
 from planner.errors import BadInputError
 from planner.schemas.arguments import columns, option_of, request_fields, require_no_columns
 from planner.schemas.request import Request, default_of, options
 
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
+    from planner.schemas.plan import Plan
 
 
 def _words_of(complete: str | tuple[str, ...]) -> Any:
@@ -78,6 +83,32 @@ class RequestOptions(dict[str, Any]):
         ]
     )
 
+    based_on: Plan | None = None
+    """The kept plan whose request the given options change."""
+
+    def on_top_of(self, file: Path, given: Collection[str]) -> RequestOptions:
+        """Return the options of a request's TOML file, or the request of a kept plan, with those `given` on the command
+        line in the place of the file's.
+        """
+        mine = {name: value for name, value in self.items() if name in given}
+        if not file.exists():
+            text = f"{file}: no such file; it is a request, FILE.toml, or a kept plan, FILE.json"
+            raise BadInputError(text, ["other options begin with --: plan --data 100TB"], code="no-such-file")
+        if file.suffix == ".toml":
+            from planner.api.request_file import read_request
+
+            return RequestOptions(self | read_request(file) | mine)
+        again = RequestOptions(mine)
+        again.based_on = read_plan(file)
+        return again
+
+    def toml_of(self, request: Request) -> str:
+        """Return the request that these options made as a TOML file for `on_top_of`."""
+        from planner.api.request_file import OF_PROFILE, request_toml
+        from planner.report.terminal.command import arguments_as_given
+
+        return request_toml(arguments_as_given(request) | {name: self.get(name) for name in OF_PROFILE})
+
     @property
     def given(self) -> list[str]:
         """The options that differ from their defaults."""
@@ -90,7 +121,7 @@ class RequestOptions(dict[str, Any]):
 
         Raises BadInputError where one of several is empty.
         """
-        data = self.get("data") or ""
+        data = str(self.get("data") or "")
         sizes = [size.strip() for size in re.split(r"(?<=[A-Za-z,])\s*,", data)]
         if len(sizes) > 1 and not all(sizes):
             raise BadInputError(
@@ -115,7 +146,7 @@ class RequestOptions(dict[str, Any]):
         request = self.request()
         read_missing_prices(request)
         if profile := self.get("profile"):
-            return answer_with_profile(request, profile, columns(self["option"]))
+            return answer_with_profile(request, profile, columns(self.get("option")))
         require_no_columns(self.get("option"))
         return answer(request, today=date.today())
 
@@ -131,6 +162,8 @@ class RequestOptions(dict[str, Any]):
         from planner.config.settings import load_settings
 
         given = {name: value for name, value in self.items() if value is not None and name not in _OF_PROFILE}
+        if self.based_on:
+            return in_regions_of_data(replace(self.based_on.request, **request_fields(given)))
         fields = request_fields(with_derived_arguments({"data": None, **given}))
         settings = load_settings(today=date.today())
         fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or clouds_of_data(fields)
@@ -154,7 +187,7 @@ _HEADINGS: Final = {
     "Money": "*",
     "Evidence and what-if": "*",
     "Settings": "* option sort columns dark",
-    "Output": "show json out chart force rejected *",
+    "Output": "show json out save chart force rejected *",
 }
 
 PANELS: Final = {

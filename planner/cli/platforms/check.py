@@ -15,10 +15,13 @@ from planner.errors import BadInputError, InfeasibleError
 
 if TYPE_CHECKING:
     from planner.planning.policy import Policy
+    from planner.schemas.plan import Plan
 
 
 def check(
-    plans: Annotated[list[Path], Argument(help="Plans that `plan --out` wrote, or run reports with one.")],
+    plans: Annotated[
+        list[Path], Argument(help="Plans that `plan --out` wrote, reports with one, or requests in TOML.")
+    ],
     *,
     max_cost: Annotated[float | None, Option(help="Most US dollars that the whole run may cost.", min=0)] = None,
     deadline: Annotated[str | None, Option(help="The whole run may take so long: 1h, 90m.")] = None,
@@ -26,13 +29,15 @@ def check(
     policy: Annotated[
         Path | None, Option(help="TOML with max_cost, deadline, p95, clouds, instances and others.")
     ] = None,
-    baseline: Annotated[Path | None, Option(help="The plan before the change, to compare with.")] = None,
+    baseline: Annotated[Path | None, Option(help="The plan, or request, before the change, to compare with.")] = None,
     markdown: Annotated[bool, Option("--markdown", help="Print a comment for a pull request.")] = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Check whether plans keep to limits; end with exit code 3 if one does not.
 
     Example: planner check small.json --max-cost 100 --deadline 2h
+
+    Example: planner check nightly.toml --max-cost 100
     """
     from datetime import UTC, datetime
 
@@ -48,8 +53,8 @@ def check(
         raise BadInputError(
             "nothing is to be checked: give --max-cost, --deadline or --policy FILE", code="missing-argument"
         )
-    before, today = read_plan(baseline) if baseline else None, datetime.now(UTC).date()
-    read = {path: read_plan(path) for path in plans}
+    before, today = _plan_of(baseline) if baseline else None, datetime.now(UTC).date()
+    read = {path: _plan_of(path) for path in plans}
     broken = {path: breaches(plan, limits, today=today) for path, plan in read.items()}
     if json:
         rows = [
@@ -68,6 +73,13 @@ def check(
     if any(broken.values()):
         found = [f"{path}: {breach}" for path, each in broken.items() for breach in each]
         raise InfeasibleError("not all limits are kept", found, code="limits-not-kept")
+
+
+def _plan_of(path: Path) -> Plan:
+    """Return a kept plan, or that of a request in TOML, planned now."""
+    from planner.cli.plan.request_options import RequestOptions
+
+    return RequestOptions().on_top_of(path, ()).answer().plan if path.suffix == ".toml" else read_plan(path)
 
 
 def _read_policy(path: Path | None) -> Policy:

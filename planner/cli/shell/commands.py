@@ -69,8 +69,8 @@ class PlannerCommand(PlainHelp, UnconvertedValues, TyperCommand):
                 self.spelling[option_of(str(parameter.name))] = parameter.metavar or str(parameter.name).upper()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Accept `plan 100TB` for `plan --data 100TB`. Usage errors are shown with an example."""
-        if self.name == "plan" and args and not args[0].startswith("-"):
+        """Accept `plan 100TB` for `plan --data 100TB`, not a file. Usage errors are shown with an example."""
+        if self.name == "plan" and args and not args[0].startswith("-") and not args[0].endswith((".toml", ".json")):
             args = ["--data", *args]
         if self.name == "plan" and args == ["--version"]:
             show_version()

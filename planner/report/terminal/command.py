@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from planner.clouds.registry import CLOUDS
 from planner.schemas.arguments import COLLECTED, words_of
@@ -45,28 +45,34 @@ def rent_commands(plan: Plan) -> str | None:
     return f"{keep}\n{shlex.join(['planner', 'cluster', 'up', 'plan.json', '--cloud', best.cloud])}"
 
 
+def arguments_as_given(request: Request) -> dict[str, Any]:
+    """Return the arguments of `planner.recommend` that make this request, as texts; defaults are left out, and prices
+    and limits of the settings file.
+    """
+    given: dict[str, Any] = {}
+    for argument, value in _given(request):
+        before = given.get(argument)
+        given[argument] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
+    return given
+
+
 def _options_as_given(request: Request) -> list[str]:
-    return [*_words(request), *_own_prices(request), *_capacity(request)]
+    words = (words_of(argument, "" if value is True else value) for argument, value in _given(request))
+    return [word for option in words for word in option]
 
 
-def _words(request: Request) -> Iterator[str]:
+def _given(request: Request) -> Iterator[tuple[str, Any]]:
+    """Yield each argument with its value: True, or a text."""
     for argument, (field, option) in options().items():
         value = getattr(request, field.name)
         is_first_of_two = option is not field.metadata["options"][-1]
         if is_first_of_two or field.name in COLLECTED or (field.name not in _ALWAYS and value == default_of(field)):
             continue
-        yield from words_of(argument, "" if value is True else option.form.show(value))
-
-
-def _own_prices(request: Request) -> Iterator[str]:
+        yield argument, value if value is True else option.form.show(value)
     for price in request.own_prices:
         if price.note in _PRICE_OPTIONS:
             place = price.cloud if price.cloud != "*" else price.instance
-            yield from (price.note, f"{place}={price.amount_text}")
-
-
-def _capacity(request: Request) -> Iterator[str]:
-    """Yield only requested limits; those from earlier runs are found again."""
-    for limit in request.node_limits:
+            yield price.note.removeprefix("--").replace("-", "_"), f"{place}={price.amount_text}"
+    for limit in request.node_limits:  # those from earlier runs are found again
         if limit.note == _CAPACITY_OPTION:
-            yield from words_of("capacity", f"{limit.instance}={limit.nodes}")
+            yield "capacity", f"{limit.instance}={limit.nodes}"

@@ -53,6 +53,16 @@ def _figures(first: Plan, second: Plan) -> Iterator[tuple[str, str, str, str]]:
         yield FIGURES[name], before, after, f" ({b / a - 1:+.1%})" if a and b is not None else ""
 
 
+def changed_text(before: Plan, now: Plan) -> str:
+    """Return how the answer to a kept plan's request differs from the kept one."""
+    pairs = [("cluster", _cluster(before.best), _cluster(now.best), ""), *_figures(before, now)]
+    rows = [(name, a, b + change) for name, a, b, change in pairs if a != b]
+    since = f"the plan of prices of {before.catalog.prices_as_of}"
+    if not rows:
+        return f"Nothing changed since {since}."
+    return "\n".join([f"Since {since}:", *aligned(Section(columns=("", "then", "now"), rows=rows), indent="  ")])
+
+
 def render_comparison(first: Plan, second: Plan) -> Iterator[Section]:
     """Yield both as tables."""
     asked = [(name, _cell_text(a), _cell_text(b)) for name, (a, b) in differences(first, second).items()]

@@ -3,7 +3,8 @@
 Arrow adds hints to a Parquet schema: whether text has long offsets, is a view or has a dictionary. They are not part of
 the file's contents, and neither is the order of columns. Numbers of different widths get the type that holds both, as
 in DuckDB and pyarrow; times of different units likewise. 96-bit times, as Spark and Impala write them, have no unit:
-pyarrow reads them in nanoseconds, which end in 2262, or in microseconds.
+pyarrow reads them in nanoseconds, which end in 2262, or in microseconds. GeoParquet's description of geometries (`geo`
+in a footer) is united.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import numpy as np
 
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.geo_metadata import united_geo
 from planner.sorting.tables.table_keys import has_categories
 
 _PER_MICROSECOND: Final = 1000
@@ -267,3 +267,68 @@ def _items(column: Any) -> Any:
     if arrow("pyarrow.types").is_map(column.type):
         return column.cast(arrow().list_(arrow().struct([column.type.key_field, column.type.item_field]))).flatten()
     return column.flatten()
+
+
+_USUAL: Final[dict[str, Any]] = {"crs": {"authority": "OGC", "code": "CRS84"}, "edges": "planar"}
+"""Meaning of fields that are missing."""
+_SYSTEM: Final = ("encoding", "crs", "edges", "epoch")
+"""Fields without which coordinates mean something else."""
+_TYPES: Final = "geometry_types"
+
+
+def united_geo(values: Sequence[bytes | None], names: Sequence[str]) -> bytes | None:
+    """Return the first file's description, true of the rows of all files: the box of one would hide the others' rows.
+
+    Fields that differ are left out, and types are those of all files, or unknown. Raises BadInputError for coordinates
+    of unlike systems.
+    """
+    first = _columns(values[0])
+    if first is None or all(value == values[0] for value in values):
+        return values[0]
+    others = [_columns(value) or {} for value in values[1:]]
+    columns = {}
+    for column, about in first.items():
+        same = [other.get(column, {}) for other in others]
+        for name, other in zip(names[1:], same, strict=True):
+            _require_one_system(column, about, other, name=name, first=names[0])
+        columns[column] = _common(about, same)
+    return json.dumps(json.loads(values[0] or b"") | {"columns": columns}).encode()
+
+
+def _columns(value: bytes | None) -> dict[str, dict[str, Any]] | None:
+    """Return what is said about each column; None if this is no GeoParquet."""
+    try:
+        columns = json.loads(value or b"")["columns"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    is_geo = isinstance(columns, dict) and all(isinstance(about, dict) for about in columns.values())
+    return columns if is_geo else None
+
+
+def _require_one_system(
+    column: str, one: Mapping[str, Any], other: Mapping[str, Any], *, name: str, first: str
+) -> None:
+    for field in _SYSTEM if other else ():
+        if _meaning(one, field) != _meaning(other, field):
+            raise BadInputError(
+                f"{name}: its geometries in {column} have another {field} than those of {first}",
+                ["bring the coordinates of all files to one system first"],
+                code="mixed-coordinates",
+            )
+
+
+def _meaning(about: Mapping[str, Any], field: str) -> Any:
+    value = about.get(field, _USUAL.get(field))
+    return value.get("id", value) if isinstance(value, dict) else value
+
+
+def _common(about: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    every = [about, *others]
+    kept = {
+        field: value
+        for field, value in about.items()
+        if field in _SYSTEM or all(other.get(field) == value for other in others)
+    }
+    types = [each.get(_TYPES) for each in every]
+    known = sorted({kind for each in types for kind in each or ()}) if all(types) else []
+    return kept | {_TYPES: known}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.catalog import load_catalog
 from planner.catalog.plausibility import implausible_rows, shapes
-from planner.catalog.plausibility.rates import _in_order
+from planner.catalog.plausibility.rows import _in_order
 
 HEAD = """title = "A cloud"
 cloud = "test"

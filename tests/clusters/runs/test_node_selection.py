@@ -8,7 +8,7 @@ import pytest
 
 from planner import recommend as recommend_by
 from planner.clusters.runs.node_benchmarks import NodeRates
-from planner.clusters.runs.node_selection import NodeSelection, select_nodes
+from planner.clusters.runs.preparation import NodeSelection, select_nodes
 from planner.errors import InfeasibleError, IoFailureError, PlannerError
 from planner.schemas.plan import Candidate, Plan
 

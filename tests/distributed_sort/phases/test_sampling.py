@@ -12,7 +12,7 @@ from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, R
 from planner.distributed_sort.dataset.readable_input import ReadableInput
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.phases.sampling import choose_splitting, split_to_fit
+from planner.distributed_sort.phases.preparation import choose_splitting, split_to_fit
 from planner.errors import IoFailureError
 from planner.sort_policy.sizing import Sizes
 

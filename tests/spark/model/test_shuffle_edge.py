@@ -9,9 +9,8 @@ import pytest
 from spark_events import small_job
 
 from planner.spark.application.application import Application
-from planner.spark.model.choices import select_cluster, work_of
+from planner.spark.model.choices import select_cluster, shuffle_edge, work_of
 from planner.spark.model.machines import Nodes, NodeType
-from planner.spark.model.shuffle_edge import shuffle_edge
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 Maker = Callable[..., NodeType]

@@ -11,7 +11,7 @@ from planner.planning.what_if.network_views import verdict
 from planner.planning.what_if.what_if import Contrast
 from planner.report import frames, plots
 from planner.report.clusters import bill_of, bill_section, cluster_name, cluster_table
-from planner.report.page.rendering import Figure, inline, render, script_json
+from planner.report.page.rendering import Figure, KeyFigure, inline, render, script_json
 from planner.report.section import Section
 from planner.report.terminal.command import plan_command, rent_commands
 from planner.report.terminal.decision import (
@@ -95,7 +95,7 @@ def plan_page(
         made_on=made_on,
         asked=f"Which cluster to rent to sort {size} under the {best.model} model?",
         headline=f"Rent {cluster_name(best)} ({region_text(best)}, {best.pricing}{group})",
-        key_figures=_key_figures(best),
+        key_figures=list(_key_figures(best)),
         facts=list(_facts(plan, best, stored)),
         bill=bill_section(best),
         reasons=reasons(plan, contrast or Contrast()),
@@ -202,22 +202,13 @@ def _details(plan: Plan, best: Candidate, figures: list[Figure]) -> dict[str, An
     }
 
 
-def _key_figures(best: Candidate) -> list[dict[str, str]]:
-    time, cost = best.time_s, best.cost_usd
-    figures = (
-        (
-            "The sort takes",
-            format_duration(time.expected),
-            f"{format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
-        ),
-        ("and costs", format_usd(cost.expected), f"at most {format_usd(cost.p95)}"),
-        (
-            "The whole bill",
-            format_usd(cost.total),
-            f"at most {format_usd(cost.total_p95)}; all nodes for {format_duration(best.whole_run_s)}, and spares",
-        ),
-    )
-    return [{"name": name, "value": value, "note": f"95 of 100 runs: {note}"} for name, value, note in figures]
+def _key_figures(best: Candidate) -> Iterator[KeyFigure]:
+    time, cost, most = best.time_s, best.cost_usd, "95 of 100 runs:"
+    alone = f"by the equation alone {format_duration(time.equation)}"
+    yield "The sort takes", format_duration(time.expected), f"{most} {format_duration(time.p95)}; {alone}"
+    yield "and costs", format_usd(cost.expected), f"{most} at most {format_usd(cost.p95)}"
+    whole = f"all nodes for {format_duration(best.whole_run_s)}, and spares"
+    yield "The whole bill", format_usd(cost.total), f"{most} at most {format_usd(cost.total_p95)}; {whole}"
 
 
 def _facts(plan: Plan, best: Candidate, stored: Candidate | None) -> Iterator[tuple[str, str]]:

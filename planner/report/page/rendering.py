@@ -34,6 +34,10 @@ class Figure:
         return specification | {"width": "container", "description": f"{self.title}. {self.text}"}
 
 
+KeyFigure = tuple[str, str, str]
+"""One of a page's first figures: its name, the figure, and a note on it."""
+
+
 def script_json(values: Any) -> str:
     """Return values as JSON that cannot end the script element it is in."""
     return json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

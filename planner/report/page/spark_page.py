@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from planner.report import plots
-from planner.report.page.rendering import Figure, render
+from planner.report.page.rendering import Figure, KeyFigure, render
 from planner.report.section import Section
 from planner.report.terminal.spark_answer import advice, choices_section, notes
 from planner.report.terminal.spark_explanation import brief_stage_table, cluster_text, stream_notes
@@ -107,14 +107,13 @@ def _timeline_frame(drawn: Sequence[StageBound], *, origin_s: float) -> pd.DataF
     return pd.DataFrame(rows, columns=["stage", "bound", "start_s", "end_s"])
 
 
-def _key_figures(explained: Explanation) -> Iterator[dict[str, Any]]:
+def _key_figures(explained: Explanation) -> Iterator[KeyFigure]:
     line = explained.timeline
-    yield {"name": "It took", "value": format_duration(explained.duration_s), "note": f"{len(explained.stages)} stages"}
+    yield "It took", format_duration(explained.duration_s), f"{len(explained.stages)} stages"
     for word, seconds in list(explained.seconds_by_bound.items())[:2]:
         share = seconds / explained.duration_s if explained.duration_s else 0.0
-        yield {"name": f"Bound by {word}", "value": format_duration(seconds), "note": f"{share:.0%} of the time"}
-    before = f"{format_duration(line.startup_s)} of it before the first"
-    yield {"name": "No stage ran", "value": format_duration(line.driver_s), "note": before}
+        yield f"Bound by {word}", format_duration(seconds), f"{share:.0%} of the time"
+    yield "No stage ran", format_duration(line.driver_s), f"{format_duration(line.startup_s)} of it before the first"
 
 
 def _clusters(plan: SparkPlan) -> Figure:

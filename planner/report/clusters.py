@@ -200,6 +200,12 @@ def step_word(name: str) -> str:
     return named.get(name, name.replace("_", " "))
 
 
+def ratios(cluster: Candidate, than: Candidate) -> tuple[float, float]:
+    """Return a cluster's whole run and whole bill as multiples of another's."""
+    bill = cluster.cost_usd.total / than.cost_usd.total if than.cost_usd.total else 1.0
+    return cluster.whole_run_s / than.whole_run_s, bill
+
+
 def _parts(amounts: Sequence[float], total: float, *, per_usd: int) -> list[int]:
     """Round amounts in parts of a dollar so that they add up to the rounded total; the largest takes the difference."""
     parts = [round(amount * per_usd) for amount in amounts]

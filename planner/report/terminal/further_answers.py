@@ -11,7 +11,7 @@ from typing import Any, Final
 from planner.errors import some_of
 from planner.planning.what_if.own_cluster import OwnCluster
 from planner.planning.what_if.why_not import WhyNot
-from planner.report.clusters import Column, cluster_name, cluster_table, side_by_side, total_text
+from planner.report.clusters import Column, cluster_name, cluster_table, ratios, side_by_side, total_text
 from planner.report.section import Section, aligned
 from planner.report.terminal.decision import price_origin
 from planner.report.words import RESOURCE_WORDS, bottleneck_word, region_text, wrapped
@@ -57,8 +57,7 @@ def difference(than: Candidate, cluster: Candidate) -> str:
     """Return a comparison of a cluster's whole run and bill with another's: `takes 13% longer and costs 2.6 times as
     much`.
     """
-    time = cluster.whole_run_s / than.whole_run_s
-    cost = cluster.cost_usd.total / than.cost_usd.total if than.cost_usd.total else 1.0
+    time, cost = ratios(cluster, than)
     joined = "and" if (time > 1) == (cost > 1) else "but"
     return (
         f"takes {_change(time, 'long', 'longer', 'less time')} {joined} costs {_change(cost, 'much', 'more', 'less')}"

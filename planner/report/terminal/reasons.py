@@ -12,7 +12,7 @@ from planner.cost_model.model import CostModel, Phase
 from planner.planning.ranking.refusal import refusal_of
 from planner.planning.request.stored_data import stored_data
 from planner.planning.what_if.what_if import Contrast
-from planner.report.clusters import cluster_name, step_word
+from planner.report.clusters import cluster_name, ratios, step_word
 from planner.report.terminal.decision import DECIDING, break_even_text
 from planner.report.words import RESOURCE_WORDS, phase_word
 from planner.schemas.plan import Candidate, Plan
@@ -79,7 +79,7 @@ def _staging(best: Candidate) -> Iterator[str]:
 
 
 def _reliefs(best: Candidate, contrast: Contrast) -> Iterator[str]:
-    gains = {name: _change(made, best)[0] for name, made in contrast.reliefs.items()}
+    gains = {name: ratios(made, best)[0] - 1 for name, made in contrast.reliefs.items()}
     useless = [RESOURCE_WORDS[name] for name, change in gains.items() if abs(change) < _NOTHING]
     for name, change in sorted(gains.items(), key=lambda item: item[1]):
         slower = f"; half as fast: {_changes(contrast.burdens[name], best)}" if name in contrast.burdens else ""
@@ -132,15 +132,9 @@ def _comparison(candidate: Candidate, best: Candidate) -> str:
     return f"{cluster_name(candidate)} ({candidate.model}), {_changes(candidate, best)}; {waits}"
 
 
-def _change(candidate: Candidate, best: Candidate) -> tuple[float, float]:
-    """Return the changes of time and bill of the whole run, as fractions of the best's."""
-    bill = candidate.cost_usd.total / best.cost_usd.total - 1 if best.cost_usd.total else 0.0
-    return candidate.whole_run_s / best.whole_run_s - 1, bill
-
-
 def _changes(candidate: Candidate, best: Candidate) -> str:
-    time, bill = _change(candidate, best)
-    return f"time {time:+.0%}, bill {bill:+.0%}"
+    time, bill = ratios(candidate, best)
+    return f"time {time - 1:+.0%}, bill {bill - 1:+.0%}"
 
 
 def explain(plan: Plan, model: CostModel) -> str:

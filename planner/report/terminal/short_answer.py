@@ -11,7 +11,7 @@ from typing import Final
 
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
 from planner.planning.ranking.frontier import point_of
-from planner.report.clusters import bill_of, cluster_name, place_suffix, total_text
+from planner.report.clusters import bill_of, cluster_name, place_suffix, ratios, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
 from planner.report.terminal.decision import (
     assumed_text,
@@ -209,8 +209,6 @@ def difference(before: Candidate, after: Candidate) -> str:
     whole run.
     """
     was = f"{before.nodes} x {before.instance_type} for {format_duration(before.whole_run_s)}"
-    cost = after.cost_usd.total / before.cost_usd.total - 1
-    time = after.whole_run_s / before.whole_run_s - 1
-    return (
-        f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; now cost {cost:+.0%}, time {time:+.0%}."
-    )
+    time, cost = ratios(after, before)
+    now = f"now cost {cost - 1:+.0%}, time {time - 1:+.0%}"
+    return f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; {now}."

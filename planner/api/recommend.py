@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Unpack
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
-from planner.schemas.door import Between, Count, Offset, checked
+from planner.schemas.door import Between, Offset, checked
 from planner.schemas.plan import Candidate, Plan, Request
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ class Recommendation(Answer):
 
     @checked
     def simulate(
-        self, *, draws: Count = 20, seed: Offset = 0, lose: str | None = None, slow: str | None = None
+        self, *, draws: int = 20, seed: Offset = 0, lose: str | None = None, slow: str | None = None
     ) -> Simulation:
         """Return the simulated sort of the recommended cluster: see `planner.api.request_inputs.simulated`."""
         from planner.api.request_inputs import simulated

@@ -17,7 +17,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--option": "with --profile",
         "--zones": "without --nodes 1",
         "--explain --rejected": "without --json",
-        "--force": "with --out or --html or --chart",
+        "--force": "with --out or --html or --save or --chart",
         "--json": "without --show network or --show volumes",
         "--capacity": "without --paper",
         "--discount --own-price": "without --pricing spot",

@@ -74,12 +74,7 @@ def _figures(application: Application, explained: Explanation) -> Iterator[Figur
     )
     spent = ", ".join(f"{name} {explained.time.share(name):.0%}" for name in RESOURCES)
     rows = [
-        {
-            "stage": _label(bound),
-            "resource": name,
-            "place": place,
-            "task_time_s": bound.time.total * bound.time.share(name),
-        }
+        (_label(bound), name, place, bound.time.total * bound.time.share(name))
         for bound in drawn
         for place, name in enumerate(RESOURCES)
     ]
@@ -103,7 +98,7 @@ def _timeline_frame(drawn: Sequence[StageBound], *, origin_s: float) -> pd.DataF
     for bound in drawn:
         start_s = (bound.stage.started_at_s or origin_s) - origin_s
         end_s = start_s + (bound.stage.duration_s or 0.0)
-        rows.append({"stage": _label(bound), "bound": bound.bound or "nothing", "start_s": start_s, "end_s": end_s})
+        rows.append((_label(bound), bound.bound or "nothing", start_s, end_s))
     return pd.DataFrame(rows, columns=["stage", "bound", "start_s", "end_s"])
 
 
@@ -125,16 +120,10 @@ def _clusters(plan: SparkPlan) -> Figure:
         return "recommended" if plan.best and choice.nodes.same_as(plan.best.nodes) else "other"
 
     rows = [
-        {
-            "cluster": choice.name,
-            "which": which(choice),
-            "time_s": choice.prediction.duration_s,
-            "low_s": choice.prediction.low_s,
-            "high_s": choice.prediction.high_s,
-            "cost_usd": choice.cost_usd,
-        }
+        (choice.name, which(choice), of.duration_s, of.low_s, of.high_s, choice.cost_usd)
         for choice in (plan.logged, *plan.choices[:_CLUSTERS_SHOWN], *([] if plan.choices else [plan.fastest]))
         if choice.cost_usd == choice.cost_usd
+        for of in [choice.prediction]
     ]
     return Figure(
         name="clusters",

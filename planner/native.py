@@ -64,8 +64,12 @@ def core_errors() -> Iterator[None]:
         if isinstance(error, BrokenPipeError) and error.filename in (None, STANDARD_OUTPUT):
             raise BrokenPipeError(error.errno, error.strerror) from error
         raise IoFailureError(_explain(error), code="io") from error
-    except (ValueError, MemoryError) as error:
-        raise BadInputError(str(error), code="sort-refused") from error
+    except core.RecordError as error:
+        raise BadInputError(str(error), code="bad-record") from error
+    except MemoryError as error:
+        raise BadInputError(str(error), code="memory") from error
+    except ValueError as error:
+        raise BadInputError(str(error), code="bad-input") from error
     except RuntimeError as error:
         if not str(error).endswith(_NO_THREAD):
             raise

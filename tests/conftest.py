@@ -32,7 +32,7 @@ TESTS = Path(__file__).resolve().parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 sys.path[:0] = [str(TESTS / "emulators"), str(TESTS / "helpers")]
-pytest_plugins = ["cloud_fixtures", "job_fixtures", "store_fixtures"]
+pytest_plugins = ["approvals", "cloud_fixtures", "job_fixtures", "store_fixtures"]
 
 # Continuous integration repeats the same examples each time; other runs try new ones. No example is timed.
 settings.register_profile("house", deadline=None, derandomize="CI" in os.environ)
@@ -70,7 +70,7 @@ def swept() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail when a test skips that does not need root")
-    parser.addoption("--write-goldens", action="store_true", help="write tests/golden/plans.json as plans are now")
+    parser.addoption("--write-goldens", action="store_true", help="write tests/golden as plans and texts are now")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -84,8 +84,9 @@ def raise_cluster(
     """Rent the whole cluster of a plan; see `up`."""
     from planner.clusters.provisioning import cluster_lifecycle
 
+    choices = choices_to_rent(made, rental, screened=False)
     session = session_with_access(rental.cloud, say=say)
-    order = ordered(made, rental, is_dry_run=False, screened=False)
+    order = ordered_choices(choices, rental, is_dry_run=False)
     limits = rental.limits
     order, places = confirm_order(order, session.provider, limits, confirm=confirm, say=say)
     with guard or nullcontext():
@@ -144,10 +145,20 @@ def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bo
     A dry run makes no network calls, neither for this machine's public address nor for today's price: limits are
     checked against the plan's price.
     """
+    return ordered_choices(choices_to_rent(plan, rental, screened=screened), rental, is_dry_run=is_dry_run)
+
+
+def choices_to_rent(plan: Plan, rental: RentalOptions, *, screened: bool) -> list[ClusterOffer]:
+    """Return the clusters of a plan to rent, the first choice first; asks no cloud. Raises BadInputError for a plan of
+    machines under another way to pay, InfeasibleError for one without a cluster on the cloud.
+    """
     from planner.clusters.provisioning.order_from_plan import choices_of
 
-    choices = choices_of(plan, cloud=rental.cloud, regions=rental.regions, or_next=rental.or_next, screened=screened)
-    return ordered_choices(choices, rental, is_dry_run=is_dry_run)
+    planned = plan.best.pricing if plan.best else plan.request.pricing
+    if rental.pricing not in ("on-demand", planned):
+        text = f"`pricing={rental.pricing}`: the plan is for {planned} machines; plan with it, or leave it out"
+        raise BadInputError(text, field="pricing", code="contradiction")
+    return choices_of(plan, cloud=rental.cloud, regions=rental.regions, or_next=rental.or_next, screened=screened)
 
 
 def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, is_dry_run: bool) -> Order:

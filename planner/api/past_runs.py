@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
+from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     from planner.calibration import Profile
@@ -84,8 +85,8 @@ def calibrate_files(
     ran_on: Sequence[str] = (),
     model: str | None = None,
     name: str | None = None,
-    instances: Path | None = None,
-    catalog: str | None = None,
+    instances: StrPath | None = None,
+    catalog: StrPath | None = None,
 ) -> tuple[Profile, tuple[str, ...]]:
     """Return the profile of the runs in files (see `read_past_runs`), and notes on what was left out.
 
@@ -98,12 +99,12 @@ def calibrate_files(
     past = read_past_runs(paths, ran_on=ran_on)
     prior = model or past.model
     if catalog is not None and (past.model == "own" or instances is not None):
-        why = "--instances describes the machines" if instances is not None else "reports describe their machines"
-        raise BadInputError(f"--catalog does not apply: {why}; leave it out", code="not-applicable")
+        why = "`instances` describes the machines" if instances is not None else "reports describe their machines"
+        raise BadInputError(f"`catalog` does not apply: {why}; leave it out", field="catalog", code="not-applicable")
     if instances is not None:
-        specs = read_specs(profiles.instances_from(instances))
+        specs = read_specs(profiles.instances_from(Path(instances)))
     else:
-        specs = {} if past.model == "own" else profiles.specs_of(catalog or "aws")
+        specs = {} if past.model == "own" else profiles.specs_of(str(catalog or "aws"))
     stated = {
         name: {key: value for key, value in spec.items() if value is not None} for name, spec in past.specs.items()
     }

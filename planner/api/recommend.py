@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
-from planner.schemas.door import Between, Offset, checked
+from planner.schemas.door import Between, Offset, Without, checked
 from planner.schemas.plan import Candidate, Plan, Request
+from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -375,23 +377,36 @@ def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Cal
 
 
 @checked
-def calibrate(runs: Any, **given: Any) -> Profile:
-    """Learn a profile from past runs: see `planner.stores.profiles.calibrate` for the arguments.
+def calibrate(
+    runs: Any,
+    *,
+    model: str | None = None,
+    name: str | None = None,
+    instances: Any = None,
+    catalog: Annotated[StrPath | None, Without("instances")] = None,
+    ran_on: Sequence[str] = (),
+) -> Profile:
+    """Learn a profile from past runs. `runs` are rows, as a frame or dicts: see `planner.calibration.calibrate`; or
+    paths of CSV files, event logs and reports: see `planner.api.past_runs.calibrate_files`.
 
-    `runs` may also be paths of CSV files, event logs and reports: see `planner.api.past_runs.calibrate_files`.
+    `model` is the prior, `name` the profile's. Machines are described by `instances`, rows or a CSV file, else by a
+    `catalog`, aws by default. `ran_on` says where logged runs ran: `m5.4xlarge x 4`. Raises BadInputError.
 
     >>> import planner
     >>> planner.calibrate([], name="mine")
     Profile('mine', model 'framework', no runs)
     """
-    from pathlib import Path
-
     from planner.stores import profiles
 
+    said = {"model": model, "name": name, "instances": instances, "catalog": catalog}
+    given = {key: value for key, value in said.items() if value is not None}
     if isinstance(runs, list | tuple) and runs and all(isinstance(run, str | Path) for run in runs):
         from planner.api.past_runs import calibrate_files
 
-        return calibrate_files([Path(run) for run in runs], **given)[0]
+        return calibrate_files([Path(run) for run in runs], ran_on=ran_on, **given)[0]
+    if ran_on:
+        text = "`ran_on` is of event logs: rows say where they ran; leave it out"
+        raise BadInputError(text, field="ran_on", code="not-applicable")
     return profiles.calibrate(runs, **given)
 
 

@@ -103,6 +103,10 @@ class RentalOptions:
                 field="max_hours",
                 code="out-of-range",
             )
+        if self.ssh_from:
+            from planner.clusters.provisioning.order_from_plan import parse_network
+
+            parse_network(self.ssh_from)
         check_site(self.subnet, ssh_from=self.ssh_from, no_public_address=self.no_public_address, jump=self.jump)
         for tag in self.tags:
             _check_tag(*tag)
@@ -115,7 +119,9 @@ class RentalOptions:
             return named_regions(name_list(self.region), self.cloud)
         except BadInputError as error:
             hints = [f"{self.region_source} sets the region; `region` names another"] if self.region_source else []
-            raise error.reworded(error.message, *hints) from error
+            named = error.reworded(error.message, *hints)
+            named.field = "region"
+            raise named from error
 
     @property
     def tags(self) -> tuple[tuple[str, str], ...]:

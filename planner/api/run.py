@@ -105,6 +105,9 @@ def require_place(given: Collection[str], cloud: str | None) -> None:
             needed = "`cloud`, aws, gcp or azure"
         elif name in OF_A_CLUSTER and cloud is None:
             needed = "`cloud`"
+        elif (name == "threads" and cloud is not None) or (name == "directory" and cloud not in (None, EMULATED)):
+            text = f"`{name}` does not apply with `cloud={cloud}`: leave out one of them"
+            raise BadInputError(text, field=name, code="not-applicable")
         else:
             continue
         raise BadInputError(

@@ -46,9 +46,28 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
         raise BadInputError(
             "--cloud and --catalog contradict each other: both say where to look, give one", code="contradiction"
         )
+    _require_together(rest)
     for name in sorted(rest, key=lambda name: name == "discount"):  # a type's own price is narrower than a discount
         _set(given, name, rest[name])
     return given
+
+
+def _require_together(asked: Mapping[str, Any]) -> None:
+    """Raise BadInputError for an option that another one excludes."""
+    for name, value in asked.items():
+        item, option = options().get(name, (None, None))
+        if not (item and option and option.without) or value in (None, (), [], {}) or value == default_of(item):
+            continue
+        other, _, only = option.without.partition("=")
+        given = asked.get(other)
+        if given and (not only or _texts(given) == [only]):
+            text = f"`{name}` does not go with `{option.without}`: leave out one of them"
+            raise BadInputError(text, field=name, code="contradiction")
+
+
+def _texts(value: Any) -> list[str]:
+    """Return a value as texts: the names of a list, or of a text with commas."""
+    return [text for each in (value if isinstance(value, list | tuple) else [value]) for text in str(each).split(",")]
 
 
 def _require_data(data: str | float | None, *, most_data: bool) -> None:

@@ -241,7 +241,7 @@ _COMMAND: Final = re.compile(r"`[^`]*`|\bplan(?:ner)? [^;:.`]*")
 """What a shell runs: its options stay options."""
 
 
-OTHERWISE: Final = {"directory": "dir", "directories": "dir", "machines": "own"}
+OTHERWISE: Final = {"directory": "dir", "directories": "dir", "machines": "own", "keys": "key"}
 """Arguments without a sentence of their own whose options have another name."""
 
 

@@ -39,6 +39,8 @@ class Option:
     name: str = ""
     shown: str | None = None
     complete: str | tuple[str, ...] = ()
+    without: str = ""
+    """Another option, perhaps with its only value, that excludes this one: `nodes=1`."""
 
 
 def field(default: Any, *option: Any, also: Option | None = None, **further: Any) -> Any:
@@ -152,11 +154,13 @@ class Request:
     own_prices: tuple[OwnPrice, ...] = field(
         (), forms.DISCOUNTS, "Used first 6",
         "Off the list prices: 15%, aws=15% or 'i4i.*=15%'; added to those in the settings.", "discount",
+        without="pricing=spot",
         also=Option(forms.OWN_PRICES, "Money 2",
-                    "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu; undiscounted.", "own_price"),
+                    "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu; undiscounted.", "own_price",
+                    without="pricing=spot"),
     )
     node_limits: tuple[NodeLimit, ...] = field(
-        (), forms.CAPACITIES, "Settings 15", "Most instances of a type: 'i4i.*=40'.", "capacity",
+        (), forms.CAPACITIES, "Settings 15", "Most instances of a type: 'i4i.*=40'.", "capacity", without="paper",
         shown="what the cloud refused your runs in the last week",
     )
     input: str | None = field(
@@ -175,7 +179,8 @@ class Request:
         complete="regions",
     )
     zones: int = field(
-        1, forms.COUNT, "Settings 6", "Number of zones to spread the nodes over; traffic between them costs."
+        1, forms.COUNT, "Settings 6", "Number of zones to spread the nodes over; traffic between them costs.",
+        without="nodes=1",
     )
     map_ratio: float = field(
         1.0, forms.SHARE, "Settings 1", "Bytes the map puts out for each it takes in; a sort's are 1.", shown="1"

@@ -275,6 +275,38 @@ def test_arguments_that_exclude_each_other_are_refused_at_the_door(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("function", "given", "field"),
+    [
+        (planner.recommend, {"zones": 2, "nodes": 1}, "zones"),
+        (planner.recommend, {"capacity": "i4i.*=4", "paper": True}, "capacity"),
+        (planner.recommend, {"discount": "15%", "pricing": "spot"}, "discount"),
+        (planner.recommend, {"own_price": {"i4i.*": 1}, "pricing": ["spot"]}, "own_price"),
+        (planner.recommend, {"cloud": "aws", "catalog": "gcp"}, "cloud"),
+        (planner.run, {"cloud": "aws", "threads": 2}, "threads"),
+        (planner.run, {"cloud": "emulated", "threads": 2}, "threads"),
+        (planner.run, {"cloud": "gcp", "directory": "."}, "directory"),
+        (planner.run, {"cloud": "emulated", "seed": 3}, "seed"),
+        (planner.run, {"cloud": "emulated", "rate_factor": 2.0}, "rate_factor"),
+        (planner.run, {"cloud": "emulated", "rate": "1Gbit", "distribution": "A"}, "rate"),
+        (planner.run, {"cloud": "emulated", "max_cost": 3}, "max_cost"),
+        (planner.run, {"rate": "1Gbit"}, "rate"),
+        (planner.run, {"skew": True}, "skew"),
+    ],
+    ids=lambda part: getattr(part, "__name__", str(part)),
+)
+def test_arguments_of_other_requests_and_places_are_refused(
+    function: Callable[..., Any], given: dict[str, Any], field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(planner.BadInputError) as refused:
+        function("1MB", **given)
+    assert refused.value.field == field and refused.value.code in (
+        "contradiction", "not-applicable", "missing-companion"
+    )  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
+
+
 def typed(declared: Mapping[str, Argument], given: Mapping[str, Any]) -> list[str]:
     """Return the options for arguments."""
     words = []

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from approvals import Approve
+from refusals import refused
 
 import planner
 from planner.api.listed_input import files_at, list_input
@@ -71,7 +73,7 @@ def test_a_listed_input_of_unknown_bytes_is_refused_by_its_name(tmp_path: Path) 
     assert (request.data_bytes, request.format) == (100, "records")
 
 
-def test_a_plan_needs_no_amount_where_its_input_can_be_listed(tmp_path: Path) -> None:
+def test_a_plan_needs_no_amount_where_its_input_can_be_listed(tmp_path: Path, approve: Approve) -> None:
     (tmp_path / "a.csv").write_bytes(b"a,b\n" * 1000)
     (tmp_path / "b.csv").write_bytes(b"a,b\n" * 500)
     plan = planner.recommend(input=str(tmp_path), instance="i4i.4xlarge", nodes=2).plan
@@ -79,22 +81,22 @@ def test_a_plan_needs_no_amount_where_its_input_can_be_listed(tmp_path: Path) ->
     assert (request.data_bytes, request.files, request.format, request.compression) == (6000, 2, "csv", "none")
     assert request.input == tmp_path.as_uri()
     assert plan.best is not None and "stage in" in plan.best.overheads_s
-    assert any("stage in: how fast data gets from here to aws is unknown" in text for text in plan.best.warnings)
+    approve(plan.best.warnings)
 
 
 def test_an_input_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="no such file or directory"):
+    with refused("no-such-file"):
         planner.recommend(input=str(tmp_path / "none"))
 
 
 def test_an_input_that_is_empty_is_named(tmp_path: Path) -> None:
     (tmp_path / "none.csv").touch()
-    with pytest.raises(BadInputError, match=r"none\.csv: the file is empty; name another"):
+    with refused("empty-file", "none.csv", field="data"):
         planner.recommend(input=str(tmp_path / "none.csv"))
 
 
 def test_a_store_that_cannot_be_listed_needs_the_amount() -> None:
-    with pytest.raises(BadInputError, match="only s3://, gs://, az:// and paths are listed; say how much it is"):
+    with refused("unsupported-address", "s3://, gs://, az://", field="input"):
         planner.recommend(input="oci://bucket/path")
 
 
@@ -129,7 +131,7 @@ def test_a_bucket_says_its_region_and_a_plan_elsewhere_needs_its_prices(bucket: 
     as_xml = {"Content-Type": "application/xml"}
     urlopen(Request(f"{endpoint}/in-sweden", method="PUT", data=elsewhere.encode(), headers=as_xml)).close()
     object_store.write_object("s3://in-sweden/a.csv", np.frombuffer(b"a,b\n1,2\n", np.uint8))
-    with pytest.raises(BadInputError, match="region 'eu-north-1' has no on-demand prices"):
+    with refused("no-price", "'eu-north-1'", field="own_price"):
         planner.recommend(input="s3://in-sweden/")
 
 

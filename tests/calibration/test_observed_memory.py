@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from approvals import Approve
 from test_memory import SPECS, fits, spark, table
 
 from planner.calibration import calibrate
@@ -24,11 +25,11 @@ def fitting(*, kept: float | None, **more: float) -> list[dict[str, Any]]:
     return [{**row, **seen, **more} for row in table(100.0) if fits(row)][:3]
 
 
-def test_kept_data_that_was_seen_tells_which_clusters_do_not_hold_more() -> None:
+def test_kept_data_that_was_seen_tells_which_clusters_do_not_hold_more(approve: Approve) -> None:
     profile, asked = spark(fitting(kept=KEPT)), table(150.0)
     weights = {way.family.working_set.gb_per_gb for way in profile.verdict.explanations if way.family.in_memory}
     assert weights <= {0.0, KEPT}  # explanations without cores hold nothing
-    assert profile.explain()["memory"]["sentence"].startswith("3 runs seen in memory show up to 60 GB kept of 100 GB")
+    approve(profile.explain()["memory"]["sentence"])
     told = profile.predict(asked)["runtime_s"]
     held = np.array([fits(row) for row in asked])
     true = np.array([row["runtime_s"] for row in asked])
@@ -36,10 +37,10 @@ def test_kept_data_that_was_seen_tells_which_clusters_do_not_hold_more() -> None
     assert np.median((told / spark(fitting(kept=0.0)).predict(asked)["runtime_s"])[~held]) > 2
 
 
-def test_a_job_that_was_seen_to_keep_nothing_needs_no_charge_for_memory() -> None:
+def test_a_job_that_was_seen_to_keep_nothing_needs_no_charge_for_memory(approve: Approve) -> None:
     profile = spark(fitting(kept=0.0, task_memory_gb=0.1))
     assert {way.family.working_set.gb_per_gb for way in profile.verdict.explanations} == {0.0}
-    assert profile.explain()["memory"]["sentence"] == "3 runs seen in memory show no data kept in memory"
+    approve(profile.explain()["memory"]["sentence"])
     ratio = {kept: self_range(fitting(kept=kept)) for kept in (0.0, None)}
     assert ratio[0.0] < ratio[None]
 
@@ -78,9 +79,7 @@ def test_a_profile_keeps_what_was_seen() -> None:
     assert again.runs[0].memory.cached_gb == 60.0
 
 
-def test_no_memory_is_negative() -> None:
+def test_no_memory_is_negative(approve: Approve) -> None:
     with pytest.raises(BadInputError, match="bad cell") as caught:
         calibrate([{**fitting(kept=None)[0], "cached_gb": -1}], instances=SPECS)
-    assert caught.value.details == (
-        "row 1, column cached_gb: -1 must be a number from 0, or blank where it is unknown",
-    )
+    approve(caught.value.details)

@@ -7,6 +7,8 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from approvals import Approve
+from refusals import refused
 
 from planner.api.recommend import recommend
 from planner.catalog import check_catalog, load_catalog
@@ -129,10 +131,9 @@ def test_a_mistake_is_named(cloud: Path, mistake: Callable[[Path], None], compla
         load_catalog(cloud)
 
 
-def test_a_sound_catalog_is_told_its_gaps(cloud: Path) -> None:
+def test_a_sound_catalog_is_told_its_gaps(cloud: Path, approve: Approve) -> None:
     texts = [finding.text for finding in check_catalog(cloud, today=TODAY)]
-    assert "1 of 3 types have no price in here: large" in texts
-    assert "3 of 3 types state no network baseline" in texts
+    approve(texts)
     assert not any("days old" in text for text in texts)
 
 
@@ -142,7 +143,7 @@ def test_prices_are_stale_after_sixty_days(cloud: Path, day: date, stale: bool) 
 
 
 def test_a_catalog_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"it has no catalog\.toml"):
+    with refused("not-a-catalog", "catalog.toml"):
         load_catalog(tmp_path)
     with pytest.raises(BadInputError, match=r"unknown catalog 'aws-2015'\. Did you mean"):
         load_catalog("aws-2015")
@@ -151,21 +152,21 @@ def test_a_catalog_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
 def test_a_directory_without_a_slash_is_told_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(BadInputError, match=r"unknown catalog 'mine'; the directory of that name is \./mine"):
+    with refused("unknown-catalog", "'mine'", "./mine"):
         load_catalog("mine")
-    with pytest.raises(BadInputError, match=rf"{tmp_path} is no catalog: it has no catalog\.toml"):
+    with refused("not-a-catalog", str(tmp_path), "catalog.toml"):
         load_catalog(".")
 
 
-def test_spot_prices_from_savings_are_as_old_as_both() -> None:
+def test_spot_prices_from_savings_are_as_old_as_both(approve: Approve) -> None:
     (said,) = stale_prices([load_catalog("aws")], [], today=date(2026, 11, 26), pricing="spot")
-    assert said.startswith("spot prices of aws: savings of 2025-06-28 (516 days) off prices of 2026-07-20 (129 days); ")
+    approve(said)
     (listed,) = stale_prices([load_catalog("gcp")], [], today=date(2026, 11, 26), pricing="spot")
-    assert listed.startswith("spot prices of gcp are of 2026-08-03, 115 days old")
+    approve(listed)
 
 
-def test_a_plan_on_spot_says_of_which_days_its_price_is() -> None:
+def test_a_plan_on_spot_says_of_which_days_its_price_is(approve: Approve) -> None:
     best = recommend("1TB", cloud="aws", pricing="spot", nodes=8).plan.best
     assert best is not None
     assert best.price_as_of == "2025-06-28"
-    assert any("on-demand price of 2026-07-20 less a saving stated on 2025-06-28" in text for text in best.warnings)
+    approve(best.warnings)

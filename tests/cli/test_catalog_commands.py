@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command_line import call
+from refusals import refused
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "clouds" / "price_lists"))
 from ec2_pages import ec2
@@ -17,7 +18,7 @@ from servers import served
 from test_aws import FEW, SHIPPED, listed, paged
 
 from planner.catalog import load_catalog
-from planner.errors import BadInputError, ProviderRefusedError
+from planner.errors import ProviderRefusedError
 from tests.marks import quick_soak
 
 
@@ -117,5 +118,5 @@ def test_scale() -> None:
 
 
 def test_scale_offers_the_nearest_family(make_catalog: Callable[..., str]) -> None:
-    with pytest.raises(BadInputError, match="Did you mean i4i"):
+    with refused("unknown-type", "i4i"):
         call("scale", "i4ii", "--data", "10TB", "--model", "indy")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approvals import Approve
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
@@ -153,20 +154,17 @@ def test_a_wrong_clock_is_not_blamed_on_the_credentials(code: str, off_s: int, t
     assert "timedatectl" in failure.hints[0] and failure.hints[1] == f"no ({code})"
 
 
-def test_a_wrong_clock_on_the_other_clouds() -> None:
+def test_a_wrong_clock_on_the_other_clouds(approve: Approve) -> None:
     from azure.core.exceptions import ClientAuthenticationError
     from google.auth.exceptions import RefreshError
 
     jwt = "invalid_grant: Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe."
     assertion = "AADSTS700024: Client assertion is not within its valid time range."
     failures = [gcp.failure_of(RefreshError(jwt)), azure.failure_of(ClientAuthenticationError(assertion))]
-    assert [failure and failure.text for failure in failures] == [
-        "Google Cloud: this machine's clock is wrong",
-        "Azure: this machine's clock is wrong",
-    ]
+    approve([failure and failure.text for failure in failures])
 
 
-def test_errors_of_google() -> None:
+def test_errors_of_google(approve: Approve) -> None:
     from google.api_core.exceptions import Forbidden, NotFound
     from google.auth.exceptions import DefaultCredentialsError, RefreshError
 
@@ -180,12 +178,7 @@ def test_errors_of_google() -> None:
         )
     ]
     texts = [failure.text for failure in failures if failure is not None]
-    assert texts == [
-        "Google Cloud: no credentials found",
-        "Google Cloud: the credentials have expired or were revoked",
-        "Google Cloud: the project 'my-projct' is not there, or not yours",
-        "Google Cloud: the project is not there, or not yours",
-    ]
+    approve(texts)
     assert not (gcp.failure_of(NotFound("The resource 'projects/p/zones/z' was not found")) or CallFailure).hints
 
 
@@ -215,10 +208,11 @@ def test_object_stores(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(refused.value.message) <= 100 and refused.value.details
 
 
-def test_an_object_store_whose_library_asked_the_metadata_server_in_vain() -> None:
+def test_an_object_store_whose_library_asked_the_metadata_server_in_vain(approve: Approve) -> None:
     said = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1 s"
     refused = store_access.account_error("s3://bucket/in", said)
-    assert refused is not None and refused.message == "AWS: no credentials found for s3://bucket"
+    assert refused is not None
+    approve(refused.message)
     assert store_access.account_error("s3://bucket/in", "Generic S3 error: NoSuchBucket") is None
 
 

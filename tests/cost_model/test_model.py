@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from refusals import refused
 
 from planner import recommend as recommend_by
 from planner.config.paths import model_names
@@ -53,7 +54,7 @@ def test_a_copy_crosses_the_network_whole_and_a_shuffle_but_for_a_nodes_own_shar
 
 
 def test_one_node_cannot_keep_copies_apart() -> None:
-    with pytest.raises(InfeasibleError, match=r"keep its copies on two nodes within --nodes 1.*it needs 2 nodes"):
+    with refused("infeasible", "--nodes 1", "2 nodes", kind=InfeasibleError):
         require_best(recommend(data="1TB", model="daytona", nodes=1).plan)
     best = recommend(data="1TB", model="daytona").best
     assert best is not None

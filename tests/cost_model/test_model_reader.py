@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from approvals import Approve
+from refusals import refused
 
 from planner.config.paths import models_directory
 from planner.cost_model.model_reader import load_model, parse_model
@@ -31,19 +33,19 @@ def test_a_model_may_be_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_an_unknown_model_offers_the_nearest() -> None:
-    with pytest.raises(BadInputError, match="Did you mean daytona"):
+    with refused("unknown-name", "mean daytona"):
         load_model("datona")
 
 
 def test_a_missing_file_names_what_is_shipped(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="no such file; the models shipped are cloudsort"):
+    with refused("no-such-file", "cloudsort"):
         load_model(str(tmp_path / "gone.toml"))
 
 
 def test_a_file_that_is_not_toml_says_where(tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text("title = ")
-    with pytest.raises(BadInputError, match=r"broken\.toml is not TOML"):
+    with refused("not-toml", "broken.toml"):
         load_model(str(path))
 
 
@@ -57,7 +59,7 @@ def test_a_good_document_is_accepted() -> None:
     assert parse_model("m", GOOD, where="m.toml").phases[0].network == {"map_out": 0.5}
 
 
-def test_all_findings_are_reported_together() -> None:
+def test_all_findings_are_reported_together(approve: Approve) -> None:
     bad = {
         "titel": "t",
         "source": "",
@@ -71,7 +73,7 @@ def test_all_findings_are_reported_together() -> None:
     findings = "\n".join(caught.value.details)
     for expected in ("'titel'", "title", "source", "'tape'", "'swap'", "'dat'", "'map_inn'", "-1", "cpu.sort"):
         assert expected in findings
-    assert "Did you mean map_in" in findings
+    approve(findings)
     assert (caught.value.field, caught.value.code) == ("titel", "unknown-argument")
 
 
@@ -100,7 +102,7 @@ def test_an_error_names_its_field_and_kind(change: dict[str, object], field: str
     assert "m.toml" in caught.value.message and caught.value.details[0].startswith(field)
 
 
-def test_a_model_without_phases_is_refused() -> None:
+def test_a_model_without_phases_is_refused(approve: Approve) -> None:
     with pytest.raises(BadInputError) as caught:
         parse_model("m", {**GOOD, "phase": []}, where="m.toml")
-    assert "at least one phase" in caught.value.details[0]
+    approve(caught.value.details[0])

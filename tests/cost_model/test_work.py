@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from approvals import Approve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,12 +70,12 @@ def test_no_faster_than_full_speed_and_no_slower_than_the_share(
     assert float(on_credit_s(np.array([full_s]), **more)[0]) <= needed_s
 
 
-def test_a_type_of_unknown_share_is_left_out(make_catalog: Callable[..., str]) -> None:
+def test_a_type_of_unknown_share_is_left_out(make_catalog: Callable[..., str], approve: Approve) -> None:
     path = make_catalog({"a": FAST, "b": FAST}, burstable=[row(baseline_share=None)])
     plan = recommend(data="1TB", model="indy", catalogs=[path], engine="ideal")
     assert {c.instance_type for c in plan.candidates} == {"b"}
     reasons = {rejection.instance_type: rejection.reason for rejection in plan.rejected}
-    assert reasons["a"] == "burstable, its sustained share of a processor unknown"
+    approve(reasons["a"])
 
 
 def test_the_plan_says_what_a_burstable_type_sustains(make_catalog: Callable[..., str]) -> None:

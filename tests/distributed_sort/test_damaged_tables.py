@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset
 from planner.distributed_sort.dataset.readable_input import ReadableInput
@@ -17,7 +18,6 @@ from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.input_tasks import InputTask
 from planner.distributed_sort.node_tasks.node_tasks import sample
-from planner.errors import BadInputError
 from tests.distributed_sort.inline_nodes import InlineNodes
 
 NODES = (("a", "b"), ("a", ""), ("", ""))
@@ -69,6 +69,6 @@ def test_all_copies_are_named_when_each_is_damaged(
     source = dataset(tmp_path, places)
     for number in range(2):
         damage(tmp_path / f"{number}.parquet", "truncated")
-    with pytest.raises(BadInputError, match="all copies of a file of the input are damaged") as caught:
+    with refused("damaged-copies") as caught:
         sampled(source, monkeypatch)
     assert [f"{number}.parquet: " in line for number, line in enumerate(caught.value.details)] == [True, True]

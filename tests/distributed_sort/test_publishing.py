@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from obstore.store import MemoryStore
+from refusals import refused
 
 from planner.distributed_sort import publishing
 from planner.distributed_sort.content.content import content_of
@@ -281,7 +282,7 @@ def test_a_manifest_that_may_be_there_keeps_the_files(tmp_path: Path, monkeypatc
         raise IoFailureError("503 Slow Down")
 
     monkeypatch.setattr(shared_folder, "put_if", refuse)
-    with pytest.raises(publishing.PublishingUnknownError, match=r"out\.json: the manifest could not be written: 503"):
+    with refused("publishing-unknown", "out.json", "503", kind=publishing.PublishingUnknownError):
         publish(
             [ManifestPlace(uri=str(tmp_path / "out.json"))], Dataset(partitions=(), job="a"),
             journal=Journal(tmp_path / "j"), nodes=None, replaces=False, source=Dataset(partitions=()),  # type: ignore[arg-type]

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from approvals import Approve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner import recommend as recommend_by
 from planner.cost_model import run_overheads
@@ -49,10 +51,10 @@ def test_intermediate_data_that_fits_in_memory_is_neither_written_nor_read(make_
     assert best_of(catalog, nodes=31, paper=True).storage == "4 local nvme"
 
 
-def test_minutesort_needs_the_memory(make_catalog: Make) -> None:
+def test_minutesort_needs_the_memory(make_catalog: Make, approve: Approve) -> None:
     catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}})
     plan = recommend(data="1TB", model="minutesort", catalogs=(catalog,), nodes=29).plan
-    assert plan.rejected[0].detail == "needs 31 nodes to hold the data"
+    approve(plan.rejected[0].detail)
     assert best_of(catalog, model="minutesort", nodes=31).nodes_min == 31
 
 
@@ -77,11 +79,11 @@ def test_an_object_store_is_paid_by_request_and_crosses_the_nic(make_catalog: Ma
     assert any("traffic" in warning for warning in best.warnings)
 
 
-def test_recalled_prices_of_storage_are_warned_of_and_weaken_the_evidence(make_catalog: Make) -> None:
+def test_recalled_prices_of_storage_are_warned_of_and_weaken_the_evidence(make_catalog: Make, approve: Approve) -> None:
     fast = {"read": 1e10, "write": 1e10}
     recalled = make_catalog({"a": fast}, object_stores=[STORE | {"evidence": "recalled"}])
     best = best_of(recalled, model="object-store", nodes=10, assume={"network": 1e12})
-    assert "object store price: recalled, not verified against a source" in best.warnings
+    approve(best.warnings)
     rate = {"volume_type": "v", "mode": "read_only", "bytes_per_s": 1e8, "aggregate": "mean", "method": "made"}
     rates = [rate | {"instance_type": "a", "mode": mode} for mode in ("read_only", "write_only")]
     volume = {"volume_type": "v", "price_usd_per_gib_month": 0.1, "size_bytes_max": 1e14, "limit_evidence": "spec"}
@@ -92,11 +94,11 @@ def test_recalled_prices_of_storage_are_warned_of_and_weaken_the_evidence(make_c
         assert ("volume price: recalled, not verified against a source" in best.warnings) == (evidence == "recalled")
 
 
-def test_no_price_of_requests_is_not_free(make_catalog: Make) -> None:
+def test_no_price_of_requests_is_not_free(make_catalog: Make, approve: Approve) -> None:
     unpriced = {key: value for key, value in STORE.items() if key != "read_usd_per_request"}
     catalog = make_catalog({"a": {"read": 1e10, "write": 1e10}}, object_stores=[unpriced])
     plan = recommend(data="1TB", model="object-store", catalogs=(catalog,)).plan
-    assert [r.reason for r in plan.rejected] == ["object store price unknown"]
+    approve([r.reason for r in plan.rejected])
 
 
 def test_a_token_bucket_bursts_until_it_is_empty(make_catalog: Make) -> None:
@@ -185,14 +187,11 @@ def test_budgets_hold_the_95th_percentile_of_the_whole_bill(make_catalog: Make) 
     assert best.cost_usd.total < best.cost_usd.total_p95 <= 30
 
 
-def test_filters_say_why(make_catalog: Make) -> None:
+def test_filters_say_why(make_catalog: Make, approve: Approve) -> None:
     rates = {"read": 1e9, "write": 1e9}
     catalog = make_catalog({"a": {**rates, "arch": "x86_64"}, "b": {**rates, "arch": "arm64"}, "c": rates})
     plan = recommend(data="1TB", model="indy", catalogs=(catalog,), exclude=("a",), arch="arm64").plan
-    assert {r.instance_type: r.reason for r in plan.rejected} == {
-        "a": "excluded (--exclude a)",
-        "c": "not known to be arm64 (--arch)",
-    }
+    approve({r.instance_type: r.reason for r in plan.rejected})
     quota = recommend(data="1TB", model="indy", catalogs=(catalog,), objective="time", max_vcpus=100).plan
     assert quota.best is not None
     assert quota.best.nodes == 5  # 5 nodes and a spare of 16 vCPUs
@@ -255,9 +254,9 @@ def test_power_is_assumed_type_by_type(make_catalog: Make) -> None:
 def test_one_power_for_all_types_is_refused(make_catalog: Make) -> None:
     disks = {"read": 1e9, "write": 1e9}
     asked: dict[str, Any] = {"data": "1TB", "model": "indy", "catalogs": (make_catalog({"a": disks, "b": disks}),)}
-    with pytest.raises(BadInputError, match="power=330: nodes of different types need different power"):
+    with refused("one-power-for-all", "power=330"):
         recommend(**asked, assume={"power": 330})
-    with pytest.raises(BadInputError, match="no type is called 'c'"):
+    with refused("unknown-type", "'c'"):
         recommend(**asked, assume={"power:c": 330})
     alone = recommend(**asked, assume={"power": 330}, instances=("a",)).best
     assert alone is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approvals import Approve
 
 from planner import recommend as recommend_by
 from planner.api.recommend import answer, answer_with_profile
@@ -241,7 +242,7 @@ def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Reque
 
 
 def test_a_wide_range_of_a_type_that_never_ran_names_the_run_that_settles_it(
-    request_for: Callable[..., Request],
+    request_for: Callable[..., Request], approve: Approve
 ) -> None:
     asked = request_for(nodes=8)
     few = profiles.calibrate(RUNS[:1], model="framework", name="few", catalog=asked.catalogs[0])
@@ -249,7 +250,7 @@ def test_a_wide_range_of_a_type_that_never_ran_names_the_run_that_settles_it(
     bests = {name: answer_with_profile(replace(asked, instances=(name,)), "few").best for name in ("a", "b")}
     told = {name: [text for text in best.warnings if "never ran" in text] for name, best in bests.items() if best}
     assert told["a"] == []
-    assert told["b"][0].startswith("b never ran, and its range spans a factor of ")
+    approve(told["b"][0])
     assert " x b with " in told["b"][0]
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approvals import Approve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner import Recommendation
 from planner import recommend as recommend_by
@@ -160,17 +162,17 @@ def test_types_not_asked_for_say_so(make_catalog: Make) -> None:
     assert [(r.instance_type, r.reason) for r in plan.rejected] == [("b.one", "not asked for (--instance a.*)")]
 
 
-def test_deadline_and_budget_reject_with_how_far_off(make_catalog: Make) -> None:
+def test_deadline_and_budget_reject_with_how_far_off(make_catalog: Make, approve: Approve) -> None:
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
     late = recommend(data="1TB", model="indy", catalogs=(catalog,), nodes=10, deadline="60s").rejected[0]
-    assert late.reason == "misses the deadline of 1 min 0 s"
+    approve(late.reason)
     assert late.nearness is not None
     assert late.nearness > 1
     dear = recommend(data="1TB", model="indy", catalogs=(catalog,), nodes=10, budget_usd=0.01).rejected[0]
-    assert dear.reason == "exceeds the budget of $0.01"
+    approve(dear.reason)
 
 
-def test_deadline_and_budget_that_clash_say_so(make_catalog: Make) -> None:
+def test_deadline_and_budget_that_clash_say_so(make_catalog: Make, approve: Approve) -> None:
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
     cheap = best_of(catalog, objective="cost", data="10TB")
     fast = best_of(catalog, objective="time", data="10TB")
@@ -182,23 +184,23 @@ def test_deadline_and_budget_that_clash_say_so(make_catalog: Make) -> None:
         budget_usd=cheap.cost_usd.total_p95 * 1.05,
     )
     assert between.best is None
-    assert between.rejected[0].reason == "meets the sort's deadline and the budget, but not together"
+    approve(between.rejected[0].reason)
     assert between.plan.conflicts[0].startswith("No cluster meets --sort-deadline")
 
 
-def test_nothing_feasible_names_the_nearest(make_catalog: Make) -> None:
+def test_nothing_feasible_names_the_nearest(make_catalog: Make, approve: Approve) -> None:
     plan = recommend(
         data="1TB", model="indy", catalogs=(make_catalog({"a": {"read": 1e9, "write": 1e9}}),), deadline=1.0
     )
     with pytest.raises(InfeasibleError) as caught:
         require_best(plan.plan)
     assert caught.value.exit_code == 3
-    assert caught.value.details[1].startswith("a: misses the deadline of 1 s")
+    approve(caught.value.details[1])
 
 
 def test_an_unknown_type_offers_the_nearest(make_catalog: Make) -> None:
     catalog = make_catalog({"m5.large": {"read": 1e9, "write": 1e9}})
-    with pytest.raises(BadInputError, match=r"Did you mean m5\.large"):
+    with refused("unknown-type", "m5.large", field="instance"):
         recommend(data="1TB", model="indy", catalogs=(catalog,), instances=("m5.larg",))
 
 
@@ -209,13 +211,13 @@ def test_an_unpriced_region_names_the_priced_ones(make_catalog: Make) -> None:
 
 def test_unknown_assumptions_and_factors_are_refused(make_catalog: Make) -> None:
     catalog = make_catalog({"a": {"read": 1e9, "write": 1e9}})
-    with pytest.raises(BadInputError, match="Did you mean network"):
+    with refused("unknown-word", "mean network"):
         recommend(data="1TB", model="indy", catalogs=(catalog,), assume={"netwrok": 1e9})
-    with pytest.raises(BadInputError, match="Did you mean price"):
+    with refused("unknown-argument", "mean price"):
         recommend(data="1TB", model="indy", catalogs=(catalog,)).what_if(prise=0.5)
 
 
-def test_a_measured_curve_replaces_the_stated_baseline(make_catalog: Make) -> None:
+def test_a_measured_curve_replaces_the_stated_baseline(make_catalog: Make, approve: Approve) -> None:
     points = [
         {"instance_type": "a", "nodes": n, "placement_group": "yes", "bytes_per_s": rate, "aggregate": "slowest_of_n",
          "method": "NetBench"}
@@ -226,7 +228,7 @@ def test_a_measured_curve_replaces_the_stated_baseline(make_catalog: Make) -> No
     assert inside.phases[0].resources["network"].bytes_per_s == pytest.approx(4e8)
     assert inside.evidence == "measured"
     assert beyond.evidence == "extrapolated"
-    assert "network: extrapolated beyond what was measured" in beyond.warnings
+    approve(beyond.warnings)
 
 
 def test_assumed_rates_are_shown_as_assumed(make_catalog: Make) -> None:
@@ -329,7 +331,7 @@ def test_a_cluster_within_the_budget_is_recommended_where_faster_ones_exceed_it_
     assert best.cost_usd.total_p95 <= budget_usd
 
 
-def test_all_facts_that_a_type_lacks_are_told_at_once(make_catalog: Callable[..., str]) -> None:
+def test_all_facts_that_a_type_lacks_are_told_at_once(make_catalog: Callable[..., str], approve: Approve) -> None:
     bare = {
         "local_disks": 4,
         "local_disk_bytes": "",
@@ -339,16 +341,18 @@ def test_all_facts_that_a_type_lacks_are_told_at_once(make_catalog: Callable[...
     }
     plan = recommend(data="1TB", model="indy", catalogs=[make_catalog({"a": {**bare, "price": None}, "b": {}})]).plan
     rejections = {rejection.instance_type: rejection for rejection in plan.rejected}
-    assert rejections["a"].reason == "local disk rate unknown"
+    approve(rejections["a"].reason)
     also = "local disk capacity unknown, memory unknown, network rate unknown, number of vCPUs unknown, "
     assert rejections["a"].detail.endswith(f"; also {also}on-demand price unknown in here")
     assert "also" not in rejections["b"].detail
 
 
-def test_a_type_without_local_disks_is_not_told_that_their_rate_is_unknown(make_catalog: Callable[..., str]) -> None:
+def test_a_type_without_local_disks_is_not_told_that_their_rate_is_unknown(
+    make_catalog: Callable[..., str], approve: Approve
+) -> None:
     path = make_catalog({"a": {"local_disks": 0, "local_disk_bytes": ""}})
     (rejection,) = recommend(data="1TB", model="indy", catalogs=[path]).plan.rejected
-    assert (rejection.reason, rejection.detail) == ("no local disks", "the model keeps its data on them")
+    approve((rejection.reason, rejection.detail))
 
 
 def test_what_lacks_one_fact_is_named_before_what_lacks_two(make_catalog: Make) -> None:
@@ -417,7 +421,7 @@ def test_what_costs_nothing_is_planned(model: str) -> None:
 
 @pytest.mark.parametrize(("asked", "nodes"), [({}, 3), ({"nodes": 2}, None), ({"max_nodes": 2}, None)])
 def test_in_every_zone_stands_a_node(
-    make_catalog: Callable[..., str], asked: dict[str, Any], nodes: int | None
+    make_catalog: Callable[..., str], asked: dict[str, Any], nodes: int | None, approve: Approve
 ) -> None:
     """One node holds 1 TB three times, so three zones need three; two thirds of 1 TB cross them, for $0.02/GiB."""
     catalog = make_catalog(
@@ -427,7 +431,7 @@ def test_in_every_zone_stands_a_node(
     assert (answered.best and answered.best.nodes) == nodes
     if answered.best is None:
         (rejection,) = answered.rejected
-        assert rejection.reason.startswith("has no node in each zone within --")
+        approve(rejection.reason)
         assert rejection.detail == "it needs 3 nodes for --set zones=3"
     else:
         crossing = next(line.usd for line in answered.best.bill if line.name == "traffic between zones")
@@ -460,7 +464,7 @@ def test_an_unknown_price_of_traffic_counts_as_the_others_or_excludes(make_catal
 
 
 def test_measurements_count_for_the_type_and_cloud_they_are_of(
-    make_catalog: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    make_catalog: Callable[..., str], monkeypatch: pytest.MonkeyPatch, approve: Approve
 ) -> None:
     """The made-up catalog's own rows stand for the user's: two modes of its disks, of 2026-11-01."""
     monkeypatch.setattr(module, "SOURCE", "made")
@@ -469,7 +473,8 @@ def test_measurements_count_for_the_type_and_cloud_they_are_of(
     assert best is not None
     (sentence,) = module.own_measurements(best, [catalog])
     disks = "disks read only (2026-11-01), disks write only (2026-11-01)"
-    assert sentence.startswith("your own measurements of a count: ") and disks in sentence
+    approve(sentence)
+    assert disks in sentence
     assert sentence.endswith(f"planner catalog measurements --catalog {catalog.name} lists them")
     for other in (replace(best, cloud="elsewhere"), replace(best, instance_type="b", cloud_type="b")):
         assert list(module.own_measurements(other, [catalog])) == []

@@ -8,6 +8,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
+from approvals import Approve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,6 @@ def test_what_is_no_plan_is_named(place: tuple[str, ...], value: object, message
     assert message in str(caught.value)
 
 
-def test_a_time_says_which_of_its_two_figures_is_which() -> None:
+def test_a_time_says_which_of_its_two_figures_is_which(approve: Approve) -> None:
     time = Range(equation=26.4, expected=28.1, p50=28.0, p95=33.0)
-    assert time.both_times == "26.4 s by the equations, 28.1 s as runs vary"
+    approve(time.both_times)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.native import Progress
@@ -116,7 +117,7 @@ def test_a_line_is_named_in_the_file_that_has_it(tmp_path: Path) -> None:
     source = text_with(tmp_path / "second", long_bytes=40_000_000)
     job = TextJob(inputs=(str(tmp_path / "first"), str(source.path)), output=str(tmp_path / "out"), order=BY_NUMBER,
                   force=True, memory_bytes=MEMORY_BYTES)  # fmt: skip
-    with pytest.raises(BadInputError, match=f"second: the line that begins at byte {source.offset} "):
+    with refused("memory", "second: ", f"byte {source.offset} "):
         sort_text_files(job, Progress())
 
 
@@ -126,9 +127,7 @@ def test_a_row_of_csv_that_is_compressed_is_named_by_its_place_in_the_text(tmp_p
     (tmp_path / "in.gz").write_bytes(gzip.compress(text, 1))
     job = TextJob(inputs=(str(tmp_path / "in.gz"),), output=str(tmp_path / "out"), csv=CsvColumns(keys=("key:int",)),
                   force=True, memory_bytes=MEMORY_BYTES)  # fmt: skip
-    with pytest.raises(
-        BadInputError, match=f"in.gz: the row that begins at byte {text.index(row)} has {len(row) - 1} "
-    ):
+    with refused("memory", "in.gz", f"byte {text.index(row)} has {len(row) - 1}"):
         sort_text_files(job, Progress())
     assert not (tmp_path / "out").exists()
 
@@ -138,7 +137,7 @@ def test_a_line_of_an_input_that_is_merged_is_named(tmp_path: Path) -> None:
     equal = TextOrder(keys=(parse_key("9,9"),), stable=True)  # no line has 9 fields
     job = TextJob(inputs=tuple(str(source.path) for source in sources), output=str(tmp_path / "out"), merge=True,
                   force=True, memory_bytes=MEMORY_BYTES, order=equal)  # fmt: skip
-    with pytest.raises(BadInputError, match=f"b: the line that begins at byte {sources[1].offset} has 40000004 bytes"):
+    with refused("memory", "b: ", f"byte {sources[1].offset} has 40000004"):
         sort_text_files(job, Progress())
 
 

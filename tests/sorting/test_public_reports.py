@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from refusals import refused
 
 import planner
 from planner.errors import BadInputError
@@ -268,7 +269,7 @@ def test_a_column_of_nulls_is_one_of_the_other_file(tmp_path: Path) -> None:  # 
 
 def test_encrypted_columns_end_in_an_error(tmp_path: Path) -> None:  # apache/arrow#51361
     write_encrypted(tmp_path / "in", pa.table({"k": [2, 1], "z": [1, 2]}))
-    with pytest.raises(BadInputError, match="in has encrypted columns"):
+    with refused("encrypted"):
         planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="z")
 
 
@@ -312,7 +313,7 @@ def test_zeros_behind_gzip_are_padding(tmp_path: Path) -> None:  # pauldmccarthy
 
 def test_other_bytes_behind_gzip_are_refused(tmp_path: Path) -> None:  # icsharpcode/SharpZipLib#116
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"b\na\n") + b"more")
-    with pytest.raises(BadInputError, match=r"in\.gz: the gzip data are damaged"):
+    with refused("broken-compression", "in.gz"):
         planner.sort(tmp_path / "in.gz", tmp_path / "out", lines=True)
     assert not (tmp_path / "out").exists()
 
@@ -373,7 +374,7 @@ def test_a_damaged_page_is_no_page(tmp_path: Path) -> None:  # Lychee-Technology
     content = bytearray((tmp_path / "in").read_bytes())
     content[1000] ^= 64
     (tmp_path / "in").write_bytes(content)
-    with pytest.raises(BadInputError, match="CRC checksum verification failed"):
+    with refused("not-a-table", "CRC"):
         planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="id")
 
 
@@ -400,7 +401,7 @@ def test_folders_are_columns_and_what_others_leave_there_is_no_row(tmp_path: Pat
 def test_a_folder_with_a_log_of_deleted_rows_is_refused(tmp_path: Path) -> None:  # derekwisong/datui#237
     (tmp_path / "in" / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"x": [1]}), tmp_path / "in" / "a.parquet")
-    with pytest.raises(BadInputError, match="is a table of Delta"):
+    with refused("is-table", "Delta"):
         planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key="x")
 
 

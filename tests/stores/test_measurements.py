@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.catalog.measurements import MEASUREMENTS
 from planner.catalog.tables import read_table
@@ -56,16 +57,16 @@ def test_what_is_given_twice_is_refused(directory: Path) -> None:
 
 def test_local_disks_are_refused_of_a_type_without_any(directory: Path) -> None:
     volumes = replace(ONE, instance_type="r5.4xlarge", bytes_per_s=5e8, volume_type="gp3", volumes=4)
-    with pytest.raises(BadInputError, match=r"r5\.4xlarge has no local disks.*--volume gp3 --count 4"):
+    with refused("other-catalog", "r5.4xlarge", "--volume gp3 --count 4"):
         store([volumes, replace(volumes, volume_type=None, volumes=None)], catalog="aws")
-    with pytest.raises(BadInputError, match=r"gp4 is no volume type of this catalog\. Did you mean gp3"):
+    with refused("other-catalog", "gp4", "gp3"):
         store([replace(volumes, volume_type="gp4")], catalog="aws")
     assert not directory.exists()
     assert store([volumes], catalog="aws").path.exists()
 
 
 def test_an_unknown_type_stores_nothing(directory: Path) -> None:
-    with pytest.raises(BadInputError, match=r"Did you mean i4i\.4xlarge"):
+    with refused("other-catalog", "i4i.4xlarge"):
         store([ONE, replace(ONE, instance_type="i4i.4xlarg")], catalog="aws")
     assert not directory.exists()
 
@@ -141,7 +142,7 @@ def test_what_was_ingested_is_taken_back_by_type_or_file_and_damaged_rows_too() 
     path.write_text(path.read_text().replace("mean", "average", 1))
     assert forget("i4i.*", catalog="aws") == 2
     store([ONE], catalog="aws")
-    with pytest.raises(BadInputError, match=r"no measurements of 'x'.*\n  i4i.4xlarge from a.json"):
+    with refused("no-such-measurement", "'x'", "i4i.4xlarge from a.json"):
         forget("x", catalog="aws")
     assert forget("/some/folder/a.json", catalog="aws") == 1
     with pytest.raises(BadInputError, match="There are none"):

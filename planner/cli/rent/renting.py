@@ -78,13 +78,7 @@ def session_on(cloud: str) -> ProviderSession:
 def plan_of(path: Path | None, rental: RentalOptions, work: Work) -> Plan:
     """Return the plan in a file, or a new one for some work. Raises BadInputError when neither is given."""
     if path:
-        plan = read_plan(path)
-        planned = plan.best.pricing if plan.best else plan.request.pricing
-        if rental.pricing not in ("on-demand", planned):
-            raise BadInputError(
-                f"--pricing {rental.pricing}: {path} is a plan for {planned} machines", code="other-pricing"
-            )
-        return plan
+        return read_plan(path)
     if not work.data:
         raise BadInputError("say what for: a plan's file, or --data", code="missing-argument")
     return plan_to_rent(work, rental)

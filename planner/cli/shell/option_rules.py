@@ -15,19 +15,14 @@ _RENTED: Final = "with --on or --cloud aws or --cloud gcp or --cloud azure"
 RULES: Final[Mapping[str, Mapping[str, str]]] = {
     "plan": {
         "--option": "with --profile",
-        "--zones": "without --nodes 1",
         "--explain --rejected": "without --json",
         "--force": "with --out or --html or --save or --chart",
         "--json": "without --show network or --show volumes",
-        "--capacity": "without --paper",
-        "--discount --own-price": "without --pricing spot",
     },
     "run": {
-        "--rate-factor --seed": "with --distribution",
         "--verbose": "with --dry-run",
         "--screen-seconds --screen-size": _RENTED,
-        "--threads": "without --cloud or --on",
-        "--dir": "without --cloud aws or --cloud gcp or --cloud azure",
+        "--threads": "without --on",
         "--skew": "without --input",
         "--force": "with --out",
     },
@@ -63,7 +58,6 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--dir": "with --local",
         "--yes": "with --cloud",
     },
-    "emulate up": {"--rate-factor --seed": "with --distribution"},
 }
 """Rules by command: options, and those with which (`with`, one is enough) or without which (`without`) they apply."""
 

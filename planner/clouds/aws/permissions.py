@@ -297,7 +297,7 @@ def _answer(ec2: Service, operation: str, request: dict[str, Any]) -> PlannerErr
     try:
         ec2.call(operation, DryRun=True, **request)
     except (RefusedCallError, ProviderRefusedError, StillInUseError) as error:
-        has_passed = getattr(error, "code", "") == _DRY_RUN_PASSED or is_of_a_run(error)
+        has_passed = getattr(error, "cloud_code", "") == _DRY_RUN_PASSED or is_of_a_run(error)
         return None if has_passed or _is_of_stand_in(error, operation) else error
     return None
 

@@ -122,10 +122,10 @@ def parse_shaping(
             field="rate",
             code="contradiction",
         )
-    if redraw is not None and distribution is None:
-        raise BadInputError(
-            "`redraw` needs `distribution`: fixed rates have nothing to draw", field="redraw", code="missing-companion"
-        )
+    drawn = {"redraw": redraw is not None, "seed": seed is not None, "rate_factor": rate_factor != 1}
+    for name in (name for name, is_given in drawn.items() if is_given and distribution is None):
+        text = f"`{name}` needs `distribution`: fixed rates have nothing to draw"
+        raise BadInputError(text, field=name, code="missing-companion")
     if rate_factor <= 0:
         raise BadInputError(f"`rate_factor={rate_factor}` must be positive", field="rate_factor", code="out-of-range")
     if distribution is not None:

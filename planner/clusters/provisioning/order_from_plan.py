@@ -238,14 +238,20 @@ def parse_network(text: str) -> str:
     try:
         network = ipaddress.ip_network(text, strict=False)
     except ValueError as error:
-        raise BadInputError(f"--ssh-from {text}: {error}; write 203.0.113.7/32", code="not-a-network") from error
+        raise BadInputError(
+            f"`ssh_from={text}`: {error}; write 203.0.113.7/32", field="ssh_from", code="not-a-network"
+        ) from error
     if network.version != 4:
         raise BadInputError(
-            f"--ssh-from {text}: machines have IPv4 addresses alone; write 203.0.113.7/32", code="not-ipv4"
+            f"`ssh_from={text}`: machines have IPv4 addresses alone; write 203.0.113.7/32",
+            field="ssh_from",
+            code="not-ipv4",
         )
     if network.prefixlen < _MOST_OPEN:
         raise BadInputError(
-            f"--ssh-from {text}: would open the head to {network.num_addresses} addresses", code="network-too-large"
+            f"`ssh_from={text}`: would open the head to {network.num_addresses} addresses",
+            field="ssh_from",
+            code="network-too-large",
         )
     return str(network)
 

@@ -113,7 +113,7 @@ def arrow_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (arrow().ArrowException, UnicodeDecodeError) as error:  # a name that is no text
-        raise BadInputError(f"{what}: {error}", code="memory") from error
+        raise BadInputError(f"{what}: {error}", code="not-a-table") from error
     except OSError as error:
         if error.errno:
             raise

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.errors import BadInputError
 from planner.native import core_errors
-from planner.schemas.door import checked
+from planner.schemas.door import checked, shown
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.tables.packed_rows import PackedBatch, PackedTable, Packing
 from planner.sorting.tables.parquet_schemas import without_row_numbers
@@ -31,7 +31,11 @@ def sort_table(table: Any, *, keys: Sequence[str] | str) -> Any:
 
     Raises BadInputError for a key that is not a column or has no order, and for types whose rows pyarrow cannot take.
     """
-    whole = table if isinstance(table, arrow().Table) else arrow().table(table)
+    try:
+        whole = table if isinstance(table, arrow().Table) else arrow().table(table)
+    except (TypeError, ValueError) as error:  # pyarrow's own are both
+        text = f"expected a table that exports an Arrow stream, or a dict of columns, not {shown(table)}"
+        raise BadInputError(text, [str(error)], field="table", code="wrong-type") from error
     whole = with_one_order(whole)
     parsed = with_categories(parse_table_keys([keys] if isinstance(keys, str) else keys, whole.schema), whole)
     with core_errors(), arrow_errors("cannot sort the table: pyarrow says"):

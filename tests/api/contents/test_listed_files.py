@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 import planner
 from planner.errors import BadInputError
@@ -42,7 +43,7 @@ def test_an_output_in_the_folder_is_no_input_unless_it_is_named(tmp_path: Path, 
     put(tmp_path / "in/a.parquet", n=[2, 1])
     output = tmp_path / "in/o.parquet"
     planner.sort(tmp_path / source, output, format="parquet", key="n")
-    with pytest.raises(BadInputError, match=r"o\.parquet: the output is among the inputs"):
+    with refused("output-among-inputs", "o.parquet"):
         planner.sort(tmp_path / source, output, format="parquet", key="n", force=True)
     assert pq.read_table(output).column("n").to_pylist() == [1, 2]
     planner.sort([tmp_path / source, output], output, format="parquet", key="n", force=True)
@@ -84,7 +85,7 @@ def test_a_number_that_would_change_stays_text(tmp_path: Path) -> None:
 def test_columns_that_are_missing_are_null_if_asked(tmp_path: Path) -> None:
     put(tmp_path / "in/1.parquet", a=[3, 1], b=["x", "y"])
     put(tmp_path / "in/2.parquet", c=[0.5], a=[2])
-    with pytest.raises(BadInputError, match="its columns are not those of") as error:
+    with refused("schema-mismatch") as error:
         planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key="a")
     assert any("`union_by_name" in line for line in error.value.details)
     planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key="a", union_by_name=True)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from approvals import Approve
+
 PLAN = [sys.executable, "-c", "import sys; from planner.cli.app import plan_main; sys.argv[0] = 'plan'; plan_main()"]
 PATIENCE_S = 120
 END_OF_FILE = "\x04"
@@ -71,15 +73,17 @@ def test_what_was_given_is_not_asked() -> None:
     assert not any(text in shown for text in ("How safe", "By when", "How many US dollars", "does the result go"))
 
 
-def test_an_end_of_the_answers_is_a_sentence() -> None:
+def test_an_end_of_the_answers_is_a_sentence(approve: Approve) -> None:
     code, shown = at_a_terminal("1TB", END_OF_FILE)
     assert code == 2
-    assert "the answers ended before the questions did" in shown and "Traceback" not in shown
+    approve(shown)
+    assert "Traceback" not in shown
 
 
-def test_elsewhere_it_says_what_is_missing_with_the_usage() -> None:
+def test_elsewhere_it_says_what_is_missing_with_the_usage(approve: Approve) -> None:
     ended = subprocess.run(PLAN, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     first, *rest = ended.stderr.splitlines()
     assert first.startswith("error: --data is missing") and len(first) <= 100
-    assert "plan --help lists the options" in rest[0] and "plan --data 100TB" in rest[1]
+    approve(rest[0])
+    assert "plan --data 100TB" in rest[1]

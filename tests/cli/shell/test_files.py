@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from approvals import Approve
 from typer.testing import CliRunner
 
 from planner.cli.app import build
@@ -145,9 +146,9 @@ def test_an_empty_file_is_bad_input(reader: str) -> None:
         "report folder/in --html there",
     ],
 )
-def test_a_file_that_exists_is_kept(writer: str) -> None:
+def test_a_file_that_exists_is_kept(writer: str, approve: Approve) -> None:
     Path("folder", "in").write_text("2\n")
-    assert refusal(writer) == "there exists: name a new file, or replace it with --force"
+    approve(refusal(writer))
     assert Path("there").read_text() == "1\n"
 
 

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from servers import HASTY, Answer, ReceivedRequest, served
 from typer.testing import CliRunner
 
@@ -144,9 +145,9 @@ def test_what_is_not_whole_changes_nothing(lines: list[str], cut: int, why: str)
 
 
 def test_other_money_and_clouds_without_a_public_list_are_refused() -> None:
-    with pytest.raises(BadInputError, match="in CNY, and are not converted"):
+    with refused("other-currency", "CNY"):
         refreshed([line.replace('"USD"', '"CNY"') for line in LIST])
-    with pytest.raises(BadInputError, match="gcp has no public price list; there are those of aws, azure"):
+    with refused("no-public-prices", "gcp", "aws, azure", field="--public"):
         refresh("gcp", today=date(2026, 11, 23), public=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.clusters.emulated.cluster import emulated_cluster
 from planner.clusters.emulated.network_trial import measure_links, payload_bytes_per_s
@@ -46,7 +47,7 @@ def test_an_instrument_that_does_not_start_is_told(tmp_path: Path, monkeypatch: 
     )
     with (
         emulated_cluster(workers=1, shaping=Shaping(), directory=tmp_path) as nodes,
-        pytest.raises(IoFailureError, match="NetBench does not start on node-1") as caught,
+        refused("not-started", "NetBench", "node-1", kind=IoFailureError) as caught,
     ):
         measure_links(nodes)
     assert caught.value.details == ("no such instrument",)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.clusters.emulated import registry
 from planner.errors import IoFailureError
@@ -47,5 +48,5 @@ def test_a_damaged_entry_is_named(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("PLANNER_STATE", str(tmp_path / "file"))
-    with pytest.raises(IoFailureError, match="set PLANNER_STATE to a directory"):
+    with refused("io", "PLANNER_STATE", kind=IoFailureError):
         registry.register(nodes=1, directory=tmp_path, shaped=False)

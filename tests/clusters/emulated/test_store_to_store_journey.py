@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 from planner.api.input_dataset import input_dataset
 from planner.clusters.emulated import namespaces
@@ -123,11 +124,11 @@ def kinds() -> dict[str, tuple[list[str], list[bytes], Callable[[list[bytes]], l
 def test_what_cannot_be_sorted_is_refused_by_name(store: str) -> None:
     object_store.write_object("s3://data/in/a.txt", np.frombuffer(b"b\na\n", np.uint8))
     object_store.write_object("s3://data/in/b.txt.gz", np.frombuffer(gzip.compress(b"c\n") + b"x", np.uint8))
-    with pytest.raises(BadInputError, match=r"s3://data/in/b\.txt\.gz: the gzip data end early"):
+    with refused("broken-compression", "s3://data/in/b.txt.gz"):
         input_dataset(InputFormat(format="lines"), "s3://data/in", say=print)
-    with pytest.raises(BadInputError, match="s3://data/none: there is no such object, and none below it"):
+    with refused("no-such-object", "s3://data/none"):
         input_dataset(InputFormat(format="lines"), "s3://data/none", say=print)
-    with pytest.raises(BadInputError, match="there is no column 'k'"):
+    with refused("unknown-column", "'k'", field="--key"):
         input_dataset(InputFormat(format="csv", key=["k"]), "s3://data/in/a.txt", say=print)
     with pytest.raises(BadInputError, match=r"s3://data/in/a.txt: .*no Parquet file"):
         input_dataset(InputFormat(format="parquet", key=["k"]), "s3://data/in/a.txt", say=print)

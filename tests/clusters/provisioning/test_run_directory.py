@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from emulated_ec2 import choice, order
+from refusals import refused
 
 from planner.clouds.protocol import Resource
 from planner.clusters.provisioning.run_directory import JOURNAL, RunDirectory, known_runs
@@ -63,5 +64,5 @@ def test_only_one_process_works_on_a_run(directory: RunDirectory) -> None:
 
 def test_an_unknown_run_names_the_nearest(directory: RunDirectory) -> None:
     assert directory.path.name == "r1"
-    with pytest.raises(BadInputError, match=r"no run r2\. Did you mean r1\?"):
+    with refused("no-such-run", "r2", "r1"):
         RunDirectory.open("r2")

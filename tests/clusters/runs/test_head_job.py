@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from emulated_cloud import QUICK
 from emulated_ec2 import EmulatedEc2, choice, order
+from refusals import refused
 
 from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
@@ -206,7 +207,7 @@ def test_a_run_that_is_being_prepared_ends_before_its_machines_do(
     rented = short_lived(shell, ec2)
     if unreadable:
         (rented.directory.path / "job.json").write_text(unreadable, "utf-8")
-    with pytest.raises(OutOfTimeError, match="machines' time was over before the sort was done"):
+    with refused("out-of-time", kind=OutOfTimeError):
         rented.carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
 
@@ -268,7 +269,7 @@ def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec
     past = datetime.now(UTC) - timedelta(minutes=1)
     directory = RunDirectory.create(order("over", expires_at=past))
     session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
-    with pytest.raises(BadInputError, match="run over has no running head") as raised:
+    with refused("no-running-head", "run over") as raised:
         reopen_run(directory, session, stopwatch=Stopwatch())
     assert raised.value.details == (
         "`planner cluster down over` removes what may be left",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner.clusters.runs.report import CPU, DISKS, NETWORK, bottleneck, record_count, utilisation
-from planner.errors import BadInputError
 
 SHUFFLE = [{"phase": "map and shuffle", "start_s": 1.0, "end_s": 3.0}]
 
@@ -54,5 +54,5 @@ def test_processors_that_are_never_exceeded_are_never_more_than_busy(cores: list
 
 def test_records_have_a_hundred_bytes() -> None:
     assert record_count(10**9) == 10**7
-    with pytest.raises(BadInputError, match="--data 150B is not a whole number of 100-byte records"):
+    with refused("partial-records", "--data 150B", "100-byte", field="--data"):
         record_count(150)

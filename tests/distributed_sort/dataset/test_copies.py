@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.dataset import copies
 from planner.distributed_sort.dataset.copies import Outcomes, retry_on_nodes, run_on_any, run_on_each_copy
@@ -95,7 +96,7 @@ def test_what_fails_everywhere_is_named() -> None:
             raise IoFailureError("refused for good")
         return where
 
-    with pytest.raises(IoFailureError, match="1 of 2 partitions failed while trying") as caught:
+    with refused("partitions-failed", "1 of 2", kind=IoFailureError) as caught:
         tried(Machines(["node-0", "node-1"]), two_copies(2), task).complete(doing="trying")
     assert caught.value.details == ("partition 1: refused for good",)
 
@@ -111,7 +112,7 @@ def test_what_any_node_can_do_is_done_by_the_next(monkeypatch: pytest.MonkeyPatc
     assert retry_on_nodes(nodes, task, "manifest", doing="writing") == "manifest"  # type: ignore[arg-type]
     assert nodes.begun == ["a", "b"]
     vain[:] = range(9)
-    with pytest.raises(IoFailureError, match="4 attempts failed while writing") as caught:
+    with refused("attempts-failed", "4 attempts", kind=IoFailureError) as caught:
         retry_on_nodes(nodes, task, "manifest", doing="writing")  # type: ignore[arg-type]
     assert caught.value.details == ("refused, 5",)
 
@@ -130,7 +131,7 @@ def test_the_sound_copies_of_all_partitions_make_the_output() -> None:
 
 
 def test_a_partition_without_a_sound_copy_is_an_error() -> None:
-    with pytest.raises(IoFailureError, match="1 of 2 partitions failed while the output was validated") as caught:
+    with refused("partitions-failed", "1 of 2", kind=IoFailureError) as caught:
         keep_intact_copies(two_copies(2), [Outcomes(done={0: summary(b"a" * 100)}, failed={1: "torn"}), Outcomes()])
     assert caught.value.details == ("partition 1: torn",)
 
@@ -161,7 +162,7 @@ def test_what_any_node_can_do_is_done_by_another_where_one_is_lost() -> None:
 def test_a_node_that_loses_its_process_again_and_again_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = Machines(["a"], lost=["a"])
     monkeypatch.setattr(nodes, "detect_losses", lambda *, at_once: at_once)
-    with pytest.raises(IoFailureError, match="5 times a node was lost while something was tried"):
+    with refused("nodes-lost", "5 times", kind=IoFailureError):
         run_on_any(nodes, str, 7, doing="something was tried")  # type: ignore[arg-type]
 
 

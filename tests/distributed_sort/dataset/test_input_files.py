@@ -9,6 +9,7 @@ from pathlib import Path
 import obstore
 import pytest
 from obstore.store import MemoryStore
+from refusals import refused
 
 from planner.config.user_files import require_no_table_log
 from planner.distributed_sort.dataset import object_store
@@ -46,7 +47,7 @@ def test_a_table_whose_log_says_which_rows_count_is_refused(  # derekwisong/datu
         (tmp_path / "lake" / "table" / name).write_bytes(b"12")
         obstore.put(objects, f"lake/table/{name}", b"12")
     for source in (tmp_path / "lake" / "table", tmp_path / "lake", "s3://bucket/lake"):
-        with pytest.raises(BadInputError, match=rf"lake.* is a table of {kind}") as caught:
+        with refused("is-table", "lake", kind) as caught:
             files_of(str(source))
         assert caught.value.details
     assert list(files_of(str(tmp_path / "lake/table/data"))) == [str(tmp_path / "lake/table/data/1.parquet")]
@@ -55,7 +56,7 @@ def test_a_table_whose_log_says_which_rows_count_is_refused(  # derekwisong/datu
 @pytest.mark.parametrize(
     ("path", "table"),
     [
-        ("_delta_log/0.json", r"\."),
+        ("_delta_log/0.json", "."),
         ("lake/t/_delta_log/", "lake/t"),
         ("s3://bucket/lake/t/metadata/v2.metadata.json", "s3://bucket/lake/t"),
         ("lake/metadata/day/v2.metadata.json", None),
@@ -67,7 +68,7 @@ def test_logs_of_tables_are_known_by_their_place(path: str, table: str | None) -
     if table is None:
         require_no_table_log(path)
         return
-    with pytest.raises(BadInputError, match=f"^{table} is a table of"):
+    with refused("is-table", f"{table} is"):
         require_no_table_log(path)
 
 
@@ -125,5 +126,5 @@ def test_an_object_with_the_name_of_a_prefix_is_not_left_out(objects: MemoryStor
     obstore.put(objects, "in", b"")
     assert files_of("s3://bucket/in") == {"s3://bucket/in/1.csv": 2}, "what is empty marks a folder"
     obstore.put(objects, "in", b"2\n")
-    with pytest.raises(BadInputError, match="is an object, and others are below it"):
+    with refused("ambiguous-place"):
         files_of("s3://bucket/in")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import partition_reader
@@ -33,7 +34,7 @@ def test_partitions_are_read_where_they_lie(copies: tuple[Copy, ...], nodes: lis
 @pytest.mark.usefixtures("this_node")
 def test_without_copy_and_recipe_there_is_an_error() -> None:
     gone = Partition(records=5, copies=())
-    with pytest.raises(IoFailureError, match=r"node-1: .* cannot be read here"):
+    with refused("no-recipe", "node-1", kind=IoFailureError):
         partition_reader.read_records(gone, LAYOUT, first=0, records=5)
 
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.distributed_sort import staging
 from planner.distributed_sort.dataset import shared_folder
@@ -61,7 +62,7 @@ def test_a_folder_that_held_a_jobs_partitions_alone_goes_with_them(tmp_path: Pat
 
 def test_a_folder_that_cannot_take_the_output_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
-    with pytest.raises(BadInputError, match="file is a file: name a directory"):
+    with refused("is-file", "file"):
         staging.require_empty(str(tmp_path / "file"))
     with pytest.raises(BadInputError, match="not empty; name another place") as caught:
         staging.require_empty(str(tmp_path))

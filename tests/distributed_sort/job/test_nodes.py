@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.job import nodes as module
 from planner.distributed_sort.job.nodes import LOST, WORKER_RETRIES, Nodes
@@ -55,7 +56,7 @@ def ring(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], *, alive: str
 def test_a_port_that_is_blocked_is_named_and_what_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
     ring(monkeypatch, {"a": "", "b": "", "c": LOST}, alive="ab")
     ring(monkeypatch, {"a": "Connection refused", "b": ""}, alive="a")
-    with pytest.raises(IoFailureError, match=r"^b does not reach c at host-c:7: no answer within 8 s") as caught:
+    with refused("port-blocked", "host-c:7", "8 s", kind=IoFailureError) as caught:
         ring(monkeypatch, {"a": "", "b": "no answer within 8 s", "c": "Connection refused"}, alive="bc")
     assert "20000 to 29999" in caught.value.details[0]
 
@@ -70,5 +71,5 @@ def test_cpus_that_none_is_free_of_are_told_through_rays_client_too(monkeypatch:
     monkeypatch.setattr(nodes, "_ray", SimpleNamespace(available_resources=lambda: free), raising=False)
     assert nodes._free_cpus({"a": 2.0, "b": 4.0}) == {"a": 2.0, "b": 4.0}
     free.clear()
-    with pytest.raises(IoFailureError, match="other jobs use all 6 CPUs"):
+    with refused("no-free-cpus", "6 CPUs", kind=IoFailureError):
         nodes._free_cpus({"a": 2.0, "b": 4.0})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.run_files import (
@@ -83,7 +84,7 @@ def test_files_that_end_early_are_named(tmp_path: Path) -> None:
     write_run([tmp_path], first=0, blocks={1: block(b"aabb")})
     (run,) = run_files([tmp_path])
     run.path.write_bytes(run.path.read_bytes()[:-1])
-    with pytest.raises(IoFailureError, match="does not end as it should"):
+    with refused("run-truncated", kind=IoFailureError):
         content(tmp_path, 0)
 
 

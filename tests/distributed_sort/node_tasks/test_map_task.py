@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.content.partitioning import AnySplitting, Splitting, split
 from planner.distributed_sort.content.table_content import Tables
@@ -172,5 +173,5 @@ def test_a_cell_is_named_by_file_column_and_row(tmp_path: Path) -> None:
     source = tables_of([str(tmp_path / "in.parquet")], ["k"])
     splitting, _ = Tables(source.layout, source.layout.table).split([[]], 1)  # type: ignore[arg-type]
     group(source, splitting, memory_bytes=4 * LONG, slice_records=350)
-    with pytest.raises(BadInputError, match=rf"{tmp_path}/in\.parquet: column t of row 1001 has {LONG} bytes"):
+    with refused("memory", f"{tmp_path}/in.parquet", "column t of row 1001", f"{LONG} bytes"):
         group(source, splitting, memory_bytes=2 * LONG, slice_records=350)

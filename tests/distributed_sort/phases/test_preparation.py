@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.job.job import SortRequest
@@ -75,6 +76,6 @@ def test_a_node_gets_no_more_than_its_disks_have_room_for() -> None:
 
 
 def test_disks_that_are_too_small_together_are_named_before_anything_is_written() -> None:
-    with pytest.raises(IoFailureError, match="the nodes' disks have not the 2 KB that the sort needs") as caught:
+    with refused("no-space", "2 KB", kind=IoFailureError) as caught:
         shares({"a": 400, "b": 1500})
     assert "a: 400 B, b: 1.5 KB" in caught.value.details[0]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from approvals import Approve
 
 Typed = Callable[..., str]
 
@@ -52,10 +53,10 @@ def test_why_this_machine_and_on_what_the_figures_rest(typed: Typed) -> None:
     assert re.search(r"Confidence: .* Below \d+% of the planned \w+ speed, \S+ is better", answer)
 
 
-def test_own_discount_own_region_and_a_family_left_out(typed: Typed) -> None:
+def test_own_discount_own_region_and_a_family_left_out(typed: Typed, approve: Approve) -> None:
     refused = typed("plan --data 8TB --region eu-west-1 --discount 23%", code=2)
     assert "planner catalog refresh --cloud aws --region eu-west-1 --public" in refused
-    assert "Its family is 'i8g.*'" in typed("plan --data 8TB --exclude i8g", code=2)
+    approve(typed("plan --data 8TB --exclude i8g", code=2))
     listed = typed("plan --data 8TB --instance i7i.8xlarge")
     answer = typed("plan --data 8TB --exclude 'i8g.*' --discount 23%")
     assert "x i7i.8xlarge" in answer and "i8g." not in answer
@@ -63,9 +64,10 @@ def test_own_discount_own_region_and_a_family_left_out(typed: Typed) -> None:
     assert number(hourly, answer) == pytest.approx(0.77 * number(hourly, listed), abs=0.01)
 
 
-def test_machines_i_have_beside_the_recommended(typed: Typed) -> None:
+def test_machines_i_have_beside_the_recommended(typed: Typed, approve: Approve) -> None:
     answer = typed("planner own '20 x i3.4xlarge' --data 8TB")
-    assert "Your 20 x i3.4xlarge take" in answer and "The plan would rent" in answer
+    assert "Your 20 x i3.4xlarge take" in answer
+    approve(answer)
     assert "Bottleneck: " in answer
 
 
@@ -86,8 +88,8 @@ def test_ten_clusters_as_csv(typed: Typed, tmp_path: Path) -> None:
     assert re.fullmatch(r"10 of \d+ types are shown, best first; --top \d+ has all", note)
 
 
-def test_a_page_and_a_slide_for_the_boss(typed: Typed, tmp_path: Path) -> None:
-    assert "--html, a page that every browser prints as PDF" in typed("plan --data 3TB --pdf boss.pdf", code=2)
+def test_a_page_and_a_slide_for_the_boss(typed: Typed, tmp_path: Path, approve: Approve) -> None:
+    approve(typed("plan --data 3TB --pdf boss.pdf", code=2))
     assert "Did you mean: --chart FILE.png" in typed("plan --data 3TB --slide boss.pptx", code=2)
     small = "plan --data 3TB --instance i8g.8xlarge --nodes 3"
     typed(f"{small} --chart boss.svg")
@@ -98,8 +100,8 @@ def test_a_page_and_a_slide_for_the_boss(typed: Typed, tmp_path: Path) -> None:
     assert markdown.startswith("## 3 x i8g.8xlarge to sort 3 TB") and "| **in all** |" in markdown
 
 
-def test_what_a_nightly_run_costs_a_month(typed: Typed) -> None:
-    assert "30 runs a month cost 30 times as much" in typed("plan --data 20TB --nightly", code=2)
+def test_what_a_nightly_run_costs_a_month(typed: Typed, approve: Approve) -> None:
+    approve(typed("plan --data 20TB --nightly", code=2))
 
 
 def test_two_regions_against_each_other(typed: Typed) -> None:
@@ -121,17 +123,17 @@ def test_parquet_in_a_bucket_in_europe_below_100_dollars(typed: Typed) -> None:
     assert number(r"cost at most \$([\d.,]+)", answer) <= 100
 
 
-def test_would_more_machines_help(typed: Typed) -> None:
-    assert "write it as '20 x m5d.12xlarge'" in typed("planner own 20 --data 3TB", code=2)
+def test_would_more_machines_help(typed: Typed, approve: Approve) -> None:
+    approve(typed("planner own 20 --data 3TB", code=2))
     assert "Did you mean: planner own '20 x m5d.12xlarge'" in typed("plan --data 3TB --own-machines 20", code=2)
     answer = typed("planner own '20 x m5d.12xlarge' --data 3TB")
     assert re.search(r"More of them help up to about \d+ nodes", answer)
-    assert "If you pay for the machines anyway: nothing more." in answer
+    approve(answer)
 
 
-def test_my_cluster_is_too_large(typed: Typed) -> None:
+def test_my_cluster_is_too_large(typed: Typed, approve: Approve) -> None:
     answer = typed("planner own '60 x i8g.8xlarge' --data 3TB")
-    assert "The disks hold the data: 3 nodes would do." in answer
+    approve(answer)
     assert re.search(r"Yours are .* faster and cost \$[\d.]+ more, if rented", answer)
 
 

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.csv_columns import parse_choices, parse_mapping, read_columns
@@ -96,9 +97,9 @@ def test_rows_can_be_chosen_by_a_column(tmp_path: Path) -> None:
     path.write_text("cloud,speed_MBps\naws,5\ngcp,bad\naws,7\n")
     mapping = parse_mapping(["bytes_per_s=speed_MBps"])
     assert [row["bytes_per_s"] for row in read_columns(path, mapping, parse_choices(["cloud=aws"]))] == [5e6, 7e6]
-    with pytest.raises(BadInputError, match="no row has a rate"):
+    with refused("no-rate"):
         read_columns(path, mapping, {"cloud": "oci"})
-    with pytest.raises(BadInputError, match="Did you mean cloud"):
+    with refused("unknown-column", "cloud"):
         read_columns(path, mapping, {"clod": "aws"})
     with pytest.raises(BadInputError, match="COLUMN=VALUE"):
         parse_choices(["aws"])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approvals import Approve
 
 DATA = Path(__file__).parent / "data"
 IPERF = json.loads((DATA / "iperf3_p4.json").read_text())
@@ -47,7 +48,9 @@ def test_bad_iperf3_files_say_why(says: str, changed: Callable[..., Any], refusa
     assert says in refusal(changed(IPERF, IPERF_FAULTS[says]), placement_group="no")
 
 
-def test_what_may_not_be_the_networks_rate_is_noted(changed: Callable[..., Any], read: Callable[..., Any]) -> None:
+def test_what_may_not_be_the_networks_rate_is_noted(
+    changed: Callable[..., Any], read: Callable[..., Any], approve: Approve
+) -> None:
     """A fixed window (esnet/iperf#198), and one address at both ends (#781)."""
 
     def between_two(document: dict[str, Any]) -> None:
@@ -61,9 +64,9 @@ def test_what_may_not_be_the_networks_rate_is_noted(changed: Callable[..., Any],
     (result,) = read(changed(IPERF, between_two), placement_group="no")
     assert not result.note
     (result,) = read(changed(IPERF, narrow), placement_group="no")
-    assert result.note == "-w 8192 bytes may have limited the rate"
+    approve(result.note)
     (result,) = read(DATA / "iperf3_p4.json", placement_group="no")
-    assert result.note == "both ends have one address, as within one machine"
+    approve(result.note)
 
 
 def test_a_stream_of_events_is_the_run_that_it_tells(tmp_path: Path, read: Callable[..., Any]) -> None:

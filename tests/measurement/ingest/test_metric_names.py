@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.metric_names import good_direction, is_context, parse_better
@@ -61,7 +62,7 @@ def test_words_and_units_say_which_way_is_better(metric: str, way: str | None) -
 
 
 def test_what_no_name_says_is_asked() -> None:
-    with pytest.raises(BadInputError, match="quality: is more of it better, or less"):
+    with refused("direction-unknown", "quality"):
         parse_better([], ["mb_s", "quality"])
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approvals import Approve
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.measurement.ingest.ingest import read_measurements
@@ -186,7 +188,7 @@ def test_two_runs_in_one_file_are_repeats_where_the_user_says_so(
     path = written(json.dumps(FIO) + "\n" + json.dumps(later(FIO, seconds=60)))
     (result,) = read(path, files_are="repeats")
     assert (result.bytes_per_s, result.repeats) == (RATE, 2)
-    with pytest.raises(BadInputError, match="--files-are applies only to several"):
+    with refused("not-applicable", field="--files-are"):
         read(written(json.dumps(FIO)), files_are="repeats")
 
 
@@ -200,13 +202,15 @@ def test_bins_by_number_are_not_pooled(written: Callable[[str], Path], read: Cal
     assert "slowest job's" in result.note and result.latency_p99_s > 0
 
 
-def test_jobs_that_ran_for_unlike_times_are_marked(written: Callable[[str], Path], read: Callable[..., Any]) -> None:
+def test_jobs_that_ran_for_unlike_times_are_marked(
+    written: Callable[[str], Path], read: Callable[..., Any], approve: Approve
+) -> None:
     def longer(document: dict[str, Any]) -> None:
         _second()(document)
         for name in ("io_bytes", "runtime", "total_ios"):
             document["jobs"][1]["read"][name] *= 6
 
-    assert "so not all at once" in read(written(json.dumps(fio(longer))))[0].note
+    approve(read(written(json.dumps(fio(longer))))[0].note)
 
 
 def events(document: dict[str, Any]) -> str:

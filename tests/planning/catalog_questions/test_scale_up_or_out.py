@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from approvals import Approve
 
 import planner
 from planner.api.recommend import answer
@@ -47,14 +48,16 @@ def test_clusters_have_as_many_processors(make_catalog: Callable[..., str]) -> N
         assert scaling.vcpus <= size.equal.nodes * size.vcpu < scaling.vcpus + size.vcpu
 
 
-def test_nodes_that_scale_in_everything_differ_by_what_crosses_the_network(make_catalog: Callable[..., str]) -> None:
+def test_nodes_that_scale_in_everything_differ_by_what_crosses_the_network(
+    make_catalog: Callable[..., str], approve: Approve
+) -> None:
     """Fewer nodes send less of a shuffle over the network, so large nodes are never slower."""
     scaling = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, paper=True)
     large, small = (size.equal for size in scaling.sizes)
     assert large is not None
     assert small is not None
     assert large.time_s.equation == pytest.approx(small.time_s.equation)
-    assert scaling.verdict == "large and small nodes do the job alike"
+    approve(scaling.verdict)
 
 
 def test_large_nodes_with_a_small_nic_lose(make_catalog: Callable[..., str]) -> None:
@@ -68,13 +71,13 @@ def test_large_nodes_with_a_small_nic_lose(make_catalog: Callable[..., str]) -> 
     assert scaling.verdict.endswith(f"{small.nodes} x s cost least")
 
 
-def test_one_node_is_compared_where_it_holds_the_data(make_catalog: Callable[..., str]) -> None:
+def test_one_node_is_compared_where_it_holds_the_data(make_catalog: Callable[..., str], approve: Approve) -> None:
     alone = scaled(make_catalog(sizes()), {"s": 8, "l": 32})
     assert all(size.single and size.single.nodes == 1 for size in alone.sizes)
     none = scaled(make_catalog(sizes()), {"s": 8, "l": 32}, data_bytes=10**14)
     assert all(size.single is None for size in none.sizes)
     assert all(size.best and size.best.nodes > 1 for size in none.sizes)
-    assert "does not hold the data (needs" in none.sizes[0].reasons["single"]
+    approve(none.sizes[0].reasons["single"])
 
 
 def test_each_size_has_its_own_best(make_catalog: Callable[..., str]) -> None:
@@ -92,15 +95,17 @@ def test_the_best_of_a_size_has_no_more_nodes_than_are_allowed(make_catalog: Cal
         assert [size.best and size.best.nodes for size in scaling.sizes] == [nodes, nodes]
 
 
-def test_a_size_without_facts_says_why(make_catalog: Callable[..., str]) -> None:
+def test_a_size_without_facts_says_why(make_catalog: Callable[..., str], approve: Approve) -> None:
     types = sizes()
     types["l"]["read"] = None
     scaling = scaled(make_catalog(types), {"s": 8, "l": 32})
-    assert scaling.sizes[0].reasons["equal"].startswith("local disk rate unknown")
-    assert "fewer than two sizes" in scaling.verdict
+    approve(scaling.sizes[0].reasons["equal"])
+    approve(scaling.verdict)
 
 
-def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less(template: Candidate) -> None:
+def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less(
+    template: Candidate, approve: Approve
+) -> None:
     """4 large nodes for $30 in 200 s, 16 small ones for $20 in 250 s: 30 / 20 - 1 = +50%, 200 / 250 - 1 = -20%."""
     made = {"large": (4, 30.0, 200.0), "small": (16, 20.0, 250.0)}
 
@@ -116,11 +121,11 @@ def test_the_verdict_says_by_how_much_the_large_ones_cost_and_take_more_or_less(
         return Size(instance_type=name, vcpu=1.0, equal=cluster, best=None, single=None, reasons={})
 
     up = Scaling(vcpus=16, sizes=(size("large"), size("small"))).verdict
-    assert up == "4 x large cost 50% more and take 20% less time than 16 x small; 16 x small cost least"
+    approve(up)
     three = Scaling(vcpus=16, sizes=(size("large"), size("large"), size("small"))).verdict
     assert three == up, "of three sizes the largest and the smallest"
     out = Scaling(vcpus=16, sizes=(size("small"), size("large"))).verdict
-    assert out == "16 x small cost 33% less and take 25% longer than 4 x large; 16 x small cost least"
+    approve(out)
 
 
 def test_a_comparison_makes_three_plans_for_each_size_and_one_of_all() -> None:
@@ -145,7 +150,9 @@ def test_a_hundredth_more_is_alike(template: Candidate) -> None:
         assert (Scaling(vcpus=1, sizes=sizes).verdict == "large and small nodes do the job alike") is alike
 
 
-def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(plain: Plan, template: Candidate) -> None:
+def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(
+    plain: Plan, template: Candidate, approve: Approve
+) -> None:
     """The best cluster of all has three nodes of 32 processors: 3 nodes of 40 match it, and 12 of 8, even if that
     exceeds the limit on nodes. A size that cannot do it gives the reason, without the option that the user did not
     give.
@@ -171,5 +178,5 @@ def test_clusters_are_planned_for_as_many_processors_as_the_best_of_all_has(plai
         *((12, 1000), (None, 10), (1, 1000)),
     ]
     large, _, small = scaling.sizes
-    assert set(small.reasons.values()) == {"does not hold the data (needs 2 nodes)"}
+    approve(set(small.reasons.values()))
     assert set(large.reasons.values()) == {"not asked for"}

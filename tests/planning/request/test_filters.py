@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from approvals import Approve
 from typer.testing import CliRunner
 
 import planner
@@ -74,10 +75,10 @@ def test_filters_that_clash_are_named(cloud: str, options: dict[str, Any], confl
     assert caught.value.details[0].startswith(conflict)
 
 
-def test_the_nearest_rejections_are_those_that_were_asked_for(cloud: str) -> None:
+def test_the_nearest_rejections_are_those_that_were_asked_for(cloud: str, approve: Approve) -> None:
     with pytest.raises(InfeasibleError) as caught:
         require_best(planned(cloud, instances=["b.1"], arch="arm64"))
-    assert caught.value.details[1].startswith("b.1: not known to be arm64")
+    approve(caught.value.details[1])
 
 
 def test_numbers_of_nodes_that_contradict(cloud: str) -> None:
@@ -116,14 +117,14 @@ def test_prices_that_are_missing_can_be_refreshed(arguments: dict[str, Any]) -> 
     ids=str,
 )
 def test_previous_generations_are_left_out_unless_asked_for(
-    make_catalog: Callable[..., str], options: dict[str, Any], left: list[str]
+    make_catalog: Callable[..., str], options: dict[str, Any], left: list[str], approve: Approve
 ) -> None:
     cloud = make_catalog({"new": {**DISKS, "current_generation": "yes"}, "old": {**DISKS, "current_generation": "no"}})
     plan = planned(cloud, **options)
     assert sorted(entry.instance_type for entry in plan.candidates) == left
     if not options:
         (rejection,) = plan.rejected
-        assert (rejection.instance_type, rejection.reason) == ("old", "of a previous generation")
+        approve((rejection.instance_type, rejection.reason))
 
 
 def test_where_nothing_is_current_all_may_be_taken(make_catalog: Callable[..., str]) -> None:
@@ -152,14 +153,12 @@ def test_one_node_is_among_the_sizes_that_are_tried() -> None:
     assert (free.instance_type, free.nodes) == (alone.instance_type, 1)
 
 
-def test_evidence_and_a_deadline_that_clash_are_named() -> None:
+def test_evidence_and_a_deadline_that_clash_are_named(approve: Approve) -> None:
     """One i4i.metal takes minutes for a terabyte; fifty of them meet 30 s, over a network whose rate is only stated."""
     asked = {"data": "1TB", "model": "indy", "catalogs": ["aws"], "instances": ["i4i.*"], "engine": "ideal"}
     plan = planner.recommend(**asked, evidence="measured", sort_deadline="30s").plan  # type: ignore[arg-type]
     assert len(plan.conflicts) == 1
-    assert plan.conflicts[0].startswith(
-        "No cluster meets --sort-deadline 30s and the evidence together. What meets --sort-deadline 30s has network"
-    )
+    approve(plan.conflicts[0])
 
 
 def test_no_limit_is_blamed_where_no_type_is_left() -> None:
@@ -176,12 +175,12 @@ def test_one_node_uses_no_network_so_derived_disks_are_enough() -> None:
     assert best.evidence in ("measured", "derived")
 
 
-def test_measured_rates_pass_and_what_the_user_assumes_does_not() -> None:
+def test_measured_rates_pass_and_what_the_user_assumes_does_not(approve: Approve) -> None:
     asked = {"data": "10TB", "model": "indy", "catalogs": ["aws-2014"], "instances": ["i2.8xlarge"]}
     assert planner.recommend(**asked, evidence="measured").best is not None  # type: ignore[arg-type]
     assumed = planner.recommend(**asked, assume={"network": "1GB/s"}, evidence="spec")  # type: ignore[arg-type]
     assert assumed.best is None
-    assert [r.detail for r in assumed.rejected if "evidence=" in r.reason] == ["network: neither stated nor measured"]
+    approve([r.detail for r in assumed.rejected if "evidence=" in r.reason])
 
 
 def test_stated_rates_pass_when_stated_is_asked_and_everything_when_any_is() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from approvals import Approve
+
 from planner.report.terminal.simulation_table import resource_text, timeline_svg, waits_text
 from planner.simulation.result import Simulation
 from planner.simulation.timeline import Span, Timeline
@@ -16,9 +18,9 @@ def test_waiting_names_what_counts_most_first_and_leaves_out_little() -> None:
     )
 
 
-def test_what_is_no_resource_has_words_of_its_own() -> None:
+def test_what_is_no_resource_has_words_of_its_own(approve: Approve) -> None:
     assert resource_text("others") == "slower nodes"
-    assert resource_text("one task") == "a task's own threads"
+    approve(resource_text("one task"))
 
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,9 +57,9 @@ def test_it_has_a_bar_for_each_span_as_long_as_it_lasts() -> None:
     assert abs(whole - 2 * half) < 0.2
 
 
-def test_it_says_whose_rows_they_are_and_what_colours_mean() -> None:
+def test_it_says_whose_rows_they_are_and_what_colours_mean(approve: Approve) -> None:
     texts = [text.text for text in ElementTree.fromstring(timeline_svg(RUN)).iter(f"{SVG}text")]
-    assert "1235 x <type>: what nodes wait for, in the run in the middle of 3" in texts
+    approve(texts)
     assert {"1 node", "1,234 nodes", "network", "slower nodes", "map and shuffle, 1 min 40 s"} <= set(texts)
 
 

@@ -9,6 +9,7 @@ from zlib import crc32
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, ValidationFailedError
 from planner.native import Progress, core
@@ -34,9 +35,7 @@ def test_unordered_records(tmp_path: Path) -> None:
     report = validate_files([tmp_path / "records"])
     assert (report.records, report.unordered, report.first_unordered) == (10**6, 499452, 2)
     assert report.to_dict()["sorted"] is False
-    with pytest.raises(
-        ValidationFailedError, match="499452 of 1000000 records are out of order; the first is record 3, counted"
-    ):
+    with refused("not-sorted", "499452 of 1000000", "record 3", kind=ValidationFailedError):
         report.require_sorted()
 
 
@@ -75,7 +74,7 @@ def test_half_a_record(tmp_path: Path) -> None:
 
 
 def test_nothing_named() -> None:
-    with pytest.raises(BadInputError, match="at least one file"):
+    with refused("missing-argument"):
         validate_files([])
 
 
@@ -95,7 +94,7 @@ def test_unreadable(tmp_path: Path) -> None:
 
 def test_no_summary(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(b"text")
-    with pytest.raises(BadInputError, match=r"other is no validation summary: it ends too early"):
+    with refused("bad-record", "other"):
         validate_summaries([tmp_path / "other"])
     with pytest.raises(IoFailureError, match="missing"):
         validate_summaries([tmp_path / "missing"])

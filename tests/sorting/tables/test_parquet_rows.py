@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.native import Progress
@@ -101,7 +102,7 @@ def test_damage_is_raised_where_it_is_and_whoever_stops_early_waits_for_nobody(t
 def test_a_file_whose_footer_is_encrypted_is_named(tmp_path: Path) -> None:
     footer = b"no footer"
     (tmp_path / "secret").write_bytes(b"PARE" + footer + len(footer).to_bytes(4, "little") + b"PARE")
-    with pytest.raises(BadInputError, match="secret is no Parquet file, or is damaged or encrypted"):
+    with refused("not-a-table", "secret"):
         read_footer(str(tmp_path / "secret"))
     with pytest.raises(FileNotFoundError, match="missing"):
         read_footer(str(tmp_path / "missing"))
@@ -110,13 +111,13 @@ def test_a_file_whose_footer_is_encrypted_is_named(tmp_path: Path) -> None:
 def test_encrypted_columns_behind_a_readable_footer_are_refused(tmp_path: Path) -> None:  # apache/arrow#51361
     path = tmp_path / "secret"
     write_encrypted(path, pa.table({"k": [2, 1], "z": [1, 2]}))
-    with pytest.raises(BadInputError, match="secret has encrypted columns"):
+    with refused("encrypted", "secret"):
         read_footer(str(path))
 
 
 def test_a_file_that_lists_the_rows_of_others_is_refused(tmp_path: Path) -> None:  # dask/dask#6047
     write_listing(tmp_path / "_metadata", pa.table({"k": [2, 1]}))
-    with pytest.raises(BadInputError, match=r"_metadata holds no rows: it lists .* as part\.parquet"):
+    with refused("no-rows", "_metadata", "part.parquet"):
         read_footer(str(tmp_path / "_metadata"))
 
 
@@ -130,7 +131,7 @@ def test_files_one_after_the_other_are_refused(rows: int, options: dict[str, Any
     joined = (tmp_path / "a").read_bytes() + (tmp_path / "b").read_bytes()
     (tmp_path / "joined").write_bytes(joined)
     assert pq.read_table(tmp_path / "joined").column("k").to_pylist() == list(range(rows))
-    with pytest.raises(BadInputError, match="joined is several Parquet files, one after the other"):
+    with refused("several-tables", "joined"):
         read_footer(str(tmp_path / "joined"))
 
 
@@ -140,7 +141,7 @@ def test_what_pyarrow_does_not_read_is_not_called_damaged(tmp_path: Path, monkey
 
     (tmp_path / "wide").touch()
     monkeypatch.setattr(pq, "ParquetFile", refuse)
-    with pytest.raises(BadInputError, match=r"wide has what pyarrow does not read\n.*64 bits"):
+    with refused("unsupported-file", "wide", "64 bits"):
         read_footer(str(tmp_path / "wide"))
 
 

@@ -10,6 +10,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from approvals import Approve
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.native import Progress
@@ -46,7 +48,7 @@ def test_zones_are_hints_of_writers(tmp_path: Path) -> None:
     assert out.schema.field("k").type == pa.timestamp("us", "UTC")
     assert out.column("k").cast("int64").to_pylist() == [1, 2]
     tables[1] = pa.table({"k": pa.array([1], pa.timestamp("us"))})  # without a zone: another type
-    with pytest.raises(BadInputError, match="schemas must be equal"):
+    with refused("schema-mismatch"):
         sorted_files(tmp_path, *tables, key="k")
 
 
@@ -73,7 +75,7 @@ def test_times_of_96_bits_are_keys(tmp_path: Path) -> None:
 def test_times_that_no_type_holds_are_refused(tmp_path: Path) -> None:
     fine = pa.table({"t": pa.array([1], pa.timestamp("ns"))})
     far = pa.table({"t": pa.array(FAR, pa.timestamp("us"))})
-    with pytest.raises(BadInputError, match="finer than a microsecond"):
+    with refused("unsupported-type"):
         sorted_files(tmp_path, fine, far, key="t", use_deprecated_int96_timestamps=True, store_schema=False)
 
 
@@ -149,7 +151,7 @@ def test_times_of_unlike_units_become_those_of_the_finer(coarse: Any, fine: Any,
 
 def test_a_time_beyond_the_finer_unit_is_refused(tmp_path: Path) -> None:
     tables = [pa.table({"k": pa.array(FAR, pa.timestamp("us"))}), pa.table({"k": pa.array([1], pa.timestamp("ns"))})]
-    with pytest.raises(BadInputError, match=r"in0: column k has a number that timestamp\[ns\] does not hold"):
+    with refused("number-does-not-fit", "in0: column k", "timestamp[ns]"):
         sorted_files(tmp_path, *tables, key="k")
 
 
@@ -171,7 +173,7 @@ def test_an_encoding_of_integers_is_not_kept_for_floats(tmp_path: Path) -> None:
     ids=["float", "uint64"],
 )
 def test_a_number_that_the_common_type_does_not_hold_is_refused(one: Any, other: Any, tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"in0: column n has a number that \w+ does not hold"):
+    with refused("number-does-not-fit", "in0: column n"):
         sorted_files(tmp_path, pa.table({"n": one}), pa.table({"n": other}), key="n")
     assert not (tmp_path / "out").exists()
 
@@ -179,7 +181,7 @@ def test_a_number_that_the_common_type_does_not_hold_is_refused(one: Any, other:
 @pytest.mark.parametrize("other", [pa.float64(), pa.string()], ids=str)
 def test_decimals_are_not_united_with_what_would_round_them(other: Any, tmp_path: Path) -> None:
     tables = [pa.table({"n": pa.array(["1"]).cast(to)}) for to in (pa.decimal128(20, 1), other)]
-    with pytest.raises(BadInputError, match="schemas must be equal"):
+    with refused("schema-mismatch"):
         sorted_files(tmp_path, *tables, key="n")
 
 
@@ -198,10 +200,10 @@ def test_what_cannot_be_null_is_united_with_what_can(tmp_path: Path) -> None:
     assert rows(sorted_files(tmp_path, strict, pa.table({"k": [None, 1]}), key="k")) == [(1,), (2,), (None,)]
 
 
-def test_columns_that_differ_are_named(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="schemas must be equal") as caught:
+def test_columns_that_differ_are_named(tmp_path: Path, approve: Approve) -> None:
+    with refused("schema-mismatch") as caught:
         sorted_files(tmp_path, pa.table({"k": [1]}), pa.table({"k": ["1"]}), key="k")
     assert caught.value.details == ("column k: string, not int64",)
     with pytest.raises(BadInputError) as caught:
         sorted_files(tmp_path, pa.table({"k": [1], "a": [1]}), pa.table({"k": [1], "b": [1]}), key="k")
-    assert caught.value.details[:2] == ("column a is missing", "column b is one more")
+    approve(caught.value.details[:2])

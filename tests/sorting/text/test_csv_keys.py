@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import pytest
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.sorting.text.csv_keys import read_first_row
@@ -28,7 +29,7 @@ def test_what_no_field_can_be(row: bytes) -> None:
 
 @pytest.mark.parametrize("text", [b"k,v\r2,b\r1,a\r", b'\xef\xbb\xbf"k"\r2\r1', b'"k",v\r"2\n",b\r'])
 def test_rows_that_end_with_carriage_returns_are_named(text: bytes) -> None:  # MarkPflug/Sylvan#198
-    with pytest.raises(BadInputError, match=r"in: carriage returns alone end its rows.*\n.*tr "):
+    with refused("old-mac-rows", "in: ", "tr "):
         values(text)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from approvals import Approve
+from refusals import refused
 from spark_events import (
     MB,
     START_MS,
@@ -22,7 +24,6 @@ from spark_events import (
     task_start,
 )
 
-from planner.errors import BadInputError
 from planner.schemas.plan import Request
 from planner.spark import log as spark_log
 from planner.spark.application.application import Application
@@ -54,14 +55,14 @@ def test_tasks_without_metrics_are_unknown_time_not_scheduling(read: Reader) -> 
     assert application.sums.unmeasured_s == pytest.approx(60)
 
 
-def test_processor_times_that_are_all_zero_were_not_counted(read: Reader) -> None:
+def test_processor_times_that_are_all_zero_were_not_counted(read: Reader, approve: Approve) -> None:
     """Java machines without such a clock write this; tasks that waited have some CPU time."""
     events = small_job()
     for event in ends(events):
         event["Task Metrics"] |= {"Executor CPU Time": 0, "Executor Deserialize CPU Time": 0}
         event["Task Metrics"]["Executor Deserialize Time"] = 50
     explained = explain(read(events))
-    assert explained.evidence["unknown"] == "the log has no CPU times"
+    approve(explained.evidence["unknown"])
     assert explained.time.waiting == explained.time.storage == 0
 
 
@@ -87,7 +88,7 @@ def test_tasks_of_several_cores_leave_none_idle(read: Reader) -> None:  # dmlc/x
 def test_stages_whose_tasks_take_unlike_cores_are_not_planned_with(read: Reader) -> None:
     application = read(under_profiles(small_job(), {1: 4.0}))
     assert [stage.task_cpus for stage in application.stages] == [1, 4]
-    with pytest.raises(BadInputError, match="tasks take 1 and 4 cores in different stages"):
+    with refused("mixed-cores", "1 and 4"):
         plan_application(application, Request(data_bytes=1), ran_on="m5.xlarge x 2")
 
 
@@ -107,21 +108,21 @@ def test_the_number_of_a_lost_executor_may_come_back(read: Reader) -> None:  # q
     assert len(read([*again, *again]).executors) == 3
 
 
-def test_a_time_of_zero_is_none(read: Reader) -> None:
+def test_a_time_of_zero_is_none(read: Reader, approve: Approve) -> None:
     events = small_job()
     ends(events)[0]["Task Info"]["Finish Time"] = 0
     application = read(events)
     assert application.clock_jump_s == 0
-    assert "1 task without an end" in completeness(application).gaps
-    assert application.losses[0].what == "TaskEnd with a wrong field"
+    approve(completeness(application).gaps)
+    approve(application.losses[0].what)
 
 
-def test_an_end_before_the_last_event_is_a_jump_of_the_clock(read: Reader) -> None:
+def test_an_end_before_the_last_event_is_a_jump_of_the_clock(read: Reader, approve: Approve) -> None:
     """No task between stages shows the jump."""
     events = small_job()
     events[-1]["Timestamp"] = START_MS - 3_600_000
     (said,) = completeness(read(events)).gaps
-    assert said.startswith("the driver's clock jumped back by 1 h")
+    approve(said)
 
 
 def test_no_stage_takes_less_than_no_time(read: Reader) -> None:
@@ -132,13 +133,14 @@ def test_no_stage_takes_less_than_no_time(read: Reader) -> None:
     assert min(explain(read(events)).seconds_by_bound.values()) >= 0
 
 
-def test_a_job_whose_stages_are_all_lost_is_said_and_its_tasks_count(read: Reader) -> None:
+def test_a_job_whose_stages_are_all_lost_is_said_and_its_tasks_count(read: Reader, approve: Approve) -> None:
     events = [e for e in small_job() if not name(e).startswith(("Stage", "Task"))]
     for event in events:
         if name(event) == "JobStart":
             event["Stage Infos"] = [{"Stage ID": s, "Number of Tasks": n} for s, n in ((0, 8), (1, 5))]
     whole = completeness(read(events))
-    assert "1 job without its stages" in whole.gaps and (whole.tasks_seen, whole.tasks_planned) == (0, 5)
+    approve(whole.gaps)
+    assert (whole.tasks_seen, whole.tasks_planned) == (0, 5)
 
 
 @pytest.mark.parametrize(
@@ -157,21 +159,21 @@ def test_a_failed_job_is_said(read: Reader) -> None:
     assert completeness(read(events)).attempts == ("1 failed job",)
 
 
-def test_a_compacted_log_lacks_no_earlier_part(tmp_path: Path) -> None:
+def test_a_compacted_log_lacks_no_earlier_part(tmp_path: Path, approve: Approve) -> None:
     folder = tmp_path / "eventlog_v2_app-1"
     folder.mkdir()
     events = small_job()
     (folder / "events_2_app-1.compact").write_bytes(lines(events[:20]))
     (folder / "events_4_app-1").write_bytes(lines(events[20:]))
     gaps = completeness(spark_log.read(folder).only()).gaps
-    assert "compacted: jobs that had ended are left out" in gaps
-    assert [gap for gap in gaps if "of the log" in gap] == ["1 x part 3 of the log is missing"]
+    approve(gaps)
+    approve([gap for gap in gaps if "of the log" in gap])
 
 
 def test_events_over_several_lines_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "pretty.json"
     path.write_text('{\n  "Event": "SparkListenerLogStart",\n  "Spark Version": "3.5.1"\n}\n')
-    with pytest.raises(BadInputError, match="each event is a line"):
+    with refused("no-log"):
         spark_log.read(path)
 
 
@@ -195,16 +197,16 @@ def test_python_workers_by_more_of_their_names(read: Reader, rdd: Event, is_pyth
     assert [bool(stage.python_steps) for stage in stages] == [is_python] * 2
 
 
-def test_a_run_counts_once_where_a_part_of_it_lies_beside_it(tmp_path: Path) -> None:
+def test_a_run_counts_once_where_a_part_of_it_lies_beside_it(tmp_path: Path, approve: Approve) -> None:
     events = small_job()
     (tmp_path / "app-1.inprogress").write_bytes(lines(events[:20]))
     (tmp_path / "app-1").write_bytes(lines(events))
     logs = spark_log.read(tmp_path)
     assert logs.only().ended and [other.name for other in logs.passed_over] == ["app-1.inprogress"]
-    assert "the same run of app-1" in logs.passed_over[0].reason
+    approve(logs.passed_over[0].reason)
 
 
-def test_a_task_counts_for_the_attempt_that_its_end_names(read: Reader) -> None:
+def test_a_task_counts_for_the_attempt_that_its_end_names(read: Reader, approve: Approve) -> None:
     """Before Spark 3.5 a start names the stage's latest attempt, or -1 once the stage was cancelled."""
     did = ends(small_job())[0]["Task Metrics"]
     times = {"launch_ms": START_MS, "finish_ms": START_MS + 10_000}
@@ -222,10 +224,10 @@ def test_a_task_counts_for_the_attempt_that_its_end_names(read: Reader) -> None:
     )
     assert [(stage.tasks, stage.running) for stage in application.stages] == [(2, 1), (0, 0)]
     assert not application.losses
-    assert "1 task without an end" in completeness(application).gaps
+    approve(completeness(application).gaps)
 
 
-def test_a_task_whose_output_was_lost_is_resubmitted_and_not_repeated(read: Reader) -> None:
+def test_a_task_whose_output_was_lost_is_resubmitted_and_not_repeated(read: Reader, approve: Approve) -> None:
     """Spark ends such a task a second time, without metrics, and runs it again under another number."""
     events = small_job()
     first = ends(events)[0]
@@ -238,10 +240,9 @@ def test_a_task_whose_output_was_lost_is_resubmitted_and_not_repeated(read: Read
     assert not completeness(application).gaps and not application.stages[0].unseen
     assert completeness(application).attempts == ("1 resubmitted task",)
     without = read([*events[:place], lost, *events[place:]])
-    assert without.stages[0].unseen == 1 and "1 task without an end" in completeness(without).gaps
-    assert [str(loss)[:36] for loss in read([*events[:place], lost, lost, *events[place:]]).losses] == [
-        "1 x TaskEnd that is repeated, first "
-    ]
+    assert without.stages[0].unseen == 1
+    approve(completeness(without).gaps)
+    approve([str(loss)[:36] for loss in read([*events[:place], lost, lost, *events[place:]]).losses])
 
 
 @pytest.mark.parametrize("group", ["", "Input Metrics"])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from approvals import Approve
 from spark_events import (
     START_MS,
     application_end,
@@ -35,7 +36,7 @@ def task(number: int, run_ms: int, **did: int) -> dict[str, Any]:
     return task_end(number, stage=0, launch_ms=START_MS, finish_ms=START_MS + run_ms, did=metrics(run_ms=run_ms, **did))
 
 
-def test_a_small_job(read: Reader) -> None:
+def test_a_small_job(read: Reader, approve: Approve) -> None:
     explained = explain(read(small_job()))
     first, second = explained.stages
     assert (first.bound, first.busy) == ("processors", 1)
@@ -49,7 +50,7 @@ def test_a_small_job(read: Reader) -> None:
     assert changes["cores"] == pytest.approx(20)  # one wave already
     assert changes["processors"] == pytest.approx(20 - 8.1 / 2 - 2 / 2)  # 0.1 s of a first task is deserialisation
     assert explained.seconds_by_bound == {"processors": pytest.approx(15), "driver": pytest.approx(3)}
-    assert explained.evidence["driver"] == "no stage ran for 0 s between stages and 3 s after the last"
+    approve(explained.evidence["driver"])
 
 
 def test_more_cores_shorten_two_waves(read: Reader) -> None:
@@ -84,14 +85,14 @@ def test_idle_slots_bind(read: Reader) -> None:
     assert explain(read(one_stage(slow, end_ms=10_000))).stages[0].bound == "scheduling"
 
 
-def test_one_long_task_among_many_is_a_straggler_on_few_slots(read: Reader) -> None:
+def test_one_long_task_among_many_is_a_straggler_on_few_slots(read: Reader, approve: Approve) -> None:
     tasks = [task_end(0, stage=0, launch_ms=START_MS, finish_ms=START_MS + 1000, did=metrics(run_ms=1000, cpu_ms=1000))]
     tasks += [_at(number, number * 1000, 1000) for number in range(1, 12)]
     tasks.append(_at(12, 12_000, 20_000))
     tasks += [_at(13 + number, 500 * number, 500) for number in range(64)]
     explained = explain(read(one_stage(tasks, end_ms=32_000, cores=2)))
     assert explained.stages[0].bound == "straggler"
-    assert explained.evidence["straggler"] == "a task of stage 0 took 20 s, the median one 0.5 s"
+    approve(explained.evidence["straggler"])
 
 
 def _at(number: int, begin_ms: int, run_ms: int) -> dict[str, Any]:
@@ -124,7 +125,7 @@ def test_many_short_tasks_are_small_tasks(read: Reader) -> None:
 
 
 @pytest.mark.parametrize("told_by", ["rdd", "query"])
-def test_a_python_worker_is_named_by_the_plan(read: Reader, told_by: str) -> None:
+def test_a_python_worker_is_named_by_the_plan(read: Reader, told_by: str, approve: Approve) -> None:
     tasks = [task(number, 10_000, cpu_ms=500, read=10**9) for number in range(4)]
     events = one_stage(tasks, end_ms=10_000)
     info = events[-2]["Stage Info"]
@@ -136,7 +137,7 @@ def test_a_python_worker_is_named_by_the_plan(read: Reader, told_by: str) -> Non
     told = [] if told_by == "rdd" else [{**query, "sparkPlanInfo": plan}, job, job_end(0, at_ms=START_MS + 10_000)]
     explained = explain(read([events[0], *told, *events[1:]]))
     assert explained.time.share("python") == 0.95
-    assert explained.evidence["python"].startswith("the plan has ArrowEvalPython, and 95% of")
+    approve(explained.evidence["python"])
 
 
 def test_without_cores_the_busy_share_is_unknown(read: Reader) -> None:

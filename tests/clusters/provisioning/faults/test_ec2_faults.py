@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
+import refusals
 from cluster_outcomes import refused, went_down, went_up
 from emulated_cloud import volumes
 from emulated_ec2 import QUICK, EmulatedEc2, choice, order
@@ -310,7 +311,7 @@ def test_an_interrupt_after_the_launch_ends_machines_that_no_answer_shows(
 
     monkeypatch.setattr(_Joining, "cluster", interrupted)
     patient = ProviderSession(provider=AwsProvider(policy=policy), policy=policy, say=str)
-    with pytest.raises(InterruptedRunError, match="all that was created has been removed"):
+    with refusals.refused("interrupted", kind=InterruptedRunError):
         up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, patient)
     assert next(hidden, None) is None
     assert ec2.left() == {}
@@ -381,7 +382,7 @@ def test_no_further_place_is_tried_when_the_time_left_is_too_short(ec2: Emulated
     asked = choice(expected_s=3600.0)
     keyed, directory = begin(order("late", asked, expires_at=datetime.now(UTC) + timedelta(minutes=30)))
     places = [Place(choice=asked, region="us-east-1", zone=f"us-east-1{letter}") for letter in "ab"]
-    with pytest.raises(ProviderRefusedError, match="no place gave the cluster") as refusal:
+    with refusals.refused("no-place", kind=ProviderRefusedError) as refusal:
         up(keyed, places, directory, session())
     assert "the run is expected to take 1 h 0 min" in refusal.value.details[1]
     assert set(ec2.launches()) == {"us-east-1a"} and ec2.left() == {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+import refusals
 from cluster_outcomes import always, once_each, refused, went_down, went_up
 from emulated_cloud import QUICK, EmulatedCloud
 from fault_proxy import Answer, Fault, Lose, ProxiedRequest
@@ -19,7 +20,6 @@ from fault_proxy import Answer, Fault, Lose, ProxiedRequest
 from planner.clusters.provisioning.observed_capacity import observed_limits
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import JOURNAL
-from planner.errors import BadInputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,11 +333,11 @@ def test_a_sweep_for_everyone_spares_runs_that_have_not_expired(
 def test_a_run_without_a_name_is_nobodys(cloud: EmulatedCloud) -> None:
     """An empty run would match all runs: no listing and no teardown accepts it."""
     provider, policy = cloud.provider(), QUICK
-    with pytest.raises(BadInputError, match="run without a name"):
+    with refusals.refused("unnamed-run"):
         provider.find(provider.stages[0], region=cloud.region, run="")
-    with pytest.raises(BadInputError, match="run without a name"):
+    with refusals.refused("unnamed-run"):
         provider.nodes("", region=cloud.region)
-    with pytest.raises(BadInputError, match="run without a name"):
+    with refusals.refused("unnamed-run"):
         Reconciliation(provider=provider, run="", policy=policy)
     assert cloud.proxy.seen == []
 

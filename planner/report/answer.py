@@ -11,7 +11,7 @@ from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
 if TYPE_CHECKING:
     import pandas as pd
 
-    from planner.report.terminal.bill_items import Bill
+    from planner.report.clusters import Bill
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,12 +21,12 @@ class Answer:
     plan: Plan
 
     def __repr__(self) -> str:
-        from planner.report.card import card_text
+        from planner.report.document import card_text
 
         return card_text(self.plan)
 
     def _repr_html_(self) -> str:
-        from planner.report.card import card_html
+        from planner.report.document import card_html
 
         return card_html(self.plan)
 
@@ -59,7 +59,7 @@ class Answer:
         >>> round(sum(item.usd for item in bill), 2) == bill.total_usd
         True
         """
-        from planner.report.terminal.bill_items import bill_of
+        from planner.report.clusters import bill_of
 
         return None if self.best is None else bill_of(self.best)
 
@@ -72,7 +72,7 @@ class Answer:
         >>> [sentence.split(":")[0] for sentence in planner.recommend("1TB", instance="i4i.4xlarge", nodes=8).why][:2]
         ['Bottleneck', 'Confidence']
         """
-        from planner.report.card import why
+        from planner.report.document import why
 
         return why(self.plan)
 

@@ -217,7 +217,7 @@ def _waste_figure(fleet: Fleet) -> Figure:
 
     drawn = [row for row in by_waste(fleet) if row.core_s and row.waste_core_s is not None][:_DRAWN]
     rows = [
-        {"application": row.app_id, "part": part, "core_h": core_s / 3600}
+        (row.app_id, part, core_s / 3600)
         for row in drawn
         for part, core_s in (
             ("ran no task", row.idle_core_s or 0.0),

@@ -94,21 +94,19 @@ def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
     """Return one row per type and network (`unlimited`, `ideal`, `expected`): the type's best cluster there, its time
     and costs, and whether it is recommended under that network; cells are empty if none is feasible.
     """
+    of_type = ("instance_type", "model", "cloud", "region")
     made = [
-        {
-            **_of(row, "instance_type", "model", "cloud", "region"),
-            "network": view,
-            "nodes": cluster and cluster.nodes,
-            "time_s": cluster and cluster.time_s.expected,
-            "cost_usd": cluster and cluster.cost_usd.expected,
-            "cost_usd_total": cluster and cluster.cost_usd.total,
-            "winner": view in row.wins,
-        }
+        (
+            *(getattr(row, name) for name in of_type),
+            view,
+            *((of.nodes, of.time_s.expected, of.cost_usd.expected, of.cost_usd.total) if of else [None] * 4),
+            view in row.wins,
+        )
         for row in rows
-        for view, cluster in row.clusters.items()
+        for view, of in row.clusters.items()
     ]
-    names = ["instance_type", "model", "cloud", "region", "network", "nodes", "time_s", "cost_usd", "cost_usd_total"]
-    return pd.DataFrame(made, columns=[*names, "winner"])
+    columns = [*of_type, "network", "nodes", "time_s", "cost_usd", "cost_usd_total", "winner"]
+    return pd.DataFrame(made, columns=columns)
 
 
 def data_sizes_frame(points: Sequence[DataPoint]) -> pd.DataFrame:
@@ -154,16 +152,10 @@ def sensitivities_frame(best: Candidate | None, reliefs: Mapping[float, Mapping[
     recommended: -0.1 is 10% less.
     """
     rows = [
-        {
-            "resource": name,
-            "factor": factor,
-            "time_s": made.time_s.expected,
-            "time_change": made.time_s.expected / best.time_s.expected - 1,
-            "cost_usd_total": made.cost_usd.total,
-            "cost_change": made.cost_usd.total / best.cost_usd.total - 1,
-        }
+        (name, factor, time_s, time_s / best.time_s.expected - 1, usd, usd / best.cost_usd.total - 1)
         for factor, clusters in reliefs.items()
         for name, made in clusters.items()
+        for time_s, usd in [(made.time_s.expected, made.cost_usd.total)]
         if best is not None
     ]
     columns = ["resource", "factor", "time_s", "time_change", "cost_usd_total", "cost_change"]

@@ -22,9 +22,11 @@ from planner.units import count_of, count_text, format_bytes, format_duration, f
 
 if TYPE_CHECKING:
     from planner.clusters.emulated.study import Measured
+    from planner.report.page.rendering import KeyFigure
 
 _WORTH_NAMING: Final = 0.1
 """Least error worth naming, as a share of the phase's time, and of half the whole sort's."""
+_VALIDATED: Final = "Validated"
 _DISKS: Final = ("_disks", "volumes")
 _NOUNS: Final = {"cpu": "processors", "network": "links", "disks": "disks"}
 _CAUSES: Final = {
@@ -324,34 +326,32 @@ def run_page(report: RunReport, *, made_on: date | None = None) -> str:
         made_on=made_on,
         asked=f"A run under the {report.plan.request.model} model",
         headline=verdict,
-        key_figures=_key_figures(report),
+        key_figures=list(_key_figures(report)),
+        failed="" if report.passed else _VALIDATED,
         compared=replace(_phases(report, total=False), title="Phases, predicted and measured"),
         resources=replace(_resources(report), title="Resources, predicted and measured"),
         misses=list(run_misses(report)),
         steps=Section(title="Steps of the run", columns=("step", "time"), rows=steps, numbers=(1,)),
-        checks=_checks(report),
+        checks=Section(
+            title="Files checked",
+            columns=("file", "verdict", "holds", "order", "duplicate keys", "checksum"),
+            rows=[(of.path, *_found(of), str(of.duplicates), of.checksum) for of in report.checks],
+            numbers=(2, 4),
+        ),
         command=_command(report),
         machine=Section(title="Machine", columns=("what", "value"), rows=facts),
     )
 
 
-def _key_figures(report: RunReport) -> list[dict[str, Any]]:
+def _key_figures(report: RunReport) -> Iterator[KeyFigure]:
     predicted, measured = _sums_s(report)
     rate = f"{format_rate(report.plan.request.data_bytes / measured)}" if measured else "-"
     error = f"{predicted / measured - 1:+.0%} off" if measured else ""
     good, files = sum(check.passed for check in report.checks), count_text(len(report.checks), "file")
     note = "in order, with the checksum of the input" if report.passed else "see the table of files"
-    return [
-        {"name": "The sort took", "value": format_duration(measured), "note": rate, "failed": False},
-        {"name": "Predicted", "value": format_duration(predicted), "note": error, "failed": False},
-        {"name": "Validated", "value": f"{good} of {files}", "note": note, "failed": not report.passed},
-    ]
-
-
-def _checks(report: RunReport) -> Section:
-    rows = [(check.path, *_found(check), str(check.duplicates), check.checksum) for check in report.checks]
-    columns = ("file", "verdict", "holds", "order", "duplicate keys", "checksum")
-    return Section(title="Files checked", columns=columns, rows=rows, numbers=(2, 4))
+    yield "The sort took", format_duration(measured), rate
+    yield "Predicted", format_duration(predicted), error
+    yield _VALIDATED, f"{good} of {files}", note
 
 
 def render_study(measured: list[Measured]) -> Iterator[Said | Section]:

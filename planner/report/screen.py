@@ -96,7 +96,15 @@ def screen_page(
         made_on=made_on,
         asked=f"{count_text(total, 'node')}, {count_text(len(runs), 'metric')}",
         headline=f"Keep {len(verdict.kept)} of {count_text(total, 'node')}",
-        dropped=_dropped(verdict),
+        dropped=Section(
+            title="Nodes to drop",
+            columns=("drop", "metric", "figure", "limit", "why"),
+            rows=[
+                (of.node, of.metric, f"{of.rate_per_s:.4g}", f"{of.limit_per_s:.4g}", of.reason)
+                for of in verdict.dropped
+            ],
+            numbers=(2, 3),
+        ),
         limits=[limit.text for limit in verdict.limits],
         metrics=[
             {"name": metric, "lines": list(lines.get(metric, ())), "figures": [figure.name for figure in of_metric]}
@@ -135,12 +143,3 @@ def _figures(number: int, metric: str, runs: Mapping[str, Sequence[float]], verd
         chart = over_time(frame, metric=metric)
         figures.append(Figure(name=f"time-{number}", title=f"{metric}: over time", text=words, chart=chart))
     return figures
-
-
-def _dropped(verdict: Screening) -> Section:
-    rows = [
-        [drop.node, drop.metric, f"{drop.rate_per_s:.4g}", f"{drop.limit_per_s:.4g}", drop.reason]
-        for drop in verdict.dropped
-    ]
-    columns = ("drop", "metric", "figure", "limit", "why")
-    return Section(title="Nodes to drop", columns=columns, rows=rows, numbers=(2, 3))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.api.recommend import Recommendation
-from planner.report.card import LINES, WIDTH, card_text
+from planner.report.document import LINES, WIDTH, card_text
 from planner.report.terminal.decision import durability_text, machine_text
 
 

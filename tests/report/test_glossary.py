@@ -10,7 +10,7 @@ import pytest
 import planner
 from planner.config.paths import model_names
 from planner.cost_model.model_reader import load_model
-from planner.report.terminal.bill_items import bill_of
+from planner.report.clusters import bill_of
 from planner.report.terminal.decision import DECIDING
 from planner.report.terminal.short_answer import short_answer
 from planner.report.words import RESOURCE_WORDS

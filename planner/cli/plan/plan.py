@@ -116,8 +116,7 @@ def _show_views(answered: Recommendation, views: list[str]) -> None:
 def _explain(answered: Recommendation) -> None:
     from planner.cost_model.model_reader import load_model
     from planner.planning.recommendation import require_best
-    from planner.report.terminal.explain import explain
-    from planner.report.terminal.reasons import reasons
+    from planner.report.terminal.reasons import explain, reasons
     from planner.report.words import wrapped
 
     plan = answered.plan

@@ -42,7 +42,10 @@ def serve(
     if logs is not None and not logs.is_dir():
         raise BadInputError(f"--logs {logs}: no such folder; name one that has logs of Spark", code="no-such-folder")
     limits = Limits(processes=processes, waiting=waiting, seconds=seconds)
-    token = os.environ.get(_TOKEN) or _new_token()
+    token = os.environ.get(_TOKEN, "")
+    if not token:
+        token = secrets.token_urlsafe(32)
+        talk(f"token: {token} ({_TOKEN} sets another)")
     listening = _listen(host, port)
     workers = Workers(limits, folder=str(logs) if logs else None)
     try:
@@ -54,12 +57,6 @@ def serve(
     finally:
         workers.close()
         listening.close()
-
-
-def _new_token() -> str:
-    token = secrets.token_urlsafe(32)
-    talk(f"token: {token} ({_TOKEN} sets another)")
-    return token
 
 
 def _listen(host: str, port: int) -> socket.socket:

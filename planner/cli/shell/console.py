@@ -155,17 +155,14 @@ def _fitted(section: Section, width: int, drop_first: Sequence[str]) -> Iterator
 
 def _shared_out(spare: int, needs: Sequence[int], texts: Sequence[Sequence[str]]) -> list[int]:
     """Return column widths that share the screen's spare columns; rich would give them to some and crop others."""
-    widths, wants = list(needs), [max(map(_longest_line, cells)) for cells in texts]
+    widths = list(needs)
+    wants = [max((len(line) for text in cells for line in text.splitlines()), default=0) for cells in texts]
     order = sorted(range(len(needs)), key=lambda number: wants[number] - needs[number])
     for position, number in enumerate(order):
         given = min(max(wants[number] - needs[number], 0), -(-spare // (len(order) - position)))
         widths[number] += given
         spare -= given
     return widths
-
-
-def _longest_line(text: str) -> int:
-    return max(map(len, text.splitlines()), default=0)
 
 
 def _need(header: str, cells: Sequence[str], *, width: int) -> int:

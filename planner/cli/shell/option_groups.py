@@ -92,13 +92,13 @@ def _set_option(names: Sequence[str]) -> Any:
     listed = [name.replace("_", "-") for name in names]
     about = f"{', '.join(listed)}: --set {HELP} says what each means."
     option = Option(
-        "--set", metavar="NAME=VALUE", help=about, rich_help_panel=HEADING, autocompletion=_completion(listed)
+        "--set",
+        metavar="NAME=VALUE",
+        help=about,
+        rich_help_panel=HEADING,
+        autocompletion=lambda incomplete: [f"{name}=" for name in listed if name.startswith(incomplete)],
     )
     return Annotated[list[str] | None, option]
-
-
-def _completion(names: Sequence[str]) -> Callable[[str], list[str]]:
-    return lambda incomplete: [f"{name}=" for name in names if name.startswith(incomplete)]
 
 
 def settings_of(parameters: Sequence[Any]) -> dict[str, Any]:
@@ -130,14 +130,15 @@ def as_options(words: Sequence[str], settings: Mapping[str, Any], options: Colle
     Raises BadInputError for an unknown setting, with what was meant, and for a setting given as an option.
     """
     made: list[str] = []
-    rest = iter(words)
+    rest, names = iter(words), "|".join(map(re.escape, settings))
+    between = rf",(?=(?:{names})(?:=|,|$))"  # in `zones=2,files=500`; a comma in a value separates nothing
     for word in rest:
         option, equals, value = word.partition("=")
         if word == "--":
             return [*made, word, *rest]
         if option == "--set":
             given = value if equals else next(rest, "")
-            made += [part for setting in _parts(given, settings) for part in _option(setting, settings, options)]
+            made += [part for setting in re.split(between, given) for part in _option(setting, settings, options)]
         elif option.removeprefix("--") in settings and option.startswith("--"):
             value = value or ("" if settings[option[2:]].is_flag else next(rest, "VALUE"))
             raise BadInputError(
@@ -146,11 +147,6 @@ def as_options(words: Sequence[str], settings: Mapping[str, Any], options: Colle
         else:
             made.append(word)
     return made
-
-
-def _parts(given: str, settings: Mapping[str, Any]) -> list[str]:
-    """Return the settings in `zones=2,files=500`; a comma in a value separates nothing."""
-    return re.split(rf",(?=(?:{'|'.join(map(re.escape, settings))})(?:=|,|$))", given)
 
 
 def _option(setting: str, settings: Mapping[str, Any], options: Collection[str]) -> list[str]:

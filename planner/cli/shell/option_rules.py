@@ -5,7 +5,7 @@ Conditions that a rule cannot know, such as the kind of a file, are checked wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from planner.errors import BadInputError
@@ -64,9 +64,11 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
 
 def require_applicable(ctx: Any) -> None:
     """Raise BadInputError for an option given where it has no effect. `ctx` is that of a command."""
-    given = {name: ctx.params[parameter.name] for parameter in ctx.command.params if _was_given(parameter, ctx)
-             for name in _names(parameter)}  # fmt: skip
-    for options, condition in RULES.get(_command_name(ctx), {}).items():
+    source = ctx.get_parameter_source
+    typed = [of for of in ctx.command.params if getattr(source(of.name), "name", "") == "COMMANDLINE"]
+    given = {name: ctx.params[parameter.name] for parameter in typed for name in _names(parameter)}
+    group = ctx.parent.command.name if ctx.parent is not None and ctx.parent.parent is not None else ""
+    for options, condition in RULES.get(f"{group} {ctx.command.name}".strip(), {}).items():
         for option in options.split():
             if option in given and not holds(condition, given):
                 raise BadInputError(refusal(option, condition), code="not-applicable")
@@ -94,24 +96,9 @@ def _is_given(option: str, given: Mapping[str, Any], *, most: int | None) -> boo
     value = given.get(name)
     if value in (None, False, (), []):
         return False
-    texts = list(_texts(value))
+    items = value if isinstance(value, list | tuple) else [value]
+    texts = [text for item in items for text in str(item).split(",")]
     return not wanted or (wanted in texts and len(texts) <= (most or len(texts)))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    for item in value if isinstance(value, list | tuple) else [value]:
-        yield from str(item).split(",")
-
-
-def _command_name(ctx: Any) -> str:
-    """Return a command's name after that of its group: `cluster up`."""
-    group = ctx.parent.command.name if ctx.parent is not None and ctx.parent.parent is not None else ""
-    return f"{group} {ctx.command.name}".strip()
-
-
-def _was_given(parameter: Any, ctx: Any) -> bool:
-    source = ctx.get_parameter_source(parameter.name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _names(parameter: Any) -> tuple[str, ...]:

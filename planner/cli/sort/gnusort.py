@@ -12,8 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from planner.cli.sort.gnusort_options import Options, parse
-from planner.cli.sort.gnusort_words import GnuSortError, quote_name
+from planner.cli.sort.gnusort_options import GnuSortError, Options, parse, quote_name
 from planner.sorting.records.keys import BadKeyError
 
 if TYPE_CHECKING:

@@ -1,26 +1,18 @@
-"""The command line of GNU sort: short and long options, abbreviations, operands among them."""
+"""The command line of GNU sort: joined short options, abbreviated long ones, operands among them, units of numbers."""
 
 from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from planner.cli.sort.gnusort_words import (
-    TRY_HELP,
-    GnuSortError,
-    long_option,
-    match_word,
-    memory_size,
-    short_options,
-    whole_number,
-)
 from planner.sorting.records.keys import (
     UNLIMITED,
     BadKeyError,
     Key,
     check_compatible,
+    escaped,
     parse_key,
     parse_old_key,
     quote,
@@ -29,6 +21,15 @@ from planner.sorting.records.keys import (
 
 if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextOrder
+
+_TRY_HELP = "\nTry 'sort --help' for more information."
+_UNITS = {unit: 1024**power for power, units in enumerate(["b", "kK", "mM", "gG", "tT", "P", "E", "Z", "Y", "R", "Q"])
+          for unit in units}  # fmt: skip
+_SPACE = " \t\n\v\f\r"
+_PLAIN = frozenset("%+,-./:=@]_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_SPECIAL = frozenset(" !\"$&'()*;<=>?[\\^`|")
+_MOST_DIGITS = 30  # Python refuses to read thousands of them; this many exceed all limits already
+
 
 _SHORT = "bcCdfghik:mMno:rRsS:t:T:uVy:z"
 _LONG = {
@@ -58,6 +59,31 @@ Others:   -k POS1[,POS2][OPTS]  -t SEP  -s  -u  -z  -m  -c  -C  --check=WORD  -o
           --debug
 All have GNU sort's meanings and long names. Temporary data is not compressed, even with --compress-program=PROGRAM.
 """
+
+
+class GnuSortError(Exception):
+    """An error that ends the command; its message follows `sort: `."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def quote_name(name: str) -> str:
+    """Return a file's name as GNU programs print it, in a shell's quotes where needed."""
+    prints = all(" " <= letter <= "~" for letter in name)
+    if prints and name and not _SPECIAL & set(name) and name[0] not in "#~":
+        return name
+    if prints and "'" in name and set(name) <= _PLAIN | {"'", " "}:
+        return f'"{name}"'
+    shown, is_escaping = "'", False
+    for letter in name:
+        escapes = not " " <= letter <= "~"
+        if escapes != is_escaping:
+            shown += "'$'" if escapes else "''"
+        is_escaping = escapes
+        shown += "'\\''" if letter == "'" else escaped(letter)
+    return f"{shown}'"
 
 
 class Options:
@@ -108,7 +134,7 @@ class Options:
             return self.operands or ["-"]
         if self.operands:
             both = "file operands cannot be combined with --files0-from"
-            raise GnuSortError(f"extra operand {quote(self.operands[0])}\n{both}{TRY_HELP}")
+            raise GnuSortError(f"extra operand {quote(self.operands[0])}\n{both}{_TRY_HELP}")
         names = _read_all(self.files_from).split(b"\0")
         if names[-1] == b"":
             names.pop()
@@ -140,9 +166,9 @@ def parse(arguments: Sequence[str]) -> Options:
         if word == "--":
             break
         if word.startswith("--"):
-            _apply(options, *long_option(word[2:], rest, _LONG))
+            _apply(options, *_long_option(word[2:], rest, _LONG))
         elif word.startswith("-") and word != "-":
-            for option in short_options(word[1:], rest, _SHORT):
+            for option in _short_options(word[1:], rest, _SHORT):
                 _apply(options, *option)
         elif not (word.startswith("+") and _take_old_key(options, word, rest)):
             options.operands.append(word)
@@ -201,17 +227,14 @@ def _apply(options: Options, what: str, argument: str, name: str) -> None:
             raise GnuSortError(problem)
         setattr(options, field, argument)
     elif what in ("c", "C", "check"):
-        _set_check(options, _CHECKS[match_word(argument, _CHECKS, name)] if what == "check" else what)
+        letter = _CHECKS[_match_word(argument, _CHECKS, name)] if what == "check" else what
+        if options.check not in ("", letter):
+            raise GnuSortError("options '-cC' are incompatible")
+        options.check = letter
     elif what == "sort":
-        options.ordering += _SORTS[match_word(argument, _SORTS, name)]
+        options.ordering += _SORTS[_match_word(argument, _SORTS, name)]
     elif what in _SETTERS:
         _SETTERS[what](options, argument, name)
-
-
-def _set_check(options: Options, letter: str) -> None:
-    if options.check not in ("", letter):
-        raise GnuSortError("options '-cC' are incompatible")
-    options.check = letter
 
 
 def _set_separator(options: Options, argument: str, _: str) -> None:
@@ -226,17 +249,17 @@ def _set_separator(options: Options, argument: str, _: str) -> None:
 
 
 def _set_memory(options: Options, argument: str, name: str) -> None:
-    options.memory_bytes = max(options.memory_bytes, memory_size(argument, name), 1)
+    options.memory_bytes = max(options.memory_bytes, _memory_size(argument, name), 1)
 
 
 def _set_threads(options: Options, argument: str, name: str) -> None:
-    options.threads = min(whole_number(argument, name), 2**32 - 1)
+    options.threads = min(_whole_number(argument, name), 2**32 - 1)
     if options.threads == 0:
         raise GnuSortError("number in parallel must be nonzero")
 
 
 def _set_batch_size(options: Options, argument: str, name: str) -> None:
-    options.batch_size = min(whole_number(argument, name), 2**32 - 1)
+    options.batch_size = min(_whole_number(argument, name), 2**32 - 1)
     if options.batch_size < 2:
         raise GnuSortError(
             f"invalid --batch-size argument {quote(argument)}\nsort: minimum --batch-size argument is '2'"
@@ -269,3 +292,87 @@ def _read_all(path: str, most: int = -1) -> bytes:
             return file.read(most)
     except OSError as error:
         raise GnuSortError(f"open failed: {path}: {error.strerror}") from error
+
+
+def _short_options(letters: str, rest: list[str], taken: str) -> Iterator[tuple[str, str, str]]:
+    """Yield letter, argument and name of the options joined in a word; `taken` is getopt's list of them."""
+    while letters:
+        letter, letters = letters[0], letters[1:]
+        at = taken.find(letter)
+        if at < 0 or letter == ":":
+            raise GnuSortError(f"invalid option -- '{letter}'{_TRY_HELP}")
+        if taken[at + 1 : at + 2] != ":":
+            yield letter, "", f"-{letter}"
+            continue
+        if not letters and not rest:
+            raise GnuSortError(f"option requires an argument -- '{letter}'{_TRY_HELP}")
+        if letter == "y" and not letters and not rest[0].isdigit():  # it takes only a number
+            return
+        yield letter, letters or rest.pop(0), f"-{letter}"
+        return
+
+
+def _long_option(word: str, rest: list[str], taken: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return meaning, argument and name of the option that a word without its dashes names, possibly abbreviated."""
+    name, equals, argument = word.partition("=")
+    matches = [name] if name in taken else [long for long in taken if long.startswith(name)]
+    if not matches:
+        raise GnuSortError(f"unrecognized option '--{name}{equals}{argument}'{_TRY_HELP}")
+    if len(matches) > 1:
+        possible = " ".join(f"'--{match}'" for match in matches)
+        raise GnuSortError(f"option '--{word}' is ambiguous; possibilities: {possible}{_TRY_HELP}")
+    meaning = taken[matches[0]]
+    if equals and meaning[-1] not in ":?":
+        raise GnuSortError(f"option '--{matches[0]}' doesn't allow an argument{_TRY_HELP}")
+    if meaning[-1] == "?" and not equals:
+        return meaning[0], "", f"--{matches[0]}"
+    if meaning[-1] == ":" and not equals:
+        if not rest:
+            raise GnuSortError(f"option '--{matches[0]}' requires an argument{_TRY_HELP}")
+        argument = rest.pop(0)
+    return meaning.rstrip(":?"), argument, f"--{matches[0]}"
+
+
+def _match_word(word: str, words: Mapping[str, str], name: str) -> str:
+    """Return the matching word, which may be abbreviated."""
+    matches = [word] if word in words else [candidate for candidate in words if candidate.startswith(word)]
+    if len({words[match] for match in matches}) != 1:
+        problem = "ambiguous" if matches else "invalid"
+        groups: dict[str, list[str]] = {}
+        for candidate, meaning in words.items():
+            groups.setdefault(meaning, []).append(f"'{candidate}'")
+        valid = "".join(f"\n  - {', '.join(group)}" for group in groups.values())
+        message = f"{problem} argument {quote(word)} for '{name}'\nValid arguments are:{valid}{_TRY_HELP}"
+        raise GnuSortError(message, exit_code=1)
+    return matches[0]
+
+
+def _whole_number(text: str, name: str) -> int:
+    """Return the number given to an option."""
+    digits = text.lstrip(_SPACE).removeprefix("+")
+    if not (digits.isascii() and digits.isdigit()):
+        problem = "invalid suffix in" if digits[:1].isdigit() else "invalid"
+        raise GnuSortError(f"{problem} {name} argument {quote(text)}")
+    return _number(digits)
+
+
+def _number(digits: str) -> int:
+    return int(digits.lstrip("0")[:_MOST_DIGITS] or "0")
+
+
+def _memory_size(argument: str, name: str) -> int:
+    """Return the bytes of `10%`, `2G` or `7b`; a number without a unit is in kibibytes."""
+    digits = argument.lstrip(_SPACE).removeprefix("+")
+    unit = digits.lstrip("0123456789")
+    number = digits[: len(digits) - len(unit)]
+    if not number:
+        raise GnuSortError(f"invalid {name} argument {quote(argument)}")
+    if unit not in ("", "%", *_UNITS):
+        raise GnuSortError(f"invalid suffix in {name} argument {quote(argument)}")
+    if unit == "%":
+        size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _number(number) // 100
+    else:
+        size = _number(number) * (_UNITS[unit] if unit else 1024)
+    if size >= 2**64:
+        raise GnuSortError(f"{name} argument {quote(argument)} too large")
+    return size

@@ -1,4 +1,4 @@
-"""The page of a plan: the answer and reasons first, then alternatives, phases, ranges and evidence."""
+"""The page of a plan: the answer and reasons first, what-ifs to choose from, then alternatives, phases and evidence."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from planner.planning.recommendation import require_best
 from planner.planning.what_if.network_views import verdict
 from planner.planning.what_if.what_if import Contrast
 from planner.report import frames, plots
-from planner.report.clusters import cluster_name, cluster_table
-from planner.report.page.rendering import Figure, inline, render, script_json
-from planner.report.page.what_if import what_if_part
+from planner.report.clusters import bill_of, bill_section, cluster_name, cluster_table
+from planner.report.page.rendering import Figure, KeyFigure, inline, render, script_json
 from planner.report.section import Section
-from planner.report.terminal.bill_items import bill_section
 from planner.report.terminal.command import plan_command, rent_commands
 from planner.report.terminal.decision import (
     assumed_text,
@@ -30,7 +28,7 @@ from planner.report.terminal.evidence import evidence_section
 from planner.report.terminal.plan_table import phases_section
 from planner.report.terminal.reasons import reasons
 from planner.report.words import phase_word, region_text
-from planner.schemas.plan import Candidate, Plan
+from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.schemas.rejections import by_reason
 from planner.units import format_bytes, format_duration, format_rate, format_usd
 
@@ -40,6 +38,33 @@ _CANDIDATE: Final = {
     "time": "expected", "time, 95 of 100": "95 of 100", "total": "total $", "total, 95 of 100": "total, 95 of 100",
     "evidence": "evidence",
 }  # fmt: skip
+
+_LEVERS: Final = {
+    "data": "Data",
+    "limits": "Deadline and budget",
+    "price": "Price of the nodes",
+    "network": "Network",
+    "nodes": "Nodes",
+    "local": "Local disks, same cluster",
+    "volumes": "Volumes, same cluster",
+    "objects": "Object store, same cluster",
+    "cpu": "Processors, same cluster",
+    "driver": "Driver, same cluster",
+    "requests": "Requests to the object store, same cluster",
+    "startup": "Boot, start-up and teardown, same cluster",
+    "barriers": "Waiting for the slowest node, same cluster",
+}
+"""Quantities a reader can change, in the order of the menu."""
+
+_ROWS: Final = {
+    "cluster": "cluster",
+    "time": "sort",
+    "time_p95": "sort, 95 of 100",
+    "whole": "whole run",
+    "total": "bill",
+    "total_p95": "bill, 95 of 100",
+    "waits": "waits for",
+}
 
 
 def plan_page(
@@ -70,7 +95,7 @@ def plan_page(
         made_on=made_on,
         asked=f"Which cluster to rent to sort {size} under the {best.model} model?",
         headline=f"Rent {cluster_name(best)} ({region_text(best)}, {best.pricing}{group})",
-        key_figures=_key_figures(best),
+        key_figures=list(_key_figures(best)),
         facts=list(_facts(plan, best, stored)),
         bill=bill_section(best),
         reasons=reasons(plan, contrast or Contrast()),
@@ -160,7 +185,7 @@ def _contrasts(best: Candidate, contrast: Contrast) -> Iterator[Figure]:
 def _details(plan: Plan, best: Candidate, figures: list[Figure]) -> dict[str, Any]:
     """Return the contents of a plan's details: tables, the charts by name, and the sum to redo by hand."""
     from planner.cost_model.model_reader import load_model
-    from planner.report.terminal.explain import explain
+    from planner.report.terminal.reasons import explain
 
     model = best.model if plan.request.has_several_models else plan.request.model
     title = "Candidates: the best size of each type"
@@ -177,22 +202,13 @@ def _details(plan: Plan, best: Candidate, figures: list[Figure]) -> dict[str, An
     }
 
 
-def _key_figures(best: Candidate) -> list[dict[str, str]]:
-    time, cost = best.time_s, best.cost_usd
-    figures = (
-        (
-            "The sort takes",
-            format_duration(time.expected),
-            f"{format_duration(time.p95)}; by the equation alone {format_duration(time.equation)}",
-        ),
-        ("and costs", format_usd(cost.expected), f"at most {format_usd(cost.p95)}"),
-        (
-            "The whole bill",
-            format_usd(cost.total),
-            f"at most {format_usd(cost.total_p95)}; all nodes for {format_duration(best.whole_run_s)}, and spares",
-        ),
-    )
-    return [{"name": name, "value": value, "note": f"95 of 100 runs: {note}"} for name, value, note in figures]
+def _key_figures(best: Candidate) -> Iterator[KeyFigure]:
+    time, cost, most = best.time_s, best.cost_usd, "95 of 100 runs:"
+    alone = f"by the equation alone {format_duration(time.equation)}"
+    yield "The sort takes", format_duration(time.expected), f"{most} {format_duration(time.p95)}; {alone}"
+    yield "and costs", format_usd(cost.expected), f"{most} at most {format_usd(cost.p95)}"
+    whole = f"all nodes for {format_duration(best.whole_run_s)}, and spares"
+    yield "The whole bill", format_usd(cost.total), f"{most} at most {format_usd(cost.total_p95)}; {whole}"
 
 
 def _facts(plan: Plan, best: Candidate, stored: Candidate | None) -> Iterator[tuple[str, str]]:
@@ -214,3 +230,72 @@ def _rejected(plan: Plan, title: str) -> Section:
         types = (name + (f" ({of.detail})" if of.detail else "") for of in group.which for name in of.instance_types)
         rows.append((group.reason, str(group.types), ", ".join(types)))
     return Section(title=title, columns=("reason", "types", "which"), rows=rows, numbers=(1,))
+
+
+def what_if_part(plan: Plan, best: Candidate, contrast: Contrast) -> dict[str, Any]:
+    """Return the menu, the table of all answers, and the document of the page's script; answer 0 is the plan."""
+    several = plan.request.has_several_models
+    answers = [_answer_of(plan, several=several)]
+    menu: dict[str, list[tuple[int, str]]] = {}
+    rows = [_table_row("as planned", answers[0])]
+    for lever, label, answer in sorted(_answers(plan, best, contrast), key=lambda made: list(_LEVERS).index(made[0])):
+        menu.setdefault(_LEVERS[lever], []).append((len(answers), label))
+        rows.append(_table_row(f"{_LEVERS[lever]}: {label}", answer))
+        answers.append(answer)
+    columns = ("change", "cluster", "sort", "bill", "waits for")
+    title = "Plans with one change each"
+    return {
+        "menu": menu,
+        "table": Section(title=title, columns=columns, rows=rows, numbers=(2, 3), chosen=(0,)),
+        "document": {"planned": answers[0], "answers": answers, "rows": list(_ROWS.items())},
+    }
+
+
+def _table_row(change: str, answer: dict[str, Any] | None) -> list[str]:
+    texts = {"cluster": "none", "time": "-", "total": "-", "waits": "-"} if answer is None else answer
+    return [change, *(texts[key] for key in ("cluster", "time", "total", "waits"))]
+
+
+def _answers(plan: Plan, best: Candidate, contrast: Contrast) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
+    """Yield lever, label and answer of each variant, then of each faster or slower resource of the same cluster."""
+    several = plan.request.has_several_models
+    for variant in contrast.variants:
+        request = variant.plan.request
+        labels = {"data": format_bytes(request.bytes_to_sort), "nodes": f"{request.nodes}", "limits": "none"}
+        times = f"{variant.factor:g} times{' as fast' if variant.lever == 'network' else ''}"
+        yield variant.lever, labels.get(variant.lever, times), _answer_of(variant.plan, several=several)
+    for label, clusters in (("half as fast", contrast.burdens), ("twice as fast", contrast.reliefs)):
+        for lever, cluster in clusters.items():
+            if lever != "network":
+                yield lever, label, _answer(cluster, several=several)
+
+
+def _answer_of(plan: Plan, *, several: bool) -> dict[str, Any] | None:
+    """Return the displayed parts of a plan; None if nothing is feasible."""
+    if plan.best is None:
+        return None
+    frontier = [_shown(point, point.time_s, point.cost_usd_total, several=several) for point in plan.frontier]
+    return _answer(plan.best, several=several) | {"frontier": frontier}
+
+
+def _answer(best: Candidate, *, several: bool) -> dict[str, Any]:
+    bill = bill_of(best)
+    return {
+        **_shown(best, best.time_s.expected, best.cost_usd.total, several=several),
+        "time_p95": format_duration(best.time_s.p95),
+        "whole": format_duration(bill.time_s),
+        "total_p95": format_usd(best.cost_usd.total_p95),
+        "waits": ", ".join(f"{phase.name}: {phase_word(phase.bottleneck)}" for phase in best.phases),
+        "bill": bill.rows,
+        "frontier": [],
+    }
+
+
+def _shown(of: Candidate | FrontierPoint, time_s: float, usd: float, *, several: bool) -> dict[str, Any]:
+    return {
+        "cluster": cluster_name(of, several_models=several),
+        "time_s": time_s,
+        "time": format_duration(time_s),
+        "total_usd": usd,
+        "total": format_usd(usd),
+    }

@@ -34,6 +34,10 @@ class Figure:
         return specification | {"width": "container", "description": f"{self.title}. {self.text}"}
 
 
+KeyFigure = tuple[str, str, str]
+"""One of a page's first figures: its name, the figure, and a note on it."""
+
+
 def script_json(values: Any) -> str:
     """Return values as JSON that cannot end the script element it is in."""
     return json.dumps(values, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -65,21 +69,15 @@ def render(template: str, *, figures: list[Figure], **values: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _library() -> str:
-    """Return Vega, Vega-Lite and their embedding as one script (0.9 MB), from the package that carries them."""
+    """Return Vega, Vega-Lite and their embedding as one script (0.9 MB), from the package that carries them. The script
+    cannot end the element it is in, or hide the element's end.
+    """
     bundler = optional("vl_convert", extra="plots", purpose="the HTML report")
-    return _script_safe(bundler.javascript_bundle(vl_version=_vega_lite_version()))
-
-
-def _vega_lite_version() -> str:
-    version: str = theme.altair().SCHEMA_VERSION
-    return ".".join(version.removeprefix("v").split(".")[:2])
+    vega_lite = ".".join(theme.altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    script = bundler.javascript_bundle(vl_version=vega_lite)
+    return re.sub(r"<(?=/script|script|!--)", r"\\x3C", script, flags=re.IGNORECASE)
 
 
 def inline(name: str) -> str:
     """Return the text of a file of this folder."""
     return resources.files(_FOLDER).joinpath(name).read_text(encoding="utf-8")
-
-
-def _script_safe(script: str) -> str:
-    """Return a script that cannot end the element it is in, or hide the element's end."""
-    return re.sub(r"<(?=/script|script|!--)", r"\\x3C", script, flags=re.IGNORECASE)

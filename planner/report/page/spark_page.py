@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from planner.report import plots
-from planner.report.page.rendering import Figure, render
+from planner.report.page.rendering import Figure, KeyFigure, render
 from planner.report.section import Section
 from planner.report.terminal.spark_answer import advice, choices_section, notes
 from planner.report.terminal.spark_explanation import brief_stage_table, cluster_text, stream_notes
@@ -74,12 +74,7 @@ def _figures(application: Application, explained: Explanation) -> Iterator[Figur
     )
     spent = ", ".join(f"{name} {explained.time.share(name):.0%}" for name in RESOURCES)
     rows = [
-        {
-            "stage": _label(bound),
-            "resource": name,
-            "place": place,
-            "task_time_s": bound.time.total * bound.time.share(name),
-        }
+        (_label(bound), name, place, bound.time.total * bound.time.share(name))
         for bound in drawn
         for place, name in enumerate(RESOURCES)
     ]
@@ -103,18 +98,17 @@ def _timeline_frame(drawn: Sequence[StageBound], *, origin_s: float) -> pd.DataF
     for bound in drawn:
         start_s = (bound.stage.started_at_s or origin_s) - origin_s
         end_s = start_s + (bound.stage.duration_s or 0.0)
-        rows.append({"stage": _label(bound), "bound": bound.bound or "nothing", "start_s": start_s, "end_s": end_s})
+        rows.append((_label(bound), bound.bound or "nothing", start_s, end_s))
     return pd.DataFrame(rows, columns=["stage", "bound", "start_s", "end_s"])
 
 
-def _key_figures(explained: Explanation) -> Iterator[dict[str, Any]]:
+def _key_figures(explained: Explanation) -> Iterator[KeyFigure]:
     line = explained.timeline
-    yield {"name": "It took", "value": format_duration(explained.duration_s), "note": f"{len(explained.stages)} stages"}
+    yield "It took", format_duration(explained.duration_s), f"{len(explained.stages)} stages"
     for word, seconds in list(explained.seconds_by_bound.items())[:2]:
         share = seconds / explained.duration_s if explained.duration_s else 0.0
-        yield {"name": f"Bound by {word}", "value": format_duration(seconds), "note": f"{share:.0%} of the time"}
-    before = f"{format_duration(line.startup_s)} of it before the first"
-    yield {"name": "No stage ran", "value": format_duration(line.driver_s), "note": before}
+        yield f"Bound by {word}", format_duration(seconds), f"{share:.0%} of the time"
+    yield "No stage ran", format_duration(line.driver_s), f"{format_duration(line.startup_s)} of it before the first"
 
 
 def _clusters(plan: SparkPlan) -> Figure:
@@ -126,16 +120,10 @@ def _clusters(plan: SparkPlan) -> Figure:
         return "recommended" if plan.best and choice.nodes.same_as(plan.best.nodes) else "other"
 
     rows = [
-        {
-            "cluster": choice.name,
-            "which": which(choice),
-            "time_s": choice.prediction.duration_s,
-            "low_s": choice.prediction.low_s,
-            "high_s": choice.prediction.high_s,
-            "cost_usd": choice.cost_usd,
-        }
+        (choice.name, which(choice), of.duration_s, of.low_s, of.high_s, choice.cost_usd)
         for choice in (plan.logged, *plan.choices[:_CLUSTERS_SHOWN], *([] if plan.choices else [plan.fastest]))
         if choice.cost_usd == choice.cost_usd
+        for of in [choice.prediction]
     ]
     return Figure(
         name="clusters",

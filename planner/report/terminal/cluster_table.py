@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from planner.clouds.order import ClusterOffer, Order
+from planner.clouds.order import Order
 from planner.clouds.protocol import Place, PlannedRequest, Preflight
 from planner.clusters.provisioning.cluster_lifecycle import FoundRun
 from planner.clusters.provisioning.dry_run import Rehearsal
@@ -28,6 +28,7 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
     ceiling = first.ceiling_usd_per_hour  # that of spot machines is the on-demand price, to which theirs may rise
     cap = "unknown, without an on-demand price" if ceiling is None else format_usd(ceiling * life_s / 3600)
     others = [place.text for place in places[1:]]
+    short = f"95 of 100 such runs end within {format_duration(first.needed_s)}: others lose their machines"
     lines = [
         f"{places[0].text}: {count_text(first.nodes, 'node')}, {count_text(first.spares, 'spare')}"
         + (", in one placement group" if first.placement_group else ""),
@@ -36,7 +37,7 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
         f"{format_usd(first.launched_usd_per_hour)} per hour",
         f"cap: {cap}, because every machine ends by itself in {format_duration(life_s)}, at "
         f"{order.expires_at:%Y-%m-%d %H:%M} UTC",
-        _short_life(first) if life_s < first.needed_s else "",
+        f"warning: {short}; {enough_text(first)}" if life_s < first.needed_s else "",
         f"the head takes SSH from {order.ssh_from} alone; no other machine can be reached",
         f"if there is no room: {', then '.join(others)}" if others else "",
     ]
@@ -66,11 +67,6 @@ def decision_text(
         family = f"the family of {choice.instance_type} in {region}"
         lines.insert(1, f"quota: {vcpus:g} {choice.pricing} vCPUs of {family}")
     return "\n".join(lines)
-
-
-def _short_life(choice: ClusterOffer) -> str:
-    text = f"95 of 100 such runs end within {format_duration(choice.needed_s)}: others lose their machines"
-    return f"warning: {text}; {enough_text(choice)}"
 
 
 def swept_text(found: FoundRun, *, now: datetime) -> str:

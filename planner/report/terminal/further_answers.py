@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from planner.errors import some_of
 from planner.planning.what_if.own_cluster import OwnCluster
 from planner.planning.what_if.why_not import WhyNot
-from planner.report.clusters import Column, cluster_name, cluster_table, side_by_side, total_text
+from planner.report.clusters import Column, cluster_name, cluster_table, ratios, side_by_side, total_text
 from planner.report.section import Section, aligned
 from planner.report.terminal.decision import price_origin
 from planner.report.words import RESOURCE_WORDS, bottleneck_word, region_text, wrapped
@@ -58,8 +57,7 @@ def difference(than: Candidate, cluster: Candidate) -> str:
     """Return a comparison of a cluster's whole run and bill with another's: `takes 13% longer and costs 2.6 times as
     much`.
     """
-    time = cluster.whole_run_s / than.whole_run_s
-    cost = cluster.cost_usd.total / than.cost_usd.total if than.cost_usd.total else 1.0
+    time, cost = ratios(cluster, than)
     joined = "and" if (time > 1) == (cost > 1) else "but"
     return (
         f"takes {_change(time, 'long', 'longer', 'less time')} {joined} costs {_change(cost, 'much', 'more', 'less')}"
@@ -179,49 +177,36 @@ def _read_from(listed: MachineList | None) -> Iterator[str]:
         yield f"Read as the output of `{listed.source}`{unused}."
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparedCluster:
-    """The whole run on a cluster. `fee_usd` is the platform's, None if it charges one at an unknown rate; `total_usd`
-    then excludes it and is `at_least` what is paid.
-    """
-
-    cluster: str
-    nodes: int
-    instance_type: str
-    whole_run_s: float
-    machines_usd: float
-    fee_usd: float | None
-    total_usd: float
-    at_least: bool
-
-
 def _fee_of(listed: MachineList | None) -> PlatformFee | None:
     """Return the fee of the platform whose machines are listed."""
     source = listed.source if listed else ""
     return shipped_fees().get(next((name for start, name in _PLATFORMS.items() if source.startswith(start)), ""))
 
 
-def _both(answer: OwnCluster) -> tuple[ComparedCluster | None, ComparedCluster | None]:
+def _both(answer: OwnCluster) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Return the user's own cluster and the best one, both with the platform's fee, as the best would run on it too."""
     fee = _fee_of(answer.listed)
-    mine, best = (None if of is None else _compared(of, fee) for of in (answer.cluster, answer.recommended))
+    mine, best = (None if of is None else _with_fee(of, fee) for of in (answer.cluster, answer.recommended))
     return mine, best
 
 
-def _compared(cluster: Candidate, fee: PlatformFee | None) -> ComparedCluster:
+def _with_fee(cluster: Candidate, fee: PlatformFee | None) -> dict[str, Any]:
+    """Return the whole run on a cluster. `fee_usd` is the platform's, None if it charges one at an unknown rate;
+    `total_usd` then excludes it and is `at_least` what is paid.
+    """
     machines_usd = cluster.cost_usd.total
     fee_usd = 0.0 if fee is None else _fee_usd(cluster, fee)
     known = not math.isnan(fee_usd)
-    return ComparedCluster(
-        cluster=cluster_name(cluster),
-        nodes=cluster.nodes,
-        instance_type=cluster.instance_type,
-        whole_run_s=cluster.whole_run_s,
-        machines_usd=machines_usd,
-        fee_usd=fee_usd if known else None,
-        total_usd=machines_usd + (fee_usd if known else 0.0),
-        at_least=bool(cluster.cost_usd.at_least) or not known,
-    )
+    return {
+        "cluster": cluster_name(cluster),
+        "nodes": cluster.nodes,
+        "instance_type": cluster.instance_type,
+        "whole_run_s": cluster.whole_run_s,
+        "machines_usd": machines_usd,
+        "fee_usd": fee_usd if known else None,
+        "total_usd": machines_usd + (fee_usd if known else 0.0),
+        "at_least": bool(cluster.cost_usd.at_least) or not known,
+    }
 
 
 def _fee_usd(cluster: Candidate, fee: PlatformFee) -> float:
@@ -242,8 +227,8 @@ def comparison_json(answer: OwnCluster) -> dict[str, Any]:
     mine, best = _both(answer)
     fee = _fee_of(answer.listed)
     return {
-        "mine": mine and asdict(mine),
-        "best": best and asdict(best),
+        "mine": mine,
+        "best": best,
         "reason": answer.reason,
         "platform": fee and {"name": fee.platform, "as_of": fee.as_of, "source": fee.source, "evidence": fee.evidence},
         "read_as": answer.listed.source if answer.listed else None,
@@ -260,10 +245,10 @@ def comparison_text(answer: OwnCluster, plan: Plan, *, width: int) -> str:
     rows = [
         (
             name,
-            format_duration(each.whole_run_s),
-            format_usd(each.machines_usd),
-            "unknown" if each.fee_usd is None else format_usd(each.fee_usd),
-            f"{'>= ' if each.at_least else ''}{format_usd(each.total_usd)}",
+            format_duration(each["whole_run_s"]),
+            format_usd(each["machines_usd"]),
+            "unknown" if each["fee_usd"] is None else format_usd(each["fee_usd"]),
+            f"{'>= ' if each['at_least'] else ''}{format_usd(each['total_usd'])}",
         )
         for name, each in (("mine", mine), ("best", best))
     ]

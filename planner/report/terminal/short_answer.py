@@ -11,9 +11,8 @@ from typing import Final
 
 from planner.planning.ranking.capacity import MACHINES_AT_HAND
 from planner.planning.ranking.frontier import point_of
-from planner.report.clusters import cluster_name, place_suffix, total_text
+from planner.report.clusters import bill_of, cluster_name, place_suffix, ratios, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
-from planner.report.terminal.bill_items import bill_of
 from planner.report.terminal.decision import (
     assumed_text,
     bottleneck_text,
@@ -51,7 +50,9 @@ def short_answer(
     best = plan.best
     if best is None:
         return ["nothing feasible"]
-    notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in _warnings(plan, best))]
+    warnings = [f"types and prices of {', '.join(of)} as you refreshed them"] if (of := plan.catalog.refreshed) else []
+    warnings += map(plain_warning, (*plan.warnings, *best.warnings))
+    notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in warnings)]
     parts = [
         _sentences("change", [difference(before, best)] if before else [], width),
         _sentences("decision", _decision(plan, best, stored), width),
@@ -194,12 +195,6 @@ def _capacity(plan: Plan, best: Candidate) -> str:
     return f"{text} Best of at most {MACHINES_AT_HAND}: {most}."
 
 
-def _warnings(plan: Plan, best: Candidate) -> Iterator[str]:
-    if plan.catalog.refreshed:
-        yield f"types and prices of {', '.join(plan.catalog.refreshed)} as you refreshed them"
-    yield from map(plain_warning, (*plan.warnings, *best.warnings))
-
-
 def _next(plan: Plan, width: int, notes: int) -> list[str]:
     """Return what to ask next, after which so many notes are left out."""
     request, several = plan.request, f" and {count_text(notes, 'more note')}" if notes else ""
@@ -214,8 +209,6 @@ def difference(before: Candidate, after: Candidate) -> str:
     whole run.
     """
     was = f"{before.nodes} x {before.instance_type} for {format_duration(before.whole_run_s)}"
-    cost = after.cost_usd.total / before.cost_usd.total - 1
-    time = after.whole_run_s / before.whole_run_s - 1
-    return (
-        f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; now cost {cost:+.0%}, time {time:+.0%}."
-    )
+    time, cost = ratios(after, before)
+    now = f"now cost {cost - 1:+.0%}, time {time - 1:+.0%}"
+    return f"What if: before, {was}, {format_usd(before.cost_usd.total)} in all; {now}."

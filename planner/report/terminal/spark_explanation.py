@@ -129,10 +129,10 @@ def _longest(bounds: Sequence[StageBound], *, most: int, width: int) -> list[str
 
 def _row(bound: StageBound) -> tuple[str, ...]:
     stage, sums, total = bound.stage, bound.stage.sums, bound.time.total
-    attempt = f".{stage.attempt}" if stage.attempt else ""
+    attempt, seconds = f".{stage.attempt}" if stage.attempt else "", stage.duration_s or 0.0
     return (
         f"{stage.stage_id}{attempt}",
-        _brief(stage.duration_s or 0.0),
+        f"{seconds:.{int(seconds < 100)}f} s",
         str(stage.tasks),
         bound.bound,
         "?" if bound.busy is None else f"{bound.busy:.0%}",
@@ -143,10 +143,6 @@ def _row(bound: StageBound) -> tuple[str, ...]:
         _size(sums.spill_disk_bytes),
         "" if stage.time_skew is None else f"{stage.time_skew:.1f}",
     )
-
-
-def _brief(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"
 
 
 def _size(size: float) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 import planner
 from planner.planning.what_if.what_if import Contrast, Variant
-from planner.report.page.what_if import what_if_part
+from planner.report.page.plan_page import what_if_part
 
 TYPES = "i4i.8xlarge,i8g.8xlarge,i8g.24xlarge"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from planner.api.recommend import Recommendation
-from planner.report.terminal.bill_items import bill_of
+from planner.report.clusters import bill_of
 from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import BillLine, Plan
 

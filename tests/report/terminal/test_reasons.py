@@ -12,8 +12,7 @@ from approvals import Approve
 from planner import Recommendation
 from planner import recommend as recommend_by
 from planner.cost_model.model_reader import load_model
-from planner.report.terminal.explain import explain
-from planner.report.terminal.reasons import reasons
+from planner.report.terminal.reasons import explain, reasons
 from planner.units import format_duration
 
 recommend = partial(recommend_by, engine="ideal")

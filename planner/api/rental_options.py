@@ -113,8 +113,7 @@ class RentalOptions:
         with about("tag"):
             for tag in self.tags:
                 _check_tag(*tag)
-        with about("region"):
-            _ = self.regions
+        _ = self.regions
 
     @property
     def regions(self) -> tuple[str, ...]:

@@ -84,9 +84,9 @@ def _unknown_text(region: str, catalogs: Sequence[Catalog]) -> str:
     there = ", ".join(catalog.name for catalog in catalogs)
     owners = [cloud for cloud, names in _listed_regions().items() if region.casefold() in names]
     if owners:
-        return f"region {region!r} is of {owners[0]}, and asked for is {there}: say --cloud {owners[0]}, too"
+        return f"--region {region} is of {owners[0]}, and asked for is {there}: say --cloud {owners[0]}, too"
     priced = some_of([name for catalog in catalogs for name in catalog.regions()])
-    return f"region {region!r}: there is none of this name in {there}.{_near(region, catalogs)} Priced: {priced}"
+    return f"--region {region}: there is none of this name in {there}.{_near(region, catalogs)} Priced: {priced}"
 
 
 def _near(region: str, catalogs: Sequence[Catalog]) -> str:

@@ -58,9 +58,8 @@ def test_what_is_no_table_is_refused(table: object) -> None:
 
 
 def test_an_unknown_type_is_named_with_what_to_do() -> None:
-    with refused("no-specification") as caught:
+    with refused("no-specification", "mean small"):
         spark([{**job("smal"), "runtime_s": 5}])
-    assert "Did you mean small" in str(caught.value)
 
 
 def test_a_specification_without_cores_is_refused() -> None:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from obstore.store import MemoryStore
-from refusals import refused
+from refusals import refused, require
 
 from planner.distributed_sort import publishing
 from planner.distributed_sort.content.content import content_of
@@ -238,7 +238,7 @@ def test_the_first_result_stays(uri: str) -> None:
     assert publishing.put_manifest(uri, manifest("a")) is None
     assert publishing.put_manifest(uri, manifest("a")) is None, "the answer to the first call was lost"
     refusal = publishing.put_manifest(uri, manifest("b"))
-    assert refusal is not None and refusal.message == f"{uri}: another result is there by now, and was not changed"
+    require(refusal, "another-result", uri)
     assert publishing.job_of(publishing.read_manifest_text(uri)) == "a"
 
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from approvals import Approve
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
@@ -79,14 +80,14 @@ def test_nothing_feasible_keeps_nothing() -> None:
     assert [breach.limit for breach in breaches(replace(plan(), best=None), Policy(), today=day())] == ["feasible"]
 
 
-def test_a_file_says_all_limits_and_what_is_wrong_in_it() -> None:
+def test_a_file_says_all_limits_and_what_is_wrong_in_it(approve: Approve) -> None:
     written = {"max_cost": 100, "deadline": "1h", "p95": True, "max_nodes": 8, "evidence": "spec", "clouds": ["aws"]}
     assert policy_of(written, source="limits.toml") == Policy(
         max_cost_usd=100.0, deadline_s=3600.0, p95=True, max_nodes=8, evidence="spec", clouds=("aws",)
     )
     with refused("unknown-argument", "limits.toml", field="max_costs") as caught:
         policy_of({"max_costs": 1, "max_nodes": "8", "deadline": "soon", "clouds": "aws"}, source="limits.toml")
-    assert "Did you mean max_cost" in str(caught.value)
+    approve(caught.value.details)
     named = {line.partition(":")[0] for line in caught.value.details}
     assert named == {"max_costs", "max_nodes", "deadline", "clouds"}
 

@@ -67,12 +67,13 @@ def name_options(error: PlannerError, options: Mapping[str, str] = NO_OPTIONS) -
     """Let an error name options where it names arguments as Python does: in its text, and as its field. `options` are
     those of the command, by their arguments.
     """
-    text, is_named = error.sentence, error.field.startswith("-")
-    option = error.field if is_named else options.get(error.field) or option_of(error.field)
-    if error.field and not is_named and text.startswith(f"{error.field}: "):
-        text, error.field = f"{option}{text.removeprefix(error.field)}", option
-    elif f"`{error.field}" in text:
-        error.field = option
+    text, field = error.sentence, error.field
+    if field and not field.startswith("-"):
+        option = options.get(field) or option_of(field)
+        if text.startswith(f"{field}: "):
+            text, error.field = f"{option}{text.removeprefix(field)}", option
+        elif f"`{field}" in text:
+            error.field = option
     error.message = in_options(text, options)
     error.details = tuple(in_options(detail, options) for detail in error.details)
 

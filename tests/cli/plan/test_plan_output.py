@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve
+from refusals import require
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
-from planner.errors import PlannerError
 from planner.report.frames import MAIN_COLUMNS
 
 ASKED = ("plan", "--data", "1TB", "--instance", "i4i.*", "--top", "4")
@@ -150,8 +150,7 @@ def test_a_page_is_refused_before_anything_is_planned_where_charts_are_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
     outcome = call("--html", str(tmp_path / "page.html"), model="nonsense")
-    assert isinstance(outcome.exception, PlannerError)
-    assert "--html needs the package altair" in str(outcome.exception)
+    require(outcome.exception, "missing-package", "altair", field="--html")
 
 
 @pytest.mark.parametrize(("name", "start"), [("plan.png", b"\x89PNG"), ("plan.svg", b"<svg")])

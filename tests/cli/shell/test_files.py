@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from approvals import Approve
+from refusals import require
 from typer.testing import CliRunner
 
 from planner.cli.app import build
@@ -86,7 +87,8 @@ def test_a_pipe_is_read_up_to_what_a_file_may_hold(reader: str, monkeypatch: pyt
     monkeypatch.setattr("planner.config.user_files.PIPE_BYTES", 1 << 20)
     os.mkfifo("pipe")
     with subprocess.Popen(["sh", "-c", "cat /dev/zero > pipe"], stderr=subprocess.DEVNULL):
-        assert "pipe: a pipe with more than 1 MiB" in refusal(reader.replace("{}", "pipe"))
+        ended = CliRunner().invoke(build(), reader.replace("{}", "pipe").split())
+        require(ended.exception, "too-long", "pipe: ", "1 MiB")
 
 
 def test_standard_output_has_many_names_and_nothing_to_replace() -> None:

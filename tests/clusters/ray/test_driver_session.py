@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 from approvals import Approve
-from refusals import refused
+from refusals import refused, require
 
 from planner.clusters.ray import driver_session
 from planner.clusters.ray.driver_session import Session, ray_session
@@ -138,13 +138,13 @@ def test_what_listens_and_is_not_ray_is_told_after_one_call(greeting: bytes) -> 
 
         threading.Thread(target=serve, daemon=True).start()
         port = other.getsockname()[1]
-        assert refusal(f"127.0.0.1:{port}").message == f"--ray 127.0.0.1:{port}: what listens there is not Ray"
+        require(refusal(f"127.0.0.1:{port}"), "not-ray", str(port), field="--ray")
         assert len(began) == 1 and time.monotonic() - began[0] < 37
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "http://10.0.0.1:8265"])
 def test_what_is_no_address_of_a_head_is_refused(address: str) -> None:
-    assert refusal(address).message == f"--ray {address}: the head's address has the form 10.0.0.1:6379"
+    require(refusal(address), "malformed", address, "10.0.0.1:6379", field="--ray")
 
 
 def test_a_driver_that_says_nothing_is_told_of(

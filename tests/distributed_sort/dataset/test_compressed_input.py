@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zstandard
-from refusals import refused
+from refusals import refused, require
 
 from planner.distributed_sort import staging
 from planner.distributed_sort.dataset.compressed_input import (
@@ -90,8 +90,7 @@ def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: P
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT) + gzip.compress(TEXT)[:50])
     error = decompress_or_error(source, FILES, 0, LINES)
-    assert isinstance(error, BadInputError)
-    assert error.message == f"node-1: {this_node}/in: the gzip data end early"
+    require(error, "broken-compression", f"node-1: {this_node}/in: ", "gzip")
     assert not [path for path in this_node.rglob("*input-*") if path.is_file()]
 
 

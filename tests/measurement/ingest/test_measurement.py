@@ -70,9 +70,8 @@ def test_duplicate_rows_are_all_named(tmp_path: Path) -> None:
     table.write_text(
         "instance_type,quantity,bytes_per_s\na.large,network,1e9\nb.large,network,1e9\na.large,network,2e9\n"
     )
-    with pytest.raises(BadInputError) as caught:
+    with refused("repeated", "table.csv") as caught:
         read_measurements([table], user_values=USER_VALUES, mapping={})
-    assert "table.csv: the same circumstances twice" in str(caught.value)
     assert list(caught.value.details) == ["line 2, line 4: a.large, network"]
 
 

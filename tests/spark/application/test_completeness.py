@@ -97,9 +97,8 @@ def test_too_little_of_a_log_is_refused(read: Reader) -> None:
     from planner.spark.model.from_log import plan_application
 
     events = [e for e in small_job(tasks=90) if _name(e) != "TaskEnd" or e["Task Info"]["Task ID"] % 3 == 0]
-    with refused("incomplete-log", "60 of 180") as caught:
+    with refused("incomplete-log", "60 of 180", "120 tasks"):
         plan_application(read(events), Request(data_bytes=1, catalogs=("aws",)), ran_on="m5.xlarge x 2")
-    assert "120 tasks without an end" in str(caught.value)
 
 
 def test_times_after_a_jump_of_the_clock_are_refused(read: Reader) -> None:

@@ -20,7 +20,11 @@ OTHERS = re.compile(r"^\| `(run|scale) --([a-z-]+)` \| .* \|$", re.MULTILINE)
 
 def test_an_option_of_plan_is_an_argument_unless_the_table_says_what_it_is_in_python() -> None:
     group = typer.main.get_command(build())
-    options = {parameter.name for parameter in group.commands["plan"].params if parameter.name != "set"}  # type: ignore[attr-defined]
+    options = {
+        parameter.name
+        for parameter in group.commands["plan"].params
+        if parameter.opts[0][0] == "-" and parameter.name != "set"
+    }  # type: ignore[attr-defined]
     rows = {name.replace("-", "_"): cell for name, cell in ROW.findall(PAGE.read_text("utf-8"))}
     arguments = inspect.signature(planner.recommend).parameters
     assert rows.keys() <= options <= {*rows, *arguments}

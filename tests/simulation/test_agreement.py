@@ -86,9 +86,11 @@ def test_many_tasks_take_little_longer(model: str) -> None:
 
 
 @settings(max_examples=5)  # each takes a third of a second
-@given(data_tb=st.floats(0.5, 20.0), nodes=st.integers(20, 60))
+@given(data_tb=st.floats(0.75, 20.0), nodes=st.integers(20, 60))
 def test_no_phase_is_shorter_than_its_equation(data_tb: float, nodes: int) -> None:
-    """Tasks wait for each other, which can only add to the time of the busiest resource."""
+    """Tasks wait for each other, which can only add to the time of the busiest resource. Nodes have more data than
+    their memory keeps off the disks (11.5 GB): the equations do not count on that.
+    """
     answer = simulated("indy", "ray", data_bytes=data_tb * 1e12, instances=("i4i.4xlarge",), nodes=nodes)
     assert answer is not None
     assert all(phase.p50_s >= phase.equation_s * (1 - 1e-6) for phase in answer.phases)

@@ -17,6 +17,7 @@ from planner.cli.shell import completion
 from planner.cli.shell.files import read_plan
 from planner.errors import BadInputError
 from planner.schemas.arguments import columns, option_of, request_fields, require_no_columns
+from planner.schemas.plan import TIMES_OF_PROFILE
 from planner.schemas.request import Request, default_of, options
 
 if TYPE_CHECKING:
@@ -100,6 +101,10 @@ class RequestOptions(dict[str, Any]):
             return RequestOptions(self | read_request(file) | mine)
         again = RequestOptions(mine)
         again.based_on = read_plan(file)
+        best = again.based_on.best
+        if best and "profile" not in given and any(text.startswith(TIMES_OF_PROFILE) for text in best.warnings):
+            text = f"{file}: its times are of a profile, whose name a plan does not keep; add `profile`"
+            raise BadInputError(text, field="profile", code="missing-companion")
         return again
 
     def toml_of(self, request: Request) -> str:

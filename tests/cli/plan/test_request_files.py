@@ -11,12 +11,15 @@ import pytest
 from command_line import call, invoked
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from typer.testing import CliRunner
 
 import planner
 from planner.api.request_file import request_toml
 from planner.cli.app import build
+from planner.cli.plan.request_options import RequestOptions
 from planner.errors import BadInputError
+from planner.stores.profiles import save_profile
 
 SMALL = ("--instance", "i4i.*", "--data", "1TB")
 REQUESTS = [
@@ -70,10 +73,10 @@ def test_keys_may_have_hyphens_and_values_python_forms(tmp_path: Path) -> None:
 def test_all_that_is_wrong_with_a_request_is_said_at_once(tmp_path: Path) -> None:
     file = tmp_path / "request.toml"
     file.write_text('data = "3XB"\ndedline = "2h"\nnodes = true\nobjective = "speed"\nassume = "network"\n')
-    with pytest.raises(BadInputError) as refused:
+    with pytest.raises(BadInputError) as error:
         planner.read_request(file)
-    named = [detail.partition(":")[0] for detail in refused.value.details]
-    assert named == ["data", "dedline", "nodes", "objective", "assume"] and refused.value.field == "data"
+    named = [detail.partition(":")[0] for detail in error.value.details]
+    assert named == ["data", "dedline", "nodes", "objective", "assume"] and error.value.field == "data"
 
 
 @pytest.mark.parametrize(
@@ -81,9 +84,9 @@ def test_all_that_is_wrong_with_a_request_is_said_at_once(tmp_path: Path) -> Non
 )
 def test_what_is_no_request_is_refused(text: str, code: str, tmp_path: Path) -> None:
     (tmp_path / "request.toml").write_text(text)
-    with pytest.raises(BadInputError) as refused:
+    with pytest.raises(BadInputError) as error:
         planner.read_request(tmp_path / "request.toml")
-    assert refused.value.code == code
+    assert error.value.code == code
 
 
 @given(arguments=ARGUMENTS)
@@ -103,6 +106,16 @@ def test_a_kept_plan_is_made_again_and_says_what_changed(tmp_path: Path) -> None
     assert before == first["best"]["cost_usd"]["total"] and now == doubled["best"]["cost_usd"]["total"] > before
     assert "Nothing changed" in call("plan", kept)
     assert f"{again['best']['nodes']} x" in call("plan", kept, "--data", "2TB")
+
+
+def test_a_kept_plan_of_a_profile_is_made_again_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path))
+    run = {"instance_type": "i4i.4xlarge", "nodes": 4, "data_gb": 100, "runtime_s": 400}
+    save_profile(planner.calibrate([run, run | {"nodes": 8, "runtime_s": 230}], model="spark", name="mine"))
+    first = plan_of(*SMALL, "--profile", "mine", "--out", tmp_path / "plan.json")
+    with refused("missing-companion", field="profile"):
+        RequestOptions().on_top_of(tmp_path / "plan.json", ())
+    assert plan_of(tmp_path / "plan.json", "--profile", "mine")["best"] == first["best"]
 
 
 def test_a_request_of_a_kept_plan_can_be_saved(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Final
 
@@ -107,6 +108,9 @@ def _in_directory(directory: Path) -> Iterator[Part | PassedOver]:
 def _candidates(path: Path, *, name: str, folder: str) -> Iterator[Part | PassedOver]:
     """Yield a file, or the members of an archive."""
     try:
+        if not path.stat().st_size:  # not opened: files of /proc may never answer
+            yield _part(BytesIO, name=name, folder=folder, base=path.name)
+            return
         with path.open("rb") as stream:
             head = stream.read(4)
             if head != ZIP_MAGIC:

@@ -218,3 +218,13 @@ def test_a_compressed_log_cut_in_its_first_block_is_not_called_empty(
     path.write_bytes(compress(lines(small_job()))[:40])
     with refused("not-a-log", "app-1.inprogress", name, kind=PlannerError):
         spark_log.read(path)
+
+
+def test_files_of_the_kernel_beside_a_log_are_not_waited_for(tmp_path: Path) -> None:
+    """A read of the kernel's messages waits for the next one; like others there, the file says that it is empty."""
+    (tmp_path / "app-1").write_bytes(lines(small_job()))
+    (tmp_path / "empty").touch()
+    (tmp_path / "messages").symlink_to("/proc/kmsg")
+    logs = spark_log.read(tmp_path)
+    reasons = {other.name: other.reason for other in logs.passed_over}
+    assert reasons.keys() == {"empty", "messages"} and reasons["empty"] == reasons["messages"]

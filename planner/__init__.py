@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 """True for type checkers. Ctrl-C while `typing` loads, before any code can handle it, would print a traceback."""
 if TYPE_CHECKING:
     from planner import errors as errors
+    from planner.api.arguments.request_file import read_request as read_request
     from planner.api.clusters import Confirm as Confirm
     from planner.api.clusters import RaisedCluster as RaisedCluster
     from planner.api.clusters import down as down
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from planner.api.recommend_each import DataSizes as DataSizes
     from planner.api.recommend_each import recommend_each as recommend_each
     from planner.api.rental_options import RentalOptions as RentalOptions
-    from planner.api.request_file import read_request as read_request
     from planner.api.run import run as run
     from planner.api.run_job import Listeners as Listeners
     from planner.api.run_job import Work as Work
@@ -140,7 +140,7 @@ _HOMES = {
     "generate": "api.generate",
     "measure": "api.measure",
     "own": "api.recommend",
-    "read_request": "api.request_file",
+    "read_request": "api.arguments.request_file",
     "recommend": "api.recommend",
     "recommend_each": "api.recommend_each",
     "run": "api.run",

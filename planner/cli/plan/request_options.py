@@ -96,7 +96,7 @@ class RequestOptions(dict[str, Any]):
             text = f"{file}: no such file; it is a request, FILE.toml, or a kept plan, FILE.json"
             raise BadInputError(text, ["other options begin with --: plan --data 100TB"], code="no-such-file")
         if file.suffix == ".toml":
-            from planner.api.request_file import read_request
+            from planner.api.arguments.request_file import read_request
 
             return RequestOptions(self | read_request(file) | mine)
         again = RequestOptions(mine)
@@ -109,7 +109,7 @@ class RequestOptions(dict[str, Any]):
 
     def toml_of(self, request: Request) -> str:
         """Return the request that these options made as a TOML file for `on_top_of`."""
-        from planner.api.request_file import OF_PROFILE, request_toml
+        from planner.api.arguments.request_file import OF_PROFILE, request_toml
         from planner.report.terminal.command import arguments_as_given
 
         return request_toml(arguments_as_given(request) | {name: self.get(name) for name in OF_PROFILE})

@@ -15,7 +15,7 @@ from refusals import refused
 from typer.testing import CliRunner
 
 import planner
-from planner.api.request_file import request_toml
+from planner.api.arguments.request_file import request_toml
 from planner.cli.app import build
 from planner.cli.plan.request_options import RequestOptions
 from planner.errors import BadInputError

@@ -1,17 +1,17 @@
-"""The whole bill of one cluster, line by line, and its total, to which budgets apply."""
+"""The bills of clusters: their totals, to which budgets apply, and for one of them line by line."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from planner.cost_model.duration import PlannedSpares
+from planner.arrays import Flags, Floats
 from planner.cost_model.prices import (
     Charge,
-    Reservations,
+    Offer,
     billed_s,
     capacity_usd_per_hour,
     charges,
@@ -20,6 +20,7 @@ from planner.cost_model.prices import (
     known_usd,
     partly_unknown,
     request_usd,
+    spares_paid_s,
 )
 from planner.cost_model.unknowns import ASSUMED_CHARGE, ASSUMED_TRAFFIC
 from planner.cost_model.workload import JobContext
@@ -27,98 +28,127 @@ from planner.schemas.plan import BillLine, Candidate, Cost, Range
 from planner.units import format_usd
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Hourly:
-    """USD per hour of the `nodes` at work with their storage (`job`), and of all paid nodes (`all_paid`); spares are
-    paid for `spare_s` seconds, as billed, and never longer than the rest.
+    """USD per hour of M clusters: of the nodes at work with their storage (`job`), and of all paid nodes (`all_paid`),
+    both (M,); spares are paid for `spare_s` seconds (M,), as billed, and never longer than the rest.
     """
 
-    job: float
-    all_paid: float
-    spare_s: float
-    nodes: int
+    job: Floats
+    all_paid: Floats
+    spare_s: Floats
 
     @classmethod
-    def of(
-        cls,
-        context: JobContext,
-        *,
-        nodes: int,
-        spares: PlannedSpares,
-        price_usd_per_hour: float,
-        reservations: Reservations | None,
-    ) -> Hourly:
-        """Return the rates of a cluster; the nodes at work use a reservation before the spares."""
-        count = np.array([float(nodes)])
-        paid = count + spares.count
-        capacity = float(capacity_usd_per_hour(context, count)[0, 0])
-        job, all_paid = (float(number[0]) * price_usd_per_hour + capacity for number in (count, paid))
-        if reservations is None:
-            return cls(job=job, all_paid=all_paid, spare_s=spares.paid_s, nodes=nodes)
-        beyond = (reservations.excess_usd_per_hour(context.layouts.type_row, number)[0, 0] for number in (count, paid))
-        more_job, more_whole = beyond
-        job, all_paid = job + float(more_job), all_paid + float(more_whole)
-        return cls(job=job, all_paid=all_paid, spare_s=spares.paid_s, nodes=nodes)
+    def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats) -> Hourly:
+        """Return the rates of clusters of `nodes` and `spares` (M,); the nodes at work use a reservation before the
+        spares.
+        """
+        type_rows, paid = context.layouts.type_row, nodes + spares
+        capacity = np.broadcast_to(capacity_usd_per_hour(context, nodes[:, None]), (len(nodes), 1))[:, 0]
+        job, all_paid = (count * offer.price_usd_per_hour[type_rows] + capacity for count in (nodes, paid))
+        if offer.reservations is not None:
+            beyond = (
+                offer.reservations.excess_usd_per_hour(type_rows, count[:, None])[:, 0] for count in (nodes, paid)
+            )
+            more_job, more_whole = beyond
+            job, all_paid = job + more_job, all_paid + more_whole
+        return cls(job=job, all_paid=all_paid, spare_s=spares_paid_s(context, nodes))
 
-    def usd(self, seconds: float) -> float:
-        """Return the cost of a run of `seconds`."""
+    def usd(self, seconds: Floats) -> Floats:
+        """Return the cost of runs of `seconds` (M,)."""
         return self.job * seconds / 3600 + self.spares_usd(seconds)
 
-    def spares_usd(self, seconds: float) -> float:
-        """Return the cost of its spares."""
-        return (self.all_paid - self.job) * min(seconds, self.spare_s) / 3600
+    def spares_usd(self, seconds: Floats) -> Floats:
+        """Return the cost of their spares."""
+        return (self.all_paid - self.job) * np.minimum(seconds, self.spare_s) / 3600
 
 
-def cost(context: JobContext, hourly: Hourly, time_s: Range, *, overheads_s: float, late_s: float) -> Cost:
-    """Convert times to dollars; the whole run, not the job, pays for spares, charges and the steps around the job.
-
-    At the 95th percentile of the job's time the boot takes `late_s` longer than expected, too.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bills:
+    """The bills of M clusters whose runs take `around_s` (M,) beside their jobs: the whole run, not the job, pays for
+    spares, charges and the steps around the job. At the 95th percentile of the job's time the boot takes `late_s` (M,)
+    longer than expected, too.
     """
-    requests, charged = request_usd(context), charges(context, nodes=hourly.nodes)
-    further = requests + math.fsum(np.nan_to_num(charge.usd[0]) for charge in charged)
-    per_s = hourly.job / 3600
 
-    def total(job_s: float, *, late_s: float = 0.0, dearer: float = 0.0) -> float:
-        billed = float(billed_s(np.array([job_s + overheads_s + late_s]), context)[0])
-        return replace(hourly, spare_s=hourly.spare_s + late_s).usd(billed) + dearer * billed / 3600 + further
+    context: JobContext
+    nodes: Floats
+    hourly: Hourly
+    around_s: Floats
+    late_s: Floats
 
-    dearer = float(dearer_usd_per_hour(context, np.array([float(hourly.nodes)]))[0, 0])
+    @cached_property
+    def charges(self) -> list[Charge]:
+        """The charges of each run."""
+        return charges(self.context, nodes=self.nodes)
 
-    return Cost(
-        equation=per_s * time_s.equation + requests,
-        expected=per_s * time_s.expected + requests,
-        p50=per_s * time_s.p50 + requests,
-        p95=per_s * time_s.p95 + requests,
-        total=total(time_s.expected),
-        total_p95=total(time_s.p95, late_s=late_s, dearer=dearer) + float(doubtful_usd(context)[0]),
-        requests=requests,
-        charges=requests + float(known_usd(context)[0]),
-        unknown=tuple(charge.name for charge in charged if np.isnan(charge.usd[0])),
-        at_least=bool(partly_unknown(context)[0]),
-    )
+    @cached_property
+    def requests_usd(self) -> float:
+        """The cost of a job's requests to an object store."""
+        return request_usd(self.context)
 
+    @cached_property
+    def known_usd(self) -> Floats:
+        """The part of each bill that does not depend on the cluster's size, (M,): requests and known charges."""
+        return self.requests_usd + known_usd(self.context)
 
-def bill(
-    context: JobContext,
-    hourly: Hourly,
-    *,
-    job_s: float,
-    overheads_s: Mapping[str, float],
-    notes: Mapping[str, str] | None = None,
-) -> tuple[BillLine, ...]:
-    """Return the lines whose known amounts add up to `cost_usd.total`; `notes` belong to steps, by their names."""
-    steps = {"job": job_s, **overheads_s}
-    seconds = sum(steps.values())
-    billed = float(billed_s(np.array([seconds]), context)[0])
-    basis = {"boot": context.overheads.boot_note, **(notes or {})}
-    lines = [
-        BillLine(name=name, time_s=step_s, usd=hourly.job * step_s / 3600, note=basis.get(name, ""))
-        for name, step_s in steps.items()
-    ]
-    rounding = hourly.usd(billed) - hourly.usd(seconds)
-    rest = {"spares": hourly.spares_usd(seconds), "rounding": rounding, "requests": request_usd(context)}
-    lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
-    return (*lines, *(_line(charge) for charge in charges(context, nodes=hourly.nodes)))
+    @cached_property
+    def at_least(self) -> Flags:
+        """Whether a charge of each run has no known price, so that its bill is a lower bound, (M,)."""
+        return partly_unknown(self.context)
+
+    def job_usd(self, job_s: Floats) -> Floats:
+        """Return the cost of jobs of `job_s` (M,) alone."""
+        return self.hourly.job / 3600 * job_s + self.requests_usd
+
+    def total_usd(self, job_s: Floats) -> Floats:
+        """Return the cost of whole runs with jobs of `job_s` (M,)."""
+        return self.hourly.usd(billed_s(job_s + self.around_s, self.context)) + self._further_usd
+
+    def total_p95_usd(self, job_p95_s: Floats) -> Floats:
+        """Return the cost of whole runs with jobs as long as `job_p95_s` (M,), at the highest of uncertain prices."""
+        billed = billed_s(job_p95_s + self.around_s + self.late_s, self.context)
+        dearer = np.broadcast_to(dearer_usd_per_hour(self.context, self.nodes[:, None]), (len(self.nodes), 1))[:, 0]
+        usd = replace(self.hourly, spare_s=self.hourly.spare_s + self.late_s).usd(billed) + dearer * billed / 3600
+        return usd + self._further_usd + doubtful_usd(self.context)
+
+    @cached_property
+    def _further_usd(self) -> Floats:
+        zeros = np.zeros(len(self.nodes))
+        return self.requests_usd + sum((np.nan_to_num(charge.usd) for charge in self.charges), start=zeros)
+
+    def cost(self, at: int, time_s: Range, *, total: float, total_p95: float) -> Cost:
+        """Return the cost of a cluster whose job takes `time_s`."""
+        per_s, requests = float(self.hourly.job[at]) / 3600, self.requests_usd
+        return Cost(
+            equation=per_s * time_s.equation + requests,
+            expected=per_s * time_s.expected + requests,
+            p50=per_s * time_s.p50 + requests,
+            p95=per_s * time_s.p95 + requests,
+            total=total,
+            total_p95=total_p95,
+            requests=requests,
+            charges=float(self.known_usd[at]),
+            unknown=tuple(charge.name for charge in self.charges if np.isnan(charge.usd[at])),
+            at_least=bool(self.at_least[at]),
+        )
+
+    def lines(self, at: int, steps_s: Mapping[str, float], *, notes: Mapping[str, str]) -> tuple[BillLine, ...]:
+        """Return the lines of a cluster's bill whose known amounts add up to its total: `steps_s` are the seconds of
+        the job and of the steps around it, `notes` belong to steps, by their names.
+        """
+        basis = {"boot": self.context.overheads.boot_note, **notes}
+        job = float(self.hourly.job[at])
+        lines = [
+            BillLine(name=name, time_s=step_s, usd=job * step_s / 3600, note=basis.get(name, ""))
+            for name, step_s in steps_s.items()
+        ]
+        seconds = np.full(len(self.nodes), sum(steps_s.values()))
+        spares, run = self.hourly.spares_usd(seconds)[at], self.hourly.usd(seconds)[at]
+        rounding = self.hourly.usd(billed_s(seconds, self.context))[at] - run
+        rest = {"spares": float(spares), "rounding": float(rounding), "requests": self.requests_usd}
+        lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
+        own = charges(self.context.only(at), nodes=self.nodes[at : at + 1])
+        return (*lines, *(_line(charge, float(charge.usd[0])) for charge in own))
 
 
 def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
@@ -155,6 +185,5 @@ def unpriced(context: JobContext) -> Iterator[str]:
                 yield f"{step}: the object store is taken to be in the cluster's region"
 
 
-def _line(charge: Charge) -> BillLine:
-    usd = float(charge.usd[0])
+def _line(charge: Charge, usd: float) -> BillLine:
     return BillLine(name=charge.name, time_s=None, usd=None if np.isnan(usd) else usd, note=charge.basis)

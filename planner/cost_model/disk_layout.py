@@ -49,6 +49,10 @@ class Layouts:
         """Layouts with either group on `medium`."""
         return np.asarray((self.data_on == medium) | (self.intermediate_on == medium))
 
+    def key(self, row: int) -> tuple[float, ...]:
+        """Return what tells a layout from others of any type."""
+        return tuple(float(getattr(self, field.name)[row]) for field in fields(self))
+
     def first_of_types(self) -> Rows:
         """Return the first row of each type present."""
         return np.flatnonzero(np.diff(self.type_row, prepend=-1))

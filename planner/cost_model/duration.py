@@ -1,5 +1,6 @@
-"""Duration of a cluster's job as a distribution: order statistics within a phase, consecutive phases, the factor that
-all nodes of a run share, spares that replace the slowest, and spot nodes that are taken back.
+"""Duration of clusters' jobs as distributions: order statistics within a phase, consecutive phases, the factor that all
+nodes of a run share, spares that replace the slowest, and spot nodes that are taken back. Arrays are over M clusters,
+each on its own layout of a context, and D equally likely errors of the rates in doubt.
 """
 
 from __future__ import annotations
@@ -7,65 +8,265 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Final
 
 import numpy as np
 
+from planner.arrays import Flags, Floats, Rows
+from planner.catalog import EVIDENCE
 from planner.cost_model.model import Phase
-from planner.cost_model.prices import paid_nodes, spares_paid_s
+from planner.cost_model.prices import paid_nodes
 from planner.cost_model.rate_doubts import DOUBTED, ORDERS
 from planner.cost_model.staging import loading_seconds
-from planner.cost_model.workload import UNDIVIDED, JobContext
-from planner.schemas.plan import PhaseEstimate, ResourceUse
+from planner.cost_model.work import Work
+from planner.cost_model.workload import UNDIVIDED, JobContext, cpu_seconds, driver_seconds, task_count
 from planner.statistics import order_statistics
-from planner.statistics.order_statistics import Duration, Load
+from planner.statistics.order_statistics import Durations, Loads, Spread, lognormal
 from planner.statistics.spare_nodes import spares_for
 
+_EXTRAPOLATED: Final = EVIDENCE.index("extrapolated")
+NOTHING: Final = "nothing"
+"""Stands for the bottleneck of a phase without work."""
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PhaseUses:
+    """Work of a phase on `nodes` (M,) by the equations: bytes of a node and seconds of each resource, all (M,), 0 where
+    idle.
+    """
+
+    phase: Phase
+    nodes: Floats
+    bytes_per_node: Mapping[str, Floats]
+    seconds: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, context: JobContext, phase: Phase, nodes: Floats) -> PhaseUses:
+        """Return the work on clusters of `nodes` (M, 1)."""
+        rows, works = slice(None), context.works(phase)
+        count = nodes[:, 0]
+        moved = {name: work.total_bytes / count for name, work in works.items()}
+        seconds = {name: work.node_seconds / count for name, work in works.items()}
+        sent = context.network_bytes(phase, rows, nodes)[:, 0]
+        if sent.any():
+            moved["network"] = sent
+            seconds["network"] = np.where(sent > 0, context.network_seconds(phase, rows, nodes)[:, 0], 0.0)
+        tasks = task_count(context, phase, rows, nodes)
+        if (work := works.get("cpu")) is not None:
+            seconds["cpu"] = cpu_seconds(context, phase, work, rows, nodes, tasks=tasks)[:, 0]
+        if (driver_s := driver_seconds(context, phase, rows, nodes, tasks=tasks)) is not None:
+            moved["driver"], seconds["driver"] = np.zeros(len(count)), driver_s[:, 0]
+        for name, (whole, undivided_s) in context.undivided(phase, nodes).items():
+            moved[name], seconds[name] = np.full(len(count), whole), undivided_s[:, 0]
+        return cls(phase=phase, nodes=count, bytes_per_node=moved, seconds=seconds)
+
+    @cached_property
+    def equation_s(self) -> Floats:
+        """The seconds of the slowest resource, (M,)."""
+        return np.maximum.reduce(list(self.seconds.values()), initial=0.0, axis=0) if self.seconds else 0.0 * self.nodes
+
+    def slowest(self, cluster: int) -> str:
+        """Return the resource for which a phase of a cluster waits according to the equation."""
+        return max(self.seconds, key=lambda name: self.seconds[name][cluster], default=NOTHING)
+
+    def used(self, cluster: int) -> list[str]:
+        """Return the resources that a phase of a cluster uses."""
+        return [name for name, seconds in self.seconds.items() if seconds[cluster] > 0]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PlannedSpares:
-    """Number of nodes launched in addition to the working ones, and the seconds each is paid for: until screening is
-    over.
+    """Number of nodes launched in addition to the working ones, (M,).
 
-    `screened` means that measurements of the type chose them: they replace the slowest nodes. Others only stand by, in
-    case a node fails or is slow, and are not planned to speed up anything.
+    `screened` by a resource means that measurements of the type chose them: they replace the slowest nodes, and the
+    clusters (M,) are told by the resource's name. Others, '', only stand by, in case a node fails or is slow, and are
+    not planned to speed up anything.
     """
 
-    count: int
-    paid_s: float
-    screened: bool
+    count: Floats
+    screened: Sequence[str]
 
 
-def planned_spares(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int) -> PlannedSpares:
-    """Return the spares that minimise the expected cost if it was measured how nodes of the type differ in the resource
-    that decides the longest phase, else the usual share of the nodes.
+def planned_spares(context: JobContext, phases: Sequence[PhaseUses], nodes: Floats) -> PlannedSpares:
+    """Return the spares of clusters of `nodes` (M,) that minimise the expected cost if it was measured how nodes of the
+    type differ in the resource that decides the longest phase, else the usual share of the nodes.
     """
-    life, name, sizes = context.overheads, screened_by(context, phases), np.array([float(nodes)])
-    paid_s = float(spares_paid_s(context, sizes)[0])
-    if nodes == 1 or name is None:
-        paid = float(paid_nodes(sizes, spare_fraction=life.spare_fraction)[0])
-        return PlannedSpares(count=int(paid) - nodes, paid_s=paid_s, screened=False)
-    phase, _ = _longest(context, phases)
-    spread = context.spread(name, context.works(phase).get(name))
-    screen_s = float(life.ready_s(sizes)[0])
-    work_s = sum(estimate.equation_s for estimate in phases)
-    most = int(max(0, min(nodes, context.most_machines - nodes)))
-    count = spares_for(spread, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=most)
-    return PlannedSpares(count=count, paid_s=paid_s, screened=True)
+    counts = paid_nodes(nodes, spare_fraction=context.overheads.spare_fraction) - nodes
+    screened = [""] * len(nodes)
+    lasting = np.isin(context.layouts.type_row, list(context.spreads.lasting)) & (nodes > 1)
+    for at in np.flatnonzero(lasting).tolist():
+        longest = max(phases, key=lambda uses: uses.equation_s[at])
+        name, type_row = longest.slowest(at), int(context.layouts.type_row[at])
+        if not 0 < longest.equation_s[at] < np.inf or not context.spreads.is_persistent(name, type_row=type_row):
+            continue
+        screened[at] = name
+        counts[at] = _best_spares(
+            context.spread(name, context.works(longest.phase).get(name), row=at),
+            nodes=int(nodes[at]),
+            work_s=sum(float(uses.equation_s[at]) for uses in phases),
+            screen_s=float(context.overheads.ready_s(nodes[at : at + 1])[0]),
+            most=int(max(0, min(nodes[at], context.most_machines - nodes[at]))),
+        )
+    return PlannedSpares(count=counts, screened=screened)
 
 
-def disturbed(context: JobContext, whole: Duration, nodes: int) -> Duration:
-    """Return a duration with the interruptions of spot nodes."""
-    return (
-        whole if context.risk is None else context.risk.duration(whole, nodes=nodes, load_s=loading_s(context, nodes))
-    )
+@lru_cache(maxsize=4096)
+def _best_spares(spread: Spread, *, nodes: int, work_s: float, screen_s: float, most: int) -> int:
+    return spares_for(spread, nodes=nodes, work_s=work_s, screen_s=screen_s, max_spares=most)
 
 
-def loading_s(context: JobContext, nodes: int) -> float:
-    """Return the seconds that loading the input takes."""
-    return sum(float(seconds[0, 0]) for seconds in loading_seconds(context, np.array([float(nodes)])).values())
+def slowdowns_of(context: JobContext, nodes: Floats) -> Mapping[str, Floats]:
+    """Return the slowdowns (M, D) of each rate in doubt on clusters of `nodes` (M,): errors of claims, and the network
+    at scale, in D equally likely combinations; D is 1 where all rates are certain.
+    """
+    type_rows = context.layouts.type_row
+    doubted = {
+        name: values[type_rows][:, ORDERS[name]]
+        for name, values in context.doubts.slowdowns.items()
+        if (values[type_rows] > 1).any()
+    }
+    at_scale = _network_slowdowns(context, nodes)
+    if at_scale is not None:
+        network = at_scale[:, ORDERS["at_scale"]]
+        doubted["network"] = doubted.get("network", np.ones((1, 1))) * network
+    return doubted
+
+
+def _network_slowdowns(context: JobContext, nodes: Floats) -> Floats | None:
+    """Return equally likely factors of the network's time, (M, 8): 1 where it is measured or assumed; None where it is
+    so for all.
+    """
+    network, type_rows = context.rates.network, context.layouts.type_row
+    if not context.spreads.node_sigma:
+        return None
+    factors = np.ones((len(nodes), 8))
+    stated = network.stated[type_rows] & (nodes > 1)
+    if stated.any():
+        some = int(type_rows[np.argmax(stated)])
+        factors[stated] = network.slowdowns(some, nodes[stated]).T
+    for row in set(type_rows.tolist()) & network.curves.keys():
+        least = 1.0 if network.evidence[row] == _EXTRAPOLATED else network.curves[row].measured_to_nodes
+        beyond = (type_rows == row) & ~stated & (nodes > max(1.0, least))
+        if beyond.any():
+            factors[beyond] = network.slowdowns(row, nodes[beyond]).T
+    return factors if (factors != 1).any() else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JobTimes:
+    """The times of clusters' jobs: `loads` of each phase by resource, and `slowdowns` (M, D) of the rates in doubt."""
+
+    context: JobContext
+    nodes: Floats
+    loads: Sequence[Mapping[str, Loads]]
+    slowdowns: Mapping[str, Floats]
+
+    @classmethod
+    def of(cls, context: JobContext, phases: Sequence[PhaseUses], nodes: Floats, *, spares: PlannedSpares) -> JobTimes:
+        """Return the times of clusters of `nodes` (M,)."""
+        kinds = _kinds(context)
+        return cls(
+            context=context,
+            nodes=nodes,
+            loads=[_loads(context, uses, nodes, spares=spares, kinds=kinds) for uses in phases],
+            slowdowns=slowdowns_of(context, nodes),
+        )
+
+    @cached_property
+    def barriers(self) -> list[Durations]:
+        """The distribution of each phase, (M, D, G); D is 1 for a phase that no doubted rate slows."""
+        barrier_s = self.context.barrier_s(self.nodes)[:, None]
+        return [self._barrier(loads).later_by(barrier_s) for loads in self.loads]
+
+    def _barrier(self, loads: Mapping[str, Loads]) -> Durations:
+        slowed = [
+            load.times(self.slowdowns.get(DOUBTED.get(name, ""), np.ones((1, 1)))) for name, load in loads.items()
+        ]
+        ways = max((load.median_s.shape[1] for load in slowed), default=1)
+        if not slowed:
+            return Durations(times_s=np.zeros((len(self.nodes), 1, 1)), cdf=np.ones((len(self.nodes), 1, 1)))
+        return order_statistics.barriers(
+            [replace(load, median_s=np.broadcast_to(load.median_s, (len(self.nodes), ways))) for load in slowed]
+        )
+
+    @cached_property
+    def phases_s(self) -> list[Floats]:
+        """The expected seconds of each phase, (M,), if no node is taken back."""
+        return [self._shared * of_phase.mean_s.mean(axis=1) for of_phase in self.barriers]
+
+    @cached_property
+    def undisturbed(self) -> Durations:
+        """The distributions of the jobs' times if no node is taken back, (M, G)."""
+        ways = max(of_phase.cdf.shape[1] for of_phase in self.barriers)
+        phases = [
+            replace(
+                of_phase,
+                times_s=np.repeat(of_phase.times_s, ways // of_phase.times_s.shape[1], axis=1),
+                cdf=np.repeat(of_phase.cdf, ways // of_phase.cdf.shape[1], axis=1),
+            )
+            for of_phase in self.barriers
+        ]
+        return order_statistics.sums_of(phases, shared_sigma=self.context.overheads.shared_sigma)
+
+    @cached_property
+    def whole(self) -> Durations:
+        """The distributions of the jobs' times, (M, G)."""
+        risk = self.context.risk
+        return risk.durations(self.undisturbed, nodes=self.nodes, load_s=self._load_s) if risk else self.undisturbed
+
+    @property
+    def _load_s(self) -> Floats:
+        """The seconds that loading the input takes."""
+        loading = loading_seconds(self.context, self.nodes[:, None])
+        return sum((seconds[:, 0] for seconds in loading.values()), start=np.zeros(len(self.nodes)))
+
+    @cached_property
+    def expected_s(self) -> Floats:
+        """The expected seconds of the jobs, (M,): of their phases, and of the delay by nodes taken back."""
+        whole = sum(self.phases_s, start=np.zeros(len(self.nodes)))
+        return whole if self.context.risk is None else whole + self.delay_s
+
+    @cached_property
+    def delay_s(self) -> Floats:
+        """The expected delay by nodes that are taken back, (M,)."""
+        risk = self.context.risk
+        return risk.delay_s(self.undisturbed, nodes=self.nodes, load_s=self._load_s) if risk else 0.0 * self.nodes
+
+    def alone_s(self, phase: int, cluster: int) -> dict[str, float]:
+        """Return the expected seconds until a cluster's slowest node finishes, for each resource of a phase alone."""
+        return {
+            name: float(self._shared * load.only(cluster).mean_s[0, 0]) * self._mean_slowdown(name, cluster)
+            for name, load in self.loads[phase].items()
+            if load.median_s[cluster, 0] > 0
+        }
+
+    def bottleneck(self, phase: int, cluster: int) -> str:
+        """Return the resource whose doubling would shorten a cluster's phase most, at the mean of the doubted rates."""
+        alone = self.alone_s(phase, cluster)
+        longest = max(alone.values(), default=0.0)
+        contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
+        if len(contenders) < 2:
+            return contenders[0] if contenders else NOTHING
+        doubled = [
+            load.only(cluster).times(
+                self._mean_slowdown(name, cluster) * np.array([[0.5 if name == other else 1.0 for other in contenders]])
+            )
+            for name, load in self.loads[phase].items()
+            if name in alone
+        ]
+        left_s = dict(zip(contenders, order_statistics.barriers(doubled).mean_s[0].tolist(), strict=True))
+        return min(contenders, key=lambda name: (left_s[name], -alone[name]))
+
+    def _mean_slowdown(self, resource: str, cluster: int) -> float:
+        doubted = self.slowdowns.get(DOUBTED.get(resource, ""))
+        return 1.0 if doubted is None else float(doubted[cluster].mean())
+
+    @property
+    def _shared(self) -> float:
+        """The mean of the factor that all phases share."""
+        return math.exp(self.context.overheads.shared_sigma**2 / 2)
 
 
 _NEAR: Final = 0.8
@@ -73,178 +274,54 @@ _NEAR: Final = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Undisturbed:
-    """The job's time when no node is taken back: `loads` of each phase by resource, equally likely `slowdowns` of the
-    rates in doubt, `barrier_s` at the end of each phase, and the standard deviation of ln(time) that all nodes share.
-    """
+class _Kinds:
+    """Clusters by their nodes' differences: those `usual` for their types, and one of each group with `own` spreads."""
 
-    loads: Sequence[Mapping[str, Load]]
-    slowdowns: Sequence[Mapping[str, float]]
-    shared_sigma: float
-    barrier_s: float = 0.0
-
-    @classmethod
-    def of(
-        cls, context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, *, spares: PlannedSpares
-    ) -> Undisturbed:
-        """Return the time of a cluster of `nodes`, from the equations' seconds of its phases."""
-        compared = screened_by(context, phases) if spares.screened else None
-        loads = [
-            _loads(context, phase, seen.resources, nodes, spares=spares, screened=compared)
-            for phase, seen in zip(context.model.phases, phases, strict=True)
-        ]
-        return cls(
-            loads=loads,
-            slowdowns=slowdowns_of(context, nodes),
-            shared_sigma=context.overheads.shared_sigma,
-            barrier_s=float(context.barrier_s(np.array([float(nodes)]))[0]),
-        )
-
-    @cached_property
-    def barriers(self) -> list[list[Duration]]:
-        """The distribution of each phase under each of the slowdowns; equal ones if no doubted rate slows the phase."""
-        return [_barriers(of_phase, self.slowdowns, barrier_s=self.barrier_s) for of_phase in self.loads]
-
-    @cached_property
-    def total(self) -> Duration:
-        """The distribution of the job's time."""
-        ways = list(zip(*self.barriers, strict=True))
-        return order_statistics.sum_of(ways, shared_sigma=self.shared_sigma)
-
-    @property
-    def mean_s(self) -> float:
-        """The expected seconds of the job."""
-        return sum(self.phases_s)
-
-    @cached_property
-    def phases_s(self) -> list[float]:
-        """The expected seconds of each phase."""
-        return [self._shared * float(np.mean([made.mean_s for made in of_phase])) for of_phase in self.barriers]
-
-    @cached_property
-    def resources_s(self) -> list[dict[str, float]]:
-        """The expected seconds until the slowest node finishes, for each resource of each phase alone."""
-        mean = self._mean_slowdown
-        return [
-            {name: self._shared * load.mean_s * mean.get(DOUBTED.get(name, ""), 1.0) for name, load in loads.items()}
-            for loads in self.loads
-        ]
-
-    def bottleneck(self, phase: int) -> str:
-        """Return the resource whose doubling would shorten a phase most, at the mean of the doubted rates."""
-        alone = self.resources_s[phase]
-        longest = max(alone.values(), default=0.0)
-        contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
-        if len(contenders) < 2:
-            return contenders[0] if contenders else "nothing"
-        loads = _slowed(self.loads[phase], self._mean_slowdown)
-        left_s = {
-            name: order_statistics.barrier(
-                list((loads | {name: replace(loads[name], median_s=loads[name].median_s / 2)}).values())
-            ).mean_s
-            for name in contenders
-        }
-        return min(contenders, key=lambda name: (left_s[name], -alone[name]))
-
-    @cached_property
-    def _mean_slowdown(self) -> dict[str, float]:
-        names = {name for slowed in self.slowdowns for name in slowed}
-        return {name: float(np.mean([slowed.get(name, 1.0) for slowed in self.slowdowns])) for name in names}
-
-    @property
-    def _shared(self) -> float:
-        """The mean of the factor that all phases share."""
-        return math.exp(self.shared_sigma**2 / 2)
+    usual: Rows
+    own: Sequence[Rows]
+    slowest_of_n: Flags
 
 
-def slowdowns_of(context: JobContext, nodes: int) -> list[dict[str, float]]:
-    """Return equally likely slowdowns of the rates in doubt: possible errors of claims, and the network at scale."""
-    doubts, at_scale = context.doubts.together(int(context.layouts.type_row[0])), _network_slowdowns(context, nodes)
-    if len(at_scale) == 1:
-        return doubts
-    doubts = doubts if len(doubts) > 1 else doubts * len(at_scale)
-    return [
-        slowed | {"network": slowed.get("network", 1.0) * at_scale[ORDERS["at_scale"][place]]}
-        for place, slowed in enumerate(doubts)
-    ]
-
-
-def _network_slowdowns(context: JobContext, nodes: int) -> list[float]:
-    """Return equally likely factors of the network's time: only 1 where it is measured or assumed."""
-    network, type_row = context.rates.network, int(context.layouts.type_row[0])
-    curve, evidence = network.curve_of(type_row), network.evidence_at(type_row, nodes)
-    if not context.spreads.node_sigma or curve is None or nodes == 1:
-        return [1.0]
-    if not network.stated[type_row] and evidence != "extrapolated":
-        return [1.0]
-    slowdowns: list[float] = network.slowdowns(type_row, np.array([float(nodes)]))[:, 0].tolist()
-    return slowdowns
+def _kinds(context: JobContext) -> _Kinds:
+    type_rows = context.layouts.type_row
+    is_own = np.isin(type_rows, context.spreads.own_rows)
+    layouts: dict[tuple[float, ...], list[int]] = {}
+    for at in np.flatnonzero(is_own).tolist():
+        layouts.setdefault(context.layouts.key(at), []).append(at)
+    return _Kinds(
+        usual=np.flatnonzero(~is_own),
+        own=[np.array(rows) for rows in layouts.values()],
+        slowest_of_n=context.rates.network.slowest_of_n[type_rows],
+    )
 
 
 def _loads(
-    context: JobContext,
-    phase: Phase,
-    uses: Mapping[str, ResourceUse],
-    nodes: int,
-    *,
-    spares: PlannedSpares,
-    screened: str | None,
-) -> dict[str, Load]:
+    context: JobContext, uses: PhaseUses, nodes: Floats, *, spares: PlannedSpares, kinds: _Kinds
+) -> dict[str, Loads]:
     """Return each resource's load in a phase, and its differences between nodes."""
-    slowest = bool(context.rates.network.slowest_of_n[int(context.layouts.type_row[0])])
-    works = context.works(phase)
-    loads = {}
-    for name, use in uses.items():
-        certain = name in UNDIVIDED or (name == "network" and slowest)
-        spread = order_statistics.lognormal(0.0) if certain else context.spread(name, works.get(name))
-        spare_count = spares.count if name == screened and not certain else 0
-        loads[name] = Load(median_s=use.equation_s, spread=spread, count=nodes, spares=spare_count)
-    return loads
-
-
-def _barriers(
-    loads: Mapping[str, Load], slowdowns: Sequence[Mapping[str, float]], *, barrier_s: float
-) -> list[Duration]:
-    """Return a phase's distribution for each of some slowdowns of its resources."""
-    made: dict[tuple[float, ...], Duration] = {}
-    barriers = []
-    for slowdown in slowdowns:
-        factors = tuple(slowdown.get(DOUBTED.get(name, ""), 1.0) for name in loads)
-        if factors not in made:
-            slowed = list(_slowed(loads, slowdown).values())
-            made[factors] = order_statistics.barrier(slowed).later_by(barrier_s)
-        barriers.append(made[factors])
-    return barriers
-
-
-def _slowed(loads: Mapping[str, Load], slowdowns: Mapping[str, float]) -> dict[str, Load]:
-    """Return a phase's loads with slowdowns of the rates in doubt."""
-    factors = {name: slowdowns.get(DOUBTED.get(name, ""), 1.0) for name in loads}
+    works = context.works(uses.phase)
     return {
-        name: load if factors[name] == 1 else replace(load, median_s=load.median_s * factors[name])
-        for name, load in loads.items()
+        name: Loads(
+            median_s=seconds[:, None],
+            spreads=_spreads(context, name, works, kinds),
+            count=nodes,
+            spares=np.where([of == name for of in spares.screened], spares.count, 0.0),
+        )
+        for name, seconds in uses.seconds.items()
     }
 
 
-def screened_by(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> str | None:
-    """Return the resource by which nodes are kept or rejected: the slowest of the longest phase, if it was measured how
-    nodes of the type differ in it.
-    """
-    _, seen = _longest(context, phases)
-    slowest = slowest_resource(seen.resources)
-    compared = 0 < seen.equation_s < np.inf and context.spreads.is_persistent(
-        slowest, type_row=int(context.layouts.type_row[0])
-    )
-    return slowest if compared else None
-
-
-def slowest_resource(uses: Mapping[str, ResourceUse]) -> str:
-    """Return the resource for which a phase waits according to the equation."""
-    return max(uses, key=lambda name: uses[name].equation_s, default="nothing")
-
-
-def _longest(context: JobContext, phases: tuple[PhaseEstimate, ...]) -> tuple[Phase, PhaseEstimate]:
-    return max(zip(context.model.phases, phases, strict=True), key=lambda pair: pair[1].equation_s)
+def _spreads(context: JobContext, name: str, works: Mapping[str, Work], kinds: _Kinds) -> list[tuple[Spread, Rows]]:
+    """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
+    if name in UNDIVIDED:
+        return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]
+    groups = [(context.spreads.default(name), kinds.usual)]
+    groups += [(context.spread(name, works.get(name), row=int(rows[0])), rows) for rows in kinds.own]
+    if name == "network" and kinds.slowest_of_n.any():
+        certain = kinds.slowest_of_n
+        groups = [(spread, rows[~certain[rows]]) for spread, rows in groups]
+        groups.append((lognormal(0.0), np.flatnonzero(certain)))
+    return [(spread, rows) for spread, rows in groups if len(rows)]
 
 
 _EARLY: Final = (0.5, 0.45)

@@ -121,7 +121,7 @@ class TaskSizes:
         busiest coordinator if it `decides` the duration, else for all together.
         """
         if not self.nodes_per_coordinator:
-            return np.ones(len(nodes))
+            return np.ones(nodes.shape)
         coordinators = np.ceil(nodes / self.nodes_per_coordinator)
         return np.where(coordinators > 1, self.coordinated_cost / (coordinators if decides else 1.0), 1.0)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.capacity import fewest_nodes
+from planner.cost_model.clusters import energy_j
 from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import (
@@ -306,19 +307,3 @@ class _Bill:
             hourly, spares_hourly = hourly + beyond, spares_hourly + beyond_all - beyond
         usd = hourly * (billed / 3600) + spares_hourly * (spares_paid / 3600)
         return np.asarray(usd + self.charges_usd[block.rows, None] + self.copies_usd[block.columns])
-
-
-SWITCH_POWER_W = 1300.0
-SWITCH_PORTS = 52
-
-
-def energy_j(time_s: Floats, *, nodes: Floats, power_w: Floats) -> Floats:
-    """Return the joules of `nodes` servers of `power_w` watts each, and of the switches that join them, for a time;
-    elementwise, NaN where the power is unknown, as clouds do not state it.
-
-    Source: Rasmussen et al., TritonSort, section 5.6: E(N) = N E_server + E_switch, here over time. Its energies
-    divided by its 100 TB times (6,395 s and 8,274 s) give 330 W a server; 8.332 MJ over 6,395 s give 1.3 kW for the
-    52-port switch.
-    """
-    switches = np.where(nodes > 1, np.ceil(nodes / SWITCH_PORTS), 0.0)
-    return np.asarray(time_s * (nodes * power_w + switches * SWITCH_POWER_W))

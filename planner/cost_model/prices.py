@@ -37,8 +37,10 @@ class Reservations:
     above_usd_per_hour: Floats
 
     def excess_usd_per_hour(self, type_rows: Rows, paid: Floats) -> Floats:
-        """Return the cost above the price of nodes beyond the reservations, shape (rows, N), of `paid` nodes (N,)."""
-        beyond = np.maximum(paid[None, :] - self.nodes[type_rows, None], 0.0)
+        """Return the cost above the price of nodes beyond the reservations, shape (rows, N), of `paid` nodes (N,), or
+        (rows, 1).
+        """
+        beyond = np.maximum(paid - self.nodes[type_rows, None], 0.0)
         return beyond * self.above_usd_per_hour[type_rows, None]
 
 
@@ -120,8 +122,8 @@ class Charge:
         return self.usd if self.high_usd is None else self.high_usd
 
 
-def charges(context: JobContext, *, nodes: float = np.inf) -> list[Charge]:
-    """Return all charges of a run on `nodes` nodes, including unknown ones; none for the papers.
+def charges(context: JobContext, *, nodes: Floats | float = np.inf) -> list[Charge]:
+    """Return all charges of a run on `nodes` nodes (R,), including unknown ones; none for the papers.
 
     The more nodes, the less is charged: without `nodes` it is the least that a cluster of any size is charged.
     """
@@ -268,7 +270,7 @@ def _with_requests(leaving: Charge, asked: Charge, step: str, about: str) -> Cha
     )
 
 
-def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
+def _between_zones(context: JobContext, nodes: Floats | float) -> Iterator[Charge]:
     """Yield the charge for traffic between zones. Nodes spread evenly over Z zones send (Z-1)/Z of their shuffle to
     other
     zones, counting themselves as receivers, and more of the copies, which always go to another node.
@@ -276,9 +278,10 @@ def _between_zones(context: JobContext, nodes: float) -> Iterator[Charge]:
     zones = context.staging.zones
     if zones > 1:
         shuffled, copied = (_sent(context, way) for way in ("network", "replicate"))
-        crossing = (shuffled + copied * (1 + 1 / max(1, nodes - 1))) * (zones - 1) / zones
-        priced = _transfer(context, "zone", np.full(len(context.layouts.type_row), crossing / _GIB))
-        share = crossing / (shuffled + copied) if crossing else 0.0
+        crossing = np.ones(len(context.layouts.type_row)) * (1 / np.maximum(1, nodes - 1))
+        crossing = (shuffled + copied * (1 + crossing)) * (zones - 1) / zones
+        priced = _transfer(context, "zone", crossing / _GIB)
+        share = crossing[0] / (shuffled + copied) if crossing.any() else 0.0
         basis = f"{share:.0%} of what the nodes exchange crosses zones"
         basis += f"; {priced.basis}" if priced.evidence == "assumed" else ""
         yield replace(priced, name="traffic between zones", basis=basis)

@@ -44,11 +44,14 @@ class Network:
     factor: float = 1.0
 
     def at(self, rows: Rows, nodes: Floats) -> Floats:
-        """Return bytes/s per node, shape (rows, nodes)."""
-        rates = np.repeat(self.link_at(rows)[:, None], len(nodes), axis=1)
-        for place, row in enumerate(rows.tolist()):
-            if row in self.curves:
-                rates[place] = self.curves[row].at(nodes) * self.factor
+        """Return bytes/s per node, shape (rows, nodes); (rows, 1) for `nodes` of each row (rows, 1)."""
+        rates = np.repeat(self.link_at(rows)[:, None], nodes.shape[-1], axis=1)
+        for row in set(rows.tolist()) & self.curves.keys():
+            of_row = rows == row
+            curve = self.curves[row]
+            rates[of_row] = (
+                curve.at(nodes) if nodes.ndim == 1 else curve.each(nodes[of_row, 0])[:, None]
+            ) * self.factor
         return rates
 
     def link_at(self, rows: Rows) -> Floats:

@@ -84,11 +84,11 @@ class RunOverheads:
 
     def booting_s(self, nodes: Floats) -> Floats:
         """Return the expected seconds until all of `nodes` (N,) answer."""
-        return np.full(len(nodes), self.boot_s) if self.boot is None else expected_boot_s(self.boot, nodes)
+        return np.full(nodes.shape, self.boot_s) if self.boot is None else expected_boot_s(self.boot, nodes)
 
     def late_booting_s(self, nodes: Floats) -> Floats:
         """Return the 95th percentile of those seconds; an assumed figure has no separate one."""
-        return np.full(len(nodes), self.boot_s) if self.boot is None else late_boot_s(self.boot, nodes)
+        return np.full(nodes.shape, self.boot_s) if self.boot is None else late_boot_s(self.boot, nodes)
 
     @property
     def boot_note(self) -> str:
@@ -167,13 +167,13 @@ MOST_NODES: Final = 1_000_000
 def expected_boot_s(boot: Boot, nodes: Floats) -> Floats:
     """Return the expected seconds until all of `nodes` (N,) answer."""
     median_s, sigma = _slowest(boot, nodes.tobytes())
-    return np.asarray(median_s * np.exp(sigma**2 / 2))
+    return np.asarray(median_s * np.exp(sigma**2 / 2)).reshape(nodes.shape)
 
 
 def late_boot_s(boot: Boot, nodes: Floats) -> Floats:
     """Return the 95th percentile of those seconds, never less than that of the launches measured."""
     median_s, sigma = _slowest(boot, nodes.tobytes())
-    return np.asarray(np.maximum(median_s * np.exp(_Z95 * sigma), boot.p95_s))
+    return np.asarray(np.maximum(median_s * np.exp(_Z95 * sigma), boot.p95_s)).reshape(nodes.shape)
 
 
 @lru_cache(maxsize=64)

@@ -149,7 +149,7 @@ def _on_nodes(node_seconds: Mapping[str, Floats], least: dict[str, Floats], node
 
 def overheads_s(context: JobContext, nodes: Floats) -> Floats:
     """Return the time of a run outside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
-    steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, len(nodes))))
+    steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, 1)))
     return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s(nodes) + steps)
 
 

@@ -179,9 +179,9 @@ class JobContext:
         streamed = self.job.total(phase.one_stream)
         requested, request_s = self._requests(phase)
         works: dict[str, tuple[float, Floats]] = {
-            "object_requests": (requested, np.full(len(nodes), request_s)),
+            "object_requests": (requested, np.full(nodes.shape, request_s)),
             "start_up": (0.0, (phase.startup_s + phase.per_node_s * nodes) / self.rates.startup_factor),
-            "one_stream": (streamed, np.full(len(nodes), streamed / self.rates.one_stream_bytes_per_s)),
+            "one_stream": (streamed, np.full(nodes.shape, streamed / self.rates.one_stream_bytes_per_s)),
         }
         return {} if self.paper else {name: work for name, work in works.items() if work[1].any()}
 
@@ -256,11 +256,11 @@ class JobContext:
         return np.where(np.isnan(tokens)[:, None], time_s(moved, rate), bursting)
 
     def _sent_before(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
-        sent = np.zeros((rows.stop - rows.start, len(nodes)))
+        sent = np.zeros((1, 1))
         for earlier in self.model.phases:
             if earlier is phase:
                 break
-            sent += self.network_bytes(earlier, rows, nodes)
+            sent = sent + self.network_bytes(earlier, rows, nodes)
         return sent
 
     def _totals(self, groups: Mapping[str, Coefficients]) -> dict[str, float]:
@@ -457,7 +457,7 @@ def task_count(context: JobContext, phase: Phase, rows: slice, nodes: Floats) ->
 def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:
     """Return the seconds of the nodes' processors for each task of a phase, shape (N,)."""
     costs = [context.model.engine.tasks[work] for work in phase.cpu]
-    seconds = sum((cost.node_s + cost.node_block_s * (nodes - 1) for cost in costs), start=np.zeros(len(nodes)))
+    seconds = sum((cost.node_s + cost.node_block_s * (nodes - 1) for cost in costs), start=np.zeros(nodes.shape))
     return seconds / context.rates.cpu_factor
 
 
@@ -465,7 +465,7 @@ def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: 
     """Return the driver's seconds for each task of a phase, shape (N,), for a driver that `decides` the duration or one
     with time to spare. With coordinators these are of the busiest one, or of all.
     """
-    engine, seconds = context.model.engine, np.zeros(len(nodes))
+    engine, seconds = context.model.engine, np.zeros(nodes.shape)
     sizes = engine.sizes
     parcels = 0.0 if sizes is None else sizes.parcels(nodes, driver_decides=decides)
     for cost in (engine.tasks[work] for work in phase.cpu):

@@ -25,13 +25,13 @@ from planner.cost_model.rates import OF_TYPES
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
-from planner.planning.candidates.candidates import in_full
+from planner.planning.candidates.candidates import Cluster
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
-from planner.planning.ranking.best_clusters import select_clusters
 from planner.planning.ranking.capacity import exceeds_capacity, within_capacity
-from planner.planning.ranking.frontier import frontier_clusters, frontier_of, point_of
+from planner.planning.ranking.frontier import frontier_clusters, frontier_of
+from planner.planning.ranking.search import select_clusters
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.job_context import region_notes
 from planner.planning.request.region import Region, known_rates, priced_alike
@@ -84,44 +84,46 @@ def recommend(
         grids += [[grid for grid, _ in built if grid.offer.pricing == pricing] for pricing in request.pricings]
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
-    all_grids = list(chain(*grids))
-    clusters, missed = _evaluate_exactly(request, grids)
-    ranked = selection.best_of_types(selection.order(clusters, request.rule))
-    ranked[:1] = map(in_full, ranked[:1])
-    by_pricing = selection.best_of_pricings(clusters, request.rule) if len(request.pricings) > 1 else {}
-    cheapest = sorted(clusters, key=lambda cluster: (cluster.cost_usd.at_least, cluster.cost_usd.total))[:1]
+    all_grids, kinds = list(chain(*grids)), len(models) * len(request.pricings)
+    clusters, cheapest, missed = _evaluated(request, grids)
+    ranked = _best_of_types(selection.order(clusters, request.rule, cheapest=cheapest))
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
-    if ranked and explained:
-        turn = break_even(request, ranked, all_grids, cheapest=cheapest)
-        grid = grid_of(ranked[0], all_grids)
-        ranked[0] = replace(with_reliefs(ranked[0], grid) if grid else ranked[0], overturned_by=turn)
+    by_pricing = _best_of_pricings(clusters, request)
+    shown = {id(of): of.candidate(request) for of in (*_to_show(ranked, request, kinds=kinds), *by_pricing)}
+    best = shown[id(ranked[0])] if ranked else None
+    if best is not None and explained:
+        grid = grid_of(best, all_grids)
+        turn = break_even(request, best, ranked[1:], all_grids, cheapest=cheapest)
+        best = replace(with_reliefs(best, grid) if grid else best, overturned_by=turn)
+        shown[id(ranked[0])] = best
+    chosen = [best] if best is not None else []
     return Plan(
         request=request,
         catalog=_stamp(catalogs),
-        best=ranked[0] if ranked else None,
-        candidates=tuple(map(in_full, _candidates_to_show(ranked, request, kinds=len(models) * len(request.pricings)))),
-        rejected=tuple(_sorted(rejected, clusters, kinds=len(models) * len(request.pricings))),
-        by_pricing=tuple(in_full(by_pricing[pricing]) for pricing in request.pricings if pricing in by_pricing),
-        frontier=tuple(frontier_of(clusters, ranked)),
-        higher_confidence=_higher_confidence_choice(request, ranked, grids),
-        capacity=_capacity(request, ranked, grids) if explained else None,
+        best=best,
+        candidates=tuple(shown[id(cluster)] for cluster in _to_show(ranked, request, kinds=kinds)),
+        rejected=tuple(_sorted(rejected, clusters, kinds=kinds)),
+        by_pricing=tuple(shown[id(cluster)] for cluster in by_pricing),
+        frontier=tuple(frontier_of([*clusters, *cheapest], ranked)),
+        higher_confidence=_higher_confidence_choice(request, chosen, grids),
+        capacity=_capacity(request, ranked[:1], chosen, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         unmeasured=tuple(_unmeasured(regional)),
         feasible=sum(grid.types for grid in all_grids) if ranked else 0,
         conflicts=conflicts,
         warnings=(
-            *_own_measurement_notes(ranked[:1], catalogs, request),
+            *_own_measurement_notes(chosen, catalogs, request),
             *_ignored_by_paper_mode(request),
             *unpriced,
             *_without_rent(regions),
             *_raised(request, regions),
             *_priced_alike(request, regions),
             *_capacity_notes(request, regions),
-            *_beyond_the_link(request, ranked[:1]),
+            *_beyond_the_link(request, chosen),
             *(() if request.paper else (*stored_notes(request, models[0].engine), *region_notes(request))),
-            *_away_from_data(request, ranked[:1]),
+            *_away_from_data(request, chosen),
         ),
     )
 
@@ -146,48 +148,65 @@ def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region
     return regions, unpriced
 
 
-def _evaluate_exactly(
+def _evaluated(
     request: Request, grids: Sequence[Sequence[CandidateGrid]]
-) -> tuple[list[Candidate], list[Rejection]]:
-    """Return the exactly computed clusters, by model, and a rejection of each type that misses the constraints."""
-    chosen, missed = select_clusters(request, grids)
-    clusters = list(chosen)
-    for pricing in request.pricings:  # each has its own frontier to choose its best from
+) -> tuple[list[Cluster], list[Cluster], list[Rejection]]:
+    """Return the evaluated clusters that meet the request, the cheapest of each kind among them, and a rejection of
+    each type that misses the constraints.
+    """
+    selected = select_clusters(request, grids)
+    clusters = {id(cluster): cluster for cluster in selected.clusters}
+    for pricing in request.pricings if clusters else ():  # each has its own frontier to choose its best from
         alike = [grid for grid in chain(*grids) if grid.offer.pricing == pricing]
-        clusters += frontier_clusters(request, alike, [of for of in chosen if of.pricing == pricing])
+        clusters |= {id(cluster): cluster for cluster in frontier_clusters(request, alike)}
     if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
-        return [cluster], [rejection for rejection in missed if rejection.instance_type != cluster.instance_type]
-    return clusters, missed
+        missed = [rejection for rejection in selected.rejected if rejection.instance_type != cluster.instance_type]
+        return [cluster], [cluster], missed
+    return list(clusters.values()), selected.cheapest, selected.rejected
+
+
+def _best_of_types(ranked: Sequence[Cluster]) -> list[Cluster]:
+    """Return the first of each type of each model, cloud, region and way to pay."""
+    firsts: dict[tuple[str, ...], Cluster] = {}
+    for cluster in ranked:
+        firsts.setdefault(cluster.place, cluster)
+    return list(firsts.values())
+
+
+def _best_of_pricings(clusters: Sequence[Cluster], request: Request) -> list[Cluster]:
+    """Return the best of each of several ways to pay, ranked only among clusters of the same way: cheaper clusters
+    would change which are as fast as the fastest, or within the limit.
+    """
+    kinds = [[of for of in clusters if of.pricing == pricing] for pricing in request.pricings]
+    return [selection.order(alike, request.rule)[0] for alike in kinds if alike] if len(kinds) > 1 else []
 
 
 def _higher_confidence_choice(
-    request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
+    request: Request, best: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
 ) -> FrontierPoint | None:
     """Return the cluster that meets the deadlines with `_SURE`, if the recommended one is less certain."""
-    likely = ranked[0].deadline_kept if ranked else None
+    likely = best[0].deadline_kept if best else None
     if likely is None or likely >= _SURE or request.confidence or request.paper:
         return None
     sure = replace(request, confidence=_SURE, top=1)
-    clusters, _ = _evaluate_exactly(sure, [[grid.with_constraints_of(sure) for grid in of_model] for of_model in grids])
+    clusters, _, _ = _evaluated(sure, [[grid.with_constraints_of(sure) for grid in of_model] for of_model in grids])
     more_confident = selection.order(clusters, request.rule)
-    return point_of(more_confident[0]) if more_confident else None
+    return more_confident[0].point if more_confident else None
 
 
 def _capacity(
-    request: Request, ranked: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
+    request: Request, ranked: Sequence[Cluster], best: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
 ) -> CapacityRequest | None:
     """Return the capacity to request for the recommended cluster, with the best cluster that needs no request."""
     if not ranked or request.paper or not exceeds_capacity(ranked[0]):
         return None
-    best, grid = ranked[0], grid_of(ranked[0], list(chain(*grids)))
+    grid = grid_of(best[0], list(chain(*grids)))
     if grid is None:
         return None
-    instances = grid.context.catalog.instances
-    clusters, _ = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
-    smaller = [
-        point_of(cluster) for cluster in selection.order(clusters, request.rule) if not exceeds_capacity(cluster)
-    ]
-    machines, vcpu = best.nodes + best.spares, float(instances.vcpu[instances.index(best.instance_type)])
+    instances, machines = grid.context.catalog.instances, ranked[0].machines
+    selected = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
+    smaller = [of.point for of in selection.order(selected.clusters, request.rule) if not exceeds_capacity(of)]
+    vcpu = float(instances.vcpu[instances.index(ranked[0].instance_type)])
     return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 
 
@@ -320,28 +339,24 @@ def _away_from_data(request: Request, best: Sequence[Candidate]) -> Iterator[str
             yield f"input: the bucket is in {region}, the machines in {candidate.region}; --region {region} moves them"
 
 
-def _candidates_to_show(ranked: Sequence[Candidate], request: Request, *, kinds: int) -> list[Candidate]:
+def _to_show(ranked: Sequence[Cluster], request: Request, *, kinds: int) -> list[Cluster]:
     """Return the first `top`; with several models or ways to pay, first the best of each, to show each one's price."""
     if kinds == 1:
         return list(ranked[: request.top])
-    firsts: dict[str, Candidate] = {}
-    for candidate in ranked:
-        firsts.setdefault(candidate.model, candidate)
-    firsts |= selection.best_of_pricings(ranked, request.rule)
-    first = {id(candidate): candidate for candidate in firsts.values()}
-    shown = list(first.values()) + [candidate for candidate in ranked if id(candidate) not in first]
-    return [
-        candidate
-        for candidate in ranked
-        if any(candidate is shown_one for shown_one in shown[: max(request.top, len(first))])
-    ]
+    firsts: dict[str, Cluster] = {}
+    for cluster in ranked:
+        firsts.setdefault(cluster.place[0], cluster)
+    first = {id(cluster): cluster for cluster in (*firsts.values(), *_best_of_pricings(ranked, request))}
+    shown = [*first, *(id(cluster) for cluster in ranked if id(cluster) not in first)]
+    most = max(request.top, len(first))
+    return [cluster for cluster in ranked if id(cluster) in shown[:most]]
 
 
-def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Candidate], *, kinds: int) -> list[Rejection]:
+def _sorted(rejected: Sequence[Rejection], chosen: Sequence[Cluster], *, kinds: int) -> list[Rejection]:
     """Order rejections by reason; with several models or ways to pay, keep each type's nearest, and none of types that
     are candidates.
     """
-    feasible = {candidate.instance_type for candidate in chosen} if kinds > 1 else set()
+    feasible = {cluster.instance_type for cluster in chosen} if kinds > 1 else set()
     nearest_last = sorted(rejected, key=lambda r: -math.inf if r.nearness is None else -r.nearness)
     by_type = {r.instance_type: r for r in nearest_last if r.instance_type not in feasible}
     unique = by_type.values() if kinds > 1 else rejected

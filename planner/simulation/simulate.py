@@ -17,7 +17,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
-from planner.cost_model.duration import planned_spares, screened_by, slowdowns_of
+from planner.cost_model.duration import PhaseUses, planned_spares, slowdowns_of
 from planner.cost_model.model import CostModel
 from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.run_overheads import RunOverheads
@@ -247,8 +247,11 @@ def draw_runs(
 ) -> Iterator[Draw]:
     """Yield the nodes of each run of a planned cluster; the same `seed` draws the same nodes."""
     rng, nodes = np.random.default_rng(seed), best.nodes
-    screened = screened_by(context, best.phases) if planned_spares(context, best.phases, nodes).screened else None
-    claims = slowdowns_of(context, nodes)
+    count = np.array([float(nodes)])
+    uses = [PhaseUses.of(context, phase, count[:, None]) for phase in context.model.phases]
+    screened = planned_spares(context, uses, count).screened[0]
+    doubted = {name: of[0].tolist() for name, of in slowdowns_of(context, count).items()}
+    claims = [dict(zip(doubted, way, strict=True)) for way in zip(*doubted.values(), strict=True)] or [{}]
     whole_runs = NormalDist(sigma=max(context.overheads.shared_sigma, _LEAST_SIGMA))
     bursts = likely_bursts(context, machines, nodes)
     for claim_at, run_at, burst_at in zip(*(_shuffled_midpoints(draws, rng) for _ in range(3)), strict=True):

@@ -22,13 +22,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from planner.arrays import Floats
-from planner.statistics.order_statistics import Duration
+from planner.statistics.order_statistics import Durations
 
 _MOST: Final = 50.0
 """Limit on expected interruptions within the work: at e^50 times as long the job never ends, but its time is finite."""
 
-_PARTS: Final = 512
-_STEPS: Final = 400
+_MEAN_PARTS: Final = 256
+_PARTS: Final = 64
+_STEPS: Final = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,42 +65,60 @@ class Risk:
         whole = (1 / rate + self.replacement_s) * tries
         return np.asarray(np.where(np.isfinite(job_s), np.maximum(whole, unit) - loading, job_s))
 
-    def duration(self, job: Duration, *, nodes: int, load_s: float) -> Duration:
-        """Return the distribution of the time with interruptions.
+    def delay_s(self, job: Durations, *, nodes: Floats, load_s: Floats) -> Floats:
+        """Return the expected delay of M jobs on `nodes` (M,) after `load_s` (M,) of loading, (M,)."""
+        work = _parts_of(job, _MEAN_PARTS)
+        delays = self.expected_s(work, nodes=nodes[:, None], load_s=load_s[:, None]) - work
+        return np.asarray(delays.mean(axis=1))
+
+    def durations(self, job: Durations, *, nodes: Floats, load_s: Floats) -> Durations:
+        """Return the distributions of M times with interruptions, on `nodes` (M,) after `load_s` (M,) of loading.
 
         The chance of no interruption and the mean are exact; the delay of some, beyond a replacement, is assumed
         exponential, which it is in the limit of many restarts. With `redo` each time is stretched to its mean.
         """
         if len(self.alternatives_s) > 1:
-            return _mixed([risk.duration(job, nodes=nodes, load_s=load_s) for risk in self._each])
+            return _mixed([risk.durations(job, nodes=nodes, load_s=load_s) for risk in self._each])
         if self.recovery == "redo":
-            return Duration(times_s=self.expected_s(job.times_s, nodes=np.array(float(nodes)), load_s=0), cdf=job.cdf)
-        work = job.quantile_s((np.arange(_PARTS) + 0.5) / _PARTS)
-        unit = work + (load_s if self.recovery == "reload" else 0.0)
-        spared = np.exp(-nodes * self.per_node_s * unit)
-        delay = self.expected_s(work, nodes=np.array(float(nodes)), load_s=load_s) - work
+            return Durations(times_s=self.expected_s(job.times_s, nodes=nodes[:, None], load_s=0), cdf=job.cdf)
+        work = _parts_of(job, _PARTS)
+        unit = work + (load_s[:, None] if self.recovery == "reload" else 0.0)
+        spared = np.exp(-nodes[:, None] * self.per_node_s * unit)
+        delay = self.expected_s(work, nodes=nodes[:, None], load_s=load_s[:, None]) - work
         further = np.maximum(delay / np.maximum(1 - spared, 1e-12) - self.replacement_s, 1e-9)
-        end = work[-1] + self.replacement_s + 20 * further[-1]
-        some = np.geomspace(work[0], end, _STEPS)
-        late = np.maximum(some[:, None] - work - self.replacement_s, 0)
-        hit = (-(1 - spared) * np.expm1(-late / further)).mean(axis=1)
-        times = np.unique(np.concatenate([some, job.times_s]))
-        cdf = self._cdf_undisturbed(job, times, work, spared) + np.interp(times, some, hit)
-        return Duration(times_s=times, cdf=cdf / cdf[-1])
-
-    @staticmethod
-    def _cdf_undisturbed(job: Duration, times: Floats, work: Floats, spared: Floats) -> Floats:
-        """Return the probability that a job has ended by each of `times` (G,) without interruption, where `spared` is
-        the chance of that for `work`: the job's own distribution, with each step weighted.
-        """
-        done = np.interp(times, job.times_s, job.cdf, left=0.0, right=1.0)
-        chance = np.interp((times[1:] + times[:-1]) / 2, work, spared)
-        first = done[0] * np.interp(times[0], work, spared)
-        return np.asarray(np.concatenate(([first], first + np.cumsum(np.diff(done) * chance))))
+        end = work[:, -1] + self.replacement_s + 20 * further[:, -1]
+        some = np.geomspace(work[:, 0], end, _STEPS, axis=1)
+        late = np.maximum(some[:, :, None] - work[:, None, :] - self.replacement_s, 0)
+        hit = (-(1 - spared)[:, None, :] * np.expm1(-late / further[:, None, :])).mean(axis=2)
+        times = np.sort(np.concatenate([some, job.times_s], axis=1), axis=1)
+        rows = zip(job.times_s, job.cdf, times, work, spared, some, hit, strict=True)
+        cdf = np.array([_cdf_undisturbed(*of_job) + np.interp(of_job[2], at, by) for *of_job, at, by in rows])
+        return Durations(times_s=times, cdf=cdf / cdf[:, -1:])
 
 
-def _mixed(durations: Sequence[Duration]) -> Duration:
-    """Return the equal mixture of several distributions of a time."""
-    times = np.unique(np.concatenate([duration.times_s for duration in durations]))
-    cdf = np.mean([np.interp(times, d.times_s, d.cdf, left=0.0, right=1.0) for d in durations], axis=0)
-    return Duration(times_s=times, cdf=cdf)
+def _parts_of(job: Durations, parts: int) -> Floats:
+    """Return equally likely values of each job's time, (M, parts)."""
+    return job.quantile_s((np.arange(parts) + 0.5) / parts)
+
+
+def _cdf_undisturbed(job_times: Floats, job_cdf: Floats, times: Floats, work: Floats, spared: Floats) -> Floats:
+    """Return the probability that a job has ended by each of `times` (G,) without interruption, where `spared` is the
+    chance of that for `work`: the job's own distribution, with each step weighted.
+    """
+    done = np.interp(times, job_times, job_cdf, left=0.0, right=1.0)
+    chance = np.interp((times[1:] + times[:-1]) / 2, work, spared)
+    first = done[0] * np.interp(times[0], work, spared)
+    return np.asarray(np.concatenate(([first], first + np.cumsum(np.diff(done) * chance))))
+
+
+def _mixed(durations: Sequence[Durations]) -> Durations:
+    """Return the equal mixture of several distributions of each of M times."""
+    times = np.sort(np.concatenate([of.times_s for of in durations], axis=1), axis=1)
+    cdf = np.mean([_cdf_at(times, of) for of in durations], axis=0)
+    return Durations(times_s=times, cdf=cdf)
+
+
+def _cdf_at(times: Floats, durations: Durations) -> Floats:
+    """Return the probability that each of M jobs has ended by its `times` (M, G)."""
+    rows = zip(times, durations.times_s, durations.cdf, strict=True)
+    return np.array([np.interp(at, own, cdf, left=0.0, right=1.0) for at, own, cdf in rows])

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats, Rows
 
 _STEPS: Final = 401
 _REACH: Final = 8.0
@@ -24,13 +24,19 @@ _REACH: Final = 8.0
 _SMALLEST_SIGMA: Final = 1e-9
 """Stand-in for zero variation, so that fixed rates need no separate path."""
 
-_NEVER: Final = -40.0
-"""Log probability that vanishes when added to 1."""
+_NEVER: Final = -20.0
+"""Log probability that vanishes beside 1."""
+_MISSED: Final = 1e-6
+"""Chance that a grid leaves out at its end."""
 
-_PARTS: Final = 64
-"""Number of equally likely values that represent a distribution in a sum of several."""
-_WAYS_PARTS: Final = 256
-"""The same for one of several ways, so that each still has some values beyond the 99th percentile."""
+_GRID: Final = 64
+"""Times at which the end of a phase is evaluated."""
+_JOB_GRID: Final = 128
+"""The same for a job, whose time spreads more widely."""
+_PARTS: Final = 128
+"""Number of equally likely values that represent the distribution of a job, or of its only phase."""
+_PHASE_PARTS: Final = 16
+"""The same for each of several phases, whose sums are then taken of all pairs."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,121 +99,171 @@ def slowest_mean_cached(spread: Spread, counts: bytes) -> Floats:
     return on_ladder(partial(slowest_mean, spread), np.frombuffer(counts))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Load:
-    """One resource in a phase: a node's median seconds, the spread around it, and the `count` of nodes to wait for,
-    after the `spares` slowest of all launched nodes are dropped.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Loads:
+    """One resource in a phase of M clusters: a node's `median_s` in each of D equally likely ways, shape (M, D), the
+    nodes to wait for (`count`, M), and the number of slowest nodes dropped before (`spares`, M). `spreads` divides the
+    clusters by how their nodes differ.
     """
 
-    median_s: float
-    spread: Spread
-    count: float
-    spares: int = 0
+    median_s: Floats
+    spreads: Sequence[tuple[Spread, Rows]]
+    count: Floats
+    spares: Floats
+
+    def times(self, factors: Floats) -> Loads:
+        """Return the loads with medians multiplied, in as many ways as `factors` (M, D) has."""
+        return replace(self, median_s=self.median_s * factors)
+
+    def only(self, cluster: int) -> Loads:
+        """Return the load of one cluster."""
+        spread = next(spread for spread, rows in self.spreads if cluster in rows)
+        alone = slice(cluster, cluster + 1)
+        return Loads(
+            median_s=self.median_s[alone],
+            spreads=[(spread, np.zeros(1, np.intp))],
+            count=self.count[alone],
+            spares=self.spares[alone],
+        )
 
     @property
-    def mean_s(self) -> float:
-        """The expected seconds until the slowest of the counted nodes is done."""
-        if self.spares:
-            return barrier([self]).mean_s
-        return self.median_s * float(slowest_mean(self.spread, self.count))
+    def mean_s(self) -> Floats:
+        """The expected seconds until the slowest of the counted nodes is done, (M, D)."""
+        slowest = np.ones(len(self.count))
+        for spread, rows in self.spreads:
+            slowest[rows] = slowest_mean(spread, self.count[rows])
+        means = self.median_s * slowest[:, None]
+        return np.where(self.spares[:, None] > 0, barriers([self]).mean_s, means) if self.spares.any() else means
 
-    @property
-    def first_step(self) -> int:
-        """The last step of the spread's grid at which the probability that all nodes are done vanishes in double
-        precision; 0 with spares, for which it is not computed.
+    def edges(self) -> tuple[Floats, Floats]:
+        """Return the log seconds between which the last counted node ends, but for a chance of about one in a million,
+        (M, D): -inf without work.
         """
-        never = 0 if self.spares else int(self.spread.log_cdf.searchsorted(_NEVER / self.count))
-        return max(0, never - 1)
+        low, high = np.zeros(len(self.count)), np.zeros(len(self.count))
+        for spread, rows in self.spreads:
+            earliest = _NEVER / self.count[rows] - np.where(self.spares[rows] > 0, math.log(4), 0.0)
+            low[rows] = np.interp(earliest, spread.log_cdf, spread.log_slowness)
+            high[rows] = np.interp(-_MISSED / self.count[rows], spread.log_cdf, spread.log_slowness)
+        with np.errstate(divide="ignore"):
+            middle = np.log(self.median_s)
+        return middle + low[:, None], middle + high[:, None]
 
-    def log_cdf_at(self, log_times: Floats) -> Floats:
-        """Return ln P(done by each time): N of N + k nodes are, that is N successes come before k + 1 failures."""
-        node_log_cdf = self.spread.log_cdf_at(log_times - math.log(self.median_s))
-        if self.spares == 0:
-            return np.asarray(self.count * node_log_cdf)
-        failed = np.arange(self.spares + 1.0)
-        ways = [math.lgamma(self.count + j) - math.lgamma(j + 1) - math.lgamma(self.count) for j in failed.tolist()]
-        log_late = np.log(np.maximum(-np.expm1(node_log_cdf), 1e-300))
-        terms = np.array(ways)[:, None] + failed[:, None] * log_late[None, :]
-        most = terms.max(axis=0)
-        total = most + np.log(np.exp(terms - most).sum(axis=0))
-        return np.asarray(np.minimum(total + self.count * node_log_cdf, 0.0))
+    def log_cdf_at(self, log_times: Floats, late: Flags) -> Floats:
+        """Return ln P(done by each time), (M, D, G), where `late` (M, D); 0 elsewhere. Of N + k nodes N are done if N
+        successes come before k + 1 failures.
+        """
+        total = np.zeros(log_times.shape)
+        for spread, rows in self.spreads:
+            place, way = np.nonzero(late[rows])
+            cluster = rows[place]
+            middle = np.log(self.median_s[cluster, way])
+            of_node = spread.log_cdf_at(log_times[cluster, way] - middle[:, None])
+            total[cluster, way] = self.count[cluster, None] * of_node
+            for at in np.flatnonzero(self.spares[cluster]).tolist():
+                spares, count = int(self.spares[cluster[at]]), float(self.count[cluster[at]])
+                total[cluster[at], way[at]] = _with_spares(of_node[at], count=count, spares=spares)
+        return total
+
+
+def _with_spares(node_log_cdf: Floats, *, count: float, spares: int) -> Floats:
+    """Return ln P(`count` of `count + spares` nodes are done), (G,)."""
+    failed = np.arange(spares + 1.0)
+    ways = [math.lgamma(count + j) - math.lgamma(j + 1) - math.lgamma(count) for j in failed.tolist()]
+    log_late = np.log(np.maximum(-np.expm1(node_log_cdf), 1e-300))
+    terms = np.array(ways)[:, None] + failed[:, None] * log_late
+    most = terms.max(axis=0)
+    return np.asarray(np.minimum(most + np.log(np.exp(terms - most).sum(axis=0)) + count * node_log_cdf, 0.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Duration:
-    """Distribution of a time: `cdf[i]` = P(time <= `times_s[i]`), both of shape (G,), increasing to 1."""
+class Durations:
+    """Distributions of times: `cdf[..., g]` = P(time <= `times_s[..., g]`), both (..., G), rising to 1."""
 
     times_s: Floats
     cdf: Floats
 
     @cached_property
-    def mean_s(self) -> float:
-        """The expected time."""
-        return float(_mean(self.cdf, self.times_s))
+    def mean_s(self) -> Floats:
+        """The expected times, (...)."""
+        times, cdf = self.times_s, self.cdf
+        middles = (times[..., 1:] + times[..., :-1]) / 2
+        return np.asarray(cdf[..., 0] * times[..., 0] + (np.diff(cdf, axis=-1) * middles).sum(axis=-1))
 
-    def later_by(self, seconds: float) -> Duration:
-        """Return the time plus `seconds`."""
-        return replace(self, times_s=self.times_s + seconds) if seconds else self
+    def later_by(self, seconds: Floats) -> Durations:
+        """Return the times plus `seconds` (...)."""
+        return replace(self, times_s=self.times_s + seconds[..., None]) if seconds.any() else self
 
-    def probability_by(self, time_s: float) -> float:
-        """Return the probability that the time is at most `time_s`."""
-        return float(np.interp(time_s, self.times_s, self.cdf, left=0.0, right=1.0))
+    def probability_by(self, time_s: Floats) -> Floats:
+        """Return the probability that each of M times is at most `time_s` (M,)."""
+        limits = zip(time_s.tolist(), self.times_s, self.cdf, strict=True)
+        return np.array([np.interp(limit, times, cdf, left=0.0, right=1.0) for limit, times, cdf in limits])
 
-    def quantile_s(self, probability: ArrayLike) -> Floats:
-        """Return the time at quantile `probability`, elementwise."""
-        return np.asarray(np.interp(np.asarray(probability, float), self.cdf, self.times_s))
+    def quantile_s(self, probabilities: ArrayLike) -> Floats:
+        """Return each of M times at the same quantiles (Q,), shape (M, Q)."""
+        wanted = np.asarray(probabilities, float)
+        rows = zip(self.cdf.reshape(-1, self.cdf.shape[-1]), self.times_s.reshape(-1, self.cdf.shape[-1]), strict=True)
+        made = np.array([np.interp(wanted, cdf, times) for cdf, times in rows])
+        return made.reshape(*self.cdf.shape[:-1], *wanted.shape)
 
 
-def barrier(loads: Sequence[Load]) -> Duration:
-    """Return the duration of a phase that ends with the slowest resource of the slowest node.
+def barriers(loads: Sequence[Loads]) -> Durations:
+    """Return the durations of a phase that ends with the slowest resource of the slowest node, (M, D, `_GRID`).
 
-    All loads are independent: P(T <= t) is the product over resources of F(t / median)^count, without spares.
+    All loads are independent: P(T <= t) is the product over resources of F(t / median)^count, without spares. The grid
+    of a cluster spans the times at which the slowest load can end; loads that always end before are left out.
     """
-    working = [load for load in loads if load.median_s > 0]
-    if not working:
-        return Duration(times_s=np.zeros(1), cdf=np.ones(1))
-    log_times, working = _common_grid(working)
-    log_cdf = sum((load.log_cdf_at(log_times) for load in working), start=np.zeros_like(log_times))
-    return Duration(times_s=np.exp(log_times), cdf=np.exp(log_cdf))
+    edges = [load.edges() for load in loads]
+    start, end = (np.maximum.reduce(list(side)) for side in zip(*edges, strict=True))
+    is_idle = ~np.isfinite(start)
+    steps = np.linspace(0.0, 1.0, _GRID)
+    log_times = np.where(is_idle, 0.0, start)[..., None] + np.where(is_idle, 0.0, end - start)[..., None] * steps
+    log_cdf = np.zeros(log_times.shape)
+    for load, (_, latest) in zip(loads, edges, strict=True):
+        log_cdf += load.log_cdf_at(log_times, (latest > start) & ~is_idle)
+    cdf = np.exp(log_cdf)
+    cdf[..., -1] = 1.0
+    return Durations(times_s=np.where(is_idle[..., None], 0.0, np.exp(log_times)), cdf=cdf)
 
 
-def sum_of(ways: Sequence[Sequence[Duration]], *, shared_sigma: float) -> Duration:
-    """Return the duration of consecutive independent phases, in one of several equally likely `ways`, times one
-    lognormal factor (median 1) that they all share. The mean is that of its parts to about 1 in 1000, quantiles to 2 in
-    1000, since a finite number of values represents each.
+def sums_of(phases: Sequence[Durations], *, shared_sigma: float) -> Durations:
+    """Return the durations of M jobs of consecutive independent phases, each (M, D, G) over equally likely ways, times
+    one lognormal factor (median 1) that all phases share. The means are those of the parts; quantiles are right to 2 in
+    1000, since a finite number of values represents each phase.
     """
-    sums = np.sort(_sums(ways), axis=None)
-    if len(sums) > _WAYS_PARTS and len(sums) % _WAYS_PARTS == 0:
-        sums = sums.reshape(_WAYS_PARTS, -1).mean(axis=1)
+    parts = _PARTS if len(phases) == 1 else _PHASE_PARTS
+    sums = np.zeros((*phases[0].mean_s.shape, 1))
+    for phase in phases:
+        steps = phase.quantile_s(_middles(parts))
+        both = (sums[..., :, None] + steps[..., None, :]).reshape(*sums.shape[:-1], -1)
+        sums = _representatives(both, parts=parts) if phase is not phases[-1] else both
+    means = sum(phase.mean_s.mean(axis=1) for phase in phases)
+    sums = _representatives(sums.reshape(len(sums), -1), parts=_PARTS)
+    sums *= np.divide(means, sums.mean(axis=1), out=np.ones(len(sums)), where=means > 0)[:, None]
     if shared_sigma <= 0 or not sums.any():
-        return Duration(times_s=np.append(sums, sums[-1]), cdf=np.append(_middles(len(sums)), 1.0))
+        cdf = np.broadcast_to(np.append(_middles(sums.shape[1]), 1.0), (len(sums), sums.shape[1] + 1))
+        return Durations(times_s=np.append(sums, sums[:, -1:], axis=1), cdf=cdf)
+    logs = np.log(np.maximum(sums, 1e-300))
+    reach = 4 * shared_sigma
+    steps = np.linspace(0.0, 1.0, _JOB_GRID)
+    log_times = (logs[:, :1] - reach) + (logs[:, -1:] - logs[:, :1] + 2 * reach) * steps
     normal, log_cdf = _standard_normal()
-    low, high = math.log(sums[0]) - 4 * shared_sigma, math.log(sums[-1]) + 4 * shared_sigma
-    log_times = np.linspace(low, high, 2 * _PARTS)
-    deviations = (log_times[:, None] - np.log(sums)[None, :]) / shared_sigma
-    cdf = np.interp(deviations, normal, np.exp(log_cdf)).mean(axis=1)
-    return Duration(times_s=np.exp(log_times), cdf=cdf / cdf[-1])
-
-
-def _sums(ways: Sequence[Sequence[Duration]]) -> Floats:
-    """Return equally likely values of the total time of consecutive independent phases, by way: (W, P)."""
-    sums = np.zeros((len(ways), 1))
-    for phases in zip(*ways, strict=True):
-        distinct = {id(phase): phase for phase in phases}
-        quantiles = {key: phase.quantile_s(_middles(_PARTS)) for key, phase in distinct.items()}
-        steps = np.stack([quantiles[id(phase)] for phase in phases])
-        sums = _representatives((sums[:, :, None] + steps[:, None, :]).reshape(len(ways), -1))
-    return sums
+    deviations = (log_times[:, :, None] - logs[:, None, :]) / shared_sigma
+    cdf = np.interp(deviations, normal, np.exp(log_cdf)).mean(axis=2)
+    return Durations(times_s=np.exp(log_times), cdf=cdf / cdf[:, -1:])
 
 
 def _middles(parts: int) -> Floats:
     return (np.arange(parts) + 0.5) / parts
 
 
-def _representatives(values: Floats) -> Floats:
-    """Return equally likely values with the same mean in each row: the means of equal parts of the sorted values."""
-    ordered = np.sort(values, axis=1)
-    return ordered.reshape(len(values), _PARTS, -1).mean(axis=2) if values.shape[1] > _PARTS else ordered
+def _representatives(values: Floats, *, parts: int) -> Floats:
+    """Return equally likely values with the same mean in each row (the last axis): the means of equal parts of the
+    sorted values; all values if they are few.
+    """
+    ordered = np.sort(values, axis=-1)
+    if values.shape[-1] <= parts or values.shape[-1] % parts:
+        return ordered
+    return np.asarray(ordered.reshape(*values.shape[:-1], parts, -1).mean(axis=-1))
 
 
 @lru_cache(maxsize=1)
@@ -215,18 +271,6 @@ def _standard_normal() -> tuple[Floats, Floats]:
     grid = np.linspace(-_REACH, _REACH, _STEPS)
     cdf = np.array([0.5 * math.erfc(-z / math.sqrt(2)) for z in grid])
     return grid, np.log(cdf)
-
-
-def _common_grid(loads: Sequence[Load]) -> tuple[Floats, list[Load]]:
-    """Return a grid of the times at which the slowest load can end, dense where any load ends, and the loads that can
-    end in it: the others have always ended before.
-    """
-    medians = [math.log(load.median_s) for load in loads]
-    start = max(median + load.spread.log_slowness[load.first_step] for median, load in zip(medians, loads, strict=True))
-    late = [at for at, load in enumerate(loads) if medians[at] + load.spread.log_slowness[-1] > start]
-    grids = [medians[at] + loads[at].spread.log_slowness for at in late]
-    merged = np.sort(np.concatenate([grid[grid.searchsorted(start) :] for grid in grids]))
-    return np.asarray(merged[np.append(True, merged[1:] != merged[:-1])]), [loads[at] for at in late]
 
 
 def _mean(cdf: Floats, values: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -11,6 +11,7 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog.instances import FOR_VOLUMES, split_weighting
 from planner.cost_model.capacity import with_lasting_credit
+from planner.cost_model.clusters import Clusters, energy_j
 from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.model import CostModel
@@ -18,13 +19,13 @@ from planner.cost_model.prices import Offer, paid_nodes, partly_unknown
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
-from planner.planning.candidates.candidates import Outlined, outlined
-from planner.planning.ranking.selection import Cell, Cheapest
-from planner.planning.request.constraints import RESTARTS, Constraint, amounts, constraints, times_begun
+from planner.planning.candidates.candidates import Cluster
+from planner.planning.ranking.selection import Cells
+from planner.planning.request.constraints import RESTARTS, Constraint, constraints, times_begun
 from planner.planning.request.filters import well_founded
 from planner.planning.request.job_context import job_context
 from planner.planning.request.region import Region
-from planner.schemas.plan import Candidate, FrontierPoint, Rejection, Request
+from planner.schemas.plan import Rejection, Request
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,35 +36,46 @@ class CandidateGrid:
     offer: Offer
     estimates: Estimates
     asked: Sequence[Constraint]
-    good: Flags
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, estimates: Estimates, request: Request) -> CandidateGrid:
         """Return the grid with the constraints of a request."""
         asked = constraints(context, estimates, request, region=offer.region)
-        good = np.isfinite(estimates.total_usd)
-        for constraint in asked:
+        return cls(context=context, offer=offer, estimates=estimates, asked=asked)
+
+    @cached_property
+    def good(self) -> Flags:
+        """The clusters that meet all constraints by the estimates, (R, N)."""
+        good = np.isfinite(self.estimates.total_usd)
+        for constraint in self.asked:
             good &= constraint.met
-        return cls(context=context, offer=offer, estimates=estimates, asked=asked, good=good)
+        return good
 
     def with_constraints_of(self, request: Request) -> CandidateGrid:
         """Return the same clusters with the constraints of another request for the same job."""
-        return CandidateGrid.of(self.context, self.offer, self.estimates, request)
+        asked = constraints(self.context, self.estimates, request, region=self.offer.region)
+        return self._with(asked)
+
+    def with_at_most(self, nodes: float) -> CandidateGrid:
+        """Return the same clusters with one more constraint: at most this many nodes."""
+        sizes = np.where(np.isfinite(self.estimates.total_usd), self.estimates.nodes, np.inf)
+        at_hand = Constraint(name="size", reason="", measure=sizes, limit=nodes, shown="has")
+        return self._with([*self.asked, at_hand])
+
+    def _with(self, asked: Sequence[Constraint]) -> CandidateGrid:
+        grid = replace(self, asked=asked)
+        grid.__dict__.update(found=self.found, _columns=self._columns)  # what was evaluated stays known
+        return grid
 
     @cached_property
     def partly_unknown(self) -> Flags:
         """Layouts (R,) whose bill has a part without a known price."""
         return partly_unknown(self.context)
 
-    @cached_property
-    def cheapest(self) -> Cheapest:
-        """The cheapest cluster of each layout that meets the constraints."""
-        return Cheapest.of(self.estimates, self.good)
-
     @property
     def types(self) -> int:
         """The number of types that meet the constraints at some size."""
-        type_rows = self.context.layouts.type_row[np.isfinite(self.cheapest.usd)]
+        type_rows = self.context.layouts.type_row[self.good.any(axis=1)]
         return len(set(self.context.catalog.instances.offered_row[type_rows].tolist()))
 
     def rows_of_types(self) -> list[Rows]:
@@ -90,47 +102,70 @@ class CandidateGrid:
         """Return the name of a cell: `79 x i8g.8xlarge`."""
         return f"{self.estimates.nodes[column]:.0f} x {self.type_name(row)}"
 
-    def point(self, cell: Cell) -> FrontierPoint:
-        """Return a cell as a point of the frontier."""
-        return FrontierPoint(
-            model=self.context.model.name,
-            cloud=self.context.catalog.cloud,
-            instance_type=self.type_name(cell.row),
-            bandwidth_weighting=self._weighted_type(cell.row)[1],
-            nodes=int(self.estimates.nodes[cell.column]),
-            pricing=self.offer.pricing,
-            region=self.offer.region,
-            time_s=float(self.estimates.expected_s[cell.row, cell.column]),
-            cost_usd_total=float(self.estimates.total_usd[cell.row, cell.column]),
+    def cells(self, rows: Rows) -> Cells:
+        """Return the figures of some layouts by the estimates, inf for clusters that miss a constraint."""
+        good, power_w = self.good[rows], self.estimates.power_w[rows, None]
+        time_s = np.where(good, self.estimates.expected_s[rows], np.inf)
+        return Cells(
+            time_s=time_s,
+            total_usd=np.where(good, self.estimates.total_usd[rows], np.inf),
+            energy_j=energy_j(time_s, nodes=self.estimates.nodes, power_w=power_w),
+            charges_usd=self.estimates.charges_usd[rows],
         )
 
-    def exact(self, cell: Cell, request: Request) -> tuple[Outlined, float]:
-        """Return a cell as an outlined candidate, and its ratio to the tightest limit: at most 1 is within all."""
-        cluster, exactly = self.measured(cell, request)
-        exceeds = (exactly[constraint.name] / constraint.limit for constraint in self.asked)
-        return cluster, max(exceeds, default=0.0)
+    @cached_property
+    def found(self) -> dict[tuple[int, int], Cluster]:
+        """The clusters evaluated so far, by row and column."""
+        return {}
 
-    def measured(self, cell: Cell, request: Request) -> tuple[Outlined, dict[str, float]]:
-        """Return a cell as an outlined candidate, and its amount for each constraint, by name."""
-        nodes = int(self.estimates.nodes[cell.column])
-        cluster, lasts = outlined(self.context, row=cell.row, nodes=nodes, offer=self.offer, request=request)
-        needed_s = cluster.time_s.expected
-        if request.has_deadline and request.confidence:
-            needed_s = float(lasts.quantile_s(request.confidence))
-        estimated = {constraint.name: float(constraint.measure[cell.row, cell.column]) for constraint in self.asked}
-        launched = self._launched_to_estimated(cell, cluster)
-        estimated |= {name: estimated[name] * launched for name in estimated.keys() & {"quota", "capacity"}}
-        exactly = amounts(cluster, needed_s)
-        if self.context.risk is not None:
-            expected_s, of = np.array(cluster.time_s.expected), np.array(float(nodes))
-            exactly[RESTARTS] = float(times_begun(self.context.risk, nodes=of, expected_s=expected_s))
-        return cluster, estimated | {name: exactly[name] for name in exactly.keys() & estimated.keys()}
+    def columns_of(self, row: int) -> list[int]:
+        """Return the columns of the clusters evaluated on a layout."""
+        return self._columns.get(row, [])
 
-    def _launched_to_estimated(self, cell: Cell, cluster: Candidate) -> float:
-        """Return the ratio of launched nodes, spares included, to those in the estimates."""
-        nodes = self.estimates.nodes[[cell.column]]
-        estimated = float(paid_nodes(nodes, spare_fraction=self.context.overheads.spare_fraction)[0])
-        return (cluster.nodes + cluster.spares) / estimated
+    @cached_property
+    def _columns(self) -> dict[int, list[int]]:
+        return {}
+
+    def evaluate(self, cells: Iterable[tuple[int, int]]) -> None:
+        """Evaluate clusters, by row and column, that were not evaluated before, in one batch."""
+        new = [cell for cell in dict.fromkeys(cells) if cell not in self.found]
+        if not new:
+            return
+        rows, columns = np.array(new).T
+        clusters = Clusters.of(self.context, self.offer, rows=rows, nodes=self.estimates.nodes[columns])
+        for at, (row, column) in enumerate(new):
+            self.found[row, column] = Cluster(clusters=clusters, at=at)
+            self._columns.setdefault(row, []).append(column)
+
+    def cluster(self, row: int, column: int) -> Cluster:
+        """Return one cluster."""
+        self.evaluate([(row, column)])
+        return self.found[row, column]
+
+    def amounts(self, row: int, column: int, request: Request) -> dict[str, float]:
+        """Return the exact figure of a cluster for each constraint, by name. A deadline limits the time at the
+        requested confidence; what the number of machines limits is exact in the estimates but for spares.
+        """
+        estimated = {constraint.name: float(constraint.measure[row, column]) for constraint in self.asked}
+        cluster = self.cluster(row, column)
+        clusters, at = cluster.clusters, cluster.at
+        sure = request.confidence if request.has_deadline else None
+        sort_s = float(clusters.quantile_s(sure)[at]) if sure else cluster.expected_s
+        exactly = {"deadline": sort_s + float(clusters.around_s[at]), "sort's deadline": sort_s}
+        if "budget" in estimated:
+            exactly["budget"] = float(clusters.total_p95_usd[at])
+        if (risk := self.context.risk) is not None:
+            of, expected_s = np.array(float(cluster.nodes)), np.array(cluster.expected_s)
+            exactly[RESTARTS] = float(times_begun(risk, nodes=of, expected_s=expected_s))
+        usual = float(paid_nodes(clusters.nodes, spare_fraction=self.context.overheads.spare_fraction)[at])
+        for name in estimated.keys() & {"quota", "capacity"}:
+            exactly[name] = estimated[name] * cluster.machines / usual
+        return {name: exactly.get(name, amount) for name, amount in estimated.items()}
+
+    def excess(self, row: int, column: int, request: Request) -> float:
+        """Return the ratio of a cluster to its tightest limit: at most 1 meets all constraints."""
+        exactly = self.amounts(row, column, request)
+        return max((exactly[constraint.name] / constraint.limit for constraint in self.asked), default=0.0)
 
 
 def build_grid(

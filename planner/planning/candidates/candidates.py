@@ -1,96 +1,188 @@
-"""A cluster as a candidate of a plan: its breakdown, its place, and its figures in the field's usual units."""
+"""A cluster as a candidate of a plan: a row of the evaluated clusters with its place, evidence, bill and warnings, and
+its figures in the field's usual units.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
-from functools import partial
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
-from planner.catalog.instances import Instances, split_weighting
-from planner.cost_model.breakdown import Breakdown, Outline
+import numpy as np
+
+from planner.catalog.instances import Instances, handicap, split_weighting
+from planner.cost_model.capacity import capacity_per_node, fewest_nodes
+from planner.cost_model.caveats import caveats, deciding, evidence_of, fits_placement_group, simulation_advice
+from planner.cost_model.clusters import Clusters
+from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.prices import Offer
+from planner.cost_model.staging import staging_notes
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import BillLine, Candidate, DiskSplit, Machine, Quoted, Request
-from planner.statistics.order_statistics import Duration
-
-_COPIED: Final = tuple(part.name for part in fields(Breakdown) if part.name != "duration")
-"""Fields that a candidate copies from its breakdown."""
+from planner.planning.ranking.selection import Figures
+from planner.schemas.plan import Candidate, DiskSplit, FrontierPoint, Interruptions, Machine, Quoted, Request, VolumeSet
 
 _RECORD_BYTES: Final = 100
 """Record size of the sort benchmark, in which figures are compared even for jobs with other records."""
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Outlined(Candidate):
-    """A cluster that may be shown, without the fields that no choice depends on; `full` computes those."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cluster:
+    """One of evaluated `clusters`, `at` its place: what decides between clusters, and the `candidate` it makes."""
 
-    nodes_min: int = 0
-    placement_group: bool = False
-    storage: str = ""
-    disk_split: DiskSplit | None = None
-    capacity_bytes: dict[str, float | None] = field(default_factory=dict)
-    needed_bytes: dict[str, float] = field(default_factory=dict)
-    evidence: str = ""
-    bill: tuple[BillLine, ...] = ()
-    full: Callable[[], Candidate]
+    clusters: Clusters
+    at: int
 
+    @property
+    def instance_type(self) -> str:
+        """The type, with its added disks."""
+        return self._name[0]
 
-def in_full(cluster: Candidate) -> Candidate:
-    """Return a cluster with all its fields."""
-    return cluster.full() if isinstance(cluster, Outlined) else cluster
+    @property
+    def _name(self) -> tuple[str, str]:
+        return split_weighting(self._context.catalog.instances.names[self._type_row])
+
+    @property
+    def _context(self) -> JobContext:
+        return self.clusters.context
+
+    @property
+    def _type_row(self) -> int:
+        return int(self._context.layouts.type_row[self.at])
+
+    @property
+    def nodes(self) -> int:
+        """The nodes at work."""
+        return int(self.clusters.nodes[self.at])
+
+    @property
+    def machines(self) -> int:
+        """The nodes launched, spares included."""
+        return self.nodes + int(self.clusters.spares.count[self.at])
+
+    @property
+    def expected_s(self) -> float:
+        """The expected seconds of the job."""
+        return float(self.clusters.expected_s[self.at])
+
+    @property
+    def total_usd(self) -> float:
+        """The expected cost of the whole run."""
+        return float(self.clusters.total_usd[self.at])
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Model, cloud, region, way to pay and type."""
+        context, offer = self._context, self.clusters.offer
+        return (context.model.name, context.catalog.cloud, offer.region, offer.pricing, self.instance_type)
+
+    @property
+    def pricing(self) -> str:
+        """The way to pay."""
+        return self.clusters.offer.pricing
+
+    @cached_property
+    def figures(self) -> Figures:
+        """What an objective compares."""
+        clusters, at = self.clusters, self.at
+        return Figures(
+            time_s=self.expected_s,
+            total_usd=self.total_usd,
+            charges_usd=float(clusters.bills.known_usd[at]),
+            at_least=bool(clusters.bills.at_least[at]),
+            energy_j=_known(clusters.energy_j[at]),
+            handicap=handicap(self.instance_type),
+        )
+
+    @property
+    def point(self) -> FrontierPoint:
+        """The cluster as a point of the frontier."""
+        return FrontierPoint(
+            model=self._context.model.name,
+            cloud=self._context.catalog.cloud,
+            instance_type=self.instance_type,
+            bandwidth_weighting=self._name[1],
+            nodes=self.nodes,
+            pricing=self.pricing,
+            region=self.clusters.offer.region,
+            time_s=self.expected_s,
+            cost_usd_total=self.total_usd,
+        )
+
+    def deadline_kept(self, request: Request) -> float | None:
+        """Return the probability that a cluster meets the deadlines of a request; None without any."""
+        limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
+        if request.deadline_s is not None:
+            limits_s.append(request.deadline_s - float(self.clusters.around_s[self.at]))
+        whole = self.clusters.times.whole
+        return float(whole.probability_by(np.full(len(self.clusters), min(limits_s)))[self.at]) if limits_s else None
+
+    def candidate(self, request: Request | None = None) -> Candidate:
+        """Return the cluster with all that a plan says of it; the chance of a deadline is that of `request`."""
+        clusters, at, nodes, offer = self.clusters, self.at, self.nodes, self.clusters.offer
+        context, type_row, (name, weighting) = self._context.only(at), self._type_row, self._name
+        time_s, phases = clusters.time_s(at), clusters.phases(at)
+        evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
+        steps_s = {step: float(seconds[at]) for step, seconds in clusters.steps_s.items() if seconds[at] > 0}
+        spares, energy_j = self.machines - nodes, float(clusters.energy_j[at])
+        totals = {"total": self.total_usd, "total_p95": float(clusters.total_p95_usd[at])}
+        cluster = Candidate(
+            model=context.model.name,
+            cloud=context.catalog.cloud,
+            region=offer.region,
+            instance_type=name,
+            cloud_type=name.partition("+")[0],
+            machine=_machine(context.catalog.instances, type_row),
+            bandwidth_weighting=weighting,
+            nodes=nodes,
+            nodes_min=int(fewest_nodes(context)[0]),
+            spares=spares,
+            placement_group=nodes > 1 and fits_placement_group(context, machines=nodes + spares),
+            pricing=offer.pricing,
+            price_usd_per_hour=float(offer.price_usd_per_hour[type_row]),
+            price_as_of=offer.day_of(type_row),
+            usd_per_hour=float(clusters.bills.hourly.job[at]),
+            shared=bool(context.layouts.shared[0]),
+            durability=context.model.durability,
+            storage=_storage(context, nodes),
+            volumes=_volumes(context, nodes),
+            disk_split=_disk_split(context),
+            time_s=time_s,
+            cost_usd=clusters.bills.cost(at, time_s, **totals),
+            phases=phases,
+            capacity_bytes={group: _known(float(of[0])) for group, of in capacity_per_node(context).items()},
+            needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
+            overheads_s=steps_s,
+            bill=clusters.bills.lines(at, {"job": time_s.expected, **steps_s}, notes=staging_notes(context, nodes)),
+            evidence=deciding(evidence, phases),
+            interruptions=self._interruptions(),
+            energy_j=_known(energy_j),
+            deadline_kept=self.deadline_kept(request) if request else None,
+            warnings=(
+                *caveats(context, phases, evidence, nodes=nodes, spares=spares, offer=offer),
+                *simulation_advice(context, nodes=nodes),
+                *([offer.notes[type_row]] if type_row in offer.notes else []),
+            ),
+        )
+        return with_quoted(cluster, data_bytes=context.job.map_in)
+
+    def _interruptions(self) -> Interruptions | None:
+        risk = self._context.risk
+        if risk is None:
+            return None
+        return Interruptions(
+            per_node_hour=risk.per_node_s * 3600,
+            expected=self.nodes * risk.per_node_s * self.expected_s,
+            recovery=risk.recovery,
+            delay_s=float(self.clusters.times.delay_s[self.at]),
+            evidence=risk.evidence,
+        )
 
 
 def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Candidate:
-    """Return the cluster of `nodes` on layout `row` of `context`, computed exactly."""
-    return _whole(Outline.of(context.only(row), offer, nodes=nodes), None)
-
-
-def outlined(context: JobContext, *, row: int, nodes: int, offer: Offer, request: Request) -> tuple[Outlined, Duration]:
-    """Return the same cluster as `candidate` as an outline, with its probability of meeting the deadlines of a request;
-    and the distribution of its time.
-    """
-    parts = Outline.of(context.only(row), offer, nodes=nodes)
-    cluster = Outlined(
-        **_placement_fields(parts, request),
-        spares=parts.spares.count,
-        price_usd_per_hour=float(offer.price_usd_per_hour[parts.context.layouts.type_row[0]]),
-        usd_per_hour=parts.hourly.job,
-        time_s=parts.time_s,
-        cost_usd=parts.cost_usd,
-        phases=parts.phases,
-        overheads_s=parts.overheads_s,
-        energy_j=parts.energy_j,
-        full=partial(_whole, parts, request),
-    )
-    return cluster, parts.duration
-
-
-def _whole(parts: Outline, request: Request | None) -> Candidate:
-    context, breakdown = parts.context, parts.in_full()
-    cluster = Candidate(**_placement_fields(parts, request), **{name: getattr(breakdown, name) for name in _COPIED})
-    return with_quoted(cluster, data_bytes=context.job.map_in)
-
-
-def _placement_fields(parts: Outline, request: Request | None) -> dict[str, Any]:
-    """Return the fields of a candidate that do not come from its breakdown."""
-    context, offer = parts.context, parts.offer
-    name, weighting = split_weighting(context.catalog.instances.names[context.layouts.type_row[0]])
-    return {
-        "model": context.model.name,
-        "cloud": context.catalog.cloud,
-        "region": offer.region,
-        "instance_type": name,
-        "cloud_type": name.partition("+")[0],
-        "machine": _machine(context.catalog.instances, int(context.layouts.type_row[0])),
-        "bandwidth_weighting": weighting,
-        "nodes": parts.nodes,
-        "pricing": offer.pricing,
-        "shared": bool(context.layouts.shared[0]),
-        "durability": context.model.durability,
-        "deadline_kept": _deadline_kept(parts, request) if request else None,
-    }
+    """Return the cluster of `nodes` on layout `row` of `context`."""
+    alone = Clusters.of(context, offer, rows=np.array([row]), nodes=np.array([float(nodes)]))
+    return Cluster(clusters=alone, at=0).candidate()
 
 
 def _machine(instances: Instances, row: int) -> Machine:
@@ -110,11 +202,35 @@ def _known(amount: float) -> float | None:
     return float(amount) if math.isfinite(amount) else None
 
 
-def _deadline_kept(parts: Outline, request: Request) -> float | None:
-    """Return the probability that a cluster meets the deadlines; None without any."""
-    limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
-    limits_s += [] if request.deadline_s is None else [request.deadline_s - sum(parts.overheads_s.values())]
-    return parts.duration.probability_by(min(limits_s)) if limits_s else None
+def _storage(context: JobContext, nodes: int) -> str:
+    type_row, layouts, volumes = int(context.layouts.type_row[0]), context.layouts, _volumes(context, nodes)
+    texts = {
+        LOCAL: f"{layouts.disks[0]:.0f} local {context.catalog.instances.local_disk_kind[type_row]}",
+        VOLUMES: f"{volumes.count} x {volumes.volume_type} of {volumes.bytes_each / 2**30:.0f} GiB" if volumes else "",
+        OBJECTS: context.objects.name,
+        MEMORY: "memory",
+    }
+    return " + ".join(text for medium, text in texts.items() if layouts.uses(medium)[0])
+
+
+def _volumes(context: JobContext, nodes: int) -> VolumeSet | None:
+    if not context.layouts.uses(VOLUMES)[0]:
+        return None
+    type_row, volumes = int(context.layouts.type_row[0]), context.volumes
+    count = int(volumes.count[type_row])
+    held_bytes = max(float(context.held_on(VOLUMES)[0]) / nodes, float(volumes.bytes_min[type_row]))
+    return VolumeSet(
+        volume_type=str(volumes.volume_type[type_row]),
+        count=count,
+        bytes_each=held_bytes / count,
+        bytes_per_s_each=max(float(volumes.read[type_row]), float(volumes.write[type_row])) / count,
+    )
+
+
+def _disk_split(context: JobContext) -> DiskSplit | None:
+    if bool(context.layouts.shared[0]) or not context.layouts.uses(LOCAL)[0]:
+        return None
+    return DiskSplit(data=int(context.layouts.data_disks[0]), intermediate=int(context.layouts.intermediate_disks[0]))
 
 
 def with_quoted(candidate: Candidate, *, data_bytes: float) -> Candidate:

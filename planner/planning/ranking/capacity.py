@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.schemas.plan import Candidate
+from planner.planning.candidates.candidates import Cluster
 
 MACHINES_AT_HAND: Final = 100
 """Machines of one type that a cloud usually has available at once in one place. Assumed: the only known wait is that of
@@ -15,14 +14,14 @@ Conley, Vahdat, Porter, SoCC 2015, weeks for 186 i2.8xlarge in one placement gro
 """
 
 
-def exceeds_capacity(cluster: Candidate) -> bool:
+def exceeds_capacity(cluster: Cluster) -> bool:
     """Return whether a cluster has more machines, spares included, than a cloud has available."""
-    return cluster.nodes + cluster.spares > MACHINES_AT_HAND
+    return cluster.machines > MACHINES_AT_HAND
 
 
 def within_capacity(grids: Sequence[CandidateGrid]) -> list[CandidateGrid]:
     """Return the grids without clusters that have more machines than a cloud has available."""
-    return [replace(grid, good=grid.good & (grid.estimates.nodes <= _most_nodes(grid))) for grid in grids]
+    return [grid.with_at_most(_most_nodes(grid)) for grid in grids]
 
 
 def _most_nodes(grid: CandidateGrid) -> float:

@@ -1,4 +1,4 @@
-"""The clusters that no other beats in both time and total cost, each computed exactly."""
+"""The clusters that no other beats in both time and total cost: found by the estimates, then evaluated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from planner.arrays import Rows
 from planner.catalog.instances import handicap
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.ranking import selection
-from planner.planning.ranking.best_clusters import cheapest_near, with_known_bills
-from planner.planning.ranking.selection import Cell, Limit
+from planner.planning.candidates.candidates import Cluster
 from planner.schemas.plan import Candidate, FrontierPoint, Request
 
 _APART: Final = 1.15
@@ -23,85 +22,67 @@ _SAME_COST: Final = 1e-6
 """Costs that differ by less count as equal: equation 7 gives one cost for all cluster sizes."""
 
 
-def frontier_clusters(
-    request: Request, grids: Sequence[CandidateGrid], known_clusters: Sequence[Candidate]
-) -> list[Candidate]:
-    """Return, computed exactly, the clusters on the frontier by the estimates and the cheapest of all, if they meet the
-    constraints; `known_clusters` are left out.
-    """
-    places = {_cluster_key(point_of(cluster)) for cluster in known_clusters}
-    clusters: list[Candidate] = []
-    for grid, cell, last in _worth_showing(grids):
-        if _cluster_key(grid.point(cell)) in places:
-            continue
-        cluster, excess = grid.exact(cell, request)
-        if excess <= 1:
-            clusters.append(cluster)
-        elif last and (cheapest := cheapest_near(request, grid, cell)) is not None:
-            clusters.append(cheapest)  # the others are compared with it
-    return [*clusters, *_cheaper(request, grids, [*known_clusters, *clusters])]
+def frontier_clusters(request: Request, grids: Sequence[CandidateGrid]) -> list[Cluster]:
+    """Return the clusters on the frontier by the estimates, evaluated, that meet the constraints."""
+    worth = list(_worth_showing(grids))
+    for grid in grids:
+        grid.evaluate((row, column) for of, row, column in worth if of is grid)
+    return [grid.cluster(row, column) for grid, row, column in worth if grid.excess(row, column, request) <= 1]
 
 
-def _cheaper(request: Request, grids: Sequence[CandidateGrid], clusters: Sequence[Candidate]) -> Iterator[Candidate]:
-    """Yield further clusters while one may cost less than all so far, the least estimate first: estimates are lower
-    bounds with an error that varies by type.
-    """
-    least = min((_bill_usd(cluster) for cluster in clusters if not cluster.cost_usd.at_least), default=-math.inf)
+def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, int, int]]:
+    """Yield the cells that no other of all grids beats by the estimates, the fastest first, if they are `_APART`."""
     cells = [
-        (float(grid.cheapest.usd[row]), grid, Cell(row=row, column=int(grid.cheapest.columns[row])))
+        (*figures, grid, row, column)
         for grid in grids
-        for row in np.flatnonzero((grid.cheapest.usd < least) & ~grid.partly_unknown).tolist()
+        for figures, row, column in _unbeaten(grid, without=any(_has_known_bills(of) for of in grids))
     ]
-    for bound, grid, cell in sorted(cells, key=lambda item: item[0]):
-        if bound >= least * (1 - _SAME_COST):
-            return
-        cluster, excess = grid.exact(_as_planned(request, grid, cell), request)
-        if excess <= 1 and _bill_usd(cluster) < least:
-            least = _bill_usd(cluster)
-            yield cluster
+    least_usd, last_s = math.inf, 0.0
+    for time_s, total_usd, grid, row, column in sorted(cells, key=lambda cell: cell[:2]):
+        if total_usd < least_usd * (1 - _SAME_COST):
+            least_usd = total_usd
+            if time_s >= last_s * _APART:
+                last_s = time_s
+                yield grid, row, column
 
 
-def _bill_usd(cluster: Candidate) -> float:
-    return _figures(point_of(cluster))[1]
+def _has_known_bills(grid: CandidateGrid) -> bool:
+    return bool((grid.good.any(axis=1) & ~grid.partly_unknown).any())
 
 
-def _as_planned(request: Request, grid: CandidateGrid, cell: Cell) -> Cell:
-    """Return a cell on the layout planned for this many nodes of its type when asked for directly."""
-    rows = next(rows for rows in grid.rows_of_types() if cell.row in rows)
-    of_size = np.zeros_like(grid.good)
-    of_size[rows, cell.column] = grid.good[rows, cell.column]
-    best = selection.best_cell(rows, grid.estimates, of_size, objective=request.rule, limit=Limit(usd=0.0))
-    return best or cell
-
-
-def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, Cell, bool]]:
-    """Yield the cells that no other of all grids beats by the estimates: the fastest, those `_APART`, and last the
-    cheapest.
+def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, float], int, int]]:
+    """Return the admissible cells of a grid that no other beats in both time and total cost by the estimates, with
+    these figures as used for ordering; many sizes are sampled. Layouts with partly unknown bills are left out
+    `without` them.
     """
-    cells = [
-        (grid.point(cell), grid, cell)
-        for grid, cheapest in with_known_bills(grids)
-        for cell in selection.frontier(grid.estimates, grid.good, cheapest)
-    ]
-    unbeaten, least = [], math.inf
-    for point, grid, cell in sorted(cells, key=lambda item: _figures(item[0])):
-        if _figures(point)[1] < least * (1 - _SAME_COST):
-            unbeaten.append((point, grid, cell))
-            least = _figures(point)[1]
-    last_s = 0.0
-    for point, grid, cell in unbeaten:
-        last = point is unbeaten[-1][0]
-        if last or point.time_s >= last_s * _APART:
-            last_s = point.time_s
-            yield grid, cell, last
+    estimates = grid.estimates
+    columns = _spread_columns(len(estimates.nodes))
+    good = grid.good[:, columns] & ~(grid.partly_unknown & without)[:, None]
+    total = np.where(good, estimates.total_usd[:, columns], np.inf).ravel()
+    time = estimates.expected_s[:, columns].ravel()
+    fastest_first = np.lexsort((total, time))
+    fastest_first = fastest_first[np.isfinite(total[fastest_first])]
+    before = np.minimum.accumulate(np.concatenate(([np.inf], total[fastest_first])))[:-1]
+    made = []
+    for cell in fastest_first[total[fastest_first] < before * (1 - 1e-9)].tolist():
+        row, factor = cell // len(columns), handicap(grid.type_name(cell // len(columns)))
+        made.append(((time[cell] * factor, total[cell] * factor), row, int(columns[cell % len(columns)])))
+    return made
 
 
-def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> list[FrontierPoint]:
+def _spread_columns(count: int, *, most: int = 60) -> Rows:
+    """Return at most `most` columns, evenly spread on a logarithmic scale: neighbours differ too little to choose
+    between.
+    """
+    return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1
+
+
+def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidate | Cluster]) -> list[FrontierPoint]:
     """Return the clusters that no other beats in both time and total cost, fastest first, always with the recommended
     one, the first of `best`, and the cheapest. Clusters with a partly unknown bill are left out if others have a known
     one.
     """
-    clusters = [cluster for cluster in clusters if not cluster.cost_usd.at_least] or clusters
+    clusters = [cluster for cluster in clusters if not _is_lower_bound(cluster)] or clusters
     points = {_cluster_key(point): point for point in map(point_of, clusters)}.values()
     always = [point_of(cluster) for cluster in best[:1]]
     always += [min(points, key=lambda point: _figures(point)[1])] if points else []
@@ -114,8 +95,14 @@ def frontier_of(clusters: Sequence[Candidate], best: Sequence[Candidate]) -> lis
     return frontier
 
 
-def point_of(candidate: Candidate) -> FrontierPoint:
+def _is_lower_bound(cluster: Candidate | Cluster) -> bool:
+    return cluster.cost_usd.at_least if isinstance(cluster, Candidate) else cluster.figures.at_least
+
+
+def point_of(candidate: Candidate | Cluster) -> FrontierPoint:
     """Return a cluster as a point of the frontier."""
+    if isinstance(candidate, Cluster):
+        return candidate.point
     return FrontierPoint(
         model=candidate.model,
         cloud=candidate.cloud,

@@ -7,7 +7,7 @@ to stop: once the bounds of all remaining clusters exceed a figure already compu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
@@ -16,9 +16,9 @@ import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.ranking.selection import Cell
+from planner.planning.candidates.candidates import Cluster
 from planner.planning.request.constraints import Constraint
-from planner.schemas.plan import Candidate, Request
+from planner.schemas.plan import Request
 from planner.units import count_text
 
 _BOUND: Final = 0.99
@@ -41,6 +41,8 @@ class ConstrainedTypes:
     types: Mapping[str, Rows]
     cluster_name: Callable[[int, int], str]
     exactly: Callable[[int, int], Mapping[str, float]]
+    prepare: Callable[[Iterable[tuple[int, int]]], None] = lambda cells: None
+    """Evaluates several clusters at once, before they are asked for one by one."""
     catalog: str = ""
     """Name of the types' catalog."""
 
@@ -55,7 +57,7 @@ def constrained_types(grid: CandidateGrid, request: Request) -> ConstrainedTypes
 
     @cache
     def exactly(row: int, column: int) -> Mapping[str, float]:
-        return grid.measured(Cell(row=row, column=column), request)[1]
+        return grid.amounts(row, column, request)
 
     types = {grid.type_name(int(rows[0])): rows for rows in grid.rows_of_types() if len(rows)}
     return ConstrainedTypes(
@@ -63,11 +65,12 @@ def constrained_types(grid: CandidateGrid, request: Request) -> ConstrainedTypes
         types=types,
         cluster_name=grid.cluster_name,
         exactly=exactly,
+        prepare=grid.evaluate,
         catalog=grid.context.catalog.name,
     )
 
 
-def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Candidate | None:
+def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Cluster | None:
     """Return a cluster that meets all constraints, the one furthest within its limits of those computed; None if there
     is none.
     """
@@ -78,7 +81,7 @@ def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Candidat
     at = least(asked, _ALL, enough=1.0)
     if at is None or at.amount > 1:
         return None
-    return usable[asked.index(at.asked)].exact(Cell(row=at.row, column=at.column), request)[0]
+    return usable[asked.index(at.asked)].cluster(at.row, at.column)
 
 
 _ALL: Final = "all"
@@ -91,7 +94,7 @@ def _all_in_one(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
     whole = Constraint(name=_ALL, reason="", measure=measure, limit=1.0, shown="")
 
     def exactly(row: int, column: int) -> Mapping[str, float]:
-        return {_ALL: grid.exact(Cell(row=row, column=column), request)[1]}
+        return {_ALL: grid.excess(row, column, request)}
 
     return replace(constrained_types(grid, request), constraints=[whole], exactly=exactly)
 
@@ -171,6 +174,7 @@ class _Search:
         while self.left > 0 and (columns := np.flatnonzero(window & (bound < self.cutoff))).size:
             tried = columns[np.unique(np.linspace(0, len(columns) - 1, _TOGETHER).round().astype(int))]
             before = self.best
+            group.prepare((row, column) for column in tried.tolist())
             for column in tried.tolist():
                 self._work_out(group, row, column)
             window[tried] = False

@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Flags, Floats
 from planner.catalog.instances import handicap
-from planner.cost_model.estimate import Estimates
 from planner.schemas.plan import Candidate, Request, Rule
 
 SLACK: Final = 1.05
@@ -60,30 +59,60 @@ NO_LIMIT: Final = Limit(usd=math.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
-    """One cluster in the arrays of estimates: layout `row`, and `column` into the node counts."""
+class Figures:
+    """What an objective compares of a cluster: expected seconds of its job, the whole bill (a lower bound if
+    `at_least`) and the charges in it, energy (None: unknown), and the factor by which bare metal counts as worse.
+    """
 
-    row: int
-    column: int
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Cheapest:
-    """The cheapest admissible cluster of each layout: its column and its total, (R,), inf where there is none."""
-
-    columns: Rows
-    usd: Floats
+    time_s: float
+    total_usd: float
+    charges_usd: float
+    at_least: bool
+    energy_j: float | None = None
+    handicap: float = 1.0
 
     @classmethod
-    def of(cls, estimates: Estimates, good: Flags) -> Cheapest:
-        """Find the cheapest of the `good` clusters (R, N)."""
-        priced = np.where(good, estimates.total_usd, np.inf)
-        columns = priced.argmin(axis=1)
-        return cls(columns=columns, usd=priced[np.arange(len(columns)), columns])
+    def of(cls, candidate: Candidate) -> Figures:
+        """Return the figures of a candidate."""
+        return cls(
+            time_s=candidate.time_s.expected,
+            total_usd=candidate.cost_usd.total,
+            charges_usd=candidate.cost_usd.charges,
+            at_least=candidate.cost_usd.at_least,
+            energy_j=candidate.energy_j,
+            handicap=handicap(candidate.instance_type),
+        )
 
-    def without(self, rows: Flags) -> Cheapest:
-        """Return the same clusters with none of some layouts (R,)."""
-        return replace(self, usd=np.where(rows, np.inf, self.usd))
+    @property
+    def figures(self) -> Figures:
+        """The figures themselves."""
+        return self
+
+    @property
+    def ranked_s(self) -> float:
+        """Seconds by which clusters are ordered."""
+        return self.time_s * self.handicap
+
+    @property
+    def ranked_usd(self) -> float:
+        """Dollars by which clusters are ordered."""
+        return self.total_usd * self.handicap
+
+
+class Ranked(Protocol):
+    """Something with the figures of a cluster."""
+
+    @property
+    def figures(self) -> Figures:
+        """What an objective compares."""
+
+
+AnyRanked = TypeVar("AnyRanked", bound="Ranked | Candidate")
+
+
+def figures_of(cluster: Ranked | Candidate) -> Figures:
+    """Return what an objective compares of a cluster."""
+    return Figures.of(cluster) if isinstance(cluster, Candidate) else cluster.figures
 
 
 def limit_above(least_usd: float, *, charges_usd: float) -> float:
@@ -91,47 +120,50 @@ def limit_above(least_usd: float, *, charges_usd: float) -> float:
     return least_usd + (SLACK - 1) * (least_usd - charges_usd)
 
 
-def limit_of_estimates(estimates: Estimates, cheapest: Cheapest) -> Limit | None:
-    """Return the limit above the cheapest admissible cluster; None if there is none."""
-    if not np.isfinite(cheapest.usd).any():
-        return None
-    row = int(np.argmin(cheapest.usd))
-    least, charges = float(cheapest.usd[row]), float(estimates.charges_usd[row])
-    time_s = float(estimates.expected_s[row, cheapest.columns[row]])
-    return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
-
-
-def best_cell(rows: Rows, estimates: Estimates, good: Flags, *, objective: Rule, limit: Limit) -> Cell | None:
-    """Return the best cluster among the layouts `rows` of one type; None if none is admissible.
-
-    `limit` is the limit above the cheapest cluster of any type. Under the balanced objective, a type that reaches it is
-    shown at its fastest within it, any other at its fastest within the limit of its own cheapest.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cells:
+    """Figures of clusters of one kind (model and way to pay): R layouts by N sizes, (R, N), inf where a cluster is not
+    admissible; `charges_usd` are by layout (R,).
     """
-    total = np.where(good[rows], estimates.total_usd[rows], np.inf)
-    if not np.isfinite(total.min()):
-        return None
-    time = np.where(good[rows], estimates.expected_s[rows], np.inf)
-    if objective in ("balanced", "papers"):
-        limit = limit if objective == "balanced" else limit.without_hours
-        within = limit.admits(total_usd=total, time_s=time)
-        if not within.any():
-            within = _own_limit(rows, estimates, total).admits(total_usd=total, time_s=time)
-        time = np.where(within, time, np.inf)
-    energy = estimates.energy_j(rows) if objective == "energy" else time
-    first, second = {"cost": (total, time), "energy": (np.where(good[rows], energy, np.inf), time)}.get(
-        objective, (time, total)
-    )
-    ties = first <= (_slowest_alike(first.min(), objective) if first is time else first.min() * (1 + 1e-9))
-    row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
-    return Cell(row=int(rows[row]), column=int(column))
 
+    time_s: Floats
+    total_usd: Floats
+    energy_j: Floats | None
+    charges_usd: Floats
 
-def _own_limit(rows: Rows, estimates: Estimates, total: Floats) -> Limit:
-    """Return the limit above the cheapest cluster of one type."""
-    row, column = np.unravel_index(np.argmin(total), total.shape)
-    charges, least = float(estimates.charges_usd[rows[row]]), float(total[row, column])
-    time_s = float(estimates.expected_s[rows[row], column])
-    return Limit(usd=limit_above(least, charges_usd=charges), least_usd=least, time_s=time_s)
+    def limit(self) -> Limit | None:
+        """Return the limit above the cheapest cluster; None if there is none."""
+        place = int(np.argmin(self.total_usd))
+        least = float(self.total_usd.flat[place])
+        if not math.isfinite(least):
+            return None
+        charges_usd = float(self.charges_usd[place // self.total_usd.shape[1]])
+        usd = limit_above(least, charges_usd=charges_usd)
+        return Limit(usd=usd, least_usd=least, time_s=float(self.time_s.flat[place]))
+
+    def within(self, limit: Limit) -> Flags:
+        """Return the clusters within a limit, (R, N)."""
+        return limit.admits(total_usd=self.total_usd, time_s=self.time_s) & np.isfinite(self.total_usd)
+
+    def best(self, objective: Rule, *, limit: Limit) -> tuple[int, int] | None:
+        """Return row and column of the best cluster; None if none is admissible.
+
+        `limit` is the limit above the cheapest cluster of any type. Under the balanced objective, a type that reaches
+        it is shown at its fastest within it, any other at its fastest within the limit of its own cheapest.
+        """
+        total, time = self.total_usd, self.time_s
+        own = self.limit()
+        if own is None:
+            return None
+        if objective in ("balanced", "papers"):
+            limit, own = (limit, own) if objective == "balanced" else (limit.without_hours, own.without_hours)
+            within = self.within(limit)
+            time = np.where(within if within.any() else self.within(own), time, np.inf)
+        energy = time if self.energy_j is None else self.energy_j
+        first, second = {"cost": (total, time), "energy": (energy, time)}.get(objective, (time, total))
+        ties = first <= (_slowest_alike(first.min(), objective) if first is time else first.min() * (1 + 1e-9))
+        row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
+        return int(row), int(column)
 
 
 def _slowest_alike(fastest_s: float, objective: Rule) -> float:
@@ -140,102 +172,54 @@ def _slowest_alike(fastest_s: float, objective: Rule) -> float:
     return max(fastest_s * SAME_TIME, allowed_s)
 
 
-def order(candidates: Sequence[Candidate], objective: Rule, *, cheapest: Sequence[Candidate] = ()) -> list[Candidate]:
-    """Return the candidates best first under `objective`; `cheapest` are clusters outside them that may cost less. A
+def order(
+    clusters: Sequence[AnyRanked], objective: Rule, *, cheapest: Sequence[Ranked | Candidate] = ()
+) -> list[AnyRanked]:
+    """Return the clusters best first under `objective`; `cheapest` are clusters outside them that may cost less. A
     cluster with a partly unknown bill does not rank higher for costing less, nor bare metal before others that are as
     good.
     """
-    if not candidates:
+    if not clusters:
         return []
-    limit, fastest = limit_of([*candidates, *cheapest]), min(map(_time_s, candidates))
+    figures = [figures_of(cluster) for cluster in clusters]
+    limit, fastest = limit_of([*clusters, *cheapest]), min(of.ranked_s for of in figures)
     limit = limit.without_hours if objective == "papers" else limit
-    first_in_part = min(c.cost_usd.at_least for c in candidates)
-    near = [c for c in candidates if _is_within(c, limit) and c.cost_usd.at_least == first_in_part]
-    fastest_near = min(map(_time_s, near), default=math.inf)
+    first_in_part = min(of.at_least for of in figures)
+    near = [of for of in figures if _is_within(of, limit) and of.at_least == first_in_part]
+    fastest_near = min((of.ranked_s for of in near), default=math.inf)
     alike_s = _slowest_alike(fastest_near, objective)
 
-    def balanced(cluster: Candidate) -> tuple[float, ...]:
-        if _is_within(cluster, limit):
-            return (cluster.cost_usd.at_least, 0, *_by_time(cluster, alike_s))
-        return (cluster.cost_usd.at_least, 1, _total_usd(cluster), _time_s(cluster))
+    def balanced(of: Figures) -> tuple[float, ...]:
+        if _is_within(of, limit):
+            return (of.at_least, 0, *_by_time(of, alike_s))
+        return (of.at_least, 1, of.ranked_usd, of.ranked_s)
 
-    keys: dict[str, Callable[[Candidate], tuple[float, ...]]] = {
-        "cost": lambda c: (c.cost_usd.at_least, _total_usd(c), _time_s(c)),
-        "energy": lambda c: (math.inf if c.energy_j is None else c.energy_j, _time_s(c)),
-        "time": lambda c: _by_time(c, _slowest_alike(fastest, "time")),
+    keys: dict[str, Callable[[Figures], tuple[float, ...]]] = {
+        "cost": lambda of: (of.at_least, of.ranked_usd, of.ranked_s),
+        "energy": lambda of: (math.inf if of.energy_j is None else of.energy_j, of.ranked_s),
+        "time": lambda of: _by_time(of, _slowest_alike(fastest, "time")),
         "balanced": balanced,
         "papers": balanced,
     }
-    return sorted(candidates, key=keys[objective])
+    places = sorted(range(len(figures)), key=lambda place: keys[objective](figures[place]))
+    return [clusters[place] for place in places]
 
 
-def _by_time(cluster: Candidate, slowest_alike_s: float) -> tuple[float, ...]:
+def _by_time(of: Figures, slowest_alike_s: float) -> tuple[float, ...]:
     """Return the sort key by time, and by the bill for clusters as fast as the fastest."""
-    time, total = _time_s(cluster), _total_usd(cluster)
-    return (0, cluster.cost_usd.at_least, total, time) if time <= slowest_alike_s else (1, time, total)
+    time, total = of.ranked_s, of.ranked_usd
+    return (0, of.at_least, total, time) if time <= slowest_alike_s else (1, time, total)
 
 
-def _is_within(cluster: Candidate, limit: Limit) -> bool:
-    return bool(limit.admits(total_usd=_total_usd(cluster), time_s=_time_s(cluster)))
+def _is_within(of: Figures, limit: Limit) -> bool:
+    return bool(limit.admits(total_usd=of.ranked_usd, time_s=of.ranked_s))
 
 
-def _time_s(cluster: Candidate) -> float:
-    return cluster.time_s.expected * handicap(cluster.instance_type)
-
-
-def _total_usd(cluster: Candidate) -> float:
-    return cluster.cost_usd.total * handicap(cluster.instance_type)
-
-
-def best_of_types(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """Return the first of each type of each model, cloud, region and way to pay."""
-    firsts: dict[tuple[str, ...], Candidate] = {}
-    for cluster in ranked:
-        place = (cluster.model, cluster.cloud, cluster.region, cluster.pricing, cluster.instance_type)
-        firsts.setdefault(place, cluster)
-    return list(firsts.values())
-
-
-def best_of_pricings(candidates: Sequence[Candidate], objective: Rule) -> dict[str, Candidate]:
-    """Return the best of each way to pay, ranked only among clusters of the same way: cheaper clusters would change
-    which are as fast as the fastest, or within the limit.
-    """
-    pricings = dict.fromkeys(candidate.pricing for candidate in candidates)
-    by_pricing = {pricing: [of for of in candidates if of.pricing == pricing] for pricing in pricings}
-    return {pricing: order(alike, objective)[0] for pricing, alike in by_pricing.items()}
-
-
-def limit_of(candidates: Sequence[Candidate]) -> Limit:
-    """Return the limit above the cheapest candidate with a fully known bill, if there is one."""
-    cheapest = min(candidates, key=lambda c: (c.cost_usd.at_least, c.cost_usd.total))
-    least = cheapest.cost_usd.total
-    limit_usd = limit_above(least, charges_usd=cheapest.cost_usd.charges)
-    return Limit(usd=limit_usd, least_usd=least, time_s=cheapest.time_s.expected)
-
-
-def frontier(estimates: Estimates, good: Flags, cheapest: Cheapest) -> list[Cell]:
-    """Return the admissible clusters that no other beats in both time and total cost, fastest first, of the layouts
-    that have a `cheapest` one; many sizes are sampled, always including that of the cheapest of all.
-    """
-    if not np.isfinite(cheapest.usd).any():
-        return []
-    columns = np.union1d(_spread_columns(len(estimates.nodes)), cheapest.columns[np.argmin(cheapest.usd)])
-    admissible = good[:, columns] & np.isfinite(cheapest.usd)[:, None]
-    total = np.where(admissible, estimates.total_usd[:, columns], np.inf).ravel()
-    time = estimates.expected_s[:, columns].ravel()
-    fastest_first = np.lexsort((total, time))
-    fastest_first = fastest_first[np.isfinite(total[fastest_first])]
-    costs = total[fastest_first]
-    before = np.minimum.accumulate(np.concatenate(([np.inf], costs)))[:-1]
-    cells = fastest_first[costs < before * (1 - 1e-9)]
-    return [Cell(row=int(cell // len(columns)), column=int(columns[cell % len(columns)])) for cell in cells]
-
-
-def _spread_columns(count: int, *, most: int = 60) -> Rows:
-    """Return at most `most` columns, evenly spread on a logarithmic scale: neighbours differ too little to choose
-    between.
-    """
-    return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1
+def limit_of(clusters: Sequence[Ranked | Candidate]) -> Limit:
+    """Return the limit above the cheapest cluster with a fully known bill, if there is one."""
+    cheapest = min(map(figures_of, clusters), key=lambda of: (of.at_least, of.total_usd))
+    limit_usd = limit_above(cheapest.total_usd, charges_usd=cheapest.charges_usd)
+    return Limit(usd=limit_usd, least_usd=cheapest.total_usd, time_s=cheapest.time_s)
 
 
 def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:

@@ -208,20 +208,13 @@ def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
     return np.where(np.isfinite(estimates.total_usd), measure, np.inf)
 
 
-def amounts(candidate: Candidate, sort_s: float) -> dict[str, float]:
-    """Return the exact figures of a cluster that deadlines and a budget limit, by the constraints' names. `sort_s` is
-    the time of its sort, at the requested confidence.
-    """
-    whole_s = sort_s + sum(candidate.overheads_s.values())
-    return {"deadline": whole_s, "sort's deadline": sort_s, "budget": candidate.cost_usd.total_p95}
-
-
 def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
     """Return the ratio of a cluster, computed exactly, to the tightest of deadlines and budget; at most 1 meets all.
     `sort_s` is the time of its sort, at the requested confidence.
     """
     limits = {"deadline": request.deadline_s, "sort's deadline": request.sort_deadline_s, "budget": request.budget_usd}
-    exactly = amounts(candidate, sort_s)
+    whole_s = sort_s + sum(candidate.overheads_s.values())
+    exactly = {"deadline": whole_s, "sort's deadline": sort_s, "budget": candidate.cost_usd.total_p95}
     return max((exactly[name] / limit for name, limit in limits.items() if limit), default=0.0)
 
 

@@ -14,9 +14,10 @@ from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
 from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.candidates.candidates import Cluster
 from planner.planning.catalog_questions.next_measurement import proposal
 from planner.planning.ranking import selection
-from planner.planning.request.constraints import constraints
+from planner.planning.ranking.selection import Figures, figures_of
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Overturn, Request
 
@@ -31,17 +32,20 @@ _RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
 
 
 def break_even(
-    request: Request, ranked: Sequence[Candidate], grids: Sequence[CandidateGrid], *, cheapest: Sequence[Candidate] = ()
+    request: Request,
+    best: Candidate,
+    others: Sequence[Cluster],
+    grids: Sequence[CandidateGrid],
+    *,
+    cheapest: Sequence[Cluster] = (),
 ) -> Overturn | None:
     """Return the doubtful rate of the recommended type with the least margin before another type is better; None if no
-    rate is in doubt, no other type was computed, or none ever overtakes it. `cheapest` may cost less than all that are
-    `ranked`.
+    rate is in doubt, no other type was evaluated, or none ever overtakes it. `cheapest` may cost less than all.
     """
-    best = ranked[0]
     grid = grid_of(best, grids)
     if grid is None or request.paper:
         return None
-    rivals = [rival for rival in ranked[1:] if not _same_machine(rival, best, grid)]
+    rivals = [rival for rival in others if not _same_machine(rival, best, grid)]
     if not rivals:
         return None
     fragile, fraction = None, LEAST_FRACTION
@@ -89,7 +93,7 @@ def _row_of(cluster: Candidate, grid: CandidateGrid) -> int:
     return grid.context.catalog.instances.index(weighted_name(cluster.instance_type, cluster.bandwidth_weighting))
 
 
-def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> bool:
+def _same_machine(rival: Cluster, best: Candidate, grid: CandidateGrid) -> bool:
     """Return whether two types are one, or bare metal and the largest virtual machine on it: a slower rate affects
     both.
 
@@ -98,10 +102,10 @@ def _same_machine(rival: Candidate, best: Candidate, grid: CandidateGrid) -> boo
     if rival.instance_type == best.instance_type:
         return True
     instances = grid.context.catalog.instances
-    metal = [is_bare_metal(candidate.cloud_type) for candidate in (rival, best)]
-    if rival.cloud != best.cloud or metal[0] == metal[1] or rival.instance_type not in instances.rows:
+    metal = [is_bare_metal(of.instance_type) for of in (rival, best)]
+    if rival.place[1] != best.cloud or metal[0] == metal[1] or rival.instance_type not in instances.rows:
         return False
-    rows = [instances.index(candidate.instance_type) for candidate in (rival, best)]
+    rows = [instances.index(of.instance_type) for of in (rival, best)]
     sizes = np.stack([instances.vcpu, instances.local_disks, instances.local_disk_bytes])[:, rows]
     same_size = np.array_equal(sizes[:, 0], sizes[:, 1], equal_nan=True)
     return same_size and bool(instances.family[rows[0]] == instances.family[rows[1]])
@@ -119,14 +123,22 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
             yield name, word
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Lowered:
+    """The best type with one of its rates lowered."""
+
+    instance_type: str
+    figures: Figures
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
     """The type of `best` with one of its rates multiplied, against the best clusters of other types."""
 
     request: Request
     best: Candidate
-    rivals: Sequence[Candidate]
-    cheapest: Sequence[Candidate]
+    rivals: Sequence[Cluster | Candidate]
+    cheapest: Sequence[Cluster | Candidate]
     grid: CandidateGrid
     rate: str
     evidence: str
@@ -143,30 +155,28 @@ class Trial:
 
     def winner(self, fraction: float) -> str:
         """Return the type that comes first when the rate is a share of the planned one."""
+        name, own = self.best.instance_type, Figures.of(self.best)
         lowered = self._at(fraction)
         able = [*([] if lowered is None else [lowered]), *self.rivals]
-        cheapest = [cluster for cluster in self.cheapest if cluster.instance_type != self.best.instance_type]
+        cheapest = [figures_of(of) for of in self.cheapest if of.instance_type != name]
         if lowered is not None:  # the type's cheapest cluster changes as its best does
-            ratio = lowered.cost_usd.total / self.best.cost_usd.total if self.best.cost_usd.total else 1.0
-            own = (cluster for cluster in self.cheapest if cluster.instance_type == self.best.instance_type)
-            cheapest += [replace(c, cost_usd=replace(c.cost_usd, total=ratio * c.cost_usd.total)) for c in own]
+            ratio = lowered.figures.total_usd / own.total_usd if own.total_usd else 1.0
+            same = (figures_of(of) for of in self.cheapest if of.instance_type == name)
+            cheapest += [replace(of, total_usd=ratio * of.total_usd) for of in same]
         return selection.order(able, self.request.rule, cheapest=cheapest)[0].instance_type
 
     def _holds(self, fraction: float) -> bool:
         return self.winner(fraction) == self.best.instance_type
 
-    def _at(self, fraction: float) -> Candidate | None:
+    def _at(self, fraction: float) -> _Lowered | None:
         """Return the type's best cluster at a share of its rate: the exact one, scaled as its estimates change."""
         cell, before = self._estimated(fraction), self._as_planned
         if cell is None or before is None:
             return None
         time_s, total = (after / planned if planned else 1.0 for after, planned in zip(cell, before, strict=True))
-        best = self.best
-        return replace(
-            best,
-            time_s=replace(best.time_s, expected=best.time_s.expected * time_s),
-            cost_usd=replace(best.cost_usd, total=best.cost_usd.total * total),
-        )
+        own = Figures.of(self.best)
+        scaled = replace(own, time_s=own.time_s * time_s, total_usd=own.total_usd * total)
+        return _Lowered(instance_type=self.best.instance_type, figures=scaled)
 
     @cached_property
     def _as_planned(self) -> tuple[float, float] | None:
@@ -185,14 +195,9 @@ class Trial:
             budgeted=request.budget_usd is not None,
             reservations=grid.offer.reservations,
         )
-        good = np.isfinite(estimates.total_usd)
-        for constraint in constraints(context, estimates, request, region=grid.offer.region):
-            good &= constraint.met
-        limit = selection.limit_of(self.rivals)
-        cell = selection.best_cell(np.arange(len(rows)), estimates, good, objective=request.rule, limit=limit)
-        if cell is None:
-            return None
-        return float(estimates.expected_s[cell.row, cell.column]), float(estimates.total_usd[cell.row, cell.column])
+        slower = CandidateGrid.of(context, grid.offer, estimates, request)
+        cell = slower.cells(np.arange(len(rows))).best(request.rule, limit=selection.limit_of(self.rivals))
+        return None if cell is None else (float(estimates.expected_s[cell]), float(estimates.total_usd[cell]))
 
     @property
     def _type_row(self) -> int:

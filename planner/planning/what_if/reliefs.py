@@ -8,11 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from planner.cost_model.breakdown import whole_run_s
-from planner.cost_model.estimate import estimate
+from planner.cost_model.clusters import Clusters
 from planner.cost_model.rates import RESOURCES
-from planner.cost_model.staging import overheads_s
-from planner.cost_model.workload import JobContext
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.schemas.plan import Candidate
 
@@ -49,17 +46,7 @@ def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
     whole_s = best.time_s.expected + sum(best.overheads_s.values())
     reliefs_s = {}
     for name in used_resources(best):
-        relieved = of_type.times({name: 2.0})
-        fastest = relieved.only(_fastest_row(relieved, grid, best.nodes))
-        reliefs_s[name] = max(0.0, whole_s - whole_run_s(fastest, nodes=best.nodes))
+        nodes = np.full(len(rows), float(best.nodes))
+        relieved = Clusters(context=of_type.times({name: 2.0}), offer=grid.offer, nodes=nodes)
+        reliefs_s[name] = max(0.0, whole_s - float(np.min(relieved.expected_s + relieved.around_s)))
     return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))
-
-
-def _fastest_row(context: JobContext, grid: CandidateGrid, nodes: int) -> int:
-    """Return the layout with the shortest whole run, by the estimates."""
-    if len(context.layouts.type_row) == 1:
-        return 0
-    size = np.array([float(nodes)])
-    price = grid.offer.price_usd_per_hour
-    estimates = estimate(context, price_usd_per_hour=price, nodes=size, budgeted=False)
-    return int(np.argmin((estimates.expected_s + overheads_s(context, size))[:, 0]))

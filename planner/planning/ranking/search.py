@@ -1,0 +1,301 @@
+"""The best cluster of each type, found among all cells of all grids: bounds prune, exact figures decide.
+
+Every cell starts with a lower bound of each figure, its estimate less a hundredth. Whatever is asked for (the cheapest
+cluster, the best of a type, the first types) is chosen by bounds; if what is chosen was not evaluated yet, it and some
+sizes around it are, and the choice is made again. As bounds are optimistic, a choice that is exact is the best of all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from planner.arrays import Flags, Floats, Rows
+from planner.catalog.instances import handicap
+from planner.cost_model.clusters import energy_j
+from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.candidates.candidates import Cluster
+from planner.planning.ranking import selection
+from planner.planning.ranking.selection import NO_LIMIT, Cells, Figures, Limit
+from planner.planning.request import constraints
+from planner.schemas.plan import Objective, Rejection, Request, Rule
+
+BOUND: Final = 0.99
+"""Least ratio of an exact figure to its estimate: of 8,640 clusters none had less than 0.991."""
+
+_BETWEEN: Final = 1 - 1e-4
+"""The same between two evaluated sizes of a layout, over the lesser of their ratios: where another resource comes to
+decide, the ratio rises.
+"""
+
+_WIDTHS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+"""Shares of the size by which the sizes evaluated around a choice differ from it, each time a smaller one. After as
+many times, what was not evaluated is left: it differs by less than the share of the search's last steps.
+"""
+
+_MOST_TYPES: Final = 100
+"""Types among which the first are looked for, the most promising first."""
+
+_AT_ONCE: Final = 12
+"""Most types evaluated together."""
+
+
+@dataclass(eq=False)
+class TypeCells:
+    """All clusters of a type in a grid, `rows` (R,) by sizes (N,): each figure by its name, (R, N), exact where
+    `known`, elsewhere a lower bound.
+    """
+
+    grid: CandidateGrid
+    rows: Rows
+    request: Request
+    limit: Limit = NO_LIMIT
+    """The limit above the cheapest cluster of the same kind (model and way to pay)."""
+    figures: dict[str, Floats] = field(init=False)
+    known: Flags = field(init=False)
+    _round: int = -1
+
+    def __post_init__(self) -> None:
+        self._estimated = {"time": self.grid.estimates.expected_s[self.rows]}
+        self._estimated["usd"] = self.grid.estimates.total_usd[self.rows]
+        self._estimated |= {asked.name: asked.measure[self.rows] for asked in self.grid.asked}
+        self.figures = {name: BOUND * estimate for name, estimate in self._estimated.items()}
+        self.known = np.zeros(self._estimated["usd"].shape, bool)
+        self.learn()
+
+    @property
+    def name(self) -> str:
+        """The instance type."""
+        return self.grid.type_name(int(self.rows[0]))
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the bill is a lower bound."""
+        return bool(self.grid.partly_unknown[self.rows[0]])
+
+    def cells(self) -> Cells:
+        """Return the figures of the clusters that may meet all constraints."""
+        usd, time_s = self.figures["usd"], self.figures["time"]
+        good = np.isfinite(usd) if self._round < len(_WIDTHS) else self.known.copy()
+        for asked in self.grid.asked:
+            good &= self.figures[asked.name] <= asked.limit
+        time_s = np.where(good, time_s, np.inf)
+        power_w = self.grid.estimates.power_w[self.rows, None]
+        of_energy = self.request.objective == "energy"
+        return Cells(
+            time_s=time_s,
+            total_usd=np.where(good, usd, np.inf),
+            energy_j=energy_j(time_s, nodes=self.grid.estimates.nodes, power_w=power_w) if of_energy else None,
+            charges_usd=self.grid.estimates.charges_usd[self.rows],
+        )
+
+    def cluster(self, cell: tuple[int, int]) -> Cluster:
+        """Return an evaluated cluster."""
+        return self.grid.found[int(self.rows[cell[0]]), cell[1]]
+
+    def figures_of(self, cell: tuple[int, int]) -> Figures:
+        """Return the figures of a cluster, exact or bounds."""
+        if self.known[cell]:
+            return self.cluster(cell).figures
+        time_s, power_w = self.figures["time"][cell], self.grid.estimates.power_w[self.rows[cell[0]]]
+        energy = float(energy_j(time_s, nodes=self.grid.estimates.nodes[cell[1]], power_w=power_w))
+        return Figures(
+            time_s=float(time_s),
+            total_usd=float(self.figures["usd"][cell]),
+            charges_usd=float(self.grid.estimates.charges_usd[self.rows[cell[0]]]),
+            at_least=bool(self.grid.partly_unknown[self.rows[cell[0]]]),
+            energy_j=None if math.isnan(energy) else energy,
+            handicap=handicap(self.name),
+        )
+
+    def around(self, cell: tuple[int, int]) -> list[tuple[int, int]]:
+        """Return a cell and two sizes around it, less apart each time, as rows and columns of the grid; the first time
+        with the least and the largest size of the layout.
+        """
+        sizes, (place, column) = self.grid.estimates.nodes, cell
+        able = np.flatnonzero(np.isfinite(self._estimated["usd"][place]))
+        width = _WIDTHS[min(self._round, len(_WIDTHS) - 1)]
+        near = np.searchsorted(sizes[able], sizes[column] * np.array([1 - width, 1 + width])).clip(0, len(able) - 1)
+        ends = () if self.known[place].any() else (able[0], able[-1])
+        wanted = {column, *able[near].tolist(), *ends}
+        return [(int(self.rows[place]), int(at)) for at in sorted(wanted) if not self.known[place, at]]
+
+    def learn(self) -> None:
+        """Take in what was evaluated in the grid since."""
+        found = self.grid.found
+        for place, row in enumerate(self.rows.tolist()):
+            columns = sorted(self.grid.columns_of(row))
+            if len(columns) > np.count_nonzero(self.known[place]):
+                clusters = [found[row, column] for column in columns]
+                self._take(place, np.array(columns), clusters)
+        self._round += 1
+
+    def _take(self, place: int, columns: Rows, clusters: Sequence[Cluster]) -> None:
+        exact = {"time": np.array([c.expected_s for c in clusters]), "usd": np.array([c.total_usd for c in clusters])}
+        row = int(self.rows[place])
+        asked_columns = columns.tolist() if self.grid.asked else []
+        amounts = [self.grid.amounts(row, column, self.request) for column in asked_columns]
+        exact |= {asked.name: np.array([of[asked.name] for of in amounts]) for asked in self.grid.asked}
+        after = np.searchsorted(columns, np.arange(len(self.grid.estimates.nodes)))
+        for name, values in exact.items():
+            estimated = self._estimated[name][place]
+            ratios = np.divide(values, estimated[columns], out=np.ones(len(values)), where=estimated[columns] > 0)
+            known = np.concatenate([ratios[:1], ratios, ratios[-1:]])
+            bounds = estimated * np.maximum(np.minimum(known[after], known[after + 1]) * _BETWEEN, BOUND)
+            bounds[columns] = values
+            self.figures[name][place] = bounds
+        self.known[place, columns] = True
+
+    def excess(self) -> float:
+        """Return the least ratio of an evaluated cluster to its tightest limit; at most 1 meets all constraints."""
+        shares = [self.figures[asked.name] / asked.limit for asked in self.grid.asked]
+        return float(np.min(np.max(shares, axis=0), where=self.known, initial=np.inf)) if shares else 0.0
+
+
+Choice = tuple[int, int] | None
+Chooser = Callable[[TypeCells], Choice]
+
+
+def evaluate(wanted: Iterable[tuple[TypeCells, tuple[int, int]]]) -> None:
+    """Evaluate chosen cells with some sizes around them, all of a grid at once."""
+    by_grid: dict[int, tuple[CandidateGrid, list[TypeCells], list[tuple[int, int]]]] = {}
+    for of_type, cell in wanted:
+        _, types, cells = by_grid.setdefault(id(of_type.grid), (of_type.grid, [], []))
+        types.append(of_type)
+        cells += of_type.around(cell)
+    for grid, types, cells in by_grid.values():
+        grid.evaluate(cells)
+        for of_type in types:
+            of_type.learn()
+
+
+def first_of(
+    types: Sequence[TypeCells], choose: Chooser, rule: Rule, *, wanted: int, cheapest: Sequence[Cluster] = ()
+) -> list[Cluster]:
+    """Return the first clusters under an objective, one of each type, where `choose` returns the best of a type by the
+    figures that are known, and `cheapest` may cost less.
+    """
+    choices = {id(of): _Choice.of(of, choose) for of in types}
+    while True:
+        ranked = selection.order([choice for choice in choices.values() if choice], rule, cheapest=cheapest)[:wanted]
+        unknown = [choice for choice in ranked if not choice.of_type.known[choice.cell]][:_AT_ONCE]
+        if not unknown:
+            return [choice.of_type.cluster(choice.cell) for choice in ranked]
+        evaluate((choice.of_type, choice.cell) for choice in unknown)
+        choices |= {id(choice.of_type): _Choice.of(choice.of_type, choose) for choice in unknown}
+
+
+def cheapest_of(types: Sequence[TypeCells]) -> list[Cluster]:
+    """Return the cheapest cluster, of those with a fully known bill if there are any; none if there is none. The types
+    keep the limit above it.
+    """
+    known = [of for of in types if not of.at_least and cheapest_cell(of) is not None]
+    first = first_of(known or types, cheapest_cell, "cost", wanted=1)
+    for cluster in first:
+        for of in types:
+            of.limit = selection.limit_of([cluster])
+    return first
+
+
+def cheapest_cell(of_type: TypeCells) -> Choice:
+    """Return the cheapest cell of a type."""
+    total_usd = of_type.cells().total_usd
+    row, column = np.unravel_index(np.argmin(total_usd), total_usd.shape)
+    return (int(row), int(column)) if np.isfinite(total_usd[row, column]) else None
+
+
+def best_cell(of_type: TypeCells) -> Choice:
+    """Return the best cell of a type under the request's objective; the cheapest, until it is known, of a type beyond
+    the limit, which has a limit of its own.
+    """
+    cells, rule, limit = of_type.cells(), of_type.request.rule, of_type.limit
+    if rule in ("balanced", "papers") and not cells.within(limit).any():
+        cheapest = cheapest_cell(of_type)
+        if cheapest is not None and not of_type.known[cheapest]:
+            return cheapest
+    return cells.best(rule, limit=limit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    of_type: TypeCells
+    cell: tuple[int, int]
+    figures: Figures
+
+    @classmethod
+    def of(cls, of_type: TypeCells, choose: Chooser) -> _Choice | None:
+        cell = choose(of_type)
+        return None if cell is None else cls(of_type, cell, of_type.figures_of(cell))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selected:
+    """The best cluster of each of the first types, the `cheapest` of each kind, and types without any."""
+
+    clusters: list[Cluster]
+    cheapest: list[Cluster]
+    rejected: list[Rejection]
+
+
+def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]) -> Selected:
+    """Return the best clusters of the first `2 * top` types of all grids, and of the first of each kind (model and way
+    to pay); the first does not depend on how many are shown.
+    """
+    rejected: list[Rejection] = []
+    kinds = [list(_shortlist(request, grids, rejected)) for grids in grids_by_kind]
+    cheapest = [cheapest_of(types) for types in kinds]
+    every = list(chain.from_iterable(kinds))
+    clusters = first_of(every, best_cell, request.rule, wanted=2 * request.top, cheapest=[*chain(*cheapest)])
+    of_each = 2 * request.top if len(request.pricings) > 1 else 1  # each way to pay shows its own best
+    for types, least in zip(kinds, cheapest, strict=True) if len(kinds) > 1 else ():
+        clusters += first_of(types, best_cell, request.rule, wanted=of_each, cheapest=least)
+    return Selected(
+        clusters=list({id(cluster): cluster for cluster in clusters}.values()),
+        cheapest=[*chain(*cheapest)],
+        rejected=[*rejected, *_near_misses(every)],
+    )
+
+
+def _near_misses(types: Sequence[TypeCells]) -> Iterator[Rejection]:
+    """Yield the rejections of types that were evaluated, and of which no cluster meets all constraints."""
+    for of in types:
+        if of.known.any() and cheapest_cell(of) is None:
+            nearness = max(of.excess(), 1.0)
+            reason = of.grid.asked[0].reason if of.grid.asked else ""
+            detail = f"by {100 * (nearness - 1):.2g}%, computed exactly"
+            yield Rejection(instance_type=of.name, reason=reason, detail=detail, nearness=nearness)
+
+
+def _shortlist(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> Iterator[TypeCells]:
+    """Yield the types that can be among the first, apart by whether their bills are known; adds a rejection of each
+    type without an admissible size.
+    """
+    by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
+    for grid in grids:
+        least = _least_of_rows(grid, request.objective)
+        for rows in grid.rows_of_types() if len(least) else ():
+            best = float(least[rows].min())
+            if math.isfinite(best):
+                by_bill[bool(grid.partly_unknown[rows[0]])].append((best, grid, rows))
+            else:
+                rejected.append(constraints.missed(grid.type_name(int(rows[0])), rows, grid.asked))
+    wanted = max(6 * request.top, _MOST_TYPES)
+    for alike in by_bill:
+        alike.sort(key=lambda item: item[0])
+        most = selection.SLACK * alike[min(len(alike), wanted) - 1][0] if alike else 0.0
+        yield from (TypeCells(grid, rows, request) for best, grid, rows in alike if best <= most)
+
+
+def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
+    """Return the objective's first criterion at the best admissible size of each layout: inf if there is none."""
+    estimates = grid.estimates
+    if objective not in ("time", "energy"):
+        return np.asarray(np.min(estimates.total_usd, axis=1, where=grid.good, initial=np.inf))
+    is_time = objective == "time"
+    measure = estimates.expected_s if is_time else estimates.energy_j(np.arange(len(estimates.power_w)))
+    return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))

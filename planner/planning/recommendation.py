@@ -85,8 +85,8 @@ def recommend(
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
     all_grids, kinds = list(chain(*grids)), len(models) * len(request.pricings)
-    clusters, cheapest, missed = _evaluated(request, grids)
-    ranked = _best_of_types(selection.order(clusters, request.rule, cheapest=cheapest))
+    clusters, beside, missed = _evaluated(request, grids)
+    ranked = _best_of_types(selection.order(clusters, request.rule, beside=beside))
     rejected += missed
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
@@ -95,7 +95,7 @@ def recommend(
     best = shown[id(ranked[0])] if ranked else None
     if best is not None and explained:
         grid = grid_of(best, all_grids)
-        turn = break_even(request, best, ranked[1:], all_grids, cheapest=cheapest)
+        turn = break_even(request, best, ranked[1:], all_grids, beside=beside)
         best = replace(with_reliefs(best, grid) if grid else best, overturned_by=turn)
         shown[id(ranked[0])] = best
     chosen = [best] if best is not None else []
@@ -106,7 +106,7 @@ def recommend(
         candidates=tuple(shown[id(cluster)] for cluster in _to_show(ranked, request, kinds=kinds)),
         rejected=tuple(_sorted(rejected, clusters, kinds=kinds)),
         by_pricing=tuple(shown[id(cluster)] for cluster in by_pricing),
-        frontier=tuple(frontier_of([*clusters, *cheapest], ranked)),
+        frontier=tuple(frontier_of([*clusters, *beside], ranked)),
         higher_confidence=_higher_confidence_choice(request, chosen, grids),
         capacity=_capacity(request, ranked[:1], chosen, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
@@ -151,8 +151,8 @@ def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region
 def _evaluated(
     request: Request, grids: Sequence[Sequence[CandidateGrid]]
 ) -> tuple[list[Cluster], list[Cluster], list[Rejection]]:
-    """Return the evaluated clusters that meet the request, the cheapest of each kind among them, and a rejection of
-    each type that misses the constraints.
+    """Return the evaluated clusters that meet the request, those beside them that they are compared with, and a
+    rejection of each type that misses the constraints.
     """
     selected = select_clusters(request, grids)
     clusters = {id(cluster): cluster for cluster in selected.clusters}
@@ -162,7 +162,7 @@ def _evaluated(
     if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
         missed = [rejection for rejection in selected.rejected if rejection.instance_type != cluster.instance_type]
         return [cluster], [cluster], missed
-    return list(clusters.values()), selected.cheapest, selected.rejected
+    return list(clusters.values()), selected.beside, selected.rejected
 
 
 def _best_of_types(ranked: Sequence[Cluster]) -> list[Cluster]:

@@ -67,7 +67,7 @@ class Risk:
 
     def delay_s(self, job: Durations, *, nodes: Floats, load_s: Floats) -> Floats:
         """Return the expected delay of M jobs on `nodes` (M,) after `load_s` (M,) of loading, (M,)."""
-        work = _parts_of(job, _MEAN_PARTS)
+        work = job.parts_s(_MEAN_PARTS)
         delays = self.expected_s(work, nodes=nodes[:, None], load_s=load_s[:, None]) - work
         return np.asarray(delays.mean(axis=1))
 
@@ -81,7 +81,7 @@ class Risk:
             return _mixed([risk.durations(job, nodes=nodes, load_s=load_s) for risk in self._each])
         if self.recovery == "redo":
             return Durations(times_s=self.expected_s(job.times_s, nodes=nodes[:, None], load_s=0), cdf=job.cdf)
-        work = _parts_of(job, _PARTS)
+        work = job.parts_s(_PARTS)
         unit = work + (load_s[:, None] if self.recovery == "reload" else 0.0)
         spared = np.exp(-nodes[:, None] * self.per_node_s * unit)
         delay = self.expected_s(work, nodes=nodes[:, None], load_s=load_s[:, None]) - work
@@ -94,11 +94,6 @@ class Risk:
         rows = zip(job.times_s, job.cdf, times, work, spared, some, hit, strict=True)
         cdf = np.array([_cdf_undisturbed(*of_job) + np.interp(of_job[2], at, by) for *of_job, at, by in rows])
         return Durations(times_s=times, cdf=cdf / cdf[:, -1:])
-
-
-def _parts_of(job: Durations, parts: int) -> Floats:
-    """Return equally likely values of each job's time, (M, parts)."""
-    return job.quantile_s((np.arange(parts) + 0.5) / parts)
 
 
 def _cdf_undisturbed(job_times: Floats, job_cdf: Floats, times: Floats, work: Floats, spared: Floats) -> Floats:

@@ -28,6 +28,8 @@ _NEVER: Final = -20.0
 """Log probability that vanishes beside 1."""
 _MISSED: Final = 1e-6
 """Chance that a grid leaves out at its end."""
+_INSTANT: Final = 1e-9
+"""Width of a jump, in the logarithm of the time."""
 
 _GRID: Final = 64
 """Times at which the end of a phase is evaluated."""
@@ -51,6 +53,11 @@ class Spread:
     def log_cdf_at(self, log_slowness: Floats) -> Floats:
         """Return ln F at any points: -inf below the grid, 0 above it."""
         return np.asarray(np.interp(log_slowness, self.log_slowness, self.log_cdf, left=-np.inf, right=0.0))
+
+    @property
+    def has_jumps(self) -> bool:
+        """Whether a share of the nodes is exactly as slow as the fastest, or as the slowest."""
+        return bool(self.log_cdf[0] > _NEVER)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Draw independent slownesses."""
@@ -141,12 +148,27 @@ class Loads:
         """
         low, high = np.zeros(len(self.count)), np.zeros(len(self.count))
         for spread, rows in self.spreads:
-            earliest = _NEVER / self.count[rows] - np.where(self.spares[rows] > 0, math.log(4), 0.0)
-            low[rows] = np.interp(earliest, spread.log_cdf, spread.log_slowness)
+            low[rows] = np.interp(_NEVER / self.count[rows], spread.log_cdf, spread.log_slowness)
             high[rows] = np.interp(-_MISSED / self.count[rows], spread.log_cdf, spread.log_slowness)
+            for at in rows[self.spares[rows] > 0].tolist():
+                done = _with_spares(spread.log_cdf, count=float(self.count[at]), spares=int(self.spares[at]))
+                low[at], high[at] = np.interp([_NEVER, -_MISSED], done, spread.log_slowness)
         with np.errstate(divide="ignore"):
             middle = np.log(self.median_s)
         return middle + low[:, None], middle + high[:, None]
+
+    @property
+    def has_jumps(self) -> bool:
+        """Whether nodes share a fastest or slowest time."""
+        return any(spread.has_jumps for spread, _ in self.spreads)
+
+    def jumps(self) -> Floats:
+        """Return the log seconds around the fastest and the slowest time that nodes share, (M, D, 4)."""
+        ends = np.zeros((len(self.count), 4))
+        for spread, rows in self.spreads:
+            ends[rows] = spread.log_slowness[[0, 0, -1, -1]] - [_INSTANT, 0, _INSTANT, 0]
+        with np.errstate(divide="ignore"):
+            return np.log(self.median_s)[..., None] + ends[:, None, :]
 
     def log_cdf_at(self, log_times: Floats, late: Flags) -> Floats:
         """Return ln P(done by each time), (M, D, G), where `late` (M, D); 0 elsewhere. Of N + k nodes N are done if N
@@ -198,6 +220,16 @@ class Durations:
         limits = zip(time_s.tolist(), self.times_s, self.cdf, strict=True)
         return np.array([np.interp(limit, times, cdf, left=0.0, right=1.0) for limit, times, cdf in limits])
 
+    def parts_s(self, parts: int) -> Floats:
+        """Return equally likely values of each time with the same mean, (..., parts): the means of equal parts."""
+        times = self.times_s.reshape(-1, self.times_s.shape[-1])
+        cdf = np.concatenate([np.zeros((len(times), 1)), self.cdf.reshape(times.shape)], axis=1)
+        middles = np.concatenate([times[:, :1], (times[:, 1:] + times[:, :-1]) / 2], axis=1)
+        below = np.cumsum(np.diff(cdf, axis=1) * middles, axis=1)
+        ends = np.linspace(0.0, 1.0, parts + 1)
+        made = np.array([np.interp(ends, of, [0.0, *up_to]) for of, up_to in zip(cdf, below, strict=True)])
+        return (np.diff(made, axis=1) * parts).reshape(*self.cdf.shape[:-1], parts)
+
     def quantile_s(self, probabilities: ArrayLike) -> Floats:
         """Return each of M times at the same quantiles (Q,), shape (M, Q)."""
         wanted = np.asarray(probabilities, float)
@@ -215,8 +247,12 @@ def barriers(loads: Sequence[Loads]) -> Durations:
     edges = [load.edges() for load in loads]
     start, end = (np.maximum.reduce(list(side)) for side in zip(*edges, strict=True))
     is_idle = ~np.isfinite(start)
-    steps = np.linspace(0.0, 1.0, _GRID)
-    log_times = np.where(is_idle, 0.0, start)[..., None] + np.where(is_idle, 0.0, end - start)[..., None] * steps
+    start, end = np.where(is_idle, 0.0, start), np.where(is_idle, 0.0, end)
+    log_times = start[..., None] + (end - start)[..., None] * np.linspace(0.0, 1.0, _GRID)
+    jumps = [load.jumps() for load in loads if load.has_jumps]
+    if jumps:
+        between = np.clip(np.concatenate(jumps, axis=-1), start[..., None], end[..., None])
+        log_times = np.sort(np.concatenate([log_times, between], axis=-1), axis=-1)
     log_cdf = np.zeros(log_times.shape)
     for load, (_, latest) in zip(loads, edges, strict=True):
         log_cdf += load.log_cdf_at(log_times, (latest > start) & ~is_idle)
@@ -233,12 +269,10 @@ def sums_of(phases: Sequence[Durations], *, shared_sigma: float) -> Durations:
     parts = _PARTS if len(phases) == 1 else _PHASE_PARTS
     sums = np.zeros((*phases[0].mean_s.shape, 1))
     for phase in phases:
-        steps = phase.quantile_s(_middles(parts))
+        steps = phase.parts_s(parts)
         both = (sums[..., :, None] + steps[..., None, :]).reshape(*sums.shape[:-1], -1)
         sums = _representatives(both, parts=parts) if phase is not phases[-1] else both
-    means = sum(phase.mean_s.mean(axis=1) for phase in phases)
     sums = _representatives(sums.reshape(len(sums), -1), parts=_PARTS)
-    sums *= np.divide(means, sums.mean(axis=1), out=np.ones(len(sums)), where=means > 0)[:, None]
     if shared_sigma <= 0 or not sums.any():
         cdf = np.broadcast_to(np.append(_middles(sums.shape[1]), 1.0), (len(sums), sums.shape[1] + 1))
         return Durations(times_s=np.append(sums, sums[:, -1:], axis=1), cdf=cdf)

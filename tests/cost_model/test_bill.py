@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.api.recommend import recommend as recommend_by
-from planner.cost_model.bill import Hourly, bill, cost, retimed
-from planner.cost_model.duration import PlannedSpares
-from planner.cost_model.prices import Reservations
+from planner.cost_model.bill import Bills, Hourly, retimed
+from planner.cost_model.prices import Offer, Reservations
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
-from planner.schemas.plan import BillLine, Candidate, Range
+from planner.schemas.plan import BillLine, Candidate, Cost, Range
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here use the equations alone."""
@@ -208,25 +207,47 @@ NODE = {"a": {"read": 4e9, "write": 2e9}}
 TIMES = Range(equation=1000, expected=1100, p50=1050, p95=1500)
 
 
-def by_the_hour(context: JobContext, **options: Any) -> Hourly:
+def by_the_hour(context: JobContext, *, spares: float = 2.0, reservations: Reservations | None = None) -> Hourly:
     """Return ten nodes at $3.60 an hour, a tenth of a cent a second, and two spares for 200 s."""
-    spares = PlannedSpares(count=2, paid_s=200, screened=False)
-    asked = {"nodes": 10, "spares": spares, "price_usd_per_hour": 3.6, "reservations": None, **options}
-    return Hourly.of(context, **asked)
+    offer = Offer(
+        region="here",
+        pricing="on-demand",
+        price_usd_per_hour=np.array([3.6]),
+        evidence=("spec",),
+        reservations=reservations,
+    )
+    hourly = Hourly.of(context, offer, nodes=np.array([10.0]), spares=np.array([spares]))
+    return replace(hourly, spare_s=np.array([200.0]))
+
+
+def bills(context: JobContext, hourly: Hourly | None = None, *, around_s: float = 300, late_s: float = 0) -> Bills:
+    return Bills(
+        context=context,
+        nodes=np.array([10.0]),
+        hourly=hourly or by_the_hour(context),
+        around_s=np.array([float(around_s)]),
+        late_s=np.array([float(late_s)]),
+    )
+
+
+def cost(of: Bills) -> Cost:
+    """Return the cost of a job that takes `TIMES`."""
+    totals = of.total_usd(np.array([TIMES.expected])), of.total_p95_usd(np.array([TIMES.p95]))
+    return of.cost(0, TIMES, total=float(totals[0][0]), total_p95=float(totals[1][0]))
 
 
 def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext) -> None:
-    hourly = by_the_hour(make_context(NODE))
+    hourly = by_the_hour(make_context(NODE).only(0))
     assert (hourly.job, hourly.all_paid) == (pytest.approx(36), pytest.approx(43.2))
-    assert hourly.usd(1000) == pytest.approx(10 + 0.4)
-    assert hourly.usd(100) == pytest.approx(1 + 0.2)
-    assert hourly.spares_usd(1000) == pytest.approx(0.4)
+    assert hourly.usd(np.array([1000.0])) == pytest.approx(10 + 0.4)
+    assert hourly.usd(np.array([100.0])) == pytest.approx(1 + 0.2)
+    assert hourly.spares_usd(np.array([1000.0])) == pytest.approx(0.4)
 
 
 def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> None:
     """A cent a second plus the cost of the requests, whatever the time."""
-    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]})
-    usual = cost(context.only(0), replace(by_the_hour(context), job=36.0), TIMES, overheads_s=300, late_s=0)
+    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(0)
+    usual = cost(bills(context, replace(by_the_hour(context), job=np.array([36.0]))))
     assert usual.requests > 0
     figures = np.array([usual.equation, usual.expected, usual.p50, usual.p95]) - usual.requests
     assert figures == pytest.approx([10, 11, 10.5, 15])
@@ -235,21 +256,20 @@ def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> No
 def test_a_reservation_is_used_by_the_nodes_at_work_first(make_context: MakeContext) -> None:
     """Nine reserved: the tenth and both spares cost $1 an hour more."""
     reserved = Reservations(nodes=np.array([9.0]), above_usd_per_hour=np.array([1.0]))
-    hourly = by_the_hour(make_context(NODE), reservations=reserved)
+    hourly = by_the_hour(make_context(NODE).only(0), reservations=reserved)
     assert (hourly.job, hourly.all_paid) == (pytest.approx(36 + 1), pytest.approx(43.2 + 3))
 
 
 def test_a_bill_by_hand(make_context: MakeContext) -> None:
     """1,100 s of work and 300 around it, at a cent a second. A boot 100 s late keeps the spares longer, too."""
-    context = make_context(NODE)
-    hourly = by_the_hour(context)
-    usual = cost(context, hourly, TIMES, overheads_s=300, late_s=100)
+    of = bills(make_context(NODE).only(0), late_s=100)
+    usual = cost(of)
     assert (usual.equation, usual.expected, usual.p50, usual.p95) == pytest.approx((10, 11, 10.5, 15))
     assert usual.total == pytest.approx(14 + 0.4)
     assert usual.total_p95 == pytest.approx((1500 + 300 + 100) / 100 + 0.6)
     assert (usual.charges, usual.requests, usual.unknown) == (0, 0, ())
-    steps = {"boot": 200.0, "teardown": 100.0}
-    assert [(line.name, line.time_s, line.usd) for line in bill(context, hourly, job_s=1100, overheads_s=steps)] == [
+    steps = {"job": 1100.0, "boot": 200.0, "teardown": 100.0}
+    assert [(line.name, line.time_s, line.usd) for line in of.lines(0, steps, notes={})] == [
         ("job", 1100, pytest.approx(11)),
         ("boot", 200, pytest.approx(2)),
         ("teardown", 100, pytest.approx(1)),
@@ -260,12 +280,10 @@ def test_a_bill_by_hand(make_context: MakeContext) -> None:
 def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext) -> None:
     """1,400 s are billed as an hour: 2,200 s more, at a cent a second."""
     terms = '[billing]\nstep_s = 3600\nminimum_s = 60\nevidence = "spec"\nsource = "made"'
-    context = make_context(NODE, head=terms)
-    lines = {
-        line.name: line.usd for line in bill(context, by_the_hour(context), job_s=1100, overheads_s={"boot": 300.0})
-    }
+    of = bills(make_context(NODE, head=terms).only(0))
+    lines = {line.name: line.usd for line in of.lines(0, {"job": 1100.0, "boot": 300.0}, notes={})}
     assert lines["rounding"] == pytest.approx(22)
-    assert cost(context, by_the_hour(context), TIMES, overheads_s=300, late_s=0).total == pytest.approx(36.4)
+    assert cost(of).total == pytest.approx(36.4)
 
 
 @pytest.mark.parametrize(
@@ -310,6 +328,6 @@ def test_a_bill_for_another_time_is_prorated_in_its_job_alone(cloud: str) -> Non
 
 
 def test_a_line_of_nothing_is_left_out(make_context: MakeContext) -> None:
-    context = make_context(NODE)
-    hourly = Hourly(job=36.0, all_paid=36.0, spare_s=0.0, nodes=10)
-    assert [line.name for line in bill(context, hourly, job_s=100, overheads_s={})] == ["job"]
+    context = make_context(NODE).only(0)
+    of = bills(context, by_the_hour(context, spares=0.0))
+    assert [line.name for line in of.lines(0, {"job": 100.0}, notes={})] == ["job"]

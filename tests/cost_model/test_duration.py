@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from planner.cost_model.duration import (
-    PlannedSpares,
-    Undisturbed,
-    disturbed,
-    loading_s,
-    planned_spares,
-    quantile_over_mean,
-)
+from planner.cost_model.duration import JobTimes, PhaseUses, PlannedSpares, planned_spares, quantile_over_mean
+from planner.cost_model.model import Phase
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import PhaseEstimate, ResourceUse
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import slowest_mean
 from planner.statistics.scaling_curve import ScalingCurve, mean_slowdowns, prior_curve
@@ -27,18 +20,19 @@ from planner.statistics.spare_nodes import spares_for
 
 Make = Callable[..., JobContext]
 NODE = {"read": 4e9, "write": 2e9, "memory_bytes": 2 * 10**9}
-NONE = PlannedSpares(count=0, paid_s=0, screened=False)
 
 
-def phase(name: str, **seconds: float) -> PhaseEstimate:
-    uses = {
-        resource: ResourceUse(bytes_per_node=1, bytes_per_s=1, time_s=s, equation_s=s)
-        for resource, s in seconds.items()
-    }
-    bottleneck = max(seconds, key=lambda resource: seconds[resource])
-    return PhaseEstimate(
-        name=name, time_s=seconds[bottleneck], equation_s=seconds[bottleneck], bottleneck=bottleneck, resources=uses
-    )
+def spares(count: int, screened: str = "") -> PlannedSpares:
+    return PlannedSpares(count=np.array([float(count)]), screened=[screened])
+
+
+NONE = spares(0)
+
+
+def phase(name: str, **seconds: float) -> PhaseUses:
+    """Return the work of a phase of one cluster, by its seconds."""
+    alone = {resource: np.array([s]) for resource, s in seconds.items()}
+    return PhaseUses(phase=Phase(name=name), nodes=np.ones(1), bytes_per_node=alone, seconds=alone)
 
 
 MAP, REDUCE = "map and shuffle", "sort and reduce"
@@ -59,8 +53,22 @@ def certain(make_context: Make) -> JobContext:
     )
 
 
-def mean_s(context: JobContext, phases: tuple[PhaseEstimate, ...], nodes: int, spares: PlannedSpares = NONE) -> float:
-    return Undisturbed.of(context, phases, nodes, spares=spares).total.mean_s
+def times(context: JobContext, phases: Sequence[PhaseUses], nodes: int, planned: PlannedSpares = NONE) -> JobTimes:
+    return JobTimes.of(context, phases, np.array([float(nodes)]), spares=planned)
+
+
+def mean_s(context: JobContext, phases: Sequence[PhaseUses], nodes: int, planned: PlannedSpares = NONE) -> float:
+    return float(times(context, phases, nodes, planned).expected_s[0])
+
+
+def late_s(context: JobContext, phases: Sequence[PhaseUses], nodes: int) -> float:
+    return float(times(context, phases, nodes).whole.quantile_s([0.95])[0, 0])
+
+
+def planned(context: JobContext, phases: Sequence[PhaseUses], nodes: int) -> tuple[float, bool]:
+    """Return the number of spares, and whether they are screened."""
+    made = planned_spares(context, phases, np.array([float(nodes)]))
+    return float(made.count[0]), bool(made.screened[0])
 
 
 def differing(context: JobContext, sigma: float, *, lasts: bool = True) -> JobContext:
@@ -105,13 +113,10 @@ def test_a_stated_network_is_slower_at_scale_on_average(certain: JobContext) -> 
     )
     slower = float(mean_slowdowns(np.array([100.0]).tobytes())[0])
     assert mean_s(context, SENDING, 100) == pytest.approx(100 * slower + 50, rel=2e-3)
-    assert float(Undisturbed.of(context, SENDING, 1, spares=NONE).total.quantile_s(0.95)) == pytest.approx(
-        150, rel=2e-3
-    )
+    assert late_s(context, SENDING, 1) == pytest.approx(150, rel=2e-3)
     slowest_of_8 = float(prior_curve().slowdowns(2, count=8)[-1])
-    late_s = float(Undisturbed.of(context, SENDING, 2, spares=NONE).total.quantile_s(0.95))
     assert slowest_of_8 > 1.05
-    assert late_s == pytest.approx(100 * slowest_of_8 + 50, rel=2e-3)
+    assert late_s(context, SENDING, 2) == pytest.approx(100 * slowest_of_8 + 50, rel=2e-3)
     twice = replace(context, doubts=RateDoubts(slowdowns={"network": np.full((1, 8), 2.0)}))
     assert mean_s(twice, SENDING, 100) == pytest.approx(200 * slower + 50, rel=2e-3)
 
@@ -150,22 +155,19 @@ def test_start_up_does_not_vary(certain: JobContext) -> None:
 def test_unscreened_spares_are_the_usual_share(certain: JobContext) -> None:
     """One node in fifty, rounded up: two for a hundred, one for ten; none for a single node, however much it varies."""
     for context in (certain, differing(certain, 0.3, lasts=False)):
-        spares = planned_spares(context, PHASES, 100)
-        assert (spares.count, spares.paid_s, spares.screened) == (2, 300, False)
-        assert planned_spares(context, PHASES, 10).count == 1
-    assert planned_spares(differing(certain, 0.3), PHASES, 1) == PlannedSpares(count=0, paid_s=300, screened=False)
+        assert planned(context, PHASES, 100) == (2, False)
+        assert planned(context, PHASES, 10) == (1, False)
+    assert planned(differing(certain, 0.3), PHASES, 1) == (0, False)
 
 
 def test_nodes_are_screened_by_what_decides_the_longest_phase(certain: JobContext) -> None:
-    """120 s of boot, 60 of installing, 120 of screening are paid; disks are not screened if the network is slowest."""
-    spares = planned_spares(differing(certain, 0.5), PHASES, 20)
-    assert (spares.paid_s, spares.screened) == (300, True)
-    assert spares.count > 2
-    limited = planned_spares(replace(differing(certain, 0.5), most_machines=21), PHASES, 20)
-    assert (limited.count, limited.screened) == (1, True)
+    """Disks are not screened if the network is slowest."""
+    count, screened = planned(differing(certain, 0.5), PHASES, 20)
+    assert screened and count > 2
+    assert planned(replace(differing(certain, 0.5), most_machines=21), PHASES, 20) == (1, True)
     sending = (phase(MAP, network=301.0, local_disks=300.0), PHASES[1])
-    assert not planned_spares(differing(certain, 0.5), sending, 20).screened
-    assert planned_spares(differing(certain, 0.5), sending[1:] + PHASES[:1], 20).screened
+    assert not planned(differing(certain, 0.5), sending, 20)[1]
+    assert planned(differing(certain, 0.5), (*sending[1:], *PHASES[:1]), 20)[1]
 
 
 def test_spares_are_worth_more_the_longer_the_job(certain: JobContext) -> None:
@@ -173,7 +175,7 @@ def test_spares_are_worth_more_the_longer_the_job(certain: JobContext) -> None:
     context, counts = differing(certain, 0.3), []
     for map_s, reduce_s in ((30.0, 20.0), (300.0, 20.0), (300.0, 290.0)):
         phases = (phase(MAP, local_disks=map_s), phase(REDUCE, local_disks=reduce_s))
-        counts.append(planned_spares(context, phases, 20).count)
+        counts.append(planned(context, phases, 20)[0])
         assert counts[-1] == spares_for(
             context.spread("local_disks", None), nodes=20, work_s=map_s + reduce_s, screen_s=300
         )
@@ -187,14 +189,14 @@ def test_screened_spares_stand_in_for_the_slowest(certain: JobContext) -> None:
     context = differing(certain, 0.3)
     alone = mean_s(context, PHASES, 20)
     assert alone == pytest.approx(500 * float(slowest_mean(context.spread("local_disks", None), 20.0)), rel=3e-3)
-    by_standing = mean_s(context, PHASES, 20, PlannedSpares(count=20, paid_s=1, screened=False))
+    by_standing = mean_s(context, PHASES, 20, spares(20))
     assert by_standing == pytest.approx(alone)
-    screened = mean_s(context, PHASES, 20, PlannedSpares(count=20, paid_s=1, screened=True))
+    screened = mean_s(context, PHASES, 20, spares(20, "local_disks"))
     assert 490 < screened < 520
     other = replace(context, spreads=replace(context.spreads, measured_sigma={0: {"disk": 0.3, "cpu": 0.3}}))
     busy = (PHASES[0], phase(REDUCE, cpu=200.0))
     cpu_s = 200 * float(slowest_mean(other.spread("cpu", None), 20.0))
-    screened_s = mean_s(other, busy, 20, PlannedSpares(count=20, paid_s=1, screened=True))
+    screened_s = mean_s(other, busy, 20, spares(20, "local_disks"))
     assert screened_s == pytest.approx(300 * screened / 500 + cpu_s, rel=5e-3)
 
 
@@ -202,12 +204,23 @@ def test_interruptions_come_on_top(certain: JobContext) -> None:
     """Ten nodes interrupted once in 10,000 s each; 500 s of generating 10 TB at 2 GB/s and 500 s of work are repeated:
     (1000 + 100) x (e^1 - 1) - 500.
     """
-    assert loading_s(certain, 10) == pytest.approx(500)
     risk = Risk(per_node_s=1e-4, replacement_s=100, recovery="reload", evidence="assumed")
-    whole = Undisturbed.of(certain, PHASES, 10, spares=NONE).total
-    assert disturbed(certain, whole, 10) is whole
-    risky = replace(certain, risk=risk)
-    assert disturbed(risky, whole, 10).mean_s == pytest.approx(1100 * (np.e - 1) - 500, rel=0.02)
+    spared, risky = times(certain, PHASES, 10), times(replace(certain, risk=risk), PHASES, 10)
+    assert spared.whole is spared.undisturbed
+    assert risky.phases_s == spared.phases_s
+    assert risky.expected_s == pytest.approx(1100 * (np.e - 1) - 500)
+    assert risky.delay_s == pytest.approx(risky.expected_s - 500)
+
+
+def test_what_helps_a_phase_most_is_its_bottleneck(certain: JobContext) -> None:
+    """Of a network of 100 s and disks of 95 s that vary widely, faster disks save more; nothing limits nothing."""
+    context = differing(certain, 0.3)
+    made = times(context, (phase(MAP, network=100.0, local_disks=95.0), phase(REDUCE, cpu=0.0)), 20)
+    assert [made.bottleneck(number, 0) for number in (0, 1)] == ["local_disks", "nothing"]
+    assert made.alone_s(0, 0) == pytest.approx(
+        {"network": 100, "local_disks": 95 * float(slowest_mean(context.spread("local_disks", None), 20.0))}
+    )
+    assert mean_s(context, (phase(MAP, network=100.0, local_disks=20.0),), 20) == pytest.approx(100, rel=1e-3)
 
 
 def test_how_much_later_a_quantile_is_than_the_mean() -> None:

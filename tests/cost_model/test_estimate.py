@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from planner.catalog import Straggler
-from planner.cost_model.estimate import SWITCH_POWER_W, Estimates, energy_j, estimate
+from planner.cost_model.clusters import SWITCH_POWER_W, energy_j
+from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.prices import Reservations
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext

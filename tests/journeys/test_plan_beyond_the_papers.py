@@ -18,7 +18,7 @@ from refusals import refused
 
 from planner import recommend as recommend_by
 from planner.cost_model import run_overheads
-from planner.cost_model.estimate import energy_j
+from planner.cost_model.clusters import energy_j
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Plan
 

@@ -17,7 +17,7 @@ from planner import recommend as recommend_by
 from planner.errors import BadInputError
 from planner.schemas.plan import Candidate
 from planner.statistics.interruptions import Risk
-from planner.statistics.order_statistics import Duration, Load, barrier, lognormal, sum_of
+from planner.statistics.order_statistics import Durations, Loads, barriers, lognormal, sums_of
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here are those of the equations alone."""
@@ -25,6 +25,23 @@ recommend = partial(recommend_by, engine="ideal")
 Make = Callable[..., str]
 
 DRAWS = 20_000
+
+
+def job_of(seconds: float, *, nodes: int = 1, sigma: float = 0.0, shared_sigma: float = 0.0) -> Durations:
+    """Return the time of a job of one phase, and of one cluster."""
+    one = np.ones(1)
+    spreads = [(lognormal(sigma), np.zeros(1, int))]
+    load = Loads(median_s=seconds * one[None], spreads=spreads, count=nodes * one, spares=0 * one)
+    return sums_of([barriers([load])], shared_sigma=shared_sigma)
+
+
+def even_job(least_s: float, most_s: float) -> Durations:
+    shares = np.linspace(0.0, 1.0, 501)[None]
+    return Durations(times_s=least_s + shares * (most_s - least_s), cdf=shares)
+
+
+def disturbed(of: Risk, job: Durations, *, nodes: int, load_s: float) -> Durations:
+    return of.durations(job, nodes=np.array([float(nodes)]), load_s=np.array([float(load_s)]))
 
 
 def risk(recovery: str, per_node_hour: float = 0.05) -> Risk:
@@ -52,11 +69,13 @@ def test_restarts_are_what_simulation_gives(recovery: str, nodes: int) -> None:
     draws = simulated(interruptions, job_s=1000, load_s=300, nodes=nodes)
     mean = interruptions.expected_s(np.array([1000.0]), nodes=np.array([float(nodes)]), load_s=300)
     assert mean == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
-    certain = sum_of([[barrier([Load(median_s=1000, spread=lognormal(0), count=nodes)])]], shared_sigma=0)
-    whole = interruptions.duration(certain, nodes=nodes, load_s=300)
+    certain = job_of(1000, nodes=nodes)
+    whole = disturbed(interruptions, certain, nodes=nodes, load_s=300)
     assert whole.mean_s == pytest.approx(draws.mean(), rel=0.02)
+    delay_s = interruptions.delay_s(certain, nodes=np.array([float(nodes)]), load_s=np.array([300.0]))
+    assert delay_s == pytest.approx(mean - 1000)
     for probability in (0.5, 0.95):
-        quantile_s = float(whole.quantile_s(probability))
+        quantile_s = float(whole.quantile_s([probability])[0, 0])
         assert quantile_s == pytest.approx(np.quantile(draws, probability), rel=0.12)
 
 
@@ -64,9 +83,9 @@ def test_the_chance_of_no_interruption_by_hand() -> None:
     """A job of 1,000 to 3,000 s, uniformly distributed, at one interruption in 1,000 s: (e^-1 - e^-3) / 2 of the runs
     see none. An interrupted run waits for 10^6 s, so it is not over after 3,000 s.
     """
-    job = Duration(times_s=np.array([1000.0, 3000.0]), cdf=np.array([0.0, 1.0]))
+    job = even_job(1000.0, 3000.0)
     rare = Risk(per_node_s=1e-3, replacement_s=1e6, recovery="restart", evidence="assumed")
-    spared = rare.duration(job, nodes=1, load_s=0).probability_by(3000.0)
+    spared = disturbed(rare, job, nodes=1, load_s=0).probability_by(np.array([3000.0]))
     assert spared == pytest.approx((np.exp(-1) - np.exp(-3)) / 2, rel=4e-4)
 
 
@@ -101,23 +120,21 @@ def test_the_chance_of_no_interruption_is_exact(recovery: str, spared: float) ->
     """An hour, plus half an hour of loading if that is redone, at one interruption an hour: e^-1 and e^-1.5 end in
     time, and none of the others within 240 s more. Redone tasks stretch every run instead.
     """
-    hour = barrier([Load(median_s=3600, spread=lognormal(0), count=1)])
-    whole = risk(recovery).duration(hour, nodes=20, load_s=1800)
+    whole = disturbed(risk(recovery), job_of(3600), nodes=20, load_s=1800)
     for late_s in (1.0, 101.0) if recovery == "redo" else (1.0, 239.0):
-        assert np.interp(3600 + late_s, whole.times_s, whole.cdf) == pytest.approx(spared, abs=2e-3)
+        assert whole.probability_by(np.array([3600 + late_s])) == pytest.approx(spared, abs=2e-3)
     if recovery == "redo":
         assert whole.mean_s == pytest.approx(3600 + 0.05 * (1800 + 240))
     else:
-        assert whole.cdf[-1] == 1
+        assert whole.cdf[0, -1] == 1
         mean = risk(recovery).expected_s(np.array([3600.0]), nodes=np.array([20.0]), load_s=1800)
         assert whole.mean_s == pytest.approx(float(mean[0]), rel=0.02)
 
 
 def test_what_is_hardly_ever_interrupted_lasts_as_long_as_it_does() -> None:
     """Uniform from one to three hours: half of the runs take at most two, nine in ten 2.8."""
-    job = Duration(times_s=np.array([3600.0, 10_800.0]), cdf=np.array([0.0, 1.0]))
-    whole = risk("restart", per_node_hour=1e-7).duration(job, nodes=2, load_s=0)
-    assert whole.quantile_s([0.5, 0.9]) == pytest.approx([7200, 0.9 * 7200 + 3600], rel=0.02)
+    whole = disturbed(risk("restart", per_node_hour=1e-7), even_job(3600.0, 10_800.0), nodes=2, load_s=0)
+    assert whole.quantile_s([0.5, 0.9])[0] == pytest.approx([7200, 0.9 * 7200 + 3600], rel=0.02)
 
 
 @given(st.floats(1, 1e5), st.integers(1, 1000), st.floats(1e-4, 1.0), st.sampled_from(["reload", "restart", "redo"]))
@@ -211,8 +228,10 @@ def test_rare_interruptions_delay_by_hand() -> None:
     """Four nodes, each reclaimed once in 5,000 hours: 0.00035 interruptions in 1,375 s and 200 s of loading, each
     costing half of 1,575 s and 240 s: 0.36 s, and never less than zero.
     """
-    spread = sum_of([[barrier([Load(median_s=1375, spread=lognormal(0.1), count=4)])]], shared_sigma=0.15)
-    whole = risk("reload", per_node_hour=0.0002).duration(spread, nodes=4, load_s=200)
-    mean_s = spread.mean_s + 200
+    spread = job_of(1375, nodes=4, sigma=0.1, shared_sigma=0.15)
+    rare = risk("reload", per_node_hour=0.0002)
+    mean_s = spread.mean_s[0] + 200
     hits = 4 * 0.0002 / 3600 * mean_s
-    assert whole.mean_s - spread.mean_s == pytest.approx(hits * (mean_s / 2 + 240), rel=0.1)
+    delay_s = rare.delay_s(spread, nodes=np.array([4.0]), load_s=np.array([200.0]))
+    assert delay_s == pytest.approx(hits * (mean_s / 2 + 240), rel=0.1)
+    assert disturbed(rare, spread, nodes=4, load_s=200).mean_s - spread.mean_s == pytest.approx(delay_s, rel=0.2)

@@ -11,21 +11,37 @@ from hypothesis import strategies as st
 
 from planner.arrays import Floats
 from planner.statistics.order_statistics import (
-    Duration,
-    Load,
+    Durations,
+    Loads,
     Spread,
-    barrier,
+    barriers,
     from_bandwidths,
     lognormal,
     on_ladder,
     slowest_mean,
     slowest_mean_cached,
-    sum_of,
+    sums_of,
     with_tail,
 )
 from planner.statistics.scaling_curve import mean_slowdowns
 
 DRAWS = 20_000
+
+
+def load(median_s: float, spread: Spread, count: float, spares: int = 0) -> Loads:
+    """Return a resource of a phase of one cluster."""
+    one = np.ones(1)
+    return Loads(
+        median_s=median_s * one[None], spreads=[(spread, np.zeros(1, int))], count=count * one, spares=spares * one
+    )
+
+
+def mean(durations: Durations) -> float:
+    return float(durations.mean_s.mean())
+
+
+def quantile(durations: Durations, probability: float) -> float:
+    return float(durations.quantile_s([probability]).mean())
 
 
 def simulated(sigma: float, count: int, seed: int = 7) -> np.ndarray:
@@ -35,20 +51,20 @@ def simulated(sigma: float, count: int, seed: int = 7) -> np.ndarray:
 
 def slowest_quantile(spread: Spread, *, count: float, probability: float) -> float:
     """Return the slowness that the slowest of `count` nodes stays below with `probability`."""
-    return float(barrier([Load(median_s=1, spread=spread, count=count)]).quantile_s(probability))
+    return quantile(barriers([load(1, spread, count)]), probability)
 
 
-def variance_s2(duration: Duration) -> float:
-    middles = (duration.times_s[1:] + duration.times_s[:-1]) / 2
-    off = np.append(duration.times_s[0], middles) - duration.mean_s
-    return float(np.diff(duration.cdf, prepend=0.0) @ off**2)
+def variance_s2(durations: Durations) -> float:
+    times, cdf = durations.times_s.ravel(), durations.cdf.ravel()
+    off = np.append(times[0], (times[1:] + times[:-1]) / 2) - mean(durations)
+    return float(np.diff(cdf, prepend=0.0) @ off**2)
 
 
-def simulate(phases: Sequence[Sequence[Load]], *, shared_sigma: float, rng: np.random.Generator) -> Floats:
+def simulate(phases: Sequence[Sequence[Loads]], *, shared_sigma: float, rng: np.random.Generator) -> Floats:
     """Draw durations by brute force: every node of every resource of every phase, and the shared factor."""
     total = np.zeros(DRAWS)
     for loads in phases:
-        slowest = [load.median_s * load.spread.sample((DRAWS, int(load.count)), rng).max(axis=1) for load in loads]
+        slowest = [of.median_s[0] * of.spreads[0][0].sample((DRAWS, int(of.count[0])), rng).max(axis=1) for of in loads]
         total += np.max(slowest, axis=0)
     return np.asarray(total * np.exp(shared_sigma * rng.standard_normal(DRAWS)))
 
@@ -76,24 +92,19 @@ def test_without_variation_the_slowest_is_the_median() -> None:
 
 def test_a_barrier_over_two_resources_is_what_simulation_gives() -> None:
     rng = np.random.default_rng(3)
-    loads = [
-        Load(median_s=600, spread=lognormal(0.03), count=100),
-        Load(median_s=590, spread=lognormal(0.05), count=100),
-    ]
+    loads = [load(600, lognormal(0.03), 100), load(590, lognormal(0.05), 100)]
     draws = np.maximum(
         600 * np.exp(0.03 * rng.standard_normal((DRAWS, 100))).max(1),
         590 * np.exp(0.05 * rng.standard_normal((DRAWS, 100))).max(1),
     )
-    phase = barrier(loads)
-    assert phase.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
+    phase = barriers(loads)
+    assert mean(phase) == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS))
     assert variance_s2(phase) == pytest.approx(draws.var(), rel=0.1)
 
 
 def test_a_certain_resource_floors_the_barrier() -> None:
-    phase = barrier(
-        [Load(median_s=600, spread=lognormal(0.0), count=9), Load(median_s=1, spread=lognormal(0.1), count=9)]
-    )
-    assert phase.mean_s == pytest.approx(600)
+    phase = barriers([load(600, lognormal(0.0), 9), load(1, lognormal(0.1), 9)])
+    assert mean(phase) == pytest.approx(600)
     assert variance_s2(phase) == pytest.approx(0, abs=1e-6)
 
 
@@ -112,16 +123,13 @@ SPREADS = {
 def test_order_statistics_and_simulation_agree(name: str, count: int, shared_sigma: float) -> None:
     """Two phases over two resources, every node drawn, against F(t)^N and the computed sum."""
     spread = SPREADS[name]
-    phases = [
-        [Load(median_s=100, spread=spread, count=count), Load(median_s=90, spread=lognormal(0.05), count=count)],
-        [Load(median_s=50, spread=spread, count=count)],
-    ]
+    phases = [[load(100, spread, count), load(90, lognormal(0.05), count)], [load(50, spread, count)]]
     draws = simulate(phases, shared_sigma=shared_sigma, rng=np.random.default_rng(11))
-    whole = sum_of([[barrier(phase) for phase in phases]], shared_sigma=shared_sigma)
-    assert whole.mean_s == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS) + 2e-3 * draws.mean())
+    whole = sums_of([barriers(phase) for phase in phases], shared_sigma=shared_sigma)
+    assert mean(whole) == pytest.approx(draws.mean(), abs=4 * draws.std() / np.sqrt(DRAWS) + 2e-3 * draws.mean())
     for probability in (0.5, 0.95):
-        reached = (draws <= float(whole.quantile_s(probability)) * (1 + 2e-3)).mean()
-        below = (draws <= float(whole.quantile_s(probability)) * (1 - 2e-3)).mean()
+        reached = (draws <= quantile(whole, probability) * (1 + 2e-3)).mean()
+        below = (draws <= quantile(whole, probability) * (1 - 2e-3)).mean()
         error = 4 * np.sqrt(probability * (1 - probability) / DRAWS) + 0.02
         assert below - error <= probability <= reached + error
 
@@ -149,27 +157,28 @@ def test_more_nodes_are_never_faster(sigma: float, nodes: int, other_nodes: int)
 
 @given(st.floats(0.01, 1e6), st.floats(0, 0.4), st.integers(1, 1000))
 def test_quantiles_are_ordered_and_positive(median_s: float, sigma: float, count: int) -> None:
-    phase = barrier([Load(median_s=median_s, spread=lognormal(round(sigma, 3)), count=count)])
-    p5, p50, p95 = sum_of([[phase]], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
+    phase = barriers([load(median_s, lognormal(round(sigma, 3)), count)])
+    ((p5, p50, p95),) = sums_of([phase], shared_sigma=0.1).quantile_s([0.05, 0.5, 0.95])
     assert 0 < p5 < p50 < p95
 
 
 def test_one_of_several_durations_has_their_mean_and_holds_their_ends() -> None:
-    loads = [Load(median_s=m, spread=lognormal(0.1), count=10) for m in (10.0, 20.0, 40.0)]
-    durations = [barrier([load]) for load in loads]
-    whole = sum_of([[duration] for duration in durations], shared_sigma=0.0)
-    assert whole.mean_s == pytest.approx(sum(duration.mean_s for duration in durations) / 3, rel=1e-3)
-    assert float(whole.quantile_s(0.95)) > float(durations[1].quantile_s(0.99))
+    ways = load(10.0, lognormal(0.1), 10).times(np.array([[1.0, 2.0, 4.0]]))
+    durations = barriers([ways])
+    whole = sums_of([durations], shared_sigma=0.0)
+    assert mean(whole) == pytest.approx(durations.mean_s.sum() / 3, rel=1e-3)
+    assert quantile(whole, 0.95) > durations.quantile_s([0.99])[0, 1, 0]
 
 
 @pytest.mark.parametrize("spares", [1, 5, 20])
 def test_spares_stand_in_for_the_slowest_as_in_simulation(spares: int) -> None:
     nodes, spread = 50, with_tail(lognormal(0.1), fraction=0.1, factor=3)
-    slowest = barrier([Load(median_s=100, spread=spread, count=nodes, spares=spares)])
+    slowest = barriers([load(100, spread, nodes, spares)])
     drawn = np.sort(spread.sample((DRAWS, nodes + spares), np.random.default_rng(3)), axis=1)[:, nodes - 1] * 100
-    assert slowest.mean_s == pytest.approx(drawn.mean(), rel=0.02)
+    assert mean(slowest) == pytest.approx(drawn.mean(), rel=0.02)
+    assert load(100, spread, nodes, spares).mean_s == pytest.approx(mean(slowest))
     for probability in (0.05, 0.5, 0.95):
-        assert float(np.mean(drawn <= slowest.quantile_s(probability))) == pytest.approx(probability, abs=0.015)
+        assert float(np.mean(drawn <= quantile(slowest, probability))) == pytest.approx(probability, abs=0.015)
 
 
 def test_the_slower_of_two_by_hand() -> None:
@@ -182,8 +191,8 @@ def test_a_load_is_done_when_enough_of_its_nodes_are() -> None:
     1 - 0.1^4 - 4 x 0.9 x 0.1^3 = 0.9963.
     """
     spread = Spread(log_slowness=np.log([1.0, 2.0, 3.0]), log_cdf=np.log([0.5, 0.9, 1.0]))
-    at = np.log([2 * 60.0])
-    done = [np.exp(Load(median_s=60, spread=spread, count=2, spares=k).log_cdf_at(at))[0] for k in (0, 1, 2)]
+    at, late = np.log([[[2 * 60.0]]]), np.ones((1, 1), bool)
+    done = [np.exp(load(60, spread, 2, spares).log_cdf_at(at, late)).item() for spares in (0, 1, 2)]
     assert done == pytest.approx([0.81, 0.972, 0.9963])
 
 
@@ -206,28 +215,47 @@ def test_between_two_quantiles_of_a_bandwidth_it_is_evenly_spread() -> None:
 
 def test_what_a_run_shares_stretches_its_mean() -> None:
     """Two fixed phases of 10 and 20 s, times a lognormal of sigma 0.2: 30 x e^0.02; median 30, 95% 30 x e^0.329."""
-    certain = [Duration(times_s=np.array([s, s + 1e-9]), cdf=np.array([1.0, 1.0])) for s in (10.0, 20.0)]
-    whole = sum_of([certain], shared_sigma=0.2)
-    assert whole.cdf[-1] == 1
-    assert whole.mean_s == pytest.approx(30 * np.exp(0.02), rel=1e-3)
-    assert whole.quantile_s([0.5, 0.95]) == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
-    assert sum_of([certain], shared_sigma=0).mean_s == pytest.approx(30)
+    certain = [barriers([load(seconds, lognormal(0), 1)]) for seconds in (10.0, 20.0)]
+    whole = sums_of(certain, shared_sigma=0.2)
+    assert whole.cdf[0, -1] == 1
+    assert mean(whole) == pytest.approx(30 * np.exp(0.02), rel=1e-3)
+    assert whole.quantile_s([0.5, 0.95])[0] == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
+    assert mean(sums_of(certain, shared_sigma=0)) == pytest.approx(30)
 
 
 def test_phases_in_turn_add_up_by_hand() -> None:
     """Two uniform phases of 0 to 1 s: mean 1 s, median 1 s, and a tenth takes more than 2 - sqrt 0.2 = 1.553 s."""
-    even = Duration(times_s=np.array([0.0, 1.0]), cdf=np.array([0.0, 1.0]))
-    whole = sum_of([[even, even]], shared_sigma=0)
-    assert whole.mean_s == pytest.approx(1, abs=2e-3)
-    assert whole.quantile_s([0.5, 0.9]) == pytest.approx([1, 2 - 0.2**0.5], abs=0.01)
+    shares = np.linspace(0.0, 1.0, 101)[None, None]
+    even = Durations(times_s=shares, cdf=shares)
+    whole = sums_of([even, even], shared_sigma=0)
+    assert mean(whole) == pytest.approx(1, abs=2e-3)
+    assert whole.quantile_s([0.5, 0.9])[0] == pytest.approx([1, 2 - 0.2**0.5], abs=0.01)
+    assert whole.probability_by(np.array([1.0])) == pytest.approx(0.5, abs=0.03)
 
 
 def test_nothing_to_do_takes_no_time() -> None:
-    idle = barrier([Load(median_s=0, spread=lognormal(0.1), count=3)])
-    assert (idle.mean_s, float(idle.quantile_s(0.95))) == (0, 0)
-    assert barrier([]).mean_s == 0
-    assert sum_of([[]], shared_sigma=0.1).mean_s == 0
-    assert sum_of([[idle, idle]], shared_sigma=0.1).mean_s == 0
+    idle = barriers([load(0, lognormal(0.1), 3)])
+    assert (mean(idle), quantile(idle, 0.95)) == (0, 0)
+    assert mean(sums_of([idle, idle], shared_sigma=0.1)) == 0
+
+
+def test_a_batch_is_what_its_clusters_are_alone() -> None:
+    """Clusters of other sizes, spreads and spares, two resources, and one that is idle in the last."""
+    rng = np.random.default_rng(5)
+    disks, links = rng.uniform(50, 150, (6, 1)), rng.uniform(50, 150, (6, 4))
+    links[-1] = 0
+    counts, spares = np.array([1.0, 2, 30, 400, 5, 9]), np.array([0.0, 0, 3, 0, 1, 0])
+    even, odd = np.arange(0, 6, 2), np.arange(1, 6, 2)
+    spreads = [(lognormal(0.1), even), (with_tail(lognormal(0.02), fraction=0.1, factor=2), odd)]
+    loads = [
+        Loads(median_s=np.repeat(disks, 4, axis=1), spreads=spreads, count=counts, spares=spares),
+        Loads(median_s=links, spreads=[(lognormal(0.3), np.arange(6))], count=counts, spares=0 * spares),
+    ]
+    whole = barriers(loads)
+    for cluster in range(6):
+        alone = barriers([of.only(cluster) for of in loads])
+        assert alone.mean_s[0] == pytest.approx(whole.mean_s[cluster], rel=1e-12)
+        assert alone.cdf[0] == pytest.approx(whole.cdf[cluster], abs=1e-12)
 
 
 def test_a_bandwidths_slowness_ends_at_its_least_quantile() -> None:

@@ -74,7 +74,12 @@ class Cluster:
     def place(self) -> tuple[str, ...]:
         """Model, cloud, region, way to pay and type."""
         context, offer = self._context, self.clusters.offer
-        return (context.model.name, context.catalog.cloud, offer.region, offer.pricing, self.instance_type)
+        return (context.model.name, self.cloud, offer.region, offer.pricing, self.instance_type)
+
+    @property
+    def cloud(self) -> str:
+        """The cloud that rents it out."""
+        return self._context.catalog.cloud
 
     @property
     def pricing(self) -> str:
@@ -99,7 +104,7 @@ class Cluster:
         """The cluster as a point of the frontier."""
         return FrontierPoint(
             model=self._context.model.name,
-            cloud=self._context.catalog.cloud,
+            cloud=self.cloud,
             instance_type=self.instance_type,
             bandwidth_weighting=self._name[1],
             nodes=self.nodes,

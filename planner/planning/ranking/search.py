@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
@@ -54,8 +54,6 @@ class TypeCells:
     grid: CandidateGrid
     rows: Rows
     request: Request
-    limit: Limit = NO_LIMIT
-    """The limit above the cheapest cluster of the same kind (model and way to pay)."""
     figures: dict[str, Floats] = field(init=False)
     known: Flags = field(init=False)
     _round: int = -1
@@ -174,15 +172,13 @@ def evaluate(wanted: Iterable[tuple[TypeCells, tuple[int, int]]]) -> None:
             of_type.learn()
 
 
-def first_of(
-    types: Sequence[TypeCells], choose: Chooser, rule: Rule, *, wanted: int, cheapest: Sequence[Cluster] = ()
-) -> list[Cluster]:
-    """Return the first clusters under an objective, one of each type, where `choose` returns the best of a type by the
-    figures that are known, and `cheapest` may cost less.
+def first_of(types: Sequence[TypeCells], choose: Chooser, rank: Rank, *, wanted: int = 1) -> list[Cluster]:
+    """Return the first clusters in an order, one of each type, where `choose` returns the best of a type by the figures
+    that are known.
     """
     choices = {id(of): _Choice.of(of, choose) for of in types}
     while True:
-        ranked = selection.order([choice for choice in choices.values() if choice], rule, cheapest=cheapest)[:wanted]
+        ranked = rank([choice for choice in choices.values() if choice])[:wanted]
         unknown = [choice for choice in ranked if not choice.of_type.known[choice.cell]][:_AT_ONCE]
         if not unknown:
             return [choice.of_type.cluster(choice.cell) for choice in ranked]
@@ -191,34 +187,77 @@ def first_of(
 
 
 def cheapest_of(types: Sequence[TypeCells]) -> list[Cluster]:
-    """Return the cheapest cluster, of those with a fully known bill if there are any; none if there is none. The types
-    keep the limit above it.
-    """
-    known = [of for of in types if not of.at_least and cheapest_cell(of) is not None]
-    first = first_of(known or types, cheapest_cell, "cost", wanted=1)
-    for cluster in first:
-        for of in types:
-            of.limit = selection.limit_of([cluster])
-    return first
+    """Return the cheapest cluster, of those with a fully known bill if there are any; none if there is none."""
+    return first_of(_well_known(types), cheapest_cell, lambda choices: selection.order(choices, "cost"))
 
 
 def cheapest_cell(of_type: TypeCells) -> Choice:
     """Return the cheapest cell of a type."""
-    total_usd = of_type.cells().total_usd
-    row, column = np.unravel_index(np.argmin(total_usd), total_usd.shape)
-    return (int(row), int(column)) if np.isfinite(total_usd[row, column]) else None
+    return _least(of_type.cells().total_usd)
 
 
-def best_cell(of_type: TypeCells) -> Choice:
-    """Return the best cell of a type under the request's objective; the cheapest, until it is known, of a type beyond
-    the limit, which has a limit of its own.
+def _well_known(types: Sequence[TypeCells]) -> Sequence[TypeCells]:
+    """Return the types with a fully known bill if there are any that meet the request, else all."""
+    return [of for of in types if not of.at_least and cheapest_cell(of) is not None] or types
+
+
+def _least(figures: Floats) -> Choice:
+    row, column = np.unravel_index(np.argmin(figures), figures.shape)
+    return (int(row), int(column)) if np.isfinite(figures[row, column]) else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reference:
+    """What clusters are compared with under an objective: `cheapest` and `fastest` of all, the limit above the first,
+    and the seconds up to which a cluster is as fast as the second.
     """
-    cells, rule, limit = of_type.cells(), of_type.request.rule, of_type.limit
-    if rule in ("balanced", "papers") and not cells.within(limit).any():
-        cheapest = cheapest_cell(of_type)
-        if cheapest is not None and not of_type.known[cheapest]:
-            return cheapest
-    return cells.best(rule, limit=limit)
+
+    rule: Rule
+    limit: Limit
+    cheapest: Sequence[Cluster]
+    fastest: Sequence[Cluster] = ()
+    alike_s: float = 0.0
+
+    @classmethod
+    def of(cls, types: Sequence[TypeCells], cheapest: Sequence[Cluster], rule: Rule) -> Reference:
+        """Return the reference for some types, of which `cheapest` is the cheapest."""
+        limit = selection.limit_of(cheapest) if cheapest else NO_LIMIT
+        limit = limit.without_hours if rule == "papers" else limit
+        reference = cls(rule=rule, limit=limit, cheapest=cheapest)
+        if rule in ("cost", "energy"):
+            return reference
+        fastest = first_of(
+            _well_known(types),
+            reference.fastest_cell,
+            lambda choices: sorted(choices, key=lambda choice: choice.figures.ranked_s),
+        )
+        alike_s = max((selection.slowest_alike(of.figures.ranked_s, rule) for of in fastest), default=0.0)
+        return replace(reference, fastest=fastest, alike_s=alike_s)
+
+    def fastest_cell(self, of_type: TypeCells) -> Choice:
+        """Return the fastest cell of a type, within the limit if there is one."""
+        cells = of_type.cells()
+        return _least(cells.time_s if self.rule == "time" else np.where(cells.within(self.limit), cells.time_s, np.inf))
+
+    def best_cell(self, of_type: TypeCells) -> Choice:
+        """Return the best cell of a type; the cheapest, until it is known, of one beyond the limit, which has a limit
+        of its own.
+        """
+        cells = of_type.cells()
+        if self.rule in ("balanced", "papers") and not cells.within(self.limit).any():
+            cheapest = cheapest_cell(of_type)
+            if cheapest is None or not of_type.known[cheapest]:
+                return cheapest
+        return cells.best(self.rule, limit=self.limit, alike_s=self.alike_s / handicap(of_type.name))
+
+    def rank(self, choices: list[_Choice]) -> list[_Choice]:
+        """Return choices, the best first."""
+        return selection.order(choices, self.rule, beside=self.beside)
+
+    @property
+    def beside(self) -> list[Cluster]:
+        """The clusters that others are compared with."""
+        return [*self.cheapest, *self.fastest]
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,12 +272,15 @@ class _Choice:
         return None if cell is None else cls(of_type, cell, of_type.figures_of(cell))
 
 
+Rank = Callable[[list[_Choice]], list[_Choice]]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selected:
-    """The best cluster of each of the first types, the `cheapest` of each kind, and types without any."""
+    """The best cluster of each of the first types, those `beside` that all are compared with, and types without any."""
 
     clusters: list[Cluster]
-    cheapest: list[Cluster]
+    beside: list[Cluster]
     rejected: list[Rejection]
 
 
@@ -249,14 +291,16 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
     rejected: list[Rejection] = []
     kinds = [list(_shortlist(request, grids, rejected)) for grids in grids_by_kind]
     cheapest = [cheapest_of(types) for types in kinds]
-    every = list(chain.from_iterable(kinds))
-    clusters = first_of(every, best_cell, request.rule, wanted=2 * request.top, cheapest=[*chain(*cheapest)])
+    every, rule = list(chain(*kinds)), request.rule
+    overall = Reference.of(every, list(chain(*cheapest)), rule)
+    clusters = first_of(every, overall.best_cell, overall.rank, wanted=2 * request.top)
     of_each = 2 * request.top if len(request.pricings) > 1 else 1  # each way to pay shows its own best
     for types, least in zip(kinds, cheapest, strict=True) if len(kinds) > 1 else ():
-        clusters += first_of(types, best_cell, request.rule, wanted=of_each, cheapest=least)
+        alone = Reference.of(types, least, rule)
+        clusters += first_of(types, alone.best_cell, alone.rank, wanted=of_each)
     return Selected(
         clusters=list({id(cluster): cluster for cluster in clusters}.values()),
-        cheapest=[*chain(*cheapest)],
+        beside=overall.beside,
         rejected=[*rejected, *_near_misses(every)],
     )
 

@@ -145,11 +145,12 @@ class Cells:
         """Return the clusters within a limit, (R, N)."""
         return limit.admits(total_usd=self.total_usd, time_s=self.time_s) & np.isfinite(self.total_usd)
 
-    def best(self, objective: Rule, *, limit: Limit) -> tuple[int, int] | None:
+    def best(self, objective: Rule, *, limit: Limit, alike_s: float = 0.0) -> tuple[int, int] | None:
         """Return row and column of the best cluster; None if none is admissible.
 
         `limit` is the limit above the cheapest cluster of any type. Under the balanced objective, a type that reaches
-        it is shown at its fastest within it, any other at its fastest within the limit of its own cheapest.
+        it is shown at its fastest within it, any other at its fastest within the limit of its own cheapest. Clusters
+        up to `alike_s` count as being as fast as the fastest of any type.
         """
         total, time = self.total_usd, self.time_s
         own = self.limit()
@@ -158,36 +159,40 @@ class Cells:
         if objective in ("balanced", "papers"):
             limit, own = (limit, own) if objective == "balanced" else (limit.without_hours, own.without_hours)
             within = self.within(limit)
+            alike_s = alike_s if within.any() else 0.0
             time = np.where(within if within.any() else self.within(own), time, np.inf)
         energy = time if self.energy_j is None else self.energy_j
         first, second = {"cost": (total, time), "energy": (energy, time)}.get(objective, (time, total))
-        ties = first <= (_slowest_alike(first.min(), objective) if first is time else first.min() * (1 + 1e-9))
+        least = float(first.min())
+        slowest_s = alike_s if least <= alike_s else slowest_alike(least, objective)
+        ties = first <= (slowest_s if first is time else least * (1 + 1e-9))
         row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
         return int(row), int(column)
 
 
-def _slowest_alike(fastest_s: float, objective: Rule) -> float:
+def slowest_alike(fastest_s: float, objective: Rule) -> float:
     """Return the time up to which a cluster counts as being as fast as the fastest."""
     allowed_s = fastest_s + _SAME_TIME_S if objective == "balanced" else 0.0
     return max(fastest_s * SAME_TIME, allowed_s)
 
 
 def order(
-    clusters: Sequence[AnyRanked], objective: Rule, *, cheapest: Sequence[Ranked | Candidate] = ()
+    clusters: Sequence[AnyRanked], objective: Rule, *, beside: Sequence[Ranked | Candidate] = ()
 ) -> list[AnyRanked]:
-    """Return the clusters best first under `objective`; `cheapest` are clusters outside them that may cost less. A
-    cluster with a partly unknown bill does not rank higher for costing less, nor bare metal before others that are as
-    good.
+    """Return the clusters best first under `objective`; `beside` are clusters outside them that may cost less or be
+    faster. A cluster with a partly unknown bill does not rank higher for costing less, nor bare metal before others
+    that are as good.
     """
     if not clusters:
         return []
     figures = [figures_of(cluster) for cluster in clusters]
-    limit, fastest = limit_of([*clusters, *cheapest]), min(of.ranked_s for of in figures)
+    every = [*figures, *map(figures_of, beside)]
+    limit, fastest = limit_of(every), min(of.ranked_s for of in every)
     limit = limit.without_hours if objective == "papers" else limit
     first_in_part = min(of.at_least for of in figures)
-    near = [of for of in figures if _is_within(of, limit) and of.at_least == first_in_part]
+    near = [of for of in every if _is_within(of, limit) and of.at_least == first_in_part]
     fastest_near = min((of.ranked_s for of in near), default=math.inf)
-    alike_s = _slowest_alike(fastest_near, objective)
+    alike_s = slowest_alike(fastest_near, objective)
 
     def balanced(of: Figures) -> tuple[float, ...]:
         if _is_within(of, limit):
@@ -197,7 +202,7 @@ def order(
     keys: dict[str, Callable[[Figures], tuple[float, ...]]] = {
         "cost": lambda of: (of.at_least, of.ranked_usd, of.ranked_s),
         "energy": lambda of: (math.inf if of.energy_j is None else of.energy_j, of.ranked_s),
-        "time": lambda of: _by_time(of, _slowest_alike(fastest, "time")),
+        "time": lambda of: _by_time(of, slowest_alike(fastest, "time")),
         "balanced": balanced,
         "papers": balanced,
     }

@@ -37,10 +37,11 @@ def break_even(
     others: Sequence[Cluster],
     grids: Sequence[CandidateGrid],
     *,
-    cheapest: Sequence[Cluster] = (),
+    beside: Sequence[Cluster] = (),
 ) -> Overturn | None:
     """Return the doubtful rate of the recommended type with the least margin before another type is better; None if no
-    rate is in doubt, no other type was evaluated, or none ever overtakes it. `cheapest` may cost less than all.
+    rate is in doubt, no other type was evaluated, or none ever overtakes it. `beside` are compared with, too: they may
+    cost less, or be faster.
     """
     grid = grid_of(best, grids)
     if grid is None or request.paper:
@@ -50,9 +51,7 @@ def break_even(
         return None
     fragile, fraction = None, LEAST_FRACTION
     for rate, evidence in _doubtful(best, grid):
-        trial = Trial(
-            request=request, best=best, rivals=rivals, cheapest=cheapest, grid=grid, rate=rate, evidence=evidence
-        )
+        trial = Trial(request=request, best=best, rivals=rivals, beside=beside, grid=grid, rate=rate, evidence=evidence)
         if (least := trial.fraction()) > fraction:
             fragile, fraction = trial, least
     return None if fragile is None else _overturn(fragile, fraction)
@@ -93,7 +92,7 @@ def _row_of(cluster: Candidate, grid: CandidateGrid) -> int:
     return grid.context.catalog.instances.index(weighted_name(cluster.instance_type, cluster.bandwidth_weighting))
 
 
-def _same_machine(rival: Cluster, best: Candidate, grid: CandidateGrid) -> bool:
+def _same_machine(rival: Cluster | Candidate, best: Candidate, grid: CandidateGrid) -> bool:
     """Return whether two types are one, or bare metal and the largest virtual machine on it: a slower rate affects
     both.
 
@@ -103,7 +102,7 @@ def _same_machine(rival: Cluster, best: Candidate, grid: CandidateGrid) -> bool:
         return True
     instances = grid.context.catalog.instances
     metal = [is_bare_metal(of.instance_type) for of in (rival, best)]
-    if rival.place[1] != best.cloud or metal[0] == metal[1] or rival.instance_type not in instances.rows:
+    if rival.cloud != best.cloud or metal[0] == metal[1] or rival.instance_type not in instances.rows:
         return False
     rows = [instances.index(of.instance_type) for of in (rival, best)]
     sizes = np.stack([instances.vcpu, instances.local_disks, instances.local_disk_bytes])[:, rows]
@@ -138,7 +137,7 @@ class Trial:
     request: Request
     best: Candidate
     rivals: Sequence[Cluster | Candidate]
-    cheapest: Sequence[Cluster | Candidate]
+    beside: Sequence[Cluster | Candidate]
     grid: CandidateGrid
     rate: str
     evidence: str
@@ -158,12 +157,13 @@ class Trial:
         name, own = self.best.instance_type, Figures.of(self.best)
         lowered = self._at(fraction)
         able = [*([] if lowered is None else [lowered]), *self.rivals]
-        cheapest = [figures_of(of) for of in self.cheapest if of.instance_type != name]
-        if lowered is not None:  # the type's cheapest cluster changes as its best does
+        beside = [figures_of(of) for of in self.beside if of.instance_type != name]
+        if lowered is not None:  # the type's other clusters change as its best does
             ratio = lowered.figures.total_usd / own.total_usd if own.total_usd else 1.0
-            same = (figures_of(of) for of in self.cheapest if of.instance_type == name)
-            cheapest += [replace(of, total_usd=ratio * of.total_usd) for of in same]
-        return selection.order(able, self.request.rule, cheapest=cheapest)[0].instance_type
+            slower = lowered.figures.time_s / own.time_s if own.time_s else 1.0
+            same = (figures_of(of) for of in self.beside if of.instance_type == name)
+            beside += [replace(of, total_usd=ratio * of.total_usd, time_s=slower * of.time_s) for of in same]
+        return selection.order(able, self.request.rule, beside=beside)[0].instance_type
 
     def _holds(self, fraction: float) -> bool:
         return self.winner(fraction) == self.best.instance_type

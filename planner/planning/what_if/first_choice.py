@@ -41,7 +41,7 @@ def factors(plan: Plan, cluster: Candidate, grid: CandidateGrid) -> dict[str, fl
         request=plan.request,
         best=cluster,
         rivals=[rival for rival in plan.candidates if rival.instance_type != cluster.instance_type],
-        cheapest=_cheapest(plan),
+        beside=_cheapest(plan),
         grid=grid,
         rate="network",
         evidence="",

@@ -12,7 +12,7 @@ from approvals import Approve
 
 from planner import recommend
 from planner.planning.ranking.frontier import _figures, frontier_of, point_of
-from planner.planning.ranking.selection import SAME_TIME, best_of_types, limit_above, order
+from planner.planning.ranking.selection import SAME_TIME, limit_above, order
 from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_usd
@@ -89,8 +89,15 @@ def test_order_by_hand(market: str) -> None:
     metal, virtual = (with_figures(best, name, time_s=100, usd=50) for name in ("a.metal", "a.large"))
     assert order([metal, virtual], "cost")[0] is virtual
     assert order([replace(metal, cost_usd=replace(metal.cost_usd, total=49.7)), virtual], "cost")[0] is not virtual
-    again = with_figures(best, "first", time_s=50, usd=100)
-    assert best_of_types([first, again, near]) == [first, near]
+
+
+def test_the_frontier_tries_few_of_many_sizes(market: str) -> None:
+    """Times of neighbours are 15% apart at least; the first is the fastest, the last the cheapest."""
+    plan = plan_of(market)
+    times = [point.time_s for point in plan.frontier]
+    assert times == sorted(times)
+    assert 4 < len(times) < 30
+    assert plan.frontier[-1].cost_usd_total == min(point.cost_usd_total for point in plan.frontier)
 
 
 def test_what_another_beats_is_no_choice(market: str) -> None:

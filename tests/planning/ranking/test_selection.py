@@ -12,48 +12,35 @@ import pytest
 import planner
 from planner.api.recommend import answer
 from planner.arrays import Flags
-from planner.cost_model.estimate import Estimates
+from planner.cost_model.clusters import energy_j
 from planner.planning.candidates.candidates import candidate
-from planner.planning.ranking.selection import (
-    Cell,
-    Cheapest,
-    Limit,
-    best_cell,
-    frontier,
-    limit_above,
-    limit_of_estimates,
-    narrowed,
-    order,
-)
+from planner.planning.ranking.selection import Cells, Figures, Limit, limit_above, narrowed, order
 from planner.schemas.plan import Candidate, Objective
 
-ESTIMATES = Estimates(
-    nodes=np.array([1.0, 2.0, 3.0]),
-    fewest=np.ones(2),
-    expected_s=np.array([[1000.0, 600.0, 500.0], [900.0, 550.0, 400.0]]),
+NODES = np.array([1.0, 2.0, 3.0])
+TIMES = np.array([[1000.0, 600.0, 500.0], [900.0, 550.0, 400.0]])
+ENERGIES = energy_j(TIMES, nodes=NODES, power_w=np.array([[100.0], [1000.0]]))
+CELLS = Cells(
+    time_s=TIMES,
     total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 13.0, 20.0]]),
-    total_p95_usd=None,
+    energy_j=ENERGIES,
     charges_usd=np.zeros(2),
-    power_w=np.array([100.0, 1000.0]),
 )
-GOOD = np.ones((2, 3), bool)
+SECOND = np.array([[False], [True]])
 
 
-def frontier_of(estimates: Estimates, good: Flags) -> list[Cell]:
-    return frontier(estimates, good, Cheapest.of(estimates, good))
+def only(cells: Cells, good: Flags) -> Cells:
+    """Return the cells of which only some are admissible."""
+    energies = cells.energy_j if cells.energy_j is not None else cells.time_s
+    figures = {"time_s": cells.time_s, "total_usd": cells.total_usd, "energy_j": energies}
+    return replace(cells, **{name: np.where(good, figure, np.inf) for name, figure in figures.items()})
 
 
-def test_the_cheapest_of_each_layout_is_its_first_admissible_size_of_least_cost() -> None:
-    equal = replace(ESTIMATES, total_usd=np.array([[10.0, 9.0, 9.0], [np.nan, 13.0, np.inf]]))
-    cheapest = Cheapest.of(equal, np.array([[True, True, True], [False, True, False]]))
-    assert (cheapest.columns.tolist(), cheapest.usd.tolist()) == ([1, 1], [9.0, 13.0])
-    assert cheapest.without(np.array([True, False])).usd.tolist() == [np.inf, 13.0]
-    assert Cheapest.of(equal, np.zeros((2, 3), bool)).usd.tolist() == [np.inf, np.inf]
-
-
-def test_the_frontier_leaves_out_layouts_without_a_cheapest_cluster() -> None:
-    known = Cheapest.of(ESTIMATES, GOOD).without(np.array([False, True]))
-    assert {cell.row for cell in frontier(ESTIMATES, GOOD, known)} == {0}
+def cells_of(time_s: list[float], total_usd: list[float]) -> Cells:
+    """Return the sizes of one layout."""
+    return Cells(
+        time_s=np.array([time_s]), total_usd=np.array([total_usd]), energy_j=None, charges_usd=np.zeros(len(time_s))
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,43 +48,34 @@ def test_the_frontier_leaves_out_layouts_without_a_cheapest_cluster() -> None:
 )
 def test_each_objective_has_its_best_cluster(objective: Objective, row: int, column: int) -> None:
     """Balanced takes the fastest within 5% of $10; 3 nodes of 100 W and a switch of 1300 W take 800 kJ in 500 s."""
-    best = best_cell(np.arange(2), ESTIMATES, GOOD, objective=objective, limit=Limit(usd=10.5))
-    assert best == Cell(row=row, column=column)
+    assert CELLS.best(objective, limit=Limit(usd=10.5)) == (row, column)
 
 
 def test_balanced_does_not_pay_for_the_last_percent_of_time() -> None:
     """All of 1,000, 650 and 595 s are within 5% of $10; the second costs less than the third and takes 55 s longer."""
     for second_s, column in ((650.0, 1), (656.0, 2)):
-        expected_s, total_usd = np.array([[1000.0, second_s, 595.0]]), np.array([[10.0, 10.2, 10.4]])
-        near = replace(ESTIMATES, expected_s=expected_s, total_usd=total_usd)
-        best = best_cell(np.arange(1), near, np.ones((1, 3), bool), objective="balanced", limit=Limit(usd=10.5))
-        assert best == Cell(row=0, column=column)
+        near = cells_of([1000.0, second_s, 595.0], [10.0, 10.2, 10.4])
+        assert near.best("balanced", limit=Limit(usd=10.5)) == (0, column)
 
 
 def test_a_type_above_the_least_shows_its_own_fastest_within_the_slack() -> None:
-    best = best_cell(np.array([1]), ESTIMATES, GOOD, objective="balanced", limit=Limit(usd=1.05))
-    assert best == Cell(row=1, column=0)
+    assert only(CELLS, SECOND).best("balanced", limit=Limit(usd=1.05)) == (1, 0)
 
 
 def test_what_is_not_admissible_is_never_chosen() -> None:
-    nothing = np.zeros((2, 3), bool)
-    assert best_cell(np.arange(2), ESTIMATES, nothing, objective="time", limit=Limit(usd=10.5)) is None
-    assert frontier_of(ESTIMATES, nothing) == []
-
-
-def test_the_frontier_is_what_nothing_beats_in_time_and_cost() -> None:
-    on_frontier = [(ESTIMATES.expected_s[cell.row, cell.column], cell) for cell in frontier_of(ESTIMATES, GOOD)]
-    assert [time for time, _ in on_frontier] == [400, 500, 600, 1000]
+    nothing = only(CELLS, np.zeros((2, 3), bool))
+    assert nothing.best("time", limit=Limit(usd=10.5)) is None
+    assert nothing.limit() is None
+    assert not nothing.within(Limit(usd=np.inf)).any()
 
 
 def test_charges_do_not_widen_the_slack() -> None:
     """$8 of $10 are traffic: 5% of the other $2 are $0.10, so $10.20 for the faster cluster is too much."""
-    charged = replace(ESTIMATES, charges_usd=np.array([8.0, 8.0]))
-    limit = limit_of_estimates(charged, Cheapest.of(charged, GOOD))
+    charged = replace(CELLS, charges_usd=np.array([8.0, 8.0]))
+    limit = charged.limit()
     assert limit == Limit(usd=pytest.approx(10.1), least_usd=10.0, time_s=1000)
-    assert best_cell(np.arange(2), charged, GOOD, objective="balanced", limit=limit) == Cell(row=0, column=0)
-    assert best_cell(np.array([1]), charged, GOOD, objective="balanced", limit=limit) == Cell(row=1, column=0)
-    assert limit_of_estimates(charged, Cheapest.of(charged, np.zeros((2, 3), bool))) is None
+    assert charged.best("balanced", limit=limit) == (0, 0)
+    assert only(charged, SECOND).best("balanced", limit=limit) == (1, 0)
 
 
 def test_energy_decides_between_a_fast_cluster_and_a_frugal_one() -> None:
@@ -105,57 +83,42 @@ def test_energy_decides_between_a_fast_cluster_and_a_frugal_one() -> None:
 
     Without the first: three nodes of row 0, (300 + 1300) W x 500 s = 800 kJ, come before all others.
     """
-    energies = ESTIMATES.energy_j(np.arange(2))
-    assert energies[0].tolist() == [1e5, 9e5, 8e5]
-    assert energies[1].tolist() == [9e5, 3300 * 550, 4300 * 400]
-    without = GOOD.copy()
+    assert ENERGIES[0].tolist() == [1e5, 9e5, 8e5]
+    assert ENERGIES[1].tolist() == [9e5, 3300 * 550, 4300 * 400]
+    without = np.ones((2, 3), bool)
     without[0, 0] = False
-    best = best_cell(np.arange(2), ESTIMATES, without, objective="energy", limit=Limit(usd=10.5))
-    assert best == Cell(row=0, column=2)
+    assert only(CELLS, without).best("energy", limit=Limit(usd=10.5)) == (0, 2)
 
 
 def test_of_equal_costs_the_faster_comes_first_and_of_equal_times_the_cheaper() -> None:
-    alike = replace(
-        ESTIMATES,
-        expected_s=np.array([[50.0, 50.0, 60.0], [70.0, 80.0, 90.0]]),
-        total_usd=np.array([[10.0, 9.0, 8.0], [8.0, 8.0, 8.0]]),
-        power_w=np.array([np.nan, np.nan]),
-    )
-    assert best_cell(np.arange(2), alike, GOOD, objective="time", limit=Limit(usd=9)) == Cell(row=0, column=1)
-    assert best_cell(np.arange(2), alike, GOOD, objective="cost", limit=Limit(usd=9)) == Cell(row=0, column=2)
+    alike = cells_of([50.0, 50.0, 60.0, 70.0], [10.0, 9.0, 8.0, 8.0])
+    assert alike.best("time", limit=Limit(usd=9)) == (0, 1)
+    assert alike.best("cost", limit=Limit(usd=9)) == (0, 2)
 
 
 def test_the_slack_leaves_out_what_no_cluster_changes() -> None:
     """$6 of $10 are charges; the slack is 5% of the other $4."""
     assert limit_above(10, charges_usd=6) == pytest.approx(10.2)
     assert limit_above(10, charges_usd=0) == pytest.approx(10.5)
-    charged = replace(ESTIMATES, charges_usd=np.array([6.0, 8.0]))
-    assert limit_of_estimates(charged, Cheapest.of(charged, GOOD)) == Limit(
-        usd=pytest.approx(10.2), least_usd=10, time_s=1000
-    )
-    only_second = GOOD & np.array([[False], [True]])
-    assert limit_of_estimates(charged, Cheapest.of(charged, only_second)) == Limit(
-        usd=pytest.approx(11.15), least_usd=11, time_s=900
-    )
+    charged = replace(CELLS, charges_usd=np.array([6.0, 8.0]))
+    assert charged.limit() == Limit(usd=pytest.approx(10.2), least_usd=10, time_s=1000)
+    second = only(charged, SECOND)
+    assert second.limit() == Limit(usd=pytest.approx(11.15), least_usd=11, time_s=900)
     # its own cheapest, $11, is above the limit: 11 + 5% of 3, which every larger cluster exceeds
-    assert best_cell(np.arange(2), charged, only_second, objective="balanced", limit=Limit(usd=10.2)) == Cell(
-        row=1, column=0
-    )
+    assert second.best("balanced", limit=Limit(usd=10.2)) == (1, 0)
     dearer = replace(charged, total_usd=np.array([[10.0, 10.2, 12.0], [11.0, 11.15, 11.16]]))
-    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit=Limit(usd=10.2)) == Cell(
-        row=1, column=1
-    )
+    assert only(dearer, SECOND).best("balanced", limit=Limit(usd=10.2)) == (1, 1)
 
 
 def test_the_slack_is_that_of_the_layout_that_costs_least() -> None:
     """$6 of the first layout's $10 are charges: the limit is 10 + 5% of 4 = $10.2; three nodes for $10.4 exceed it."""
     two = replace(
-        ESTIMATES,
-        expected_s=np.array([[1000.0, 600.0, 500.0], [2000.0, 2000.0, 2000.0]]),
+        CELLS,
+        time_s=np.array([[1000.0, 600.0, 500.0], [2000.0, 2000.0, 2000.0]]),
         total_usd=np.array([[10.0, 10.2, 10.4], [10.1, 10.1, 10.1]]),
         charges_usd=np.array([6.0, 0.0]),
     )
-    assert best_cell(np.arange(2), two, GOOD, objective="balanced", limit=Limit(usd=1)) == Cell(row=0, column=1)
+    assert two.best("balanced", limit=Limit(usd=1)) == (0, 1)
 
 
 @pytest.fixture
@@ -203,30 +166,6 @@ def test_of_candidates_as_fast_within_a_percent_the_cheaper_comes_first(candidat
     assert [entry.instance_type for entry in in_order] == ["alike", "fastest", "slower", "beyond"]
 
 
-def test_the_frontier_tries_few_of_many_sizes() -> None:
-    """At most 60 of 1,000 sizes are tried, evenly on a logarithmic scale, including the first and the last."""
-    sizes = np.arange(1.0, 1001)
-    falling = replace(
-        ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=sizes[None, :], charges_usd=np.zeros(1)
-    )
-    cells = frontier_of(falling, np.ones((1, 1000), bool))
-    columns = [cell.column for cell in cells]
-    assert columns == sorted(columns, reverse=True)
-    assert (columns[0], columns[-1]) == (999, 0)
-    assert 40 < len(columns) <= 60
-    assert columns[1] == round(1000 ** (58 / 59)) - 1
-
-
-def test_the_frontier_has_the_cheapest_even_between_the_sizes_that_are_tried() -> None:
-    """The bill is 10 USD at 500 nodes and 11 at all others; the nearest sizes tried are 1000^(53/59) = 495 and 557."""
-    sizes = np.arange(1.0, 1001)
-    bills = np.where(sizes == 500, 10.0, 11.0)[None, :]
-    dip = replace(ESTIMATES, nodes=sizes, expected_s=(1e5 / sizes)[None, :], total_usd=bills, charges_usd=np.zeros(1))
-    assert frontier_of(dip, np.ones((1, 1000), bool)) == [Cell(row=0, column=999), Cell(row=0, column=499)]
-    allowed = (sizes != 500)[None, :]
-    assert frontier_of(dip, allowed) == [Cell(row=0, column=999)]
-
-
 def test_bare_metal_counts_as_slower_and_dearer_by_half_a_percent(candidate_of: Callable[..., Candidate]) -> None:
     """At 100.4 s and $10.04 i.metal loses to neither of two that take 100.9 s or cost $10.09; at 99.6 s and $9.96 it
     beats 100 s and $10 by cost only: 99.6 x 1.005 = 100.1.
@@ -259,11 +198,17 @@ def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: 
     dearer = (("a", 900, 12), ("b", 100, 13), ("c", 800, 12))
     beyond = [candidate_of(name, seconds=seconds, usd=usd) for name, seconds, usd in dearer]
     assert [entry.instance_type for entry in order([*beyond, least], "balanced")] == ["least", "c", "a", "b"]
-    only_second = GOOD & np.array([[False], [True]])
-    dearer = replace(ESTIMATES, total_usd=np.array([[10.0, 10.2, 12.0], [10.5, 10.5, 10.6]]))
-    assert best_cell(np.arange(2), dearer, only_second, objective="balanced", limit=Limit(usd=10.5)) == Cell(
-        row=1, column=1
-    )
+    dearer_cells = replace(CELLS, total_usd=np.array([[10.0, 10.2, 12.0], [10.5, 10.5, 10.6]]))
+    assert only(dearer_cells, SECOND).best("balanced", limit=Limit(usd=10.5)) == (1, 1)
+
+
+def test_figures_stand_for_a_candidate(candidate_of: Callable[..., Candidate]) -> None:
+    """Figures are ordered as the candidates that they are of; bare metal counts as half a percent worse."""
+    metal, plain = candidate_of("i.metal", seconds=100, usd=10, joules=5), candidate_of("plain", seconds=100, usd=10)
+    figures = [Figures.of(metal), Figures.of(plain)]
+    assert (figures[0].ranked_s, figures[0].ranked_usd, figures[0].energy_j) == pytest.approx((100.5, 10.05, 5))
+    assert order(figures, "cost") == figures[::-1]
+    assert order([metal], "cost", beside=[figures[1]]) == [metal]
 
 
 def test_an_hour_is_worth_25_cents_and_a_minute_no_money(candidate_of: Callable[..., Candidate]) -> None:

@@ -199,6 +199,11 @@ class JobTimes:
     @cached_property
     def undisturbed(self) -> Durations:
         """The distributions of the jobs' times if no node is taken back, (M, G)."""
+        return order_statistics.durations_of(self._sums_s, shared_sigma=self.context.overheads.shared_sigma)
+
+    @cached_property
+    def _sums_s(self) -> Floats:
+        """Equally likely seconds of all phases of each job together, (M, P), without the factor that they share."""
         ways = max(of_phase.cdf.shape[1] for of_phase in self.barriers)
         phases = [
             replace(
@@ -208,7 +213,7 @@ class JobTimes:
             )
             for of_phase in self.barriers
         ]
-        return order_statistics.sums_of(phases, shared_sigma=self.context.overheads.shared_sigma)
+        return order_statistics.sums_s(phases)
 
     @cached_property
     def whole(self) -> Durations:
@@ -232,7 +237,22 @@ class JobTimes:
     def delay_s(self) -> Floats:
         """The expected delay by nodes that are taken back, (M,)."""
         risk = self.context.risk
-        return risk.delay_s(self.undisturbed, nodes=self.nodes, load_s=self._load_s) if risk else 0.0 * self.nodes
+        if risk is None:
+            return 0.0 * self.nodes
+        factors = order_statistics.shared_factors(self.context.overheads.shared_sigma)
+        likely_s = (self._sums_s[:, :, None] * factors).reshape(len(self.nodes), -1)
+        load_s, nodes = self._load_s[:, None], self.nodes[:, None]
+        return np.asarray((risk.expected_s(likely_s, nodes=nodes, load_s=load_s) - likely_s).mean(axis=1))
+
+    def only(self, cluster: int) -> JobTimes:
+        """Return the times of one cluster."""
+        alone = slice(cluster, cluster + 1)
+        return JobTimes(
+            context=self.context.only(cluster),
+            nodes=self.nodes[alone],
+            loads=[{name: load.only(cluster) for name, load in loads.items()} for loads in self.loads],
+            slowdowns={name: doubted[alone] for name, doubted in self.slowdowns.items()},
+        )
 
     def alone_s(self, phase: int, cluster: int) -> dict[str, float]:
         """Return the expected seconds until a cluster's slowest node finishes, for each resource of a phase alone."""

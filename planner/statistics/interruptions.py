@@ -27,7 +27,6 @@ from planner.statistics.order_statistics import Durations
 _MOST: Final = 50.0
 """Limit on expected interruptions within the work: at e^50 times as long the job never ends, but its time is finite."""
 
-_MEAN_PARTS: Final = 256
 _PARTS: Final = 64
 _STEPS: Final = 256
 
@@ -64,12 +63,6 @@ class Risk:
         tries = np.expm1(np.minimum(hit, _MOST)) * np.maximum(hit / _MOST, 1.0)
         whole = (1 / rate + self.replacement_s) * tries
         return np.asarray(np.where(np.isfinite(job_s), np.maximum(whole, unit) - loading, job_s))
-
-    def delay_s(self, job: Durations, *, nodes: Floats, load_s: Floats) -> Floats:
-        """Return the expected delay of M jobs on `nodes` (M,) after `load_s` (M,) of loading, (M,)."""
-        work = job.parts_s(_MEAN_PARTS)
-        delays = self.expected_s(work, nodes=nodes[:, None], load_s=load_s[:, None]) - work
-        return np.asarray(delays.mean(axis=1))
 
     def durations(self, job: Durations, *, nodes: Floats, load_s: Floats) -> Durations:
         """Return the distributions of M times with interruptions, on `nodes` (M,) after `load_s` (M,) of loading.

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -37,6 +38,8 @@ _JOB_GRID: Final = 128
 """The same for a job, whose time spreads more widely."""
 _PARTS: Final = 128
 """Number of equally likely values that represent the distribution of a job, or of its only phase."""
+_FACTORS: Final = 32
+"""The same for the factor that the phases share."""
 _PHASE_PARTS: Final = 16
 """The same for each of several phases, whose sums are then taken of all pairs."""
 
@@ -226,16 +229,25 @@ class Durations:
         cdf = np.concatenate([np.zeros((len(times), 1)), self.cdf.reshape(times.shape)], axis=1)
         middles = np.concatenate([times[:, :1], (times[:, 1:] + times[:, :-1]) / 2], axis=1)
         below = np.cumsum(np.diff(cdf, axis=1) * middles, axis=1)
-        ends = np.linspace(0.0, 1.0, parts + 1)
-        made = np.array([np.interp(ends, of, [0.0, *up_to]) for of, up_to in zip(cdf, below, strict=True)])
+        below = np.concatenate([np.zeros((len(times), 1)), below], axis=1)
+        made = _interpolated(np.linspace(0.0, 1.0, parts + 1), cdf, below)
         return (np.diff(made, axis=1) * parts).reshape(*self.cdf.shape[:-1], parts)
 
     def quantile_s(self, probabilities: ArrayLike) -> Floats:
         """Return each of M times at the same quantiles (Q,), shape (M, Q)."""
-        wanted = np.asarray(probabilities, float)
-        rows = zip(self.cdf.reshape(-1, self.cdf.shape[-1]), self.times_s.reshape(-1, self.cdf.shape[-1]), strict=True)
-        made = np.array([np.interp(wanted, cdf, times) for cdf, times in rows])
+        wanted, steps = np.asarray(probabilities, float), self.cdf.shape[-1]
+        made = _interpolated(wanted, self.cdf.reshape(-1, steps), self.times_s.reshape(-1, steps))
         return made.reshape(*self.cdf.shape[:-1], *wanted.shape)
+
+
+def _interpolated(at: Floats, places: Floats, values: Floats) -> Floats:
+    """Return `np.interp(at, places[row], values[row])` of each row, (R, len(at)); `places` and `values` are (R, G)."""
+    after = (places[:, None, :] <= at[None, :, None]).sum(axis=-1).clip(1, places.shape[1] - 1)
+    (low, high), (first, last) = (
+        [np.take_along_axis(of, side, axis=1) for side in (after - 1, after)] for of in (places, values)
+    )
+    share = np.divide(at - low, high - low, out=np.zeros(low.shape), where=high > low).clip(0.0, 1.0)
+    return np.asarray(first + (last - first) * share)
 
 
 def barriers(loads: Sequence[Loads]) -> Durations:
@@ -261,10 +273,9 @@ def barriers(loads: Sequence[Loads]) -> Durations:
     return Durations(times_s=np.where(is_idle[..., None], 0.0, np.exp(log_times)), cdf=cdf)
 
 
-def sums_of(phases: Sequence[Durations], *, shared_sigma: float) -> Durations:
-    """Return the durations of M jobs of consecutive independent phases, each (M, D, G) over equally likely ways, times
-    one lognormal factor (median 1) that all phases share. The means are those of the parts; quantiles are right to 2 in
-    1000, since a finite number of values represents each phase.
+def sums_s(phases: Sequence[Durations]) -> Floats:
+    """Return equally likely values of the times of M jobs of consecutive independent phases, each (M, D, G) over
+    equally likely ways, with the same mean: (M, `_PARTS`), rising.
     """
     parts = _PARTS if len(phases) == 1 else _PHASE_PARTS
     sums = np.zeros((*phases[0].mean_s.shape, 1))
@@ -272,7 +283,13 @@ def sums_of(phases: Sequence[Durations], *, shared_sigma: float) -> Durations:
         steps = phase.parts_s(parts)
         both = (sums[..., :, None] + steps[..., None, :]).reshape(*sums.shape[:-1], -1)
         sums = _representatives(both, parts=parts) if phase is not phases[-1] else both
-    sums = _representatives(sums.reshape(len(sums), -1), parts=_PARTS)
+    return _representatives(sums.reshape(len(sums), -1), parts=_PARTS)
+
+
+def durations_of(sums: Floats, *, shared_sigma: float) -> Durations:
+    """Return the durations of M jobs that take one of `sums` (M, P), equally likely and rising, times a lognormal
+    factor (median 1) that all their phases share. The means are those of the values; quantiles are right to 2 in 1000.
+    """
     if shared_sigma <= 0 or not sums.any():
         cdf = np.broadcast_to(np.append(_middles(sums.shape[1]), 1.0), (len(sums), sums.shape[1] + 1))
         return Durations(times_s=np.append(sums, sums[:, -1:], axis=1), cdf=cdf)
@@ -284,6 +301,13 @@ def sums_of(phases: Sequence[Durations], *, shared_sigma: float) -> Durations:
     deviations = (log_times[:, :, None] - logs[:, None, :]) / shared_sigma
     cdf = np.interp(deviations, normal, np.exp(log_cdf)).mean(axis=2)
     return Durations(times_s=np.exp(log_times), cdf=cdf / cdf[:, -1:])
+
+
+def shared_factors(shared_sigma: float) -> Floats:
+    """Return equally likely values of the factor that all phases of a run share, with its mean: (F,)."""
+    normal = NormalDist(sigma=max(shared_sigma, _SMALLEST_SIGMA))
+    factors = np.exp([normal.inv_cdf(share) for share in _middles(_FACTORS).tolist()])
+    return np.asarray(factors * (math.exp(shared_sigma**2 / 2) / factors.mean()))
 
 
 def _middles(parts: int) -> Floats:

@@ -15,12 +15,14 @@ from planner.statistics.order_statistics import (
     Loads,
     Spread,
     barriers,
+    durations_of,
     from_bandwidths,
     lognormal,
     on_ladder,
+    shared_factors,
     slowest_mean,
     slowest_mean_cached,
-    sums_of,
+    sums_s,
     with_tail,
 )
 from planner.statistics.scaling_curve import mean_slowdowns
@@ -34,6 +36,10 @@ def load(median_s: float, spread: Spread, count: float, spares: int = 0) -> Load
     return Loads(
         median_s=median_s * one[None], spreads=[(spread, np.zeros(1, int))], count=count * one, spares=spares * one
     )
+
+
+def sums_of(phases: Sequence[Durations], *, shared_sigma: float) -> Durations:
+    return durations_of(sums_s(phases), shared_sigma=shared_sigma)
 
 
 def mean(durations: Durations) -> float:
@@ -221,6 +227,14 @@ def test_what_a_run_shares_stretches_its_mean() -> None:
     assert mean(whole) == pytest.approx(30 * np.exp(0.02), rel=1e-3)
     assert whole.quantile_s([0.5, 0.95])[0] == pytest.approx([30, 30 * np.exp(0.2 * 1.64485)], rel=2e-3)
     assert mean(sums_of(certain, shared_sigma=0)) == pytest.approx(30)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1, 0.3])
+def test_the_shared_factor_in_parts_has_its_mean_and_its_middle(sigma: float) -> None:
+    factors = shared_factors(sigma)
+    assert factors.mean() == pytest.approx(np.exp(sigma**2 / 2))
+    assert np.median(factors) == pytest.approx(1, rel=5e-3)
+    assert np.log(factors).std() == pytest.approx(sigma, rel=0.03, abs=1e-6)
 
 
 def test_phases_in_turn_add_up_by_hand() -> None:

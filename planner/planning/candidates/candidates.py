@@ -119,8 +119,7 @@ class Cluster:
         limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
         if request.deadline_s is not None:
             limits_s.append(request.deadline_s - float(self.clusters.around_s[self.at]))
-        whole = self.clusters.times.whole
-        return float(whole.probability_by(np.full(len(self.clusters), min(limits_s)))[self.at]) if limits_s else None
+        return float(self.clusters.lasts(self.at).probability_by(np.array([min(limits_s)]))[0]) if limits_s else None
 
     def candidate(self, request: Request | None = None) -> Candidate:
         """Return the cluster with all that a plan says of it; the chance of a deadline is that of `request`."""
@@ -130,7 +129,6 @@ class Cluster:
         evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
         steps_s = {step: float(seconds[at]) for step, seconds in clusters.steps_s.items() if seconds[at] > 0}
         spares, energy_j = self.machines - nodes, float(clusters.energy_j[at])
-        totals = {"total": self.total_usd, "total_p95": float(clusters.total_p95_usd[at])}
         cluster = Candidate(
             model=context.model.name,
             cloud=context.catalog.cloud,
@@ -153,7 +151,7 @@ class Cluster:
             volumes=_volumes(context, nodes),
             disk_split=_disk_split(context),
             time_s=time_s,
-            cost_usd=clusters.bills.cost(at, time_s, **totals),
+            cost_usd=clusters.cost_usd(at),
             phases=phases,
             capacity_bytes={group: _known(float(of[0])) for group, of in capacity_per_node(context).items()},
             needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},

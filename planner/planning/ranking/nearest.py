@@ -155,7 +155,7 @@ class _Search:
         """Yield each type that may meet the constraints: bounds (rows, N), inf where it cannot, and its layouts."""
         by_name = group.by_name
         bound = _BOUND * by_name[self.of].measure
-        for name in self.within:
+        for name in self._asked_within(group):
             bound = np.where(_BOUND * by_name[name].measure <= by_name[name].limit, bound, np.inf)
         yield from ((bound[rows], group, rows) for rows in group.types.values() if np.isfinite(bound[rows]).any())
 
@@ -185,9 +185,13 @@ class _Search:
                 window[: tried[max(0, place - 1)]] = False
                 window[tried[min(len(tried) - 1, place + 1)] :] = False
 
+    def _asked_within(self, group: ConstrainedTypes) -> list[str]:
+        """Return the constraints to meet that a group has: a model that redoes lost work has no limit on restarts."""
+        return [name for name in self.within if name in group.by_name]
+
     def _work_out(self, group: ConstrainedTypes, row: int, column: int) -> None:
         self.left -= 1
         exactly, by_name = group.exactly(row, column), group.by_name
-        keeps = all(exactly[name] <= by_name[name].limit for name in self.within)
+        keeps = all(exactly[name] <= by_name[name].limit for name in self._asked_within(group))
         if keeps and (self.best is None or exactly[self.of] < self.best.amount):
             self.best = Nearest(amount=exactly[self.of], asked=group, row=row, column=column)

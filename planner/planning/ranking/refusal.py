@@ -61,7 +61,7 @@ def conflicts(groups: Sequence[ConstrainedTypes]) -> Iterator[str]:
     """Yield what clashes when no cluster of any grid meets all its constraints: a constraint that no cluster can meet,
     with the nearest cluster, or pairs that can each be met but not together.
     """
-    of_all = {name: constraint for group in groups[:1] for name, constraint in group.by_name.items()}
+    of_all = {name: constraint for group in groups[::-1] for name, constraint in group.by_name.items()}
     limits = {name: constraint.limit for name, constraint in of_all.items()}
     nearest = {name: least(groups, name, enough=limit) for name, limit in limits.items()}
     unmet = {name: at for name, at in nearest.items() if at is not None and at.amount > limits[name]}

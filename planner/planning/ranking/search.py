@@ -33,7 +33,10 @@ _BETWEEN: Final = 1 - 1e-4
 decide, the ratio rises.
 """
 
-_WIDTHS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005)
+_NEAR: Final = 0.05
+"""Difference of the logarithms of two sizes between which the ratio is taken to be straight."""
+
+_WIDTHS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Shares of the size by which the sizes evaluated around a choice differ from it, each time a smaller one. After as
 many times, what was not evaluated is left: it differs by less than the share of the search's last steps.
 """
@@ -41,8 +44,11 @@ many times, what was not evaluated is left: it differs by less than the share of
 _MOST_TYPES: Final = 100
 """Types among which the first are looked for, the most promising first."""
 
-_AT_ONCE: Final = 12
-"""Most types evaluated together."""
+_ROUNDS_OF_OTHERS: Final = 3
+"""Rounds for types that are only shown beside the first."""
+
+_AT_ONCE: Final = 6
+"""Types evaluated together at first, then twice as many each time."""
 
 
 @dataclass(eq=False)
@@ -56,13 +62,16 @@ class TypeCells:
     request: Request
     figures: dict[str, Floats] = field(init=False)
     known: Flags = field(init=False)
+    rounds: int = len(_WIDTHS)
+    """How often sizes around a choice are evaluated; then what was not evaluated is left out."""
     _round: int = -1
 
     def __post_init__(self) -> None:
         self._estimated = {"time": self.grid.estimates.expected_s[self.rows]}
         self._estimated["usd"] = self.grid.estimates.total_usd[self.rows]
         self._estimated |= {asked.name: asked.measure[self.rows] for asked in self.grid.asked}
-        self.figures = {name: BOUND * estimate for name, estimate in self._estimated.items()}
+        self._bound = 1 - 1e-9 if self.request.paper else BOUND  # the papers' sums are exact
+        self.figures = {name: self._bound * estimate for name, estimate in self._estimated.items()}
         self.known = np.zeros(self._estimated["usd"].shape, bool)
         self.learn()
 
@@ -79,7 +88,7 @@ class TypeCells:
     def cells(self) -> Cells:
         """Return the figures of the clusters that may meet all constraints."""
         usd, time_s = self.figures["usd"], self.figures["time"]
-        good = np.isfinite(usd) if self._round < len(_WIDTHS) else self.known.copy()
+        good = np.isfinite(usd) if self._round < self.rounds else self.known.copy()
         for asked in self.grid.asked:
             good &= self.figures[asked.name] <= asked.limit
         time_s = np.where(good, time_s, np.inf)
@@ -113,14 +122,13 @@ class TypeCells:
 
     def around(self, cell: tuple[int, int]) -> list[tuple[int, int]]:
         """Return a cell and two sizes around it, less apart each time, as rows and columns of the grid; the first time
-        with the least and the largest size of the layout.
+        the least and the largest size of the layout.
         """
         sizes, (place, column) = self.grid.estimates.nodes, cell
         able = np.flatnonzero(np.isfinite(self._estimated["usd"][place]))
         width = _WIDTHS[min(self._round, len(_WIDTHS) - 1)]
         near = np.searchsorted(sizes[able], sizes[column] * np.array([1 - width, 1 + width])).clip(0, len(able) - 1)
-        ends = () if self.known[place].any() else (able[0], able[-1])
-        wanted = {column, *able[near].tolist(), *ends}
+        wanted = {column, *able[near if self.known[place].any() else [0, -1]].tolist()}
         return [(int(self.rows[place]), int(at)) for at in sorted(wanted) if not self.known[place, at]]
 
     def learn(self) -> None:
@@ -140,11 +148,16 @@ class TypeCells:
         amounts = [self.grid.amounts(row, column, self.request) for column in asked_columns]
         exact |= {asked.name: np.array([of[asked.name] for of in amounts]) for asked in self.grid.asked}
         after = np.searchsorted(columns, np.arange(len(self.grid.estimates.nodes)))
+        logs = np.log(self.grid.estimates.nodes)
+        ends = np.concatenate([[-np.inf], logs[columns], [np.inf]])
+        is_near = ends[after + 1] - ends[after] <= _NEAR
         for name, values in exact.items():
             estimated = self._estimated[name][place]
             ratios = np.divide(values, estimated[columns], out=np.ones(len(values)), where=estimated[columns] > 0)
             known = np.concatenate([ratios[:1], ratios, ratios[-1:]])
-            bounds = estimated * np.maximum(np.minimum(known[after], known[after + 1]) * _BETWEEN, BOUND)
+            between = np.interp(logs, logs[columns], ratios)
+            between = np.where(is_near, between, np.minimum(known[after], known[after + 1]))
+            bounds = estimated * np.maximum(between * _BETWEEN, self._bound)
             bounds[columns] = values
             self.figures[name][place] = bounds
         self.known[place, columns] = True
@@ -177,13 +190,15 @@ def first_of(types: Sequence[TypeCells], choose: Chooser, rank: Rank, *, wanted:
     that are known.
     """
     choices = {id(of): _Choice.of(of, choose) for of in types}
+    at_once = _AT_ONCE
     while True:
-        ranked = rank([choice for choice in choices.values() if choice])[:wanted]
-        unknown = [choice for choice in ranked if not choice.of_type.known[choice.cell]][:_AT_ONCE]
-        if not unknown:
-            return [choice.of_type.cluster(choice.cell) for choice in ranked]
-        evaluate((choice.of_type, choice.cell) for choice in unknown)
-        choices |= {id(choice.of_type): _Choice.of(choice.of_type, choose) for choice in unknown}
+        ranked = rank([choice for choice in choices.values() if choice])
+        unknown = [choice for choice in ranked if not choice.of_type.known[choice.cell]]
+        if not unknown or unknown[0] not in ranked[:wanted]:
+            return [choice.of_type.cluster(choice.cell) for choice in ranked[:wanted]]
+        evaluate((choice.of_type, choice.cell) for choice in unknown[:at_once])
+        choices |= {id(choice.of_type): _Choice.of(choice.of_type, choose) for choice in unknown[:at_once]}
+        at_once *= 2
 
 
 def cheapest_of(types: Sequence[TypeCells]) -> list[Cluster]:
@@ -293,6 +308,9 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
     cheapest = [cheapest_of(types) for types in kinds]
     every, rule = list(chain(*kinds)), request.rule
     overall = Reference.of(every, list(chain(*cheapest)), rule)
+    first_of(every, overall.best_cell, overall.rank)
+    for of in every:
+        of.rounds = _ROUNDS_OF_OTHERS
     clusters = first_of(every, overall.best_cell, overall.rank, wanted=2 * request.top)
     of_each = 2 * request.top if len(request.pricings) > 1 else 1  # each way to pay shows its own best
     for types, least in zip(kinds, cheapest, strict=True) if len(kinds) > 1 else ():

@@ -243,5 +243,6 @@ def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:
         nodes=nodes,
         deadline_s=None,
         sort_deadline_s=None,
+        confidence=None,
         budget_usd=None,
     )

@@ -80,10 +80,17 @@ further = st.one_of(
 )  # fmt: skip
 
 
+_COUNTS: Final = ("nodes", "max_nodes", "max_nodes")
+
+
 @st.composite
-def requests(draw: st.DrawFn, *, places: tuple[Asked, ...] = PLACES, most_machines: int = 60) -> Asked:
-    """Draw a request whose data takes about as many machines as it allows, or a part of them."""
-    machines, allowed = draw(st.integers(1, most_machines)), draw(st.sampled_from(["nodes", "max_nodes", "max_nodes"]))
+def requests(
+    draw: st.DrawFn, *, places: tuple[Asked, ...] = PLACES, most_machines: int = 60, counts: tuple[str, ...] = _COUNTS
+) -> Asked:
+    """Draw a request whose data takes about as many machines as it allows, or a part of them; one of `counts` says how
+    many that are.
+    """
+    machines, allowed = draw(st.integers(1, most_machines)), draw(st.sampled_from(counts))
     share = 1.0 if allowed == "nodes" else draw(st.floats(0.1, 1))
     asked = {
         "data": round(machines * share * 10 ** draw(st.floats(9.5, 12))),

@@ -139,8 +139,8 @@ def _text_of(file: str) -> str:
 
 LONGEST_FIRST = (
     "machine", "build", "pages", "ec2", "clouds", "test_installed_wheel", "test_documents_run", "test_aws",
-    "test_notebooks_run", "test_simulate", "test_simulation", "test_recommendation", "test_net", "test_lines",
-    "test_long_lines", "test_local_faults", "test_most_data", "test_catalog_commands", "test_help",
+    "test_random_requests", "test_notebooks_run", "test_simulate", "test_simulation", "test_recommendation", "test_net",
+    "test_lines", "test_long_lines", "test_local_faults", "test_most_data", "test_catalog_commands", "test_help",
 )  # fmt: skip
 """Names (shared resources or files) whose tests take ten seconds of a processor or more."""
 

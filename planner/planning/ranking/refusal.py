@@ -68,8 +68,10 @@ def conflicts(groups: Sequence[ConstrainedTypes]) -> Iterator[str]:
     yield from (_unmet(at.asked.by_name[name], at) for name, at in unmet.items())
     clash = bool(unmet)
     for first, second in combinations([name for name in limits if nearest[name] and name not in unmet], 2):
+        free = [group for group in groups if second not in group.by_name]  # of a model without that limit
+        alone = least(free, first, enough=limits[first])
         dear = least(groups, second, within=(first,), enough=limits[second])
-        if dear is None or dear.amount > limits[second]:
+        if (dear is None or dear.amount > limits[second]) and (alone is None or alone.amount > limits[first]):
             clash = True
             late = least(groups, first, within=(second,))
             both = f"{of_all[first].asked} and {of_all[second].asked}"

@@ -49,10 +49,11 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 # Plans make millions of objects and hardly a cycle: the default collections take a tenth of the suite's time.
 gc.set_threshold(100_000, 50, 100)
 
-# The developer's own measurements, refreshed catalogs and settings must not affect the tests.
+# The developer's own measurements, refreshed catalogs, settings and kept arrays must not affect the tests.
 os.environ["PLANNER_MEASUREMENTS"] = os.devnull + "/none"
 os.environ["PLANNER_CATALOGS"] = os.devnull + "/none"
 os.environ["PLANNER_SETTINGS"] = os.devnull + "/none"
+os.environ["PLANNER_CACHE"] = os.devnull + "/none"
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it in its workers, not the user
 
 

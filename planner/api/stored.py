@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from planner.config.paths import state_directory, user_directory
+from planner.config.paths import cache_directory, state_directory, user_directory
 from planner.config.settings import settings_file
 from planner.errors import BadInputError, IoFailureError, PlannerError, nearest
 
@@ -134,6 +134,11 @@ def _remove_bugs(place: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def _remove_arrays(place: Path) -> None:
+    for path in place.glob("*.arrays"):
+        path.unlink(missing_ok=True)
+
+
 def _remove_ended_runs(place: Path) -> None:
     from planner.clusters.provisioning.run_directory import RunDirectory
 
@@ -227,5 +232,6 @@ _KINDS: Final = {
         keeps=_keep_with_reason("each ends with the command that made it; `planner emulate sweep` removes lost ones"),
     ),
     "fleets": _Kind(what="rows of event logs read", place=_fleets, clear=_remove_fleets),
+    "cache": _Kind(what="catalogs as they were read last", place=cache_directory, clear=_remove_arrays),
     "bugs": _Kind(what="errors to report", place=lambda: state_directory("bugs"), clear=_remove_bugs),
 }

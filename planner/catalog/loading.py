@@ -20,6 +20,7 @@ from planner.catalog import region_prices, schema
 from planner.catalog.catalog import Catalog
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.facts import Source
+from planner.catalog.kept import Stamp, keep, read_kept, stamp_of
 from planner.catalog.manifest import FILE_NAME, Manifest, scan_manifest
 from planner.catalog.measurements import SOURCE, measurements_file, with_measurements
 from planner.catalog.refreshed import current_version, lay_over
@@ -118,23 +119,23 @@ def _shipped_directories() -> dict[str, Path]:
     return {path.parent.name: path.parent for path in catalogs_directory().glob(f"*/{FILE_NAME}")}
 
 
-def _stamp(directory: Path) -> tuple[tuple[str, int, int], ...]:
+def _stamp(directory: Path) -> Stamp:
     """Return a stamp that changes with any file of the catalog, its refreshed version or the user's measurements."""
     version = current_version(directory)
-    newer = sorted(version.iterdir()) if version else []
-    paths = [*sorted(directory.iterdir()), *newer, measurements_file(directory.name)]
-    files = [(str(path), path.stat()) for path in paths if path.is_file()]
-    return tuple((name, stat.st_ctime_ns, stat.st_size) for name, stat in files)
+    return stamp_of(directory, *([version] if version else []), measurements_file(directory.name))
 
 
 @lru_cache(maxsize=32)
-def _load(directory: Path, stamp: tuple[tuple[str, int, int], ...]) -> Catalog:
+def _load(directory: Path, stamp: Stamp) -> Catalog:
+    if kept := read_kept(directory, stamp):
+        return kept
     catalog, problems = scan_catalog(directory)
     if catalog is None:
         again = f", or go back to the shipped one: planner catalog refresh --cloud {directory.name} --forget"
         advice = again if current_version(directory) else ""
         hint = f"; correct them and run again{advice}"
         raise bad_input(f"catalog {directory}", [str(problem) for problem in problems], hint)
+    keep(catalog, stamp)
     return catalog
 
 

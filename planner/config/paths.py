@@ -48,6 +48,14 @@ def state_directory(what: str) -> Path:
     return _path_of_user("XDG_STATE_HOME", ".local/state") / what
 
 
+def cache_directory() -> Path:
+    """Return the directory of what the planner can make again: $PLANNER_CACHE, else planner in $XDG_CACHE_HOME or
+    ~/.cache. It need not exist.
+    """
+    chosen = os.environ.get("PLANNER_CACHE")
+    return Path(chosen) if chosen else _path_of_user("XDG_CACHE_HOME", ".cache")
+
+
 def settings_file() -> Path:
     """Return the path of the user's settings: planner/settings.toml in $XDG_CONFIG_HOME or ~/.config."""
     return _path_of_user("XDG_CONFIG_HOME", ".config") / "settings.toml"

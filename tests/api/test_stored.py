@@ -20,9 +20,9 @@ from planner.errors import BadInputError
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+    for variable in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
-    for kind in ("RUNS", "CATALOGS", "MEASUREMENTS", "PROFILES", "STATE", "SETTINGS"):
+    for kind in ("RUNS", "CATALOGS", "MEASUREMENTS", "PROFILES", "STATE", "SETTINGS", "CACHE"):
         monkeypatch.delenv(f"PLANNER_{kind}", raising=False)
     return tmp_path
 
@@ -104,7 +104,7 @@ def test_what_nothing_makes_again_is_not_cleared(kind: str) -> None:
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest() -> None:
-    with refused("unknown-word", "prices, runs, fleets, bugs, all", "mean runs"):
+    with refused("unknown-word", "prices, runs, fleets, cache, bugs, all", "mean runs"):
         call("--clear", "run")
 
 

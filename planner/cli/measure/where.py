@@ -24,7 +24,7 @@ def where(
     clear: Annotated[
         str | None,
         Option(
-            help="Remove prices, runs, fleets or bugs, several (runs,bugs) or all; runs that may cost money stay.",
+            help="Remove prices, runs, fleets, cache, bugs, several (runs,bugs) or all; runs that may cost money stay.",
             autocompletion=clearable,
         ),
     ] = None,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import date
@@ -34,7 +33,9 @@ Stamp = tuple[tuple[str, int, int], ...]
 """Path, time of the last change in nanoseconds, and size in bytes of each file that a catalog is read from."""
 
 _SETTLED_NS: Final = 2_000_000_000
-"""Age of a file from which any further change has another time."""
+"""How much younger than the files that it was made from a file of arrays must be: their next change then has another
+time than the last.
+"""
 _ALIGNED: Final = 8
 _LINES: Final = ""
 """The name of a table's line numbers among its columns."""
@@ -47,8 +48,12 @@ def stamp_of(*places: Path) -> Stamp:
 
 def read_kept(directory: Path, stamp: Stamp) -> Catalog | None:
     """Return the catalog that was kept with this stamp for a directory, None without one."""
+    newest_ns = max(changed_ns for _, changed_ns, _ in stamp)
     try:
-        content = np.fromfile(_place(directory), dtype=np.uint8)
+        with _place(directory).open("rb") as file:
+            if os.fstat(file.fileno()).st_ctime_ns < newest_ns + _SETTLED_NS:
+                return None
+            content = np.fromfile(file, dtype=np.uint8)
         checksum, length = content[:_ALIGNED].view("<u4").tolist()
         head = json.loads(content[_ALIGNED:][:length].tobytes())
     except (OSError, ValueError, PlannerError):
@@ -66,9 +71,8 @@ def read_kept(directory: Path, stamp: Stamp) -> Catalog | None:
 
 
 def keep(catalog: Catalog, stamp: Stamp) -> None:
-    """Keep a catalog for other processes if it is a shipped one, and no file of its stamp has only just changed."""
-    newest_ns = max(changed_ns for _, changed_ns, _ in stamp)
-    if catalog.path.parent != catalogs_directory() or time.time_ns() - newest_ns < _SETTLED_NS:
+    """Keep a catalog for other processes if it is a shipped one."""
+    if catalog.path.parent != catalogs_directory():
         return
     tables, columns = _pack(catalog.tables)
     head = {

@@ -155,12 +155,17 @@ def test_a_stamp_changes_with_each_file(cloud: Path, tmp_path: Path) -> None:
     assert len(set(stamps)) == len(stamps)
 
 
-def test_files_that_have_only_just_changed_are_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = kept.stamp_of(loading.catalog_directory("oci"))
-    monkeypatch.setattr(kept, "_SETTLED_NS", 2_000_000_000)
-    monkeypatch.setattr(time, "time_ns", lambda: max(changed_ns for _, changed_ns, _ in now) + 1_000_000_000)
-    kept.keep(read_text("oci"), now)
-    assert not cache.exists()
+def test_arrays_of_files_that_had_only_just_changed_are_made_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, now = read_text("oci"), stamp("oci")
+    kept.keep(catalog, now)
+    (place,) = cache.iterdir()
+    newest_ns, made_ns = max(changed_ns for _, changed_ns, _ in now), place.stat().st_ctime_ns
+    monkeypatch.setattr(kept, "_SETTLED_NS", made_ns - newest_ns)
+    assert read_arrays("oci") is not None
+    monkeypatch.setattr(kept, "_SETTLED_NS", made_ns - newest_ns + 1)
+    assert read_arrays("oci") is None
 
 
 def test_a_users_own_catalog_is_not_kept(cloud: Path, cache: Path) -> None:

@@ -42,6 +42,9 @@ def _begin(command: str) -> None:
     try:
         _open_streams()
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+        os.environ.setdefault(
+            "OPENBLAS_NUM_THREADS", "1"
+        )  # numpy's threads, which spin at the start with nothing to do
         from planner.cli import app
 
         getattr(app, command)()

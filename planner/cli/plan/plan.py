@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Option
 
@@ -20,6 +20,7 @@ from planner.cli.shell.files import Force, write_atomically
 
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
+    from planner.schemas.plan import Plan
 
 
 def plan(
@@ -65,7 +66,6 @@ def plan(
     Example: plan --data 3TB --deadline 2h --save nightly.toml
     """
     from planner.planning.recommendation import require_best
-    from planner.report.terminal.plan_comparison import changed_text, changes
 
     require_new([out, html, save, chart], force=force)
     require_chart(chart, dark=dark)
@@ -88,12 +88,14 @@ def plan(
         write_chart(answered, chart, dark=dark)
     before = request_options.based_on
     if form == "json":
-        show_text(plan_json(answered.plan, **({"changes": changes(before, answered.plan)} if before else {})))
+        show_text(plan_json(answered.plan, **_changes(before, answered.plan)))
     require_best(answered.plan)
     if form == "json":
         return
     show_answer(answered, form, order=sort, only=columns)
     if before and form in ("answer", "table", "wide"):
+        from planner.report.terminal.plan_comparison import changed_text
+
         show_sentences(f"\n{changed_text(before, answered.plan)}")
     if explain:
         _explain(answered)
@@ -104,7 +106,16 @@ def plan(
         show_rich(render_rejected(answered.plan.rejected, everything=form == "wide"))
 
 
+def _changes(before: Plan | None, plan: Plan) -> dict[str, Any]:
+    """Return the field of a plan's JSON on what it changes in the plan that it was made from; none without that."""
+    from planner.report.terminal.plan_comparison import changes
+
+    return {"changes": changes(before, plan)} if before else {}
+
+
 def _show_views(answered: Recommendation, views: list[str]) -> None:
+    if not views:
+        return
     from planner.report.terminal.what_if_tables import render_networks, render_volumes
 
     if "network" in views:

@@ -84,8 +84,11 @@ class Posterior:
         ones = np.linalg.solve(self.factor, np.ones(len(self.log_nodes)))
         unexplained = 1.0 - pull.sum(axis=0)
         variance = _DISCREPANCY**2 - (half**2).sum(axis=0) + unexplained**2 / (ones @ ones)
-        centre = self.level[:, None] + (self.residuals - self.level[:, None]) @ pull - self.laws.loss(nodes)
-        return np.asarray(centre + self.deviate[:, None] * self.noise[:, None] * np.sqrt(np.maximum(variance, 0.0)))
+        rates = np.asarray((self.residuals - self.level[:, None]) @ pull)
+        rates += self.level[:, None]  # in place: new arrays of this size cost more than the sums
+        rates -= self.laws.loss(nodes)
+        rates += (self.deviate * self.noise)[:, None] * np.sqrt(np.maximum(variance, 0.0))
+        return rates
 
     def log_fall(self, *, start: float, nodes: Floats) -> Floats:
         """Return the median of ln rate(nodes) - ln rate(start) by the laws alone."""

@@ -105,6 +105,12 @@ class Catalog:
         return at_their_weightings(whole, self.tables["bandwidth_weightings"])
 
     @cached_property
+    def type_names(self) -> tuple[str, ...]:
+        """The names of all types, then the cloud's names of them: those with added disks have another."""
+        names = self.tables["instances"]["instance_type"].tolist()
+        return (*names, *(name.partition("+")[0] for name in names))
+
+    @cached_property
     def with_weightings(self) -> Catalog:
         """The catalog with an additional type for each bandwidth weighting of a type, for planning."""
         tables = with_weighted_types(self.tables, keep=frozenset(self.network_points))

@@ -167,10 +167,9 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
             [f"name the type: power:TYPE={watts}, where TYPE may be a pattern; or ask for one --instance"],
             code="one-power-for-all",
         )
-    names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
-    for assumed in request.assume:
-        _, of_types, pattern = assumed.partition(":")
-        if of_types and not any(fnmatchcase(name, pattern) for name in names):
+    for pattern, assumed in ((assumed.partition(":")[2], assumed) for assumed in request.assume if ":" in assumed):
+        names = [name for catalog in catalogs for name in catalog.instances.cloud_type.tolist()]
+        if not any(fnmatchcase(name, pattern) for name in names):
             raise BadInputError(
                 f"assume {assumed}: no type is called {pattern!r}.{nearest(pattern, names)}", code="unknown-type"
             )
@@ -178,9 +177,8 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
 
 def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
     """Check that each typed pattern matches a type; lists of prices and limits may name types of other clouds."""
-    instances = [catalog.instances for catalog in catalogs]
-    names = [name for table in instances for name in (*table.instance_type.tolist(), *table.cloud_type.tolist())]
     for option, pattern in _patterns(request):
+        names = [name for catalog in catalogs for name in catalog.type_names]
         if not any(fnmatchcase(name, pattern) for name in names):
             where = ", ".join(catalog.name for catalog in catalogs)
             meant = _other_cloud(pattern, [catalog.name for catalog in catalogs]) or _suggestion(pattern, names)

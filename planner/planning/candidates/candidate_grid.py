@@ -168,6 +168,11 @@ class CandidateGrid:
         return max((exactly[constraint.name] / constraint.limit for constraint in self.asked), default=0.0)
 
 
+def spread_columns(count: int, *, most: int = 60) -> Rows:
+    """Return at most `most` of `count` columns, evenly spread on a logarithmic scale: neighbours differ little."""
+    return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1
+
+
 def build_grid(
     request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, sizes: Floats | None = None
 ) -> tuple[CandidateGrid, list[Rejection]]:

@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Rows
 from planner.catalog.instances import handicap
-from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.candidates.candidate_grid import CandidateGrid, spread_columns
 from planner.planning.candidates.candidates import Cluster
 from planner.schemas.plan import Candidate, FrontierPoint, Request
 
@@ -56,7 +55,7 @@ def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, 
     `without` them.
     """
     estimates = grid.estimates
-    columns = _spread_columns(len(estimates.nodes))
+    columns = spread_columns(len(estimates.nodes))
     good = grid.good[:, columns] & ~(grid.partly_unknown & without)[:, None]
     total = np.where(good, estimates.total_usd[:, columns], np.inf).ravel()
     time = estimates.expected_s[:, columns].ravel()
@@ -68,13 +67,6 @@ def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, 
         row, factor = cell // len(columns), handicap(grid.type_name(cell // len(columns)))
         made.append(((time[cell] * factor, total[cell] * factor), row, int(columns[cell % len(columns)])))
     return made
-
-
-def _spread_columns(count: int, *, most: int = 60) -> Rows:
-    """Return at most `most` columns, evenly spread on a logarithmic scale: neighbours differ too little to choose
-    between.
-    """
-    return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1
 
 
 def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidate | Cluster]) -> list[FrontierPoint]:

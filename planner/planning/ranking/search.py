@@ -47,7 +47,10 @@ _MOST_TYPES: Final = 100
 _ROUNDS_OF_OTHERS: Final = 3
 """Rounds for types that are only shown beside the first."""
 
-_AT_ONCE: Final = 6
+_SPARE_TYPES: Final = 5
+"""Types evaluated beside those that are shown: one of them may come first where a rate is lower than planned."""
+
+_AT_ONCE: Final = 16
 """Types evaluated together at first, then twice as many each time."""
 
 
@@ -65,6 +68,7 @@ class TypeCells:
     rounds: int = len(_WIDTHS)
     """How often sizes around a choice are evaluated; then what was not evaluated is left out."""
     _round: int = -1
+    _cells: Cells | None = None
 
     def __post_init__(self) -> None:
         self._estimated = {"time": self.grid.estimates.expected_s[self.rows]}
@@ -87,6 +91,11 @@ class TypeCells:
 
     def cells(self) -> Cells:
         """Return the figures of the clusters that may meet all constraints."""
+        if self._cells is None:
+            self._cells = self._able()
+        return self._cells
+
+    def _able(self) -> Cells:
         usd, time_s = self.figures["usd"], self.figures["time"]
         good = np.isfinite(usd) if self._round < self.rounds else self.known.copy()
         for asked in self.grid.asked:
@@ -140,6 +149,7 @@ class TypeCells:
                 clusters = [found[row, column] for column in columns]
                 self._take(place, np.array(columns), clusters)
         self._round += 1
+        self._cells = None
 
     def _take(self, place: int, columns: Rows, clusters: Sequence[Cluster]) -> None:
         exact = {"time": np.array([c.expected_s for c in clusters]), "usd": np.array([c.total_usd for c in clusters])}
@@ -161,6 +171,10 @@ class TypeCells:
             bounds[columns] = values
             self.figures[name][place] = bounds
         self.known[place, columns] = True
+
+    def settle(self, *, rounds: int) -> None:
+        """Leave out what is not evaluated after fewer rounds."""
+        self.rounds, self._cells = rounds, None
 
     def excess(self) -> float:
         """Return the least ratio of an evaluated cluster to its tightest limit; at most 1 meets all constraints."""
@@ -300,8 +314,8 @@ class Selected:
 
 
 def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]) -> Selected:
-    """Return the best clusters of the first `2 * top` types of all grids, and of the first of each kind (model and way
-    to pay); the first does not depend on how many are shown.
+    """Return the best clusters of the first `top` types of all grids and some more, and of the first of each kind
+    (model and way to pay); the first does not depend on how many are shown.
     """
     rejected: list[Rejection] = []
     kinds = [list(_shortlist(request, grids, rejected)) for grids in grids_by_kind]
@@ -310,9 +324,9 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
     overall = Reference.of(every, list(chain(*cheapest)), rule)
     first_of(every, overall.best_cell, overall.rank)
     for of in every:
-        of.rounds = _ROUNDS_OF_OTHERS
-    clusters = first_of(every, overall.best_cell, overall.rank, wanted=2 * request.top)
-    of_each = 2 * request.top if len(request.pricings) > 1 else 1  # each way to pay shows its own best
+        of.settle(rounds=_ROUNDS_OF_OTHERS)
+    clusters = first_of(every, overall.best_cell, overall.rank, wanted=request.top + _SPARE_TYPES)
+    of_each = request.top + _SPARE_TYPES if len(request.pricings) > 1 else 1  # each way to pay shows its own best
     for types, least in zip(kinds, cheapest, strict=True) if len(kinds) > 1 else ():
         alone = Reference.of(types, least, rule)
         clusters += first_of(types, alone.best_cell, alone.rank, wanted=of_each)

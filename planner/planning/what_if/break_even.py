@@ -9,11 +9,12 @@ from typing import Final
 
 import numpy as np
 
+from planner.arrays import Floats
 from planner.catalog import EVIDENCE
 from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
-from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.candidates.candidate_grid import CandidateGrid, spread_columns
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.catalog_questions.next_measurement import proposal
 from planner.planning.ranking import selection
@@ -191,13 +192,19 @@ class Trial:
         estimates = estimate(
             context,
             price_usd_per_hour=grid.offer.price_usd_per_hour,
-            nodes=grid.estimates.nodes,
+            nodes=self._sizes,
             budgeted=request.budget_usd is not None,
             reservations=grid.offer.reservations,
         )
         slower = CandidateGrid.of(context, grid.offer, estimates, request)
         cell = slower.cells(np.arange(len(rows))).best(request.rule, limit=selection.limit_of(self.rivals))
         return None if cell is None else (float(estimates.expected_s[cell]), float(estimates.total_usd[cell]))
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        """Sizes to choose from, spread evenly in their logarithm, the best cluster's among them."""
+        sizes = self.grid.estimates.nodes
+        return np.union1d(sizes[spread_columns(len(sizes))], [self.best.nodes])
 
     @property
     def _type_row(self) -> int:

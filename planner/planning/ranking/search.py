@@ -322,14 +322,17 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
     cheapest = [cheapest_of(types) for types in kinds]
     every, rule = list(chain(*kinds)), request.rule
     overall = Reference.of(every, list(chain(*cheapest)), rule)
-    first_of(every, overall.best_cell, overall.rank)
-    for of in every:
-        of.settle(rounds=_ROUNDS_OF_OTHERS)
-    clusters = first_of(every, overall.best_cell, overall.rank, wanted=request.top + _SPARE_TYPES)
-    of_each = request.top + _SPARE_TYPES if len(request.pricings) > 1 else 1  # each way to pay shows its own best
-    for types, least in zip(kinds, cheapest, strict=True) if len(kinds) > 1 else ():
-        alone = Reference.of(types, least, rule)
-        clusters += first_of(types, alone.best_cell, alone.rank, wanted=of_each)
+    searches = [(overall, every, request.top + _SPARE_TYPES)]
+    if len(kinds) > 1:
+        each = request.top + _SPARE_TYPES if len(request.pricings) > 1 else 1  # each way to pay shows its own best
+        alone = [Reference.of(types, least, rule) for types, least in zip(kinds, cheapest, strict=True)]
+        searches += [(of_kind, types, each) for of_kind, types in zip(alone, kinds, strict=True)]
+    clusters = [first for of, types, _ in searches for first in first_of(types, of.best_cell, of.rank)]
+    for of_type in every:
+        of_type.settle(rounds=_ROUNDS_OF_OTHERS)
+    for of, types, wanted in searches:
+        clusters += first_of(types, of.best_cell, of.rank, wanted=wanted)
+        clusters += [] if of is overall else of.beside  # the best of a way to pay is chosen among its own
     return Selected(
         clusters=list({id(cluster): cluster for cluster in clusters}.values()),
         beside=overall.beside,

@@ -239,10 +239,11 @@ class JobTimes:
         risk = self.context.risk
         if risk is None:
             return 0.0 * self.nodes
-        factors = order_statistics.shared_factors(self.context.overheads.shared_sigma)
-        likely_s = (self._sums_s[:, :, None] * factors).reshape(len(self.nodes), -1)
-        load_s, nodes = self._load_s[:, None], self.nodes[:, None]
-        return np.asarray((risk.expected_s(likely_s, nodes=nodes, load_s=load_s) - likely_s).mean(axis=1))
+        factors, weights = order_statistics.shared_factors(self.context.overheads.shared_sigma)
+        likely_s = self._sums_s[:, :, None] * factors
+        load_s, nodes = self._load_s[:, None, None], self.nodes[:, None, None]
+        delays_s = risk.expected_s(likely_s, nodes=nodes, load_s=load_s) - likely_s
+        return np.asarray(delays_s.mean(axis=1) @ weights)
 
     def only(self, cluster: int) -> JobTimes:
         """Return the times of one cluster."""

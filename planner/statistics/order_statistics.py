@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -38,8 +37,8 @@ _JOB_GRID: Final = 128
 """The same for a job, whose time spreads more widely."""
 _PARTS: Final = 128
 """Number of equally likely values that represent the distribution of a job, or of its only phase."""
-_FACTORS: Final = 32
-"""The same for the factor that the phases share."""
+_FACTORS: Final = 12
+"""Number of values of the factor that the phases share."""
 _PHASE_PARTS: Final = 16
 """The same for each of several phases, whose sums are then taken of all pairs."""
 
@@ -303,11 +302,12 @@ def durations_of(sums: Floats, *, shared_sigma: float) -> Durations:
     return Durations(times_s=np.exp(log_times), cdf=cdf / cdf[:, -1:])
 
 
-def shared_factors(shared_sigma: float) -> Floats:
-    """Return equally likely values of the factor that all phases of a run share, with its mean: (F,)."""
-    normal = NormalDist(sigma=max(shared_sigma, _SMALLEST_SIGMA))
-    factors = np.exp([normal.inv_cdf(share) for share in _middles(_FACTORS).tolist()])
-    return np.asarray(factors * (math.exp(shared_sigma**2 / 2) / factors.mean()))
+def shared_factors(shared_sigma: float) -> tuple[Floats, Floats]:
+    """Return values of the factor that all phases of a run share, and their probabilities, both (F,): those of
+    Gauss-Hermite quadrature, with which the mean of a smooth function of the factor is right to many digits.
+    """
+    deviates, weights = np.polynomial.hermite_e.hermegauss(_FACTORS)
+    return np.exp(shared_sigma * deviates), weights / weights.sum()
 
 
 def _middles(parts: int) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import sys
@@ -43,6 +42,8 @@ def _begin(command: str) -> None:
     try:
         _open_streams()
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+        import atexit
+
         atexit.register(gc.freeze)  # a last collection of all modules takes 0.04 s, and the memory is free without it
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads, which spin with nothing to do
         from planner.cli import app

@@ -20,7 +20,7 @@ from tests.marks import quick_soak
 
 ROUNDING = 1e-6
 OF_SUMS = 2e-3
-"""Error bound of `order_statistics.in_turn`, which adds distributions by a finite number of values."""
+"""Error bound of `order_statistics.sums_s`, which adds distributions by a finite number of values."""
 OF_SIZES = 1e-3
 """Large clusters are tried in steps of about 1% of their size, which shift with the maximum number of nodes."""
 ROOM = 1.2

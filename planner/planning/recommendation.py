@@ -31,7 +31,7 @@ from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
 from planner.planning.ranking.capacity import exceeds_capacity, within_capacity
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of
-from planner.planning.ranking.search import select_clusters
+from planner.planning.ranking.search import Selected, select_clusters
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.job_context import region_notes
 from planner.planning.request.region import Region, known_rates, priced_alike
@@ -85,13 +85,15 @@ def recommend(
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
     all_grids, kinds = list(chain(*grids)), len(models) * len(request.pricings)
-    clusters, beside, missed = _evaluated(request, grids)
-    ranked = _best_of_types(selection.order(clusters, request.rule, beside=beside))
-    rejected += missed
+    selected = _evaluated(request, grids)
+    by_pricing, beside = selected.by_pricing, selected.beside
+    ranked = _best_of_types(selection.order(selected.clusters, request.rule, beside=beside))
+    unbeaten = [*selected.clusters, *beside, *(_on_frontier(request, all_grids) if ranked else ())]
+    rejected += selected.rejected
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
-    by_pricing = _best_of_pricings(clusters, request)
-    shown = {id(of): of.candidate(request) for of in (*_to_show(ranked, request, kinds=kinds), *by_pricing)}
+    to_show = _to_show(ranked, by_pricing, request, kinds=kinds)
+    shown = {id(of): of.candidate(request) for of in (*to_show, *by_pricing)}
     best = shown[id(ranked[0])] if ranked else None
     if best is not None and explained:
         grid = grid_of(best, all_grids)
@@ -103,10 +105,10 @@ def recommend(
         request=request,
         catalog=_stamp(catalogs),
         best=best,
-        candidates=tuple(shown[id(cluster)] for cluster in _to_show(ranked, request, kinds=kinds)),
-        rejected=tuple(_sorted(rejected, clusters, kinds=kinds)),
+        candidates=tuple(shown[id(cluster)] for cluster in to_show),
+        rejected=tuple(_sorted(rejected, unbeaten, kinds=kinds)),
         by_pricing=tuple(shown[id(cluster)] for cluster in by_pricing),
-        frontier=tuple(frontier_of([*clusters, *beside], ranked)),
+        frontier=tuple(frontier_of(unbeaten, ranked)),
         higher_confidence=_higher_confidence_choice(request, chosen, grids),
         capacity=_capacity(request, ranked[:1], chosen, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
@@ -148,21 +150,21 @@ def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region
     return regions, unpriced
 
 
-def _evaluated(
-    request: Request, grids: Sequence[Sequence[CandidateGrid]]
-) -> tuple[list[Cluster], list[Cluster], list[Rejection]]:
-    """Return the evaluated clusters that meet the request, those beside them that they are compared with, and a
-    rejection of each type that misses the constraints.
+def _evaluated(request: Request, grids: Sequence[Sequence[CandidateGrid]]) -> Selected:
+    """Return the clusters that are best by the request; if there are none, the one that is furthest within all limits,
+    if there is one.
     """
     selected = select_clusters(request, grids)
-    clusters = {id(cluster): cluster for cluster in selected.clusters}
-    for pricing in request.pricings if clusters else ():  # each has its own frontier to choose its best from
-        alike = [grid for grid in chain(*grids) if grid.offer.pricing == pricing]
-        clusters |= {id(cluster): cluster for cluster in frontier_clusters(request, alike)}
-    if not clusters and (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is not None:
-        missed = [rejection for rejection in selected.rejected if rejection.instance_type != cluster.instance_type]
-        return [cluster], [cluster], missed
-    return list(clusters.values()), selected.beside, selected.rejected
+    if selected.clusters or (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is None:
+        return selected
+    missed = [rejection for rejection in selected.rejected if rejection.instance_type != cluster.instance_type]
+    return replace(selected, clusters=[cluster], rejected=missed)
+
+
+def _on_frontier(request: Request, grids: Sequence[CandidateGrid]) -> Iterator[Cluster]:
+    """Yield the clusters on the frontier of each way to pay."""
+    for pricing in request.pricings:
+        yield from frontier_clusters(request, [grid for grid in grids if grid.offer.pricing == pricing])
 
 
 def _best_of_types(ranked: Sequence[Cluster]) -> list[Cluster]:
@@ -173,14 +175,6 @@ def _best_of_types(ranked: Sequence[Cluster]) -> list[Cluster]:
     return list(firsts.values())
 
 
-def _best_of_pricings(clusters: Sequence[Cluster], request: Request) -> list[Cluster]:
-    """Return the best of each of several ways to pay, ranked only among clusters of the same way: cheaper clusters
-    would change which are as fast as the fastest, or within the limit.
-    """
-    kinds = [[of for of in clusters if of.pricing == pricing] for pricing in request.pricings]
-    return [selection.order(alike, request.rule)[0] for alike in kinds if alike] if len(kinds) > 1 else []
-
-
 def _higher_confidence_choice(
     request: Request, best: Sequence[Candidate], grids: Sequence[Sequence[CandidateGrid]]
 ) -> FrontierPoint | None:
@@ -189,8 +183,8 @@ def _higher_confidence_choice(
     if likely is None or likely >= _SURE or request.confidence or request.paper:
         return None
     sure = replace(request, confidence=_SURE, top=1)
-    clusters, _, _ = _evaluated(sure, [[grid.with_constraints_of(sure) for grid in of_model] for of_model in grids])
-    more_confident = selection.order(clusters, request.rule)
+    surer = _evaluated(sure, [[grid.with_constraints_of(sure) for grid in of_model] for of_model in grids])
+    more_confident = selection.order(surer.clusters, request.rule, beside=surer.beside)
     return more_confident[0].point if more_confident else None
 
 
@@ -205,7 +199,8 @@ def _capacity(
         return None
     instances, machines = grid.context.catalog.instances, ranked[0].machines
     selected = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
-    smaller = [of.point for of in selection.order(selected.clusters, request.rule) if not exceeds_capacity(of)]
+    in_order = selection.order(selected.clusters, request.rule, beside=selected.beside)
+    smaller = [of.point for of in in_order if not exceeds_capacity(of)]
     vcpu = float(instances.vcpu[instances.index(ranked[0].instance_type)])
     return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 
@@ -339,14 +334,16 @@ def _away_from_data(request: Request, best: Sequence[Candidate]) -> Iterator[str
             yield f"input: the bucket is in {region}, the machines in {candidate.region}; --region {region} moves them"
 
 
-def _to_show(ranked: Sequence[Cluster], request: Request, *, kinds: int) -> list[Cluster]:
+def _to_show(
+    ranked: Sequence[Cluster], by_pricing: Sequence[Cluster], request: Request, *, kinds: int
+) -> list[Cluster]:
     """Return the first `top`; with several models or ways to pay, first the best of each, to show each one's price."""
     if kinds == 1:
         return list(ranked[: request.top])
     firsts: dict[str, Cluster] = {}
     for cluster in ranked:
         firsts.setdefault(cluster.place[0], cluster)
-    first = {id(cluster): cluster for cluster in (*firsts.values(), *_best_of_pricings(ranked, request))}
+    first = {id(cluster): cluster for cluster in (*firsts.values(), *by_pricing)}
     shown = [*first, *(id(cluster) for cluster in ranked if id(cluster) not in first)]
     most = max(request.top, len(first))
     return [cluster for cluster in ranked if id(cluster) in shown[:most]]

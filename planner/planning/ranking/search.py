@@ -44,7 +44,7 @@ many times, what was not evaluated is left: it differs by less than the share of
 _MOST_TYPES: Final = 100
 """Types among which the first are looked for, the most promising first."""
 
-_ROUNDS_OF_OTHERS: Final = 3
+_ROUNDS_OF_OTHERS: Final = 5
 """Rounds for types that are only shown beside the first."""
 
 _SPARE_TYPES: Final = 5
@@ -65,8 +65,7 @@ class TypeCells:
     request: Request
     figures: dict[str, Floats] = field(init=False)
     known: Flags = field(init=False)
-    rounds: int = len(_WIDTHS)
-    """How often sizes around a choice are evaluated; then what was not evaluated is left out."""
+    _rounds: int = len(_WIDTHS)
     _round: int = -1
     _cells: Cells | None = None
 
@@ -97,7 +96,7 @@ class TypeCells:
 
     def _able(self) -> Cells:
         usd, time_s = self.figures["usd"], self.figures["time"]
-        good = np.isfinite(usd) if self._round < self.rounds else self.known.copy()
+        good = np.isfinite(usd) if self._round < self._rounds else self.known.copy()
         for asked in self.grid.asked:
             good &= self.figures[asked.name] <= asked.limit
         time_s = np.where(good, time_s, np.inf)
@@ -172,9 +171,11 @@ class TypeCells:
             self.figures[name][place] = bounds
         self.known[place, columns] = True
 
-    def settle(self, *, rounds: int) -> None:
-        """Leave out what is not evaluated after fewer rounds."""
-        self.rounds, self._cells = rounds, None
+    def begin(self, *, rounds: int) -> None:
+        """Begin a search in which sizes around a choice are evaluated so often; then what is not evaluated is left
+        out.
+        """
+        self._round, self._rounds, self._cells = 0, rounds, None
 
     def excess(self) -> float:
         """Return the least ratio of an evaluated cluster to its tightest limit; at most 1 meets all constraints."""
@@ -199,10 +200,14 @@ def evaluate(wanted: Iterable[tuple[TypeCells, tuple[int, int]]]) -> None:
             of_type.learn()
 
 
-def first_of(types: Sequence[TypeCells], choose: Chooser, rank: Rank, *, wanted: int = 1) -> list[Cluster]:
+def first_of(
+    types: Sequence[TypeCells], choose: Chooser, rank: Rank, *, wanted: int = 1, rounds: int = len(_WIDTHS)
+) -> list[Cluster]:
     """Return the first clusters in an order, one of each type, where `choose` returns the best of a type by the figures
-    that are known.
+    that are known, in at most so many rounds for a type.
     """
+    for of in types:
+        of.begin(rounds=rounds)
     choices = {id(of): _Choice.of(of, choose) for of in types}
     at_once = _AT_ONCE
     while True:
@@ -306,38 +311,56 @@ Rank = Callable[[list[_Choice]], list[_Choice]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selected:
-    """The best cluster of each of the first types, those `beside` that all are compared with, and types without any."""
+    """The best cluster of each of the first types, those `beside` that all are compared with, the best of each of
+    several ways to pay, and types without any.
+    """
 
     clusters: list[Cluster]
     beside: list[Cluster]
+    by_pricing: list[Cluster]
     rejected: list[Rejection]
 
 
 def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]) -> Selected:
-    """Return the best clusters of the first `top` types of all grids and some more, and of the first of each kind
-    (model and way to pay); the first does not depend on how many are shown.
+    """Return the recommended cluster, the first of each kind (model and way to pay), and the best of each of the first
+    `top` types and some more: a type is shown at its best within its kind.
     """
     rejected: list[Rejection] = []
     kinds = [list(_shortlist(request, grids, rejected)) for grids in grids_by_kind]
-    cheapest = [cheapest_of(types) for types in kinds]
     every, rule = list(chain(*kinds)), request.rule
-    overall = Reference.of(every, list(chain(*cheapest)), rule)
-    searches = [(overall, every, request.top + _SPARE_TYPES)]
+    references = [Reference.of(types, cheapest_of(types), rule) for types in kinds]
+    overall = references[0]
     if len(kinds) > 1:
-        each = request.top + _SPARE_TYPES if len(request.pricings) > 1 else 1  # each way to pay shows its own best
-        alone = [Reference.of(types, least, rule) for types, least in zip(kinds, cheapest, strict=True)]
-        searches += [(of_kind, types, each) for of_kind, types in zip(alone, kinds, strict=True)]
-    clusters = [first for of, types, _ in searches for first in first_of(types, of.best_cell, of.rank)]
-    for of_type in every:
-        of_type.settle(rounds=_ROUNDS_OF_OTHERS)
-    for of, types, wanted in searches:
-        clusters += first_of(types, of.best_cell, of.rank, wanted=wanted)
-        clusters += [] if of is overall else of.beside  # the best of a way to pay is chosen among its own
+        overall = Reference.of(every, [cluster for of in references for cluster in of.cheapest], rule)
+    own = {id(of_type): of for of, types in zip(references, kinds, strict=True) for of_type in types}
+    clusters = first_of(every, overall.best_cell, overall.rank)
+    for of, types in zip(references, kinds, strict=True) if len(kinds) > 1 else ():
+        clusters += first_of(types, of.best_cell, of.rank)
+    by_pricing = list(
+        chain(*(_best_of_pricing(every, of, rule) for of in request.pricings if len(request.pricings) > 1))
+    )
+    clusters += first_of(
+        every,
+        lambda of_type: own[id(of_type)].best_cell(of_type),
+        overall.rank,
+        wanted=request.top + _SPARE_TYPES,
+        rounds=_ROUNDS_OF_OTHERS,
+    )
     return Selected(
-        clusters=list({id(cluster): cluster for cluster in clusters}.values()),
+        clusters=list({id(cluster): cluster for cluster in [*clusters, *by_pricing]}.values()),
         beside=overall.beside,
+        by_pricing=by_pricing,
         rejected=[*rejected, *_near_misses(every)],
     )
+
+
+def _best_of_pricing(types: Sequence[TypeCells], pricing: str, rule: Rule) -> list[Cluster]:
+    """Return the best cluster of a way to pay, as if planned alone: cheaper clusters of another would change which are
+    as fast as the fastest, or within the limit.
+    """
+    alike = [of for of in types if of.grid.offer.pricing == pricing]
+    reference = Reference.of(alike, cheapest_of(alike), rule)
+    return first_of(alike, reference.best_cell, reference.rank)
 
 
 def _near_misses(types: Sequence[TypeCells]) -> Iterator[Rejection]:

@@ -71,11 +71,11 @@ def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, 
 
 def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidate | Cluster]) -> list[FrontierPoint]:
     """Return the clusters that no other beats in both time and total cost, fastest first, always with the recommended
-    one, the first of `best`, and the cheapest. Clusters with a partly unknown bill are left out if others have a known
-    one.
+    one, the first of `best`, and the cheapest. Of clusters that differ in the layout alone the first counts. Clusters
+    with a partly unknown bill are left out if others have a known one.
     """
     clusters = [cluster for cluster in clusters if not _is_lower_bound(cluster)] or clusters
-    points = {_cluster_key(point): point for point in map(point_of, clusters)}.values()
+    points = {_cluster_key(point): point for point in map(point_of, reversed(clusters))}.values()
     always = [point_of(cluster) for cluster in best[:1]]
     always += [min(points, key=lambda point: _figures(point)[1])] if points else []
     frontier: list[FrontierPoint] = []

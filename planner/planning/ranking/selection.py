@@ -166,7 +166,9 @@ class Cells:
         least = float(first.min())
         slowest_s = alike_s if least <= alike_s else slowest_alike(least, objective)
         ties = first <= (slowest_s if first is time else least * (1 + 1e-9))
-        row, column = np.unravel_index(np.argmin(np.where(ties, second, np.inf)), total.shape)
+        alike = np.min(second, where=ties, initial=np.inf) * (1 + 1e-9)  # equation 7 gives many sizes one cost
+        ties &= second <= alike
+        row, column = np.unravel_index(np.argmin(np.where(ties, first, np.inf)), total.shape)
         return int(row), int(column)
 
 

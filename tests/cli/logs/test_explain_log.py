@@ -105,7 +105,7 @@ def test_options_of_many_logs_are_refused_for_one(log: Path, capsys: pytest.Capt
 
 def test_what_is_no_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], approve: Approve) -> None:
     assert run("explain-log", str(tmp_path / "absent")) == 2
-    approve(capsys.readouterr().err)
+    approve(" ".join(capsys.readouterr().err.split()))
 
 
 def test_page(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

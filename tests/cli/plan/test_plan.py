@@ -118,7 +118,7 @@ def test_out_writes_the_same_plan(tmp_path: Path) -> None:
 def test_out_without_a_place_is_refused_before_any_work(tmp_path: Path, approve: Approve) -> None:
     outcome = call(*REPLAY, "--model", "indy", "--out", str(tmp_path / "gone" / "plan.json"))
     assert outcome.returncode == 2
-    approve(outcome.stderr)
+    approve(" ".join(outcome.stderr.split()))
     assert outcome.stdout == ""
 
 

@@ -47,10 +47,8 @@ class Hourly:
         capacity = np.broadcast_to(capacity_usd_per_hour(context, nodes[:, None]), (len(nodes), 1))[:, 0]
         job, all_paid = (count * offer.price_usd_per_hour[type_rows] + capacity for count in (nodes, paid))
         if offer.reservations is not None:
-            beyond = (
-                offer.reservations.excess_usd_per_hour(type_rows, count[:, None])[:, 0] for count in (nodes, paid)
-            )
-            more_job, more_whole = beyond
+            excess = offer.reservations.excess_usd_per_hour
+            more_job, more_whole = (excess(type_rows, count[:, None])[:, 0] for count in (nodes, paid))
             job, all_paid = job + more_job, all_paid + more_whole
         return cls(job=job, all_paid=all_paid, spare_s=spares_paid_s(context, nodes))
 
@@ -95,10 +93,6 @@ class Bills:
     def at_least(self) -> Flags:
         """Whether a charge of each run has no known price, so that its bill is a lower bound, (M,)."""
         return partly_unknown(self.context)
-
-    def job_usd(self, job_s: Floats) -> Floats:
-        """Return the cost of jobs of `job_s` (M,) alone."""
-        return self.hourly.job / 3600 * job_s + self.requests_usd
 
     def total_usd(self, job_s: Floats) -> Floats:
         """Return the cost of whole runs with jobs of `job_s` (M,)."""

@@ -336,9 +336,8 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
     clusters = first_of(every, overall.best_cell, overall.rank)
     for of, types in zip(references, kinds, strict=True) if len(kinds) > 1 else ():
         clusters += first_of(types, of.best_cell, of.rank)
-    by_pricing = list(
-        chain(*(_best_of_pricing(every, of, rule) for of in request.pricings if len(request.pricings) > 1))
-    )
+    pricings = request.pricings if len(request.pricings) > 1 else ()
+    by_pricing = [cluster for pricing in pricings for cluster in _best_of_pricing(every, pricing, rule)]
     clusters += first_of(
         every,
         lambda of_type: own[id(of_type)].best_cell(of_type),

@@ -141,7 +141,7 @@ class Bills:
         rounding = self.hourly.usd(billed_s(seconds, self.context))[at] - run
         rest = {"spares": float(spares), "rounding": float(rounding), "requests": self.requests_usd}
         lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
-        own = charges(self.context.only(at), nodes=self.nodes[at : at + 1])
+        own = charges(self.context.only(np.array([at])), nodes=self.nodes[at : at + 1])
         return (*lines, *(_line(charge, float(charge.usd[0])) for charge in own))
 
 

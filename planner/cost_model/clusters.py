@@ -38,7 +38,7 @@ class Clusters:
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, rows: Rows, nodes: Floats) -> Clusters:
         """Return the clusters of `nodes` (M,) on the layouts `rows` (M,) of a context."""
-        return cls(context=context.only_rows(rows), offer=offer, nodes=nodes)
+        return cls(context=context.only(rows), offer=offer, nodes=nodes)
 
     def __len__(self) -> int:
         return len(self.nodes)

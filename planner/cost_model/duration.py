@@ -249,7 +249,7 @@ class JobTimes:
         """Return the times of one cluster."""
         alone = slice(cluster, cluster + 1)
         return JobTimes(
-            context=self.context.only(cluster),
+            context=self.context.only(np.array([cluster])),
             nodes=self.nodes[alone],
             loads=[{name: load.only(cluster) for name, load in loads.items()} for loads in self.loads],
             slowdowns={name: doubted[alone] for name, doubted in self.slowdowns.items()},

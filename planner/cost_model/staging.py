@@ -27,13 +27,13 @@ def staging_node_seconds(context: JobContext) -> Mapping[str, Floats]:
     """
     if context.place is None:
         return _of_all_layouts(context)
-    larger, row = context.place
-    return {name: seconds[row : row + 1] for name, seconds in _of_all_layouts(larger).items()}
+    larger, rows = context.place
+    return {name: seconds[rows] for name, seconds in staging_node_seconds(larger).items()}
 
 
 @lru_cache(maxsize=32)
 def _of_all_layouts(context: JobContext) -> Mapping[str, Floats]:
-    """Return them for every layout: each exactly computed cluster asks for one of them."""
+    """Return them for every layout: each batch of clusters asks for some of them."""
     link = link_node_seconds(context)
     return {name: np.maximum(seconds, link[name]) for name, seconds in device_node_seconds(context).items()}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,14 +32,13 @@ class Work:
             write_node_s=write_node_s,
         )
 
-    def of_row(self, row: int) -> Work:
-        """Return the work of one layout, of shape (1,)."""
-        only = slice(row, row + 1)
+    def only(self, rows: Rows) -> Work:
+        """Return the work of some layouts."""
         return Work(
-            total_bytes=self.total_bytes[only],
-            node_seconds=self.node_seconds[only],
-            read_node_s=self.read_node_s[only],
-            write_node_s=self.write_node_s[only],
+            total_bytes=self.total_bytes[rows],
+            node_seconds=self.node_seconds[rows],
+            read_node_s=self.read_node_s[rows],
+            write_node_s=self.write_node_s[rows],
         )
 
     def at_share(self, share: float) -> Work:

@@ -76,11 +76,11 @@ class JobContext:
     doubts: RateDoubts = CERTAIN
     most_machines: float = np.inf
 
-    def only(self, row: int) -> JobContext:
-        """Return the same job on one layout, whose work is looked up if it is known for all layouts."""
-        alone = self.only_rows(np.array([row]))
-        alone.__dict__["place"] = (self, row)  # set as if cached: `replace` does not copy it
-        return alone
+    def only(self, rows: Rows) -> JobContext:
+        """Return the same job on these layouts alone, whose work is looked up among that of all."""
+        part = self.only_rows(rows)
+        part.__dict__["place"] = (self, rows)  # set as if cached: `replace` does not copy it
+        return part
 
     def only_rows(self, rows: Rows) -> JobContext:
         """Return the same job on these layouts alone."""
@@ -128,19 +128,19 @@ class JobContext:
         out.
         """
         if id(phase) not in self._works_of:
-            self._works_of[id(phase)] = (phase, self._work_of(phase) if self.place is None else self._row_of(phase))
+            self._works_of[id(phase)] = (phase, self._work_of(phase) if self.place is None else self._part_of(phase))
         return dict(self._works_of[id(phase)][1])
 
     @cached_property
-    def place(self) -> tuple[JobContext, int] | None:
-        """The same job on more layouts, and the index of this one, if it was made by `only`."""
+    def place(self) -> tuple[JobContext, Rows] | None:
+        """The same job on more layouts, and the rows of these among them, if it was made by `only`."""
         return None
 
-    def _row_of(self, phase: Phase) -> dict[str, Work]:
+    def _part_of(self, phase: Phase) -> dict[str, Work]:
         assert self.place is not None
-        larger, row = self.place
-        works = ((name, work.of_row(row)) for name, work in larger.works(phase).items())
-        return {name: work for name, work in works if work.total_bytes[0]}
+        larger, rows = self.place
+        works = ((name, work.only(rows)) for name, work in larger.works(phase).items())
+        return {name: work for name, work in works if work.total_bytes.any()}
 
     @cached_property
     def _works_of(self) -> dict[int, tuple[Phase, dict[str, Work]]]:
@@ -226,8 +226,8 @@ class JobContext:
                 totals = [self._totals(groups) for groups in (phase.read, phase.write)]
                 read, written = (np.where(nic, self._on(VOLUMES, t), 0.0) + self._on(OBJECTS, t) for t in totals)
             else:
-                larger, row = self.place
-                read, written = (moved[row : row + 1] for moved in larger._through_nic(phase))
+                larger, rows = self.place
+                read, written = (moved[rows] for moved in larger._through_nic(phase))
             self._nic_of[id(phase)] = (phase, read, written)
         return self._nic_of[id(phase)][1:]
 

@@ -148,7 +148,7 @@ def simulation_context(
                 if made.storage == best.storage and math.isclose(
                     made.time_s.expected, best.time_s.expected, rel_tol=_SAME
                 ):
-                    return grid.context.only(row)
+                    return grid.context.only(np.array([row]))
     raise BadInputError(
         "the plan was made with a profile, or with catalogs that have changed since",
         ["plan again without"],

@@ -124,7 +124,7 @@ class Cluster:
     def candidate(self, request: Request | None = None) -> Candidate:
         """Return the cluster with all that a plan says of it; the chance of a deadline is that of `request`."""
         clusters, at, nodes, offer = self.clusters, self.at, self.nodes, self.clusters.offer
-        context, type_row, (name, weighting) = self._context.only(at), self._type_row, self._name
+        context, type_row, (name, weighting) = self._context.only(np.array([at])), self._type_row, self._name
         time_s, phases = clusters.time_s(at), clusters.phases(at)
         evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
         steps_s = {step: float(seconds[at]) for step, seconds in clusters.steps_s.items() if seconds[at] > 0}

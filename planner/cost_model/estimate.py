@@ -58,6 +58,17 @@ class Estimates:
     charges_usd: Floats
     power_w: Floats
 
+    def at(self, columns: slice) -> Estimates:
+        """Return the estimates at some of the cluster sizes."""
+        dear = self.total_p95_usd
+        return replace(
+            self,
+            nodes=self.nodes[columns],
+            expected_s=self.expected_s[:, columns],
+            total_usd=self.total_usd[:, columns],
+            total_p95_usd=None if dear is None else dear[:, columns],
+        )
+
     def energy_j(self, rows: Rows) -> Floats:
         """Return the expected energy of the job on some rows, shape (rows, N): NaN where the power is unknown."""
         return energy_j(self.expected_s[rows], nodes=self.nodes, power_w=self.power_w[rows, None])

@@ -61,19 +61,18 @@ def _speedups(context: JobContext) -> Mapping[int, Mapping[float, float]]:
         rows = np.flatnonzero(context.layouts.type_row == type_row)
         if context.rates.network.stated[type_row] and len(rows):
             seen_s = sort.map_in / nodes / float(table["bytes_per_s"][place])
-            equation_s = min(_equation_s(sorting.only(int(row)), nodes) for row in rows)
+            equation_s = float(_equation_s(sorting.only(rows), nodes).min())
             if np.isfinite(equation_s):
                 speedups.setdefault(type_row, {})[nodes] = equation_s / seen_s
     return speedups
 
 
-def _equation_s(context: JobContext, nodes: float) -> float:
-    """Return the seconds of the only layout by disks, store and links, without processors and requests."""
-    count, whole_s = np.array([nodes]), 0.0
+def _equation_s(context: JobContext, nodes: float) -> Floats:
+    """Return the seconds of each layout, (R,), by disks, store and links, without processors and requests."""
+    whole_s = np.zeros(len(context.layouts.type_row))
     for phase in context.model.phases:
-        works = {name: work for name, work in context.works(phase).items() if name != "cpu"}
-        times = [float(work.node_seconds[0]) / nodes for work in works.values()]
-        whole_s += max([*times, float(context.network_seconds(phase, slice(0, 1), count)[0, 0])])
+        times = [work.node_seconds / nodes for name, work in context.works(phase).items() if name != "cpu"]
+        whole_s += np.max([*times, context.network_seconds(phase, slice(None), np.array([nodes]))[:, 0]], axis=0)
     return whole_s
 
 

@@ -89,7 +89,7 @@ def recommend(
     by_pricing, beside = selected.by_pricing, selected.beside
     ranked = _best_of_types(selection.order(selected.clusters, request.rule, beside=beside))
     unbeaten = [*selected.clusters, *beside, *(_on_frontier(request, all_grids) if ranked else ())]
-    rejected += selected.rejected
+    rejected += selected.rejected()
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
     to_show = _to_show(ranked, by_pricing, request, kinds=kinds)
@@ -113,7 +113,7 @@ def recommend(
         capacity=_capacity(request, ranked[:1], chosen, grids) if explained else None,
         left_out=tuple(_catalogs_without_candidates(regional)) if ranked else (),
         unmeasured=tuple(_unmeasured(regional)),
-        feasible=sum(grid.types for grid in all_grids) if ranked else 0,
+        feasible=selected.feasible if ranked else 0,
         conflicts=conflicts,
         warnings=(
             *_own_measurement_notes(chosen, catalogs, request),
@@ -155,16 +155,15 @@ def _evaluated(request: Request, grids: Sequence[Sequence[CandidateGrid]]) -> Se
     if there is one.
     """
     selected = select_clusters(request, grids)
-    if selected.clusters or (cluster := nearest.keeping_to_all(list(chain(*grids)), request)) is None:
+    if selected.clusters or (cluster := nearest.keeping_to_all(list(chain(*grids)))) is None:
         return selected
-    missed = [rejection for rejection in selected.rejected if rejection.instance_type != cluster.instance_type]
-    return replace(selected, clusters=[cluster], rejected=missed)
+    return selected.with_the_only(cluster)
 
 
 def _on_frontier(request: Request, grids: Sequence[CandidateGrid]) -> Iterator[Cluster]:
     """Yield the clusters on the frontier of each way to pay."""
     for pricing in request.pricings:
-        yield from frontier_clusters(request, [grid for grid in grids if grid.offer.pricing == pricing])
+        yield from frontier_clusters([grid for grid in grids if grid.offer.pricing == pricing])
 
 
 def _best_of_types(ranked: Sequence[Cluster]) -> list[Cluster]:
@@ -183,7 +182,9 @@ def _higher_confidence_choice(
     if likely is None or likely >= _SURE or request.confidence or request.paper:
         return None
     sure = replace(request, confidence=_SURE, top=1)
-    surer = _evaluated(sure, [[grid.with_constraints_of(sure) for grid in of_model] for of_model in grids])
+    surer = _evaluated(
+        sure, [[grid.under(replace(grid.request, confidence=_SURE)) for grid in of_kind] for of_kind in grids]
+    )
     more_confident = selection.order(surer.clusters, request.rule, beside=surer.beside)
     return more_confident[0].point if more_confident else None
 
@@ -247,7 +248,7 @@ def _explained(
     """Return the rejections, the nearest computed exactly, and what clashes: the filters that together let no type
     through, else the constraints that no cluster meets together.
     """
-    asked = [nearest.constrained_types(grid, request) for grid in grids if grid.asked]
+    asked = [nearest.constrained_types(grid) for grid in grids if grid.asked]
     near = {rejection.instance_type: rejection for rejection in refusal.nearest_types(asked, rejected)}
     others = [rejection for rejection in rejected if rejection.instance_type not in near]
     clash = tuple(filter_conflicts(request, catalogs)) or tuple(refusal.conflicts(asked))

@@ -237,7 +237,7 @@ def cost(of: Bills) -> Cost:
 
 
 def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext) -> None:
-    hourly = by_the_hour(make_context(NODE).only(0))
+    hourly = by_the_hour(make_context(NODE).only(np.array([0])))
     assert (hourly.job, hourly.all_paid) == (pytest.approx(36), pytest.approx(43.2))
     assert hourly.usd(np.array([1000.0])) == pytest.approx(10 + 0.4)
     assert hourly.usd(np.array([100.0])) == pytest.approx(1 + 0.2)
@@ -246,7 +246,7 @@ def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext
 
 def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> None:
     """A cent a second plus the cost of the requests, whatever the time."""
-    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(0)
+    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(np.array([0]))
     usual = cost(bills(context, replace(by_the_hour(context), job=np.array([36.0]))))
     assert usual.requests > 0
     figures = np.array([usual.equation, usual.expected, usual.p50, usual.p95]) - usual.requests
@@ -256,13 +256,13 @@ def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> No
 def test_a_reservation_is_used_by_the_nodes_at_work_first(make_context: MakeContext) -> None:
     """Nine reserved: the tenth and both spares cost $1 an hour more."""
     reserved = Reservations(nodes=np.array([9.0]), above_usd_per_hour=np.array([1.0]))
-    hourly = by_the_hour(make_context(NODE).only(0), reservations=reserved)
+    hourly = by_the_hour(make_context(NODE).only(np.array([0])), reservations=reserved)
     assert (hourly.job, hourly.all_paid) == (pytest.approx(36 + 1), pytest.approx(43.2 + 3))
 
 
 def test_a_bill_by_hand(make_context: MakeContext) -> None:
     """1,100 s of work and 300 around it, at a cent a second. A boot 100 s late keeps the spares longer, too."""
-    of = bills(make_context(NODE).only(0), late_s=100)
+    of = bills(make_context(NODE).only(np.array([0])), late_s=100)
     usual = cost(of)
     assert (usual.equation, usual.expected, usual.p50, usual.p95) == pytest.approx((10, 11, 10.5, 15))
     assert usual.total == pytest.approx(14 + 0.4)
@@ -280,7 +280,7 @@ def test_a_bill_by_hand(make_context: MakeContext) -> None:
 def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext) -> None:
     """1,400 s are billed as an hour: 2,200 s more, at a cent a second."""
     terms = '[billing]\nstep_s = 3600\nminimum_s = 60\nevidence = "spec"\nsource = "made"'
-    of = bills(make_context(NODE, head=terms).only(0))
+    of = bills(make_context(NODE, head=terms).only(np.array([0])))
     lines = {line.name: line.usd for line in of.lines(0, {"job": 1100.0, "boot": 300.0}, notes={})}
     assert lines["rounding"] == pytest.approx(22)
     assert cost(of).total == pytest.approx(36.4)
@@ -328,6 +328,6 @@ def test_a_bill_for_another_time_is_prorated_in_its_job_alone(cloud: str) -> Non
 
 
 def test_a_line_of_nothing_is_left_out(make_context: MakeContext) -> None:
-    context = make_context(NODE).only(0)
+    context = make_context(NODE).only(np.array([0]))
     of = bills(context, by_the_hour(context, spares=0.0))
     assert [line.name for line in of.lines(0, {"job": 100.0}, notes={})] == ["job"]

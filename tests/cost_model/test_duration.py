@@ -42,7 +42,7 @@ PHASES = (phase(MAP, local_disks=300.0, network=100.0), phase(REDUCE, local_disk
 @pytest.fixture
 def certain(make_context: Make) -> JobContext:
     """A job of 10 TB on identical nodes that meet their stated rates."""
-    context = make_context({"a": NODE}).only(0)
+    context = make_context({"a": NODE}).only(np.array([0]))
     network = replace(context.rates.network, stated=np.zeros(1, bool))
     return replace(
         context,

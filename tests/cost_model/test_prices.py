@@ -37,7 +37,7 @@ GIB_HOUR = 0.1 / 2**30 / 720
 
 def test_volumes_are_bought_for_the_data_or_for_their_rate(make_context: Callable[..., JobContext]) -> None:
     """20 TB are held; 500 MB/s at 0.1 MB/s per GiB need 5,000 GiB a node: more on ten nodes, less on three."""
-    context = make_context(NODE, model="cloudsort", files={"volumes": [VOLUME]}).only(0)
+    context = make_context(NODE, model="cloudsort", files={"volumes": [VOLUME]}).only(np.array([0]))
     hourly = capacity_usd_per_hour(context, np.array([3.0, 10.0]))
     assert hourly[0].tolist() == pytest.approx([20e12 * GIB_HOUR, 10 * 5000 * 2**30 * GIB_HOUR])
     assert capacity_usd_per_hour(make_context(NODE), np.array([3.0])).ravel().tolist() == [0, 0]
@@ -45,7 +45,7 @@ def test_volumes_are_bought_for_the_data_or_for_their_rate(make_context: Callabl
 
 def test_what_is_in_the_store_is_paid_whatever_the_nodes(make_context: Callable[..., JobContext]) -> None:
     """10 TB in and 10 TB out at a fifth of that price; each part is requested once, to read or to write."""
-    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(0)
+    context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(np.array([0]))
     assert capacity_usd_per_hour(context, np.array([3.0, 10.0])).tolist() == [[pytest.approx(20e12 * GIB_HOUR / 5)]]
     sizes = context.model.requests
     reads, writes = math.ceil(1e13 / sizes["read_bytes"]), math.ceil(1e13 / sizes["write_bytes"])
@@ -57,7 +57,7 @@ def test_what_is_on_volumes_and_what_is_in_the_store_add_up(make_context: Callab
     """A type without disks keeps 10 TB of intermediate data on volumes, plus 20 TB in the store at a fifth."""
     diskless = {"a": {"local_disks": 0}}
     files = {"volumes": [VOLUME], "object_stores": [STORE]}
-    context = make_context(diskless, model="object-store", files=files).only(0)
+    context = make_context(diskless, model="object-store", files=files).only(np.array([0]))
     hourly = capacity_usd_per_hour(context, np.array([1.0]))
     assert hourly.ravel().tolist() == pytest.approx([10e12 * GIB_HOUR + 20e12 * GIB_HOUR / 5])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Final
 
 import numpy as np
 
@@ -27,56 +29,92 @@ from planner.planning.request.job_context import job_context
 from planner.planning.request.region import Region
 from planner.schemas.plan import Rejection, Request
 
+_SAMPLED: Final = 60
+"""Most sizes of a sample."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CandidateGrid:
-    """A job context with an offer of prices, the estimates of every cluster, and the constraints on them."""
+    """The clusters of `nodes` (N,) on each layout of a job context at an offer of prices, with the constraints of a
+    request. Estimates are made when they are asked for; what was evaluated, `found` by layout (`ids`, R) and nodes, is
+    shared with the grids made of a part.
+    """
 
     context: JobContext
     offer: Offer
-    estimates: Estimates
-    asked: Sequence[Constraint]
+    nodes: Floats
+    request: Request
+    ids: Rows
+    found: dict[int, dict[float, Cluster]]
 
     @classmethod
-    def of(cls, context: JobContext, offer: Offer, estimates: Estimates, request: Request) -> CandidateGrid:
-        """Return the grid with the constraints of a request."""
-        asked = constraints(context, estimates, request, region=offer.region)
-        return cls(context=context, offer=offer, estimates=estimates, asked=asked)
+    def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, request: Request) -> CandidateGrid:
+        """Return the grid of all layouts of a context."""
+        ids = np.arange(len(context.layouts.type_row))
+        return cls(context=context, offer=offer, nodes=nodes, request=request, ids=ids, found=defaultdict(dict))
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """The estimates of all clusters."""
+        return estimate(
+            self.context,
+            price_usd_per_hour=self.offer.price_usd_per_hour,
+            nodes=self.nodes,
+            budgeted=self.request.budget_usd is not None,
+            reservations=self.offer.reservations,
+        )
+
+    @cached_property
+    def asked(self) -> Sequence[Constraint]:
+        """The constraints on the clusters."""
+        return constraints(self.context, self.estimates, self.request, region=self.offer.region)
 
     @cached_property
     def good(self) -> Flags:
         """The clusters that meet all constraints by the estimates, (R, N)."""
+        return self.within(1.0)
+
+    def within(self, share: float) -> Flags:
+        """Return the clusters that hold the data and exceed no limit by more than to `share` of it, (R, N)."""
         good = np.isfinite(self.estimates.total_usd)
         for constraint in self.asked:
-            good &= constraint.met
+            good &= constraint.measure <= share * constraint.limit
         return good
 
-    def with_constraints_of(self, request: Request) -> CandidateGrid:
-        """Return the same clusters with the constraints of another request for the same job."""
-        asked = constraints(self.context, self.estimates, request, region=self.offer.region)
-        return self._with(asked)
+    @cached_property
+    def sampled(self) -> CandidateGrid:
+        """The same layouts at some sizes, evenly spread on a logarithmic scale: neighbours differ little."""
+        count = len(self.nodes)
+        columns = np.unique(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
+        return self if len(columns) == count else replace(self, nodes=self.nodes[columns])
 
-    def with_at_most(self, nodes: float) -> CandidateGrid:
-        """Return the same clusters with one more constraint: at most this many nodes."""
-        sizes = np.where(np.isfinite(self.estimates.total_usd), self.estimates.nodes, np.inf)
-        at_hand = Constraint(name="size", reason="", measure=sizes, limit=nodes, shown="has")
-        return self._with([*self.asked, at_hand])
+    def only(self, rows: Rows) -> CandidateGrid:
+        """Return the grid of some layouts."""
+        return replace(self, context=self.context.only(rows), ids=self.ids[rows])
 
-    def _with(self, asked: Sequence[Constraint]) -> CandidateGrid:
-        grid = replace(self, asked=asked)
-        grid.__dict__.update(found=self.found, _columns=self._columns)  # what was evaluated stays known
+    def under(self, request: Request) -> CandidateGrid:
+        """Return the same clusters with the constraints of another request for the same job and budget."""
+        return self._like(replace(self, request=request), lambda sampled: sampled.under(request), columns=slice(None))
+
+    def at_most(self, nodes: float) -> CandidateGrid:
+        """Return the grid of the clusters of at most so many nodes."""
+        columns = slice(int(np.searchsorted(self.nodes, nodes, side="right")))
+        grid = replace(self, nodes=self.nodes[columns])
+        return self._like(grid, lambda sampled: sampled.at_most(nodes), columns=columns)
+
+    def _like(
+        self, grid: CandidateGrid, make: Callable[[CandidateGrid], CandidateGrid], *, columns: slice
+    ) -> CandidateGrid:
+        """Return a grid made of this one, with the estimates known here, and a sample made alike."""
+        if "estimates" in self.__dict__:
+            grid.__dict__["estimates"] = self.estimates.at(columns)
+        grid.__dict__["sampled"] = grid if self.sampled is self else make(self.sampled)
         return grid
 
     @cached_property
     def partly_unknown(self) -> Flags:
         """Layouts (R,) whose bill has a part without a known price."""
         return partly_unknown(self.context)
-
-    @property
-    def types(self) -> int:
-        """The number of types that meet the constraints at some size."""
-        type_rows = self.context.layouts.type_row[self.good.any(axis=1)]
-        return len(set(self.context.catalog.instances.offered_row[type_rows].tolist()))
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: the default one first."""
@@ -100,7 +138,7 @@ class CandidateGrid:
 
     def cluster_name(self, row: int, column: int) -> str:
         """Return the name of a cell: `79 x i8g.8xlarge`."""
-        return f"{self.estimates.nodes[column]:.0f} x {self.type_name(row)}"
+        return f"{self.nodes[column]:.0f} x {self.type_name(row)}"
 
     def cells(self, rows: Rows) -> Cells:
         """Return the figures of some layouts by the estimates, inf for clusters that miss a constraint."""
@@ -113,43 +151,38 @@ class CandidateGrid:
             charges_usd=self.estimates.charges_usd[rows],
         )
 
-    @cached_property
-    def found(self) -> dict[tuple[int, int], Cluster]:
-        """The clusters evaluated so far, by row and column."""
-        return {}
-
     def columns_of(self, row: int) -> list[int]:
         """Return the columns of the clusters evaluated on a layout."""
-        return self._columns.get(row, [])
-
-    @cached_property
-    def _columns(self) -> dict[int, list[int]]:
-        return {}
+        known = np.array(sorted(self.found[int(self.ids[row])]))
+        places = np.searchsorted(self.nodes, known).clip(max=len(self.nodes) - 1)
+        return [int(place) for place in places[self.nodes[places] == known]]
 
     def evaluate(self, cells: Iterable[tuple[int, int]]) -> None:
         """Evaluate clusters, by row and column, that were not evaluated before, in one batch."""
-        new = [cell for cell in dict.fromkeys(cells) if cell not in self.found]
+        named = {(int(self.ids[row]), float(self.nodes[column])): row for row, column in cells}
+        new = [(row, of, nodes) for (of, nodes), row in named.items() if nodes not in self.found[of]]
         if not new:
             return
-        rows, columns = np.array(new).T
-        clusters = Clusters.of(self.context, self.offer, rows=rows, nodes=self.estimates.nodes[columns])
-        for at, (row, column) in enumerate(new):
-            self.found[row, column] = Cluster(clusters=clusters, at=at)
-            self._columns.setdefault(row, []).append(column)
+        rows, _, nodes = (np.array(part) for part in zip(*new, strict=True))
+        clusters = Clusters.of(self.context, self.offer, rows=rows, nodes=nodes)
+        for at, (_, of, count) in enumerate(new):
+            self.found[of][count] = Cluster(clusters=clusters, at=at)
 
     def cluster(self, row: int, column: int) -> Cluster:
         """Return one cluster."""
         self.evaluate([(row, column)])
-        return self.found[row, column]
+        return self.found[int(self.ids[row])][float(self.nodes[column])]
 
-    def amounts(self, row: int, column: int, request: Request) -> dict[str, float]:
+    def amounts(self, row: int, column: int) -> dict[str, float]:
         """Return the exact figure of a cluster for each constraint, by name. A deadline limits the time at the
         requested confidence; what the number of machines limits is exact in the estimates but for spares.
         """
         estimated = {constraint.name: float(constraint.measure[row, column]) for constraint in self.asked}
+        if not estimated:
+            return {}
         cluster = self.cluster(row, column)
         clusters, at = cluster.clusters, cluster.at
-        sure = request.confidence if request.has_deadline else None
+        sure = self.request.confidence if self.request.has_deadline else None
         sort_s = float(clusters.quantile_s(sure)[at]) if sure else cluster.expected_s
         exactly = {"deadline": sort_s + float(clusters.around_s[at]), "sort's deadline": sort_s}
         if "budget" in estimated:
@@ -162,15 +195,10 @@ class CandidateGrid:
             exactly[name] = estimated[name] * cluster.machines / usual
         return {name: exactly.get(name, amount) for name, amount in estimated.items()}
 
-    def excess(self, row: int, column: int, request: Request) -> float:
+    def excess(self, row: int, column: int) -> float:
         """Return the ratio of a cluster to its tightest limit: at most 1 meets all constraints."""
-        exactly = self.amounts(row, column, request)
+        exactly = self.amounts(row, column)
         return max((exactly[constraint.name] / constraint.limit for constraint in self.asked), default=0.0)
-
-
-def spread_columns(count: int, *, most: int = 60) -> Rows:
-    """Return at most `most` of `count` columns, evenly spread on a logarithmic scale: neighbours differ little."""
-    return np.unique(np.geomspace(1, count, min(count, most)).round().astype(int)) - 1
 
 
 def build_grid(
@@ -183,14 +211,7 @@ def build_grid(
     whole = _context_of_all_types(request, model=model, region=region, overheads=overheads, most=int(nodes[-1]))
     offer = _with_volumes(region.offer, whole, request)
     context, rejected = _feasible(request, whole, region=region, offer=offer)
-    estimates = estimate(
-        context,
-        price_usd_per_hour=offer.price_usd_per_hour,
-        nodes=nodes,
-        budgeted=request.budget_usd is not None,
-        reservations=offer.reservations,
-    )
-    return CandidateGrid.of(context, offer, estimates, request), rejected
+    return CandidateGrid.of(context, offer, nodes=nodes, request=request), rejected
 
 
 def _sizes(request: Request, sizes: Floats | None, *, spare_fraction: float) -> Floats:

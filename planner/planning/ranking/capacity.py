@@ -21,7 +21,7 @@ def exceeds_capacity(cluster: Cluster) -> bool:
 
 def within_capacity(grids: Sequence[CandidateGrid]) -> list[CandidateGrid]:
     """Return the grids without clusters that have more machines than a cloud has available."""
-    return [grid.with_at_most(_most_nodes(grid)) for grid in grids]
+    return [grid.at_most(_most_nodes(grid)) for grid in grids]
 
 
 def _most_nodes(grid: CandidateGrid) -> float:

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from planner.catalog.instances import handicap
-from planner.planning.candidates.candidate_grid import CandidateGrid, spread_columns
+from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
-from planner.schemas.plan import Candidate, FrontierPoint, Request
+from planner.schemas.plan import Candidate, FrontierPoint
 
 _APART: Final = 1.15
 """Least factor between the times of neighbours: nearer ones are hardly a choice."""
@@ -21,12 +21,13 @@ _SAME_COST: Final = 1e-6
 """Costs that differ by less count as equal: equation 7 gives one cost for all cluster sizes."""
 
 
-def frontier_clusters(request: Request, grids: Sequence[CandidateGrid]) -> list[Cluster]:
-    """Return the clusters on the frontier by the estimates, evaluated, that meet the constraints."""
+def frontier_clusters(grids: Sequence[CandidateGrid]) -> list[Cluster]:
+    """Return the clusters of sampled sizes on the frontier by the estimates, evaluated, that meet the constraints."""
+    grids = [grid.sampled for grid in grids]
     worth = list(_worth_showing(grids))
     for grid in grids:
         grid.evaluate((row, column) for of, row, column in worth if of is grid)
-    return [grid.cluster(row, column) for grid, row, column in worth if grid.excess(row, column, request) <= 1]
+    return [grid.cluster(row, column) for grid, row, column in worth if grid.excess(row, column) <= 1]
 
 
 def _worth_showing(grids: Sequence[CandidateGrid]) -> Iterator[tuple[CandidateGrid, int, int]]:
@@ -51,21 +52,19 @@ def _has_known_bills(grid: CandidateGrid) -> bool:
 
 def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, float], int, int]]:
     """Return the admissible cells of a grid that no other beats in both time and total cost by the estimates, with
-    these figures as used for ordering; many sizes are sampled. Layouts with partly unknown bills are left out
-    `without` them.
+    these figures as used for ordering. Layouts with partly unknown bills are left out `without` them.
     """
-    estimates = grid.estimates
-    columns = spread_columns(len(estimates.nodes))
-    good = grid.good[:, columns] & ~(grid.partly_unknown & without)[:, None]
-    total = np.where(good, estimates.total_usd[:, columns], np.inf).ravel()
-    time = estimates.expected_s[:, columns].ravel()
+    good = grid.good & ~(grid.partly_unknown & without)[:, None]
+    total = np.where(good, grid.estimates.total_usd, np.inf).ravel()
+    time = grid.estimates.expected_s.ravel()
     fastest_first = np.lexsort((total, time))
     fastest_first = fastest_first[np.isfinite(total[fastest_first])]
     before = np.minimum.accumulate(np.concatenate(([np.inf], total[fastest_first])))[:-1]
     made = []
     for cell in fastest_first[total[fastest_first] < before * (1 - 1e-9)].tolist():
-        row, factor = cell // len(columns), handicap(grid.type_name(cell // len(columns)))
-        made.append(((time[cell] * factor, total[cell] * factor), row, int(columns[cell % len(columns)])))
+        row, column = divmod(cell, len(grid.nodes))
+        factor = handicap(grid.type_name(row))
+        made.append(((time[cell] * factor, total[cell] * factor), row, column))
     return made
 
 

@@ -19,7 +19,6 @@ from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking.search import BOUND
 from planner.planning.request.constraints import Constraint
-from planner.schemas.plan import Request
 from planner.units import count_text
 
 _TOGETHER: Final = 8
@@ -50,12 +49,12 @@ class ConstrainedTypes:
         return {constraint.name: constraint for constraint in self.constraints}
 
 
-def constrained_types(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
+def constrained_types(grid: CandidateGrid) -> ConstrainedTypes:
     """Return the constraints on a grid; each cluster is computed at most once."""
 
     @cache
     def exactly(row: int, column: int) -> Mapping[str, float]:
-        return grid.amounts(row, column, request)
+        return grid.amounts(row, column)
 
     types = {grid.type_name(int(rows[0])): rows for rows in grid.rows_of_types() if len(rows)}
     return ConstrainedTypes(
@@ -68,12 +67,12 @@ def constrained_types(grid: CandidateGrid, request: Request) -> ConstrainedTypes
     )
 
 
-def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Cluster | None:
+def keeping_to_all(grids: Sequence[CandidateGrid]) -> Cluster | None:
     """Return a cluster that meets all constraints, the one furthest within its limits of those computed; None if there
     is none.
     """
-    usable = [grid for grid in grids if grid.asked and grid.estimates.total_usd.size]
-    asked = [_all_in_one(grid, request) for grid in usable]
+    usable = [grid for grid in grids if len(grid.ids) and grid.asked]
+    asked = [_all_in_one(grid) for grid in usable]
     if not any((BOUND * constraint.measure <= 1).any() for group in asked for constraint in group.constraints):
         return None
     at = least(asked, _ALL, enough=1.0)
@@ -85,16 +84,16 @@ def keeping_to_all(grids: Sequence[CandidateGrid], request: Request) -> Cluster 
 _ALL: Final = "all"
 
 
-def _all_in_one(grid: CandidateGrid, request: Request) -> ConstrainedTypes:
+def _all_in_one(grid: CandidateGrid) -> ConstrainedTypes:
     """Return one constraint in place of all of a grid: the largest ratio to any limit, which may be at most 1."""
     shares = np.max([constraint.measure / constraint.limit for constraint in grid.asked], axis=0)
     measure = np.where(np.isfinite(grid.estimates.total_usd), shares, np.inf)
     whole = Constraint(name=_ALL, reason="", measure=measure, limit=1.0, shown="")
 
     def exactly(row: int, column: int) -> Mapping[str, float]:
-        return {_ALL: grid.excess(row, column, request)}
+        return {_ALL: grid.excess(row, column)}
 
-    return replace(constrained_types(grid, request), constraints=[whole], exactly=exactly)
+    return replace(constrained_types(grid), constraints=[whole], exactly=exactly)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -41,8 +41,11 @@ _WIDTHS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 many times, what was not evaluated is left: it differs by less than the share of the search's last steps.
 """
 
-_MOST_TYPES: Final = 100
-"""Types among which the first are looked for, the most promising first."""
+_MARGIN: Final = 1.1
+"""Factor between the estimate of a type at the sizes sampled and its best cluster, and between two such factors."""
+
+_STEP: Final = 1.15
+"""Most by which a figure changes from one sampled size to the next."""
 
 _ROUNDS_OF_OTHERS: Final = 5
 """Rounds for types that are only shown beside the first."""
@@ -105,20 +108,20 @@ class TypeCells:
         return Cells(
             time_s=time_s,
             total_usd=np.where(good, usd, np.inf),
-            energy_j=energy_j(time_s, nodes=self.grid.estimates.nodes, power_w=power_w) if of_energy else None,
+            energy_j=energy_j(time_s, nodes=self.grid.nodes, power_w=power_w) if of_energy else None,
             charges_usd=self.grid.estimates.charges_usd[self.rows],
         )
 
     def cluster(self, cell: tuple[int, int]) -> Cluster:
         """Return an evaluated cluster."""
-        return self.grid.found[int(self.rows[cell[0]]), cell[1]]
+        return self.grid.cluster(int(self.rows[cell[0]]), cell[1])
 
     def figures_of(self, cell: tuple[int, int]) -> Figures:
         """Return the figures of a cluster, exact or bounds."""
         if self.known[cell]:
             return self.cluster(cell).figures
         time_s, power_w = self.figures["time"][cell], self.grid.estimates.power_w[self.rows[cell[0]]]
-        energy = float(energy_j(time_s, nodes=self.grid.estimates.nodes[cell[1]], power_w=power_w))
+        energy = float(energy_j(time_s, nodes=self.grid.nodes[cell[1]], power_w=power_w))
         return Figures(
             time_s=float(time_s),
             total_usd=float(self.figures["usd"][cell]),
@@ -132,7 +135,7 @@ class TypeCells:
         """Return a cell and two sizes around it, less apart each time, as rows and columns of the grid; the first time
         the least and the largest size of the layout.
         """
-        sizes, (place, column) = self.grid.estimates.nodes, cell
+        sizes, (place, column) = self.grid.nodes, cell
         able = np.flatnonzero(np.isfinite(self._estimated["usd"][place]))
         width = _WIDTHS[min(self._round, len(_WIDTHS) - 1)]
         near = np.searchsorted(sizes[able], sizes[column] * np.array([1 - width, 1 + width])).clip(0, len(able) - 1)
@@ -141,11 +144,10 @@ class TypeCells:
 
     def learn(self) -> None:
         """Take in what was evaluated in the grid since."""
-        found = self.grid.found
         for place, row in enumerate(self.rows.tolist()):
-            columns = sorted(self.grid.columns_of(row))
+            columns = self.grid.columns_of(row)
             if len(columns) > np.count_nonzero(self.known[place]):
-                clusters = [found[row, column] for column in columns]
+                clusters = [self.grid.cluster(row, column) for column in columns]
                 self._take(place, np.array(columns), clusters)
         self._round += 1
         self._cells = None
@@ -154,10 +156,10 @@ class TypeCells:
         exact = {"time": np.array([c.expected_s for c in clusters]), "usd": np.array([c.total_usd for c in clusters])}
         row = int(self.rows[place])
         asked_columns = columns.tolist() if self.grid.asked else []
-        amounts = [self.grid.amounts(row, column, self.request) for column in asked_columns]
+        amounts = [self.grid.amounts(row, column) for column in asked_columns]
         exact |= {asked.name: np.array([of[asked.name] for of in amounts]) for asked in self.grid.asked}
-        after = np.searchsorted(columns, np.arange(len(self.grid.estimates.nodes)))
-        logs = np.log(self.grid.estimates.nodes)
+        after = np.searchsorted(columns, np.arange(len(self.grid.nodes)))
+        logs = np.log(self.grid.nodes)
         ends = np.concatenate([[-np.inf], logs[columns], [np.inf]])
         is_near = ends[after + 1] - ends[after] <= _NEAR
         for name, values in exact.items():
@@ -311,22 +313,38 @@ Rank = Callable[[list[_Choice]], list[_Choice]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selected:
-    """The best cluster of each of the first types, those `beside` that all are compared with, the best of each of
-    several ways to pay, and types without any.
+    """The best cluster of each of the first types, those `beside` that all are compared with, and the best of each of
+    several ways to pay; `types` are all, and `looked_at` those that could be among the first.
     """
 
     clusters: list[Cluster]
     beside: list[Cluster]
     by_pricing: list[Cluster]
-    rejected: list[Rejection]
+    types: Sequence[_Type]
+    looked_at: Sequence[TypeCells]
+
+    @property
+    def feasible(self) -> int:
+        """The number of types that meet all constraints by the estimates."""
+        return sum(math.isfinite(of.least) for of in self.types)
+
+    def rejected(self) -> list[Rejection]:
+        """Return the rejections of the types that do not, or were found not to when they were evaluated."""
+        return [*(of.missed() for of in self.types if math.isinf(of.least)), *_near_misses(self.looked_at)]
+
+    def with_the_only(self, cluster: Cluster) -> Selected:
+        """Return the selection with a cluster that meets all constraints although its type's estimates did not."""
+        types = [of for of in self.types if of.name != cluster.instance_type]
+        looked_at = [of for of in self.looked_at if of.name != cluster.instance_type]
+        return replace(self, clusters=[cluster], types=types, looked_at=looked_at)
 
 
 def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]) -> Selected:
     """Return the recommended cluster, the first of each kind (model and way to pay), and the best of each of the first
     `top` types and some more: a type is shown at its best within its kind.
     """
-    rejected: list[Rejection] = []
-    kinds = [list(_shortlist(request, grids, rejected)) for grids in grids_by_kind]
+    by_kind = [[of for grid in grids for of in _types_of(grid, request.objective)] for grids in grids_by_kind]
+    kinds = [list(_shortlist(request, of_kind)) for of_kind in by_kind]
     every, rule = list(chain(*kinds)), request.rule
     references = [Reference.of(types, cheapest_of(types), rule) for types in kinds]
     overall = references[0]
@@ -349,7 +367,8 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
         clusters=list({id(cluster): cluster for cluster in [*clusters, *by_pricing]}.values()),
         beside=overall.beside,
         by_pricing=by_pricing,
-        rejected=[*rejected, *_near_misses(every)],
+        types=list(chain(*by_kind)),
+        looked_at=every,
     )
 
 
@@ -372,31 +391,84 @@ def _near_misses(types: Sequence[TypeCells]) -> Iterator[Rejection]:
             yield Rejection(instance_type=of.name, reason=reason, detail=detail, nearness=nearness)
 
 
-def _shortlist(request: Request, grids: Sequence[CandidateGrid], rejected: list[Rejection]) -> Iterator[TypeCells]:
-    """Yield the types that can be among the first, apart by whether their bills are known; adds a rejection of each
-    type without an admissible size.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Type:
+    """A type of a `grid` with its layouts there, the objective's first criterion at the best of the sizes `sampled`
+    (`least`: inf if none is admissible), and the hours that it takes then.
     """
-    by_bill: tuple[list[tuple[float, CandidateGrid, Rows]], ...] = ([], [])
-    for grid in grids:
-        least = _least_of_rows(grid, request.objective)
-        for rows in grid.rows_of_types() if len(least) else ():
-            best = float(least[rows].min())
-            if math.isfinite(best):
-                by_bill[bool(grid.partly_unknown[rows[0]])].append((best, grid, rows))
-            else:
-                rejected.append(constraints.missed(grid.type_name(int(rows[0])), rows, grid.asked))
-    wanted = max(6 * request.top, _MOST_TYPES)
+
+    grid: CandidateGrid
+    sampled: CandidateGrid
+    rows: Rows
+    least: float
+    hours: float
+
+    @property
+    def name(self) -> str:
+        """The instance type."""
+        return self.grid.type_name(int(self.rows[0]))
+
+    def missed(self) -> Rejection:
+        """Return the rejection of a type that misses a constraint at all sizes."""
+        return constraints.missed(self.name, self.rows, self.sampled.asked)
+
+
+def _shortlist(request: Request, types: Sequence[_Type]) -> Iterator[TypeCells]:
+    """Yield the types that can be among the first, apart by whether their bills are known, at all their sizes."""
+    by_bill: tuple[list[_Type], ...] = ([], [])
+    for of_type in types:
+        if math.isfinite(of_type.least):
+            by_bill[bool(of_type.grid.partly_unknown[of_type.rows[0]])].append(of_type)
     for alike in by_bill:
-        alike.sort(key=lambda item: item[0])
-        most = selection.SLACK * alike[min(len(alike), wanted) - 1][0] if alike else 0.0
-        yield from (TypeCells(grid, rows, request) for best, grid, rows in alike if best <= most)
+        alike.sort(key=lambda of_type: of_type.least)
+        most = _most(alike, request) if alike else 0.0
+        kept = [of_type for of_type in alike if of_type.least <= most]
+        by_grid = {id(of_type.grid): of_type.grid for of_type in kept}
+        for key, grid in by_grid.items():
+            of_grid = [of_type.rows for of_type in kept if id(of_type.grid) == key]
+            part = grid.only(np.concatenate(of_grid))
+            ends = np.cumsum([len(rows) for rows in of_grid])
+            for rows in np.split(np.arange(ends[-1]), ends[:-1]):
+                yield TypeCells(part, rows, request)
 
 
-def _least_of_rows(grid: CandidateGrid, objective: Objective) -> Floats:
-    """Return the objective's first criterion at the best admissible size of each layout: inf if there is none."""
+def _most(alike: Sequence[_Type], request: Request) -> float:
+    """Return the most that the first criterion may be at for a type to be among the first, of types in its order."""
+    wanted = alike[min(len(alike), request.top + _SPARE_TYPES) - 1].least
+    cheapest = alike[0]
+    saving_usd = selection.USD_PER_HOUR_SAVED * cheapest.hours if request.rule == "balanced" else 0.0
+    return _MARGIN * max(wanted, cheapest.least + saving_usd)
+
+
+def _types_of(grid: CandidateGrid, objective: Objective, *, sampled: CandidateGrid | None = None) -> Iterator[_Type]:
+    """Yield the types of a grid as they are at the sizes sampled, or at all sizes if only some size between may suit:
+    from one size to the next a figure changes by at most `_STEP`.
+    """
+    if not (len(grid.ids) and len(grid.nodes)):
+        return
+    some = sampled or grid.sampled
+    least, hours = _least_of_rows(some, objective)
+    near: Flags = np.zeros(len(least), bool) if some is grid else np.asarray(some.within(_STEP).any(axis=1))
+    unclear = []
+    for rows in grid.rows_of_types():
+        best = int(rows[np.argmin(least[rows])])
+        if math.isinf(least[best]) and near[rows].any():
+            unclear.append(rows)
+        else:
+            yield _Type(grid=grid, sampled=some, rows=rows, least=float(least[best]), hours=float(hours[best]))
+    if unclear:
+        part = grid.only(np.concatenate(unclear))
+        yield from _types_of(part, objective, sampled=part)
+
+
+def _least_of_rows(grid: CandidateGrid, objective: Objective) -> tuple[Floats, Floats]:
+    """Return the objective's first criterion at the best admissible size of each layout, inf if there is none, and the
+    hours that it takes there.
+    """
     estimates = grid.estimates
-    if objective not in ("time", "energy"):
-        return np.asarray(np.min(estimates.total_usd, axis=1, where=grid.good, initial=np.inf))
-    is_time = objective == "time"
-    measure = estimates.expected_s if is_time else estimates.energy_j(np.arange(len(estimates.power_w)))
-    return np.asarray(np.min(measure, axis=1, where=grid.good, initial=np.inf))
+    rows, measure = np.arange(len(grid.ids)), estimates.total_usd
+    if objective in ("time", "energy"):
+        measure = estimates.expected_s if objective == "time" else estimates.energy_j(rows)
+    measure = np.where(grid.good, measure, np.inf)
+    columns = np.argmin(measure, axis=1)
+    return measure[rows, columns], estimates.expected_s[rows, columns] / 3600

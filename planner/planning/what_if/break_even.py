@@ -12,9 +12,8 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog import EVIDENCE
 from planner.catalog.instances import is_bare_metal, weighted_name
-from planner.cost_model.estimate import estimate
 from planner.cost_model.rates import evidence_name
-from planner.planning.candidates.candidate_grid import CandidateGrid, spread_columns
+from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.catalog_questions.next_measurement import proposal
 from planner.planning.ranking import selection
@@ -185,26 +184,21 @@ class Trial:
 
     def _estimated(self, fraction: float) -> tuple[float, float] | None:
         """Return the expected seconds and total cost of the type's best cluster; None if none meets the constraints."""
-        grid, request = self.grid, self.request
-        rows = np.flatnonzero(grid.context.layouts.type_row == self._type_row)
-        context = grid.context.only_rows(rows)
+        rows = np.flatnonzero(self.grid.context.layouts.type_row == self._type_row)
+        context = self.grid.context.only_rows(rows)
         context = replace(context, rates=context.rates.times({self.rate: fraction}))
-        estimates = estimate(
-            context,
-            price_usd_per_hour=grid.offer.price_usd_per_hour,
-            nodes=self._sizes,
-            budgeted=request.budget_usd is not None,
-            reservations=grid.offer.reservations,
+        slower = CandidateGrid.of(context, self.grid.offer, nodes=self._sizes, request=self.grid.request)
+        cell = slower.cells(np.arange(len(rows))).best(self.request.rule, limit=selection.limit_of(self.rivals))
+        return (
+            None
+            if cell is None
+            else (float(slower.estimates.expected_s[cell]), float(slower.estimates.total_usd[cell]))
         )
-        slower = CandidateGrid.of(context, grid.offer, estimates, request)
-        cell = slower.cells(np.arange(len(rows))).best(request.rule, limit=selection.limit_of(self.rivals))
-        return None if cell is None else (float(estimates.expected_s[cell]), float(estimates.total_usd[cell]))
 
     @cached_property
     def _sizes(self) -> Floats:
         """Sizes to choose from, spread evenly in their logarithm, the best cluster's among them."""
-        sizes = self.grid.estimates.nodes
-        return np.union1d(sizes[spread_columns(len(sizes))], [self.best.nodes])
+        return np.union1d(self.grid.sampled.nodes, [self.best.nodes])
 
     @property
     def _type_row(self) -> int:

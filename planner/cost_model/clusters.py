@@ -21,7 +21,6 @@ from planner.cost_model.prices import Offer
 from planner.cost_model.staging import staging_seconds
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Cost, PhaseEstimate, Range, ResourceUse
-from planner.statistics.order_statistics import Durations
 
 SWITCH_POWER_W: Final = 1300.0
 SWITCH_PORTS: Final = 52
@@ -119,26 +118,16 @@ class Clusters:
         power_w = self.context.power_w[self.context.layouts.type_row]
         return energy_j(self.expected_s, nodes=self.nodes, power_w=power_w)
 
-    def lasts(self, at: int) -> Durations:
-        """Return the distribution of the time of a cluster's job, (1, G)."""
-        if at not in self._lasts:
-            self._lasts[at] = self.times.only(at).whole
-        return self._lasts[at]
-
-    @cached_property
-    def _lasts(self) -> dict[int, Durations]:
-        return {}
-
     def cost_usd(self, at: int) -> Cost:
         """Return the cost of a cluster."""
         time_s = self.time_s(at)
-        total_p95 = self.bills.total_p95_usd(np.full(len(self), time_s.p95))[at]
-        return self.bills.cost(at, time_s, total=float(self.total_usd[at]), total_p95=float(total_p95))
+        total, total_p95 = float(self.total_usd[at]), float(self.total_p95_usd[at])
+        return self.bills.cost(at, time_s, total=total, total_p95=total_p95)
 
     def time_s(self, at: int) -> Range:
         """Return the time of a cluster's job."""
-        p50, p95 = self.lasts(at).quantile_s([0.5, 0.95])[0].tolist()
         equation = sum(float(uses.equation_s[at]) for uses in self.uses)
+        p50, p95 = (float(self.quantile_s(probability)[at]) for probability in (0.5, 0.95))
         return Range(equation=equation, expected=float(self.expected_s[at]), p50=p50, p95=p95)
 
     def phases(self, at: int) -> tuple[PhaseEstimate, ...]:

@@ -245,16 +245,6 @@ class JobTimes:
         delays_s = risk.expected_s(likely_s, nodes=nodes, load_s=load_s) - likely_s
         return np.asarray(delays_s.mean(axis=1) @ weights)
 
-    def only(self, cluster: int) -> JobTimes:
-        """Return the times of one cluster."""
-        alone = slice(cluster, cluster + 1)
-        return JobTimes(
-            context=self.context.only(np.array([cluster])),
-            nodes=self.nodes[alone],
-            loads=[{name: load.only(cluster) for name, load in loads.items()} for loads in self.loads],
-            slowdowns={name: doubted[alone] for name, doubted in self.slowdowns.items()},
-        )
-
     def alone_s(self, phase: int, cluster: int) -> dict[str, float]:
         """Return the expected seconds until a cluster's slowest node finishes, for each resource of a phase alone."""
         return {

@@ -25,7 +25,7 @@ from planner.cost_model.rates import OF_TYPES
 from planner.cost_model.run_overheads import RunOverheads
 from planner.errors import BadInputError
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
-from planner.planning.candidates.candidates import Cluster
+from planner.planning.candidates.candidates import Cluster, candidates
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
@@ -93,7 +93,8 @@ def recommend(
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
     rejected, conflicts = explanation or (rejected, ())
     to_show = _to_show(ranked, by_pricing, request, kinds=kinds)
-    shown = {id(of): of.candidate(request) for of in (*to_show, *by_pricing)}
+    clusters = list({id(cluster): cluster for cluster in (*to_show, *by_pricing)}.values())
+    shown = dict(zip(map(id, clusters), candidates(clusters, request), strict=True))
     best = shown[id(ranked[0])] if ranked else None
     if best is not None and explained:
         grid = grid_of(best, all_grids)

@@ -5,6 +5,7 @@ its figures in the field's usual units.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -45,6 +46,15 @@ class Cluster:
     @property
     def _context(self) -> JobContext:
         return self.clusters.context
+
+    @property
+    def home(self) -> tuple[JobContext, int]:
+        """The job on all types of its grid, and the layout there."""
+        context, row = self._context, self.at
+        while context.place is not None:
+            context, rows = context.place
+            row = int(rows[row])
+        return context, row
 
     @property
     def _type_row(self) -> int:
@@ -119,7 +129,8 @@ class Cluster:
         limits_s = [] if request.sort_deadline_s is None else [request.sort_deadline_s]
         if request.deadline_s is not None:
             limits_s.append(request.deadline_s - float(self.clusters.around_s[self.at]))
-        return float(self.clusters.lasts(self.at).probability_by(np.array([min(limits_s)]))[0]) if limits_s else None
+        limits = np.full(len(self.clusters), min(limits_s, default=0.0))
+        return float(self.clusters.times.whole.probability_by(limits)[self.at]) if limits_s else None
 
     def candidate(self, request: Request | None = None) -> Candidate:
         """Return the cluster with all that a plan says of it; the chance of a deadline is that of `request`."""
@@ -180,6 +191,21 @@ class Cluster:
             delay_s=float(self.clusters.times.delay_s[self.at]),
             evidence=risk.evidence,
         )
+
+
+def candidates(clusters: Sequence[Cluster], request: Request) -> list[Candidate]:
+    """Return clusters with all that a plan says of them, evaluated together, one batch for each job and offer."""
+    homes = [cluster.home for cluster in clusters]
+    batches: dict[tuple[int, int], list[int]] = {}
+    for number, (cluster, (context, _)) in enumerate(zip(clusters, homes, strict=True)):
+        batches.setdefault((id(context), id(cluster.clusters.offer)), []).append(number)
+    made: dict[int, Candidate] = {}
+    for numbers in batches.values():
+        offer, context = clusters[numbers[0]].clusters.offer, homes[numbers[0]][0]
+        rows, nodes = np.array([[homes[number][1], clusters[number].nodes] for number in numbers]).T
+        batch = Clusters.of(context, offer, rows=rows, nodes=nodes.astype(float))
+        made |= {number: Cluster(clusters=batch, at=at).candidate(request) for at, number in enumerate(numbers)}
+    return [made[number] for number in range(len(clusters))]
 
 
 def candidate(context: JobContext, *, row: int, nodes: int, offer: Offer) -> Candidate:

@@ -23,7 +23,7 @@ import numpy as np
 
 from planner.arrays import Floats
 from planner.catalog import load_catalog
-from planner.cost_model.estimate import Estimates, estimate
+from planner.cost_model.estimate import estimate
 from planner.cost_model.model_reader import load_model
 from planner.cost_model.rate_doubts import CERTAIN
 from planner.cost_model.run_overheads import shipped
@@ -214,9 +214,7 @@ def _laws(rng: np.random.Generator, *, count: int) -> Floats:
 
 
 def _totals(grid: CandidateGrid, context: JobContext) -> Floats:
-    estimates: Estimates = estimate(
-        context, price_usd_per_hour=grid.offer.price_usd_per_hour, nodes=grid.estimates.nodes, budgeted=False
-    )
+    estimates = estimate(context, grid.offer, nodes=grid.nodes, budgeted=False)
     return np.where(np.isnan(estimates.total_usd), np.inf, estimates.total_usd)
 
 

@@ -15,6 +15,7 @@ from planner.cost_model.prices import (
     billed_s,
     capacity_usd_per_hour,
     charges,
+    copies_usd,
     dearer_usd_per_hour,
     doubtful_usd,
     known_usd,
@@ -30,8 +31,8 @@ from planner.units import format_usd
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hourly:
-    """USD per hour of M clusters: of the nodes at work with their storage (`job`), and of all paid nodes (`all_paid`),
-    both (M,); spares are paid for `spare_s` seconds (M,), as billed, and never longer than the rest.
+    """USD per hour of the nodes at work with their storage (`job`), and of all paid nodes (`all_paid`), both (R, N) for
+    R layouts by N sizes; spares are paid for `spare_s` seconds (N,), as billed, and never longer than the rest.
     """
 
     job: Floats
@@ -40,20 +41,19 @@ class Hourly:
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats) -> Hourly:
-        """Return the rates of clusters of `nodes` and `spares` (M,); the nodes at work use a reservation before the
-        spares.
+        """Return the rates of clusters of `nodes` and `spares`, (N,) of every layout or (R, 1); the nodes at work use a
+        reservation before the spares.
         """
         type_rows, paid = context.layouts.type_row, nodes + spares
-        capacity = np.broadcast_to(capacity_usd_per_hour(context, nodes[:, None]), (len(nodes), 1))[:, 0]
-        job, all_paid = (count * offer.price_usd_per_hour[type_rows] + capacity for count in (nodes, paid))
+        price, capacity = offer.price_usd_per_hour[type_rows, None], capacity_usd_per_hour(context, nodes)
+        job, all_paid = (count * price + capacity for count in (nodes, paid))
         if offer.reservations is not None:
             excess = offer.reservations.excess_usd_per_hour
-            more_job, more_whole = (excess(type_rows, count[:, None])[:, 0] for count in (nodes, paid))
-            job, all_paid = job + more_job, all_paid + more_whole
+            job, all_paid = job + excess(type_rows, nodes), all_paid + excess(type_rows, paid)
         return cls(job=job, all_paid=all_paid, spare_s=spares_paid_s(context, nodes))
 
     def usd(self, seconds: Floats) -> Floats:
-        """Return the cost of runs of `seconds` (M,)."""
+        """Return the cost of runs of `seconds` (R, N)."""
         return self.job * seconds / 3600 + self.spares_usd(seconds)
 
     def spares_usd(self, seconds: Floats) -> Floats:
@@ -63,9 +63,9 @@ class Hourly:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bills:
-    """The bills of M clusters whose runs take `around_s` (M,) beside their jobs: the whole run, not the job, pays for
-    spares, charges and the steps around the job. At the 95th percentile of the job's time the boot takes `late_s` (M,)
-    longer than expected, too.
+    """The bills of clusters of `nodes`, (N,) of every layout or (R, 1), whose runs take `around_s` (R, N) beside their
+    jobs: the whole run, not the job, pays for spares, charges and the steps around the job. At the 95th percentile of
+    the job's time the boot takes `late_s` longer than expected, too.
     """
 
     context: JobContext
@@ -74,10 +74,17 @@ class Bills:
     around_s: Floats
     late_s: Floats
 
+    @classmethod
+    def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats, around_s: Floats) -> Bills:
+        """Return the bills of clusters of `nodes` and `spares`."""
+        hourly = Hourly.of(context, offer, nodes=nodes, spares=spares)
+        late_s = context.overheads.late_booting_s(nodes) - context.overheads.booting_s(nodes)
+        return cls(context=context, nodes=nodes, hourly=hourly, around_s=around_s, late_s=late_s)
+
     @cached_property
     def charges(self) -> list[Charge]:
-        """The charges of each run."""
-        return charges(self.context, nodes=self.nodes)
+        """The charges of each run on its own number of nodes, (R, 1)."""
+        return charges(self.context, nodes=self.nodes[:, 0])
 
     @cached_property
     def requests_usd(self) -> float:
@@ -86,33 +93,32 @@ class Bills:
 
     @cached_property
     def known_usd(self) -> Floats:
-        """The part of each bill that does not depend on the cluster's size, (M,): requests and known charges."""
+        """The part of each bill that does not depend on the cluster's size, (R,): requests and known charges."""
         return self.requests_usd + known_usd(self.context)
 
     @cached_property
     def at_least(self) -> Flags:
-        """Whether a charge of each run has no known price, so that its bill is a lower bound, (M,)."""
+        """Whether a charge of each run has no known price, so that its bill is a lower bound, (R,)."""
         return partly_unknown(self.context)
 
     def total_usd(self, job_s: Floats) -> Floats:
-        """Return the cost of whole runs with jobs of `job_s` (M,)."""
+        """Return the cost of whole runs with jobs of `job_s` (R, N)."""
         return self.hourly.usd(billed_s(job_s + self.around_s, self.context)) + self._further_usd
 
     def total_p95_usd(self, job_p95_s: Floats) -> Floats:
-        """Return the cost of whole runs with jobs as long as `job_p95_s` (M,), at the highest of uncertain prices."""
+        """Return the cost of whole runs with jobs as long as `job_p95_s` (R, N), at the highest of uncertain prices."""
         billed = billed_s(job_p95_s + self.around_s + self.late_s, self.context)
-        dearer = np.broadcast_to(dearer_usd_per_hour(self.context, self.nodes[:, None]), (len(self.nodes), 1))[:, 0]
+        dearer = dearer_usd_per_hour(self.context, self.nodes)
         usd = replace(self.hourly, spare_s=self.hourly.spare_s + self.late_s).usd(billed) + dearer * billed / 3600
-        return usd + self._further_usd + doubtful_usd(self.context)
+        return usd + self._further_usd + doubtful_usd(self.context)[:, None]
 
     @cached_property
     def _further_usd(self) -> Floats:
-        zeros = np.zeros(len(self.nodes))
-        return self.requests_usd + sum((np.nan_to_num(charge.usd) for charge in self.charges), start=zeros)
+        return self.known_usd[:, None] + copies_usd(self.context) / np.maximum(1, self.nodes - 1)
 
     def cost(self, at: int, time_s: Range, *, total: float, total_p95: float) -> Cost:
         """Return the cost of a cluster whose job takes `time_s`."""
-        per_s, requests = float(self.hourly.job[at]) / 3600, self.requests_usd
+        per_s, requests = float(self.hourly.job[at, 0]) / 3600, self.requests_usd
         return Cost(
             equation=per_s * time_s.equation + requests,
             expected=per_s * time_s.expected + requests,
@@ -131,17 +137,17 @@ class Bills:
         the job and of the steps around it, `notes` belong to steps, by their names.
         """
         basis = {"boot": self.context.overheads.boot_note, **notes}
-        job = float(self.hourly.job[at])
+        job = float(self.hourly.job[at, 0])
         lines = [
             BillLine(name=name, time_s=step_s, usd=job * step_s / 3600, note=basis.get(name, ""))
             for name, step_s in steps_s.items()
         ]
-        seconds = np.full(len(self.nodes), sum(steps_s.values()))
-        spares, run = self.hourly.spares_usd(seconds)[at], self.hourly.usd(seconds)[at]
-        rounding = self.hourly.usd(billed_s(seconds, self.context))[at] - run
+        seconds = np.full(self.nodes.shape, sum(steps_s.values()))
+        spares, run = self.hourly.spares_usd(seconds)[at, 0], self.hourly.usd(seconds)[at, 0]
+        rounding = self.hourly.usd(billed_s(seconds, self.context))[at, 0] - run
         rest = {"spares": float(spares), "rounding": float(rounding), "requests": self.requests_usd}
         lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
-        own = charges(self.context.only(np.array([at])), nodes=self.nodes[at : at + 1])
+        own = charges(self.context.only(np.array([at])), nodes=self.nodes[at])
         return (*lines, *(_line(charge, float(charge.usd[0])) for charge in own))
 
 

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats, Rows
-from planner.cost_model.bill import Bills, Hourly
+from planner.cost_model.bill import Bills
 from planner.cost_model.duration import NOTHING, JobTimes, PhaseUses, PlannedSpares, planned_spares
 from planner.cost_model.prices import Offer
 from planner.cost_model.staging import staging_seconds
@@ -45,7 +45,7 @@ class Clusters:
     @cached_property
     def uses(self) -> Sequence[PhaseUses]:
         """The work of each phase by the equations."""
-        return [PhaseUses.of(self.context, phase, self.nodes[:, None]) for phase in self.context.model.phases]
+        return PhaseUses.of_clusters(self.context, self.nodes)
 
     @cached_property
     def spares(self) -> PlannedSpares:
@@ -83,19 +83,13 @@ class Clusters:
     @cached_property
     def bills(self) -> Bills:
         """The bills of whole runs."""
-        life = self.context.overheads
-        return Bills(
-            context=self.context,
-            nodes=self.nodes,
-            hourly=Hourly.of(self.context, self.offer, nodes=self.nodes, spares=self.spares.count),
-            around_s=self.around_s,
-            late_s=life.late_booting_s(self.nodes) - life.booting_s(self.nodes),
-        )
+        nodes, spares = self.nodes[:, None], self.spares.count[:, None]
+        return Bills.of(self.context, self.offer, nodes=nodes, spares=spares, around_s=self.around_s[:, None])
 
     @cached_property
     def total_usd(self) -> Floats:
         """The expected cost of the whole runs, (M,)."""
-        return self.bills.total_usd(self.expected_s)
+        return self.bills.total_usd(self.expected_s[:, None])[:, 0]
 
     def quantile_s(self, probability: float) -> Floats:
         """Return a quantile of the jobs' times, (M,)."""
@@ -110,7 +104,7 @@ class Clusters:
     @cached_property
     def total_p95_usd(self) -> Floats:
         """The cost that 95 in 100 whole runs keep to, (M,)."""
-        return self.bills.total_p95_usd(self.quantile_s(0.95))
+        return self.bills.total_p95_usd(self.quantile_s(0.95)[:, None])[:, 0]
 
     @cached_property
     def energy_j(self) -> Floats:

@@ -33,8 +33,8 @@ NOTHING: Final = "nothing"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PhaseUses:
-    """Work of a phase on `nodes` (M,) by the equations: bytes of a node and seconds of each resource, all (M,), 0 where
-    idle.
+    """Work of a phase on `nodes` by the equations: bytes of a node and seconds of each resource, 0 where idle. All are
+    of shape (R, N), layouts by sizes, or (M,) for clusters each on its own layout.
     """
 
     phase: Phase
@@ -44,23 +44,31 @@ class PhaseUses:
 
     @classmethod
     def of(cls, context: JobContext, phase: Phase, nodes: Floats) -> PhaseUses:
-        """Return the work on clusters of `nodes` (M, 1)."""
-        rows, works = slice(None), context.works(phase)
-        count = nodes[:, 0]
-        moved = {name: work.total_bytes / count for name, work in works.items()}
-        seconds = {name: work.node_seconds / count for name, work in works.items()}
-        sent = context.network_bytes(phase, rows, nodes)[:, 0]
+        """Return the work of every layout at each of `nodes` (N,), or each layout's at its own, (R, 1)."""
+        works, every = context.works(phase), np.zeros((len(context.layouts.type_row), 1)) + nodes
+        moved = {name: work.total_bytes[:, None] / nodes for name, work in works.items()}
+        seconds = {name: work.node_seconds[:, None] / nodes for name, work in works.items()}
+        sent = context.network_bytes(phase, nodes)
         if sent.any():
             moved["network"] = sent
-            seconds["network"] = np.where(sent > 0, context.network_seconds(phase, rows, nodes)[:, 0], 0.0)
-        tasks = task_count(context, phase, rows, nodes)
+            seconds["network"] = np.where(sent > 0, context.network_seconds(phase, nodes), 0.0)
+        tasks = task_count(context, phase, nodes)
         if (work := works.get("cpu")) is not None:
-            seconds["cpu"] = cpu_seconds(context, phase, work, rows, nodes, tasks=tasks)[:, 0]
-        if (driver_s := driver_seconds(context, phase, rows, nodes, tasks=tasks)) is not None:
-            moved["driver"], seconds["driver"] = np.zeros(len(count)), driver_s[:, 0]
+            seconds["cpu"] = cpu_seconds(context, phase, work, nodes, tasks=tasks)
+        if (driver_s := driver_seconds(context, phase, nodes, tasks=tasks)) is not None:
+            moved["driver"], seconds["driver"] = 0.0 * every, driver_s
         for name, (whole, undivided_s) in context.undivided(phase, nodes).items():
-            moved[name], seconds[name] = np.full(len(count), whole), undivided_s[:, 0]
-        return cls(phase=phase, nodes=count, bytes_per_node=moved, seconds=seconds)
+            moved[name], seconds[name] = np.full(every.shape, whole), undivided_s + 0.0 * every
+        return cls(phase=phase, nodes=every, bytes_per_node=moved, seconds=seconds)
+
+    @classmethod
+    def of_clusters(cls, context: JobContext, nodes: Floats) -> list[PhaseUses]:
+        """Return the work in each phase of clusters of `nodes` (M,), one on each layout."""
+        every = [cls.of(context, phase, nodes[:, None]) for phase in context.model.phases]
+        return [
+            cls(phase=of.phase, nodes=nodes, bytes_per_node=_flat(of.bytes_per_node), seconds=_flat(of.seconds))
+            for of in every
+        ]
 
     @cached_property
     def equation_s(self) -> Floats:
@@ -74,6 +82,10 @@ class PhaseUses:
     def used(self, cluster: int) -> list[str]:
         """Return the resources that a phase of a cluster uses."""
         return [name for name, seconds in self.seconds.items() if seconds[cluster] > 0]
+
+
+def _flat(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+    return {name: column[:, 0] for name, column in columns.items()}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,7 +178,7 @@ class JobTimes:
     @classmethod
     def of(cls, context: JobContext, phases: Sequence[PhaseUses], nodes: Floats, *, spares: PlannedSpares) -> JobTimes:
         """Return the times of clusters of `nodes` (M,)."""
-        kinds = _kinds(context)
+        kinds = kinds_of(context)
         return cls(
             context=context,
             nodes=nodes,
@@ -285,7 +297,7 @@ _NEAR: Final = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Kinds:
+class Kinds:
     """Clusters by their nodes' differences: those `usual` for their types, and one of each group with `own` spreads."""
 
     usual: Rows
@@ -293,13 +305,14 @@ class _Kinds:
     slowest_of_n: Flags
 
 
-def _kinds(context: JobContext) -> _Kinds:
+def kinds_of(context: JobContext) -> Kinds:
+    """Return how the nodes of each layout's type differ."""
     type_rows = context.layouts.type_row
     is_own = np.isin(type_rows, context.spreads.own_rows)
     layouts: dict[tuple[float, ...], list[int]] = {}
     for at in np.flatnonzero(is_own).tolist():
         layouts.setdefault(context.layouts.key(at), []).append(at)
-    return _Kinds(
+    return Kinds(
         usual=np.flatnonzero(~is_own),
         own=[np.array(rows) for rows in layouts.values()],
         slowest_of_n=context.rates.network.slowest_of_n[type_rows],
@@ -307,14 +320,14 @@ def _kinds(context: JobContext) -> _Kinds:
 
 
 def _loads(
-    context: JobContext, uses: PhaseUses, nodes: Floats, *, spares: PlannedSpares, kinds: _Kinds
+    context: JobContext, uses: PhaseUses, nodes: Floats, *, spares: PlannedSpares, kinds: Kinds
 ) -> dict[str, Loads]:
     """Return each resource's load in a phase, and its differences between nodes."""
     works = context.works(uses.phase)
     return {
         name: Loads(
             median_s=seconds[:, None],
-            spreads=_spreads(context, name, works, kinds),
+            spreads=spreads_of(context, name, works, kinds),
             count=nodes,
             spares=np.where([of == name for of in spares.screened], spares.count, 0.0),
         )
@@ -322,7 +335,7 @@ def _loads(
     }
 
 
-def _spreads(context: JobContext, name: str, works: Mapping[str, Work], kinds: _Kinds) -> list[tuple[Spread, Rows]]:
+def spreads_of(context: JobContext, name: str, works: Mapping[str, Work], kinds: Kinds) -> list[tuple[Spread, Rows]]:
     """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
     if name in UNDIVIDED:
         return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]

@@ -37,15 +37,15 @@ class Reservations:
     above_usd_per_hour: Floats
 
     def excess_usd_per_hour(self, type_rows: Rows, paid: Floats) -> Floats:
-        """Return the cost above the price of nodes beyond the reservations, shape (rows, N), of `paid` nodes (N,), or
-        (rows, 1).
+        """Return the cost above the price of nodes beyond the reservations, shape (R, N), of `paid` nodes (N,), or
+        (R, 1).
         """
         beyond = np.maximum(paid - self.nodes[type_rows, None], 0.0)
         return beyond * self.above_usd_per_hour[type_rows, None]
 
 
 def spares_paid_s(context: JobContext, nodes: Floats) -> Floats:
-    """Return the seconds that spares are paid for at each cluster size (N,): a run ends them after screening."""
+    """Return the seconds that the spares of `nodes` are paid for, elementwise: a run ends them after screening."""
     return billed_s(context.overheads.ready_s(nodes), context)
 
 
@@ -57,14 +57,14 @@ def billed_s(seconds: Floats, context: JobContext) -> Floats:
     return np.maximum(np.ceil(seconds / billing.step_s) * billing.step_s, billing.minimum_s)
 
 
-def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(None)) -> Floats:
-    """Return the hourly price of the whole cluster's data on volumes and in the object store, shape (rows, N);
-    (rows, 1) where it does not depend on the nodes.
+def capacity_usd_per_hour(context: JobContext, nodes: Floats) -> Floats:
+    """Return the hourly price of the whole cluster's data on volumes and in the object store, shape (R, N);
+    (R, 1) where it does not depend on the nodes.
 
     Volumes are bought as large as the data or, where their rate comes with their size, as large as the rate requires.
     """
-    volumes, type_rows = context.volumes, context.layouts.type_row[rows]
-    on_volumes, in_store_bytes = (context.held_on(medium, rows)[:, None] for medium in (VOLUMES, OBJECTS))
+    volumes, type_rows = context.volumes, context.layouts.type_row
+    on_volumes, in_store_bytes = (context.held_on(medium)[:, None] for medium in (VOLUMES, OBJECTS))
     in_store = np.where(in_store_bytes > 0, in_store_bytes * context.objects.usd_per_byte_hour, 0.0)
     if not on_volumes.any():
         return in_store
@@ -73,16 +73,16 @@ def capacity_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slic
     return np.asarray(np.where(on_volumes > 0, bought * usd, 0.0) + in_store)
 
 
-def dearer_usd_per_hour(context: JobContext, nodes: Floats, rows: slice = slice(None)) -> Floats:
-    """Return how much more an hour of the cluster's storage may cost than planned, (rows, N): the possible excess of
+def dearer_usd_per_hour(context: JobContext, nodes: Floats) -> Floats:
+    """Return how much more an hour of the cluster's storage may cost than planned, (R, N): the possible excess of
     another region's prices of volumes and store over those of the catalog's own.
     """
-    excess, type_rows = _excess_elsewhere(context), context.layouts.type_row[rows]
+    excess, type_rows = _excess_elsewhere(context), context.layouts.type_row
     if not excess:
         return np.zeros((1, 1))
     fixed = np.nan_to_num(context.volumes.fixed_usd_per_hour[type_rows, None]) * nodes
-    on_volumes = context.layouts.uses(VOLUMES)[rows, None]
-    return np.asarray(excess * (capacity_usd_per_hour(context, nodes, rows) + np.where(on_volumes, fixed, 0.0)))
+    on_volumes = context.layouts.uses(VOLUMES)[:, None]
+    return np.asarray(excess * (capacity_usd_per_hour(context, nodes) + np.where(on_volumes, fixed, 0.0)))
 
 
 def _excess_elsewhere(context: JobContext) -> float:

@@ -95,7 +95,7 @@ def _devices(context: JobContext, phase: Phase) -> Floats:
 def _link(context: JobContext, phase: Phase) -> Floats:
     """Return the node-seconds of the link for traffic of a step with volumes or a store, (R,)."""
     zeros = np.zeros(len(context.layouts.type_row))
-    sent = zeros if context.paper else context.network_bytes(phase, slice(None), np.ones(1))[:, 0]
+    sent = zeros if context.paper else context.network_bytes(phase, np.ones(1))[:, 0]
     link = context.rates.network.link_at(context.layouts.type_row)
     return np.divide(sent, link, out=zeros, where=sent > 0)
 

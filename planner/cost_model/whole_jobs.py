@@ -72,7 +72,7 @@ def _equation_s(context: JobContext, nodes: float) -> Floats:
     whole_s = np.zeros(len(context.layouts.type_row))
     for phase in context.model.phases:
         times = [work.node_seconds / nodes for name, work in context.works(phase).items() if name != "cpu"]
-        whole_s += np.max([*times, context.network_seconds(phase, slice(None), np.array([nodes]))[:, 0]], axis=0)
+        whole_s += np.max([*times, context.network_seconds(phase, np.array([nodes]))[:, 0]], axis=0)
     return whole_s
 
 

@@ -115,9 +115,9 @@ class JobContext:
         """Return the bytes that each disk group must hold over the whole cluster."""
         return {group: self.job.total(self.model.capacity.get(group, {})) for group in GROUPS}
 
-    def held_on(self, medium: int, rows: slice = slice(None)) -> Floats:
-        """Return the bytes that a medium must hold over the whole cluster, shape (rows,)."""
-        return self._on(medium, self.group_bytes(), rows)
+    def held_on(self, medium: int) -> Floats:
+        """Return the bytes that a medium must hold over the whole cluster, shape (R,)."""
+        return self._on(medium, self.group_bytes())
 
     def moved_on(self, medium: int, phase: Phase) -> Floats:
         """Return the bytes that a phase reads from and writes to a medium over the whole cluster, shape (R,)."""
@@ -197,20 +197,20 @@ class JobContext:
         seconds = read / sizes["read_bytes"] / store.reads_per_s + write / sizes["write_bytes"] / store.writes_per_s
         return read + write, seconds
 
-    def network_bytes(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
-        """Return the bytes per node through the busier direction of its NIC, shape (rows, N).
+    def network_bytes(self, phase: Phase, nodes: Floats) -> Floats:
+        """Return the bytes per node through the busier direction of its NIC, shape (R, N).
 
         Of a shuffle, (n-1)/n crosses the network; the papers charge all of it. A copy for another node crosses it
         whole. The object store, and volumes without a link of their own, add their traffic: reads in, writes out.
         """
-        busier = np.maximum(*self._through_nic(phase))[rows, None]
+        busier = np.maximum(*self._through_nic(phase))[:, None]
         return np.asarray(self._exchanged(phase, nodes) + busier / nodes)
 
-    def network_parts(self, phase: Phase, rows: slice, nodes: Floats) -> tuple[Floats, Floats, Floats]:
+    def network_parts(self, phase: Phase, nodes: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the bytes per node that nodes send each other, shape (1, N), and those that its NIC carries in from
-        an object store or volumes, and out to them, shape (rows, N).
+        an object store or volumes, and out to them, shape (R, N).
         """
-        read, written = (moved[rows, None] / nodes for moved in self._through_nic(phase))
+        read, written = (moved[:, None] / nodes for moved in self._through_nic(phase))
         return self._exchanged(phase, nodes)[None, :], read, written
 
     def _exchanged(self, phase: Phase, nodes: Floats) -> Floats:
@@ -236,31 +236,31 @@ class JobContext:
         """Results of `_through_nic`, by the identity of the phase, as in `_works_of`."""
         return {}
 
-    def network_seconds(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+    def network_seconds(self, phase: Phase, nodes: Floats) -> Floats:
         """Return the seconds the NIC needs for `network_bytes`; NaN where its rate is unknown.
 
         A link with a token bucket sends B bytes in max(B / burst, (B - tokens) / baseline) seconds: at burst while
         tokens last, which traffic above the baseline spends. Earlier phases are assumed to have sent at burst.
         """
-        moved = self.network_bytes(phase, rows, nodes)
+        moved = self.network_bytes(phase, nodes)
         if not moved.any():
             return moved
-        network, type_rows = self.rates.network, self.layouts.type_row[rows]
+        network, type_rows = self.rates.network, self.layouts.type_row
         rate = network.at(type_rows, nodes) * self.model.engine.busy_share("network", phase.cpu)
         tokens = network.bucket_bytes[type_rows]
         if np.isnan(tokens).all():
             return time_s(moved, rate)
         burst = np.fmax(network.burst_at(type_rows)[:, None], rate)
-        left = np.maximum(tokens[:, None] - self._sent_before(phase, rows, nodes) * (1 - rate / burst), 0.0)
+        left = np.maximum(tokens[:, None] - self._sent_before(phase, nodes) * (1 - rate / burst), 0.0)
         bursting = np.maximum(moved / burst, (moved - left) / rate)
         return np.where(np.isnan(tokens)[:, None], time_s(moved, rate), bursting)
 
-    def _sent_before(self, phase: Phase, rows: slice, nodes: Floats) -> Floats:
+    def _sent_before(self, phase: Phase, nodes: Floats) -> Floats:
         sent = np.zeros((1, 1))
         for earlier in self.model.phases:
             if earlier is phase:
                 break
-            sent = sent + self.network_bytes(earlier, rows, nodes)
+            sent = sent + self.network_bytes(earlier, nodes)
         return sent
 
     def _totals(self, groups: Mapping[str, Coefficients]) -> dict[str, float]:
@@ -329,11 +329,11 @@ class JobContext:
         read_s, write_s = time_s(reading, device.read[row]), time_s(writing, device.write[row])
         return Work.alternating(reading + writing, read_node_s=read_s, write_node_s=write_s)
 
-    def _on(self, medium: int, totals: dict[str, float], rows: slice = slice(None)) -> Floats:
-        """Return the bytes moved to or from one medium, shape (rows,)."""
+    def _on(self, medium: int, totals: dict[str, float]) -> Floats:
+        """Return the bytes moved to or from one medium, shape (R,)."""
         share = self.staging.stored_share if medium == OBJECTS else 1.0
-        data = np.where(self.layouts.data_on[rows] == medium, totals["data"] * share, 0.0)
-        return data + np.where(self.layouts.intermediate_on[rows] == medium, totals["intermediate"], 0.0)
+        data = np.where(self.layouts.data_on == medium, totals["data"] * share, 0.0)
+        return data + np.where(self.layouts.intermediate_on == medium, totals["intermediate"], 0.0)
 
     def _cpu(self, phase: Phase) -> Work:
         """Return all the CPU work of a phase by its bytes, one kind after the other on the same cores."""
@@ -357,24 +357,22 @@ class JobContext:
         return np.where(np.isnan(measured), default, measured)[self.layouts.type_row]
 
 
-def cpu_seconds(
-    context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats, *, tasks: Floats | None
-) -> Floats:
+def cpu_seconds(context: JobContext, phase: Phase, work: Work, nodes: Floats, *, tasks: Floats | None) -> Floats:
     """Return the seconds of the busiest node's processors in a phase that gives them `work` and `tasks`, as
-    `task_count` returns them, shape (rows, N).
+    `task_count` returns them, shape (R, N).
 
     Burstable processors are fast until their credit at launch is spent, part of it by earlier phases.
     """
-    full_s = _full_speed_s(context, phase, work, rows, nodes, tasks=tasks)
-    credits, type_rows = context.rates.credits, context.layouts.type_row[rows]
+    full_s = _full_speed_s(context, phase, work, nodes, tasks=tasks)
+    credits, type_rows = context.rates.credits, context.layouts.type_row
     share = credits.baseline_share[type_rows, None]
     if (share == 1).all():
         return full_s
     earlier_s = np.zeros_like(full_s)
     for earlier in itertools.takewhile(lambda other: other is not phase, context.model.phases):
         if (before := context.works(earlier).get("cpu")) is not None:
-            earlier_tasks = task_count(context, earlier, rows, nodes)
-            earlier_s += _full_speed_s(context, earlier, before, rows, nodes, tasks=earlier_tasks)
+            earlier_tasks = task_count(context, earlier, nodes)
+            earlier_s += _full_speed_s(context, earlier, before, nodes, tasks=earlier_tasks)
     credit_s = credits.launch_credit_vcpu_s / context.catalog.instances.vcpu
     credited = nodes <= credits.credited_nodes_most[type_rows, None]
     return on_credit_s(
@@ -384,37 +382,33 @@ def cpu_seconds(
 
 def mean_processor_speed(context: JobContext, nodes: int) -> float:
     """Return the speed of the processors of the only layout of `context` over the whole job, 1 being full speed."""
-    count, only = np.array([float(nodes)]), slice(0, 1)
+    count = np.array([float(nodes)])
     full_s = needed_s = 0.0
     for phase in context.model.phases:
         if (work := context.works(phase).get("cpu")) is not None:
-            tasks = task_count(context, phase, only, count)
-            full_s += float(_full_speed_s(context, phase, work, only, count, tasks=tasks)[0, 0])
-            needed_s += float(cpu_seconds(context, phase, work, only, count, tasks=tasks)[0, 0])
+            tasks = task_count(context, phase, count)
+            full_s += float(_full_speed_s(context, phase, work, count, tasks=tasks)[0, 0])
+            needed_s += float(cpu_seconds(context, phase, work, count, tasks=tasks)[0, 0])
     return full_s / needed_s if needed_s > 0 else 1.0
 
 
-def _full_speed_s(
-    context: JobContext, phase: Phase, work: Work, rows: slice, nodes: Floats, *, tasks: Floats | None
-) -> Floats:
+def _full_speed_s(context: JobContext, phase: Phase, work: Work, nodes: Floats, *, tasks: Floats | None) -> Floats:
     """Return the seconds of processors at full speed, for each byte and each task. Of n nodes each sends (n-1)/n of its
     part of a shuffle.
     """
-    seconds = work.node_seconds[rows, None] * (_left(context, phase, work, nodes) / nodes)
+    seconds = work.node_seconds[:, None] * (_left(context, phase, work, nodes) / nodes)
     if tasks is None:
         return np.asarray(seconds)
     by_nodes = _node_task_s(context, phase, nodes) / nodes
     busy = context.model.engine.busy_share("cpu", phase.cpu)
     shared = nodes if context.model.engine.shares_processors else 1.0
     by_driver = driver_task_s(context, phase, nodes, decides=not context.model.engine.shares_processors) / shared
-    vcpu = context.rates.vcpu[context.layouts.type_row[rows], None]
+    vcpu = context.rates.vcpu[context.layouts.type_row, None]
     return np.asarray(seconds + tasks * (by_nodes + by_driver) / (vcpu * busy))
 
 
-def driver_seconds(
-    context: JobContext, phase: Phase, rows: slice, nodes: Floats, *, tasks: Floats | None
-) -> Floats | None:
-    """Return the seconds of the driver's processor in a phase of `tasks`, shape (rows, N); None for an engine without a
+def driver_seconds(context: JobContext, phase: Phase, nodes: Floats, *, tasks: Floats | None) -> Floats | None:
+    """Return the seconds of the driver's processor in a phase of `tasks`, shape (R, N); None for an engine without a
     driver.
 
     The driver orders all tasks on one processor of the head. On many nodes coordinators do that, each on one processor
@@ -422,7 +416,7 @@ def driver_seconds(
     """
     if tasks is None:
         return None
-    type_rows = context.layouts.type_row[rows]
+    type_rows = context.layouts.type_row
     sustained = (context.rates.credits.baseline_share * context.catalog.instances.vcpu)[type_rows, None]
     return np.asarray(tasks * driver_task_s(context, phase, nodes, decides=True) / np.minimum(sustained, 1.0))
 
@@ -438,9 +432,9 @@ def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Float
     return np.asarray(1 - sent_s / whole_s / nodes)
 
 
-def task_count(context: JobContext, phase: Phase, rows: slice, nodes: Floats) -> Floats | None:
-    """Return the tasks of a phase, shape (rows, N): slices of the input, or partitions of the output."""
-    sizes, type_rows = context.model.engine.sizes, context.layouts.type_row[rows]
+def task_count(context: JobContext, phase: Phase, nodes: Floats) -> Floats | None:
+    """Return the tasks of a phase, shape (R, N): slices of the input, or partitions of the output."""
+    sizes, type_rows = context.model.engine.sizes, context.layouts.type_row
     if sizes is None or not phase.cpu:
         return None
     memory, vcpu = context.catalog.instances.memory_bytes[type_rows], context.rates.vcpu[type_rows]

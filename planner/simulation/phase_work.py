@@ -77,10 +77,10 @@ def at_full_rate(context: JobContext) -> JobContext:
 def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines) -> PhaseWork:
     """Return the work of a phase on `nodes` nodes with these `machines`, of the only layout of `context`."""
     phase = _past_the_cache(context, phase, nodes)
-    count, row = np.array([float(nodes)]), slice(0, 1)
+    count = np.array([float(nodes)])
     works = context.works(phase)
     devices = {name: work for name, work in works.items() if name != "cpu"}
-    exchanged, streamed_in, streamed_out = (float(part[0, 0]) for part in context.network_parts(phase, row, count))
+    exchanged, streamed_in, streamed_out = (float(part[0, 0]) for part in context.network_parts(phase, count))
     fixed_s = {name: float(seconds[0]) for name, (_, seconds) in context.undivided(phase, count).items()}
     tasks = phase_tasks(context, phase, nodes, link_bytes_per_s=machines.first_bytes_per_s)
     whole = 0.0 if tasks is None else float(len(tasks.lengths) * nodes)

@@ -248,8 +248,7 @@ def draw_runs(
     """Yield the nodes of each run of a planned cluster; the same `seed` draws the same nodes."""
     rng, nodes = np.random.default_rng(seed), best.nodes
     count = np.array([float(nodes)])
-    uses = [PhaseUses.of(context, phase, count[:, None]) for phase in context.model.phases]
-    screened = planned_spares(context, uses, count).screened[0]
+    screened = planned_spares(context, PhaseUses.of_clusters(context, count), count).screened[0]
     doubted = {name: of[0].tolist() for name, of in slowdowns_of(context, count).items()}
     claims = [dict(zip(doubted, way, strict=True)) for way in zip(*doubted.values(), strict=True)] or [{}]
     whole_runs = NormalDist(sigma=max(context.overheads.shared_sigma, _LEAST_SIGMA))

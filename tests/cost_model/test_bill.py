@@ -216,24 +216,24 @@ def by_the_hour(context: JobContext, *, spares: float = 2.0, reservations: Reser
         evidence=("spec",),
         reservations=reservations,
     )
-    hourly = Hourly.of(context, offer, nodes=np.array([10.0]), spares=np.array([spares]))
-    return replace(hourly, spare_s=np.array([200.0]))
+    hourly = Hourly.of(context, offer, nodes=np.array([[10.0]]), spares=np.array([[spares]]))
+    return replace(hourly, spare_s=np.array([[200.0]]))
 
 
 def bills(context: JobContext, hourly: Hourly | None = None, *, around_s: float = 300, late_s: float = 0) -> Bills:
     return Bills(
         context=context,
-        nodes=np.array([10.0]),
+        nodes=np.array([[10.0]]),
         hourly=hourly or by_the_hour(context),
-        around_s=np.array([float(around_s)]),
-        late_s=np.array([float(late_s)]),
+        around_s=np.array([[float(around_s)]]),
+        late_s=np.array([[float(late_s)]]),
     )
 
 
 def cost(of: Bills) -> Cost:
     """Return the cost of a job that takes `TIMES`."""
-    totals = of.total_usd(np.array([TIMES.expected])), of.total_p95_usd(np.array([TIMES.p95]))
-    return of.cost(0, TIMES, total=float(totals[0][0]), total_p95=float(totals[1][0]))
+    totals = of.total_usd(np.array([[TIMES.expected]])), of.total_p95_usd(np.array([[TIMES.p95]]))
+    return of.cost(0, TIMES, total=float(totals[0][0, 0]), total_p95=float(totals[1][0, 0]))
 
 
 def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext) -> None:
@@ -247,7 +247,7 @@ def test_spares_are_paid_until_they_go_or_the_run_ends(make_context: MakeContext
 def test_requests_are_in_every_figure_of_a_cost(make_context: MakeContext) -> None:
     """A cent a second plus the cost of the requests, whatever the time."""
     context = make_context(NODE, model="object-store", files={"object_stores": [STORE]}).only(np.array([0]))
-    usual = cost(bills(context, replace(by_the_hour(context), job=np.array([36.0]))))
+    usual = cost(bills(context, replace(by_the_hour(context), job=np.array([[36.0]]))))
     assert usual.requests > 0
     figures = np.array([usual.equation, usual.expected, usual.p50, usual.p95]) - usual.requests
     assert figures == pytest.approx([10, 11, 10.5, 15])

@@ -12,7 +12,7 @@ import pytest
 from planner.catalog import Straggler
 from planner.cost_model.clusters import SWITCH_POWER_W, energy_j
 from planner.cost_model.estimate import Estimates, estimate
-from planner.cost_model.prices import Reservations
+from planner.cost_model.prices import Offer, Reservations
 from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
 from planner.statistics.interruptions import Risk
@@ -35,14 +35,27 @@ def certain(context: JobContext, *, shared_sigma: float = 0.0) -> JobContext:
     )
 
 
-def estimated(context: JobContext, nodes: list[float], *, price: float = 3.6, **options: object) -> Estimates:
-    prices = np.full(len(context.catalog.instances), price)
-    asked = {"budgeted": False, **options}
-    return estimate(context, price_usd_per_hour=prices, nodes=np.array(nodes), **asked)  # type: ignore[arg-type]
+def estimated(
+    context: JobContext,
+    nodes: list[float],
+    *,
+    price: float = 3.6,
+    budgeted: bool = False,
+    reservations: Reservations | None = None,
+) -> Estimates:
+    count = len(context.catalog.instances)
+    offer = Offer(
+        region="here",
+        pricing="on-demand",
+        price_usd_per_hour=np.full(count, price),
+        evidence=("spec",) * count,
+        reservations=reservations,
+    )
+    return estimate(context, offer, nodes=np.array(nodes), budgeted=budgeted)
 
 
 def test_how_many_are_evaluated_together_changes_nothing(make_context: Make) -> None:
-    """70,000 sizes of one type make several blocks, as do 65 types of two sizes. 10 nodes take 1,650 s, as below."""
+    """10 nodes take 1,650 s, as below."""
     context = certain(make_context({"a": NODE}, max_nodes=70_000))
     sizes = [float(n) for n in range(1, 70_001)]
     many = estimated(context, sizes)

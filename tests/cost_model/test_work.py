@@ -18,7 +18,6 @@ from planner.cost_model.work import on_credit_s
 from planner.cost_model.workload import JobContext, cpu_seconds, mean_processor_speed, task_count
 
 FAST = {"read": 1e12, "write": 1e12, "network_baseline_bytes_per_s": 1e12, "price": 1}
-ONE = slice(0, 1)
 
 
 def row(**given: Any) -> dict[str, Any]:
@@ -29,9 +28,9 @@ def seconds(context: JobContext, nodes: float) -> list[float]:
     """Return the processors' seconds in each phase."""
     count = np.array([nodes])
     works = [(phase, context.works(phase)["cpu"]) for phase in context.model.phases]
-    tasks = [task_count(context, phase, ONE, count) for phase, _ in works]
+    tasks = [task_count(context, phase, count) for phase, _ in works]
     return [
-        float(cpu_seconds(context, phase, work, ONE, count, tasks=some)[0, 0])
+        float(cpu_seconds(context, phase, work, count, tasks=some)[0, 0])
         for (phase, work), some in zip(works, tasks, strict=True)
     ]
 

@@ -20,7 +20,6 @@ from planner.statistics.order_statistics import slowest_mean
 Make = Callable[..., JobContext]
 DISKS = {"read": 4e9, "write": 2e9}
 FEW = {"memory_bytes": 10**6}
-ALL = slice(0, 1)
 
 
 def work(*, read: float, write: float, whole: float) -> Work:
@@ -99,10 +98,10 @@ def test_of_a_shuffle_all_but_a_nodes_own_share_crosses_and_a_copy_does_whole(ma
     """10 TB over 4 nodes: 2.5 TB x 3/4, and 2.5 TB of copies. The papers charge all of the shuffle."""
     four = np.array([4.0])
     context = make_context({"a": DISKS}, model="daytona")
-    first, second = (context.network_bytes(phase, ALL, four)[0, 0] for phase in context.model.phases)
+    first, second = (context.network_bytes(phase, four)[0, 0] for phase in context.model.phases)
     assert (first, second) == (pytest.approx(1.875e12), pytest.approx(2.5e12))
     paper = replace(context, paper=True)
-    assert paper.network_bytes(context.model.phases[0], ALL, four)[0, 0] == pytest.approx(2.5e12)
+    assert paper.network_bytes(context.model.phases[0], four)[0, 0] == pytest.approx(2.5e12)
 
 
 @pytest.mark.parametrize(("reduce_ratio", "streams_tb"), [(1.0, 1.0), (2.0, 2.0), (0.25, 0.25)])
@@ -112,7 +111,7 @@ def test_the_object_store_shares_the_nic_one_way_at_a_time(
     """On 10 nodes phase 1 reads 1 TB a node during a shuffle of 0.9 TB; phase 2 writes its output."""
     context = make_context({"a": DISKS}, model="object-store", reduce_ratio=reduce_ratio)
     ten = np.array([10.0])
-    first, second = (context.network_bytes(phase, ALL, ten)[0, 0] for phase in context.model.phases)
+    first, second = (context.network_bytes(phase, ten)[0, 0] for phase in context.model.phases)
     assert first == pytest.approx(0.9e12 + 1e12)
     assert second == pytest.approx(streams_tb * 1e12)
 
@@ -134,7 +133,7 @@ def bucket_context(make_context: Make, *, tokens: float, model: str = "indy") ->
 )
 def test_a_token_bucket_bursts_while_tokens_last(make_context: Make, tokens: float, seconds: float) -> None:
     context = bucket_context(make_context, tokens=tokens)
-    assert context.network_seconds(context.model.phases[0], ALL, np.array([10.0]))[0, 0] == pytest.approx(seconds)
+    assert context.network_seconds(context.model.phases[0], np.array([10.0]))[0, 0] == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(("tokens", "seconds"), [(9e11, 775.0), (675e9, 1000.0), (5e11, 1000.0), (3e12, 250.0)])
@@ -143,15 +142,14 @@ def test_what_an_earlier_phase_sent_is_gone(make_context: Make, tokens: float, s
     1 TB. 0.225 TB are left of 0.9 TB of tokens, so (1 - 0.225) TB travel at 1 GB/s.
     """
     context = bucket_context(make_context, tokens=tokens, model="daytona")
-    assert context.network_seconds(context.model.phases[1], ALL, np.array([10.0]))[0, 0] == pytest.approx(seconds)
+    assert context.network_seconds(context.model.phases[1], np.array([10.0]))[0, 0] == pytest.approx(seconds)
 
 
 def test_only_links_with_a_bucket_burst(make_context: Make) -> None:
     context = make_context({"a": DISKS | FEW, "b": DISKS | FEW})
     network = replace(context.rates.network, burst=np.array([4e9, np.nan]), bucket_bytes=np.array([9e11, np.nan]))
     context = replace(context, rates=replace(context.rates, network=network))
-    rows = slice(0, len(context.layouts.type_row))
-    seconds = context.network_seconds(context.model.phases[0], rows, np.array([10.0]))[:, 0]
+    seconds = context.network_seconds(context.model.phases[0], np.array([10.0]))[:, 0]
     assert dict(zip(context.layouts.type_row.tolist(), seconds.tolist(), strict=True)) == pytest.approx(
         {0: 225, 1: 900}
     )
@@ -233,7 +231,7 @@ def test_a_network_that_is_busy_with_half_its_rate_takes_twice_as_long(make_cont
     context = make_context({"a": DISKS})
     engine = replace(context.model.engine, busy={"network": {"partition": 0.5}})
     half = replace(context, model=replace(context.model, engine=engine))
-    seconds = [float(c.network_seconds(c.model.phases[0], ALL, np.array([10.0]))[0, 0]) for c in (context, half)]
+    seconds = [float(c.network_seconds(c.model.phases[0], np.array([10.0]))[0, 0]) for c in (context, half)]
     assert seconds == pytest.approx([900, 1800])
 
 

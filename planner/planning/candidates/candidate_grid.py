@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Final
@@ -56,13 +56,7 @@ class CandidateGrid:
     @cached_property
     def estimates(self) -> Estimates:
         """The estimates of all clusters."""
-        return estimate(
-            self.context,
-            price_usd_per_hour=self.offer.price_usd_per_hour,
-            nodes=self.nodes,
-            budgeted=self.request.budget_usd is not None,
-            reservations=self.offer.reservations,
-        )
+        return estimate(self.context, self.offer, nodes=self.nodes, budgeted=self.request.budget_usd is not None)
 
     @cached_property
     def asked(self) -> Sequence[Constraint]:
@@ -94,22 +88,14 @@ class CandidateGrid:
 
     def under(self, request: Request) -> CandidateGrid:
         """Return the same clusters with the constraints of another request for the same job and budget."""
-        return self._like(replace(self, request=request), lambda sampled: sampled.under(request), columns=slice(None))
+        grid = replace(self, request=request)
+        grid.__dict__ |= {name: value for name, value in self.__dict__.items() if name == "estimates"}
+        grid.__dict__["sampled"] = grid if self.sampled is self else self.sampled.under(request)
+        return grid
 
     def at_most(self, nodes: float) -> CandidateGrid:
         """Return the grid of the clusters of at most so many nodes."""
-        columns = slice(int(np.searchsorted(self.nodes, nodes, side="right")))
-        grid = replace(self, nodes=self.nodes[columns])
-        return self._like(grid, lambda sampled: sampled.at_most(nodes), columns=columns)
-
-    def _like(
-        self, grid: CandidateGrid, make: Callable[[CandidateGrid], CandidateGrid], *, columns: slice
-    ) -> CandidateGrid:
-        """Return a grid made of this one, with the estimates known here, and a sample made alike."""
-        if "estimates" in self.__dict__:
-            grid.__dict__["estimates"] = self.estimates.at(columns)
-        grid.__dict__["sampled"] = grid if self.sampled is self else make(self.sampled)
-        return grid
+        return replace(self, nodes=self.nodes[self.nodes <= nodes])
 
     @cached_property
     def partly_unknown(self) -> Flags:

@@ -155,7 +155,7 @@ class Cluster:
             pricing=offer.pricing,
             price_usd_per_hour=float(offer.price_usd_per_hour[type_row]),
             price_as_of=offer.day_of(type_row),
-            usd_per_hour=float(clusters.bills.hourly.job[at]),
+            usd_per_hour=float(clusters.bills.hourly.job[at, 0]),
             shared=bool(context.layouts.shared[0]),
             durability=context.model.durability,
             storage=_storage(context, nodes),

@@ -59,8 +59,7 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
     }
     context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}}, **asked)
     nodes = np.array([5.0, 10.0, 20.0])
-    price = region.offer.price_usd_per_hour
-    estimates = estimate(context, price_usd_per_hour=price, nodes=nodes, budgeted=True)
+    estimates = estimate(context, region.offer, nodes=nodes, budgeted=True)
     measured = {entry.name: entry for entry in constraints(context, estimates, request, region="here")}
     assert set(measured) == {"deadline", "sort's deadline", "budget", "quota", "capacity"}
     assert measured["quota"].measure[0].tolist() == [np.inf, 176, 336]
@@ -90,8 +89,7 @@ def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: C
     """A single node sends nothing, so a network rate that is only stated does no harm."""
     types = {"a": {"read": 4e9, "write": 2e9, "local_disk_bytes": 10**13, "evidence": "spec"}}
     context, region, request = make_job(types, data_bytes=10**12, evidence="measured")
-    price = region.offer.price_usd_per_hour
-    estimates = estimate(context, price_usd_per_hour=price, nodes=np.array([1.0, 2.0, 3.0]), budgeted=False)
+    estimates = estimate(context, region.offer, nodes=np.array([1.0, 2.0, 3.0]), budgeted=False)
     (evidence,) = constraints(context, estimates, request, region="here")
     assert (evidence.name, evidence.limit, evidence.measure[0].tolist()) == ("evidence", 1, [1, 2, 2])
     assert evidence.met[0].tolist() == [True, False, False]

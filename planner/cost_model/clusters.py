@@ -107,6 +107,12 @@ class Clusters:
         return self.bills.total_p95_usd(self.quantile_s(0.95)[:, None])[:, 0]
 
     @cached_property
+    def times_begun(self) -> Floats:
+        """The mean number of times that the jobs begin, (M,): 1 where no node is taken back."""
+        risk = self.context.risk
+        return np.ones(len(self)) if risk is None else risk.times_begun(self.expected_s, nodes=self.nodes)
+
+    @cached_property
     def energy_j(self) -> Floats:
         """The expected energy of the jobs, (M,): NaN where a node's power is unknown."""
         power_w = self.context.power_w[self.context.layouts.type_row]

@@ -49,6 +49,13 @@ class Risk:
         """The risk at each of the possible rates."""
         return [replace(self, per_node_s=rate, alternatives_s=()) for rate in self.alternatives_s]
 
+    def times_begun(self, expected_s: Floats, *, nodes: Floats) -> Floats:
+        """Return the mean number of times that jobs of an expected time, with their interruptions, begin until they
+        end: between two beginnings are the time to an interruption and a replacement.
+        """
+        per_s = nodes * self.per_node_s
+        return np.asarray(1 + expected_s * per_s / (1 + per_s * self.replacement_s))
+
     def expected_s(self, job_s: Floats, *, nodes: Floats, load_s: ArrayLike) -> Floats:
         """Return the expected time of jobs that take `job_s` uninterrupted, after `load_s` of loading; broadcasts."""
         if len(self.alternatives_s) > 1:

@@ -23,7 +23,7 @@ from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking.selection import Cells
-from planner.planning.request.constraints import RESTARTS, Constraint, constraints, times_begun
+from planner.planning.request.constraints import RESTARTS, Constraint, constraints
 from planner.planning.request.filters import well_founded
 from planner.planning.request.job_context import job_context
 from planner.planning.request.region import Region
@@ -89,8 +89,9 @@ class CandidateGrid:
     def under(self, request: Request) -> CandidateGrid:
         """Return the same clusters with the constraints of another request for the same job and budget."""
         grid = replace(self, request=request)
-        grid.__dict__ |= {name: value for name, value in self.__dict__.items() if name == "estimates"}
-        grid.__dict__["sampled"] = grid if self.sampled is self else self.sampled.under(request)
+        if "estimates" in self.__dict__:
+            grid.__dict__.update(estimates=self.estimates)
+        grid.__dict__.update(sampled=grid if self.sampled is self else self.sampled.under(request))
         return grid
 
     def at_most(self, nodes: float) -> CandidateGrid:
@@ -163,23 +164,24 @@ class CandidateGrid:
         """Return the exact figure of a cluster for each constraint, by name. A deadline limits the time at the
         requested confidence; what the number of machines limits is exact in the estimates but for spares.
         """
-        estimated = {constraint.name: float(constraint.measure[row, column]) for constraint in self.asked}
-        if not estimated:
-            return {}
-        cluster = self.cluster(row, column)
-        clusters, at = cluster.clusters, cluster.at
-        sure = self.request.confidence if self.request.has_deadline else None
-        sort_s = float(clusters.quantile_s(sure)[at]) if sure else cluster.expected_s
-        exactly = {"deadline": sort_s + float(clusters.around_s[at]), "sort's deadline": sort_s}
-        if "budget" in estimated:
-            exactly["budget"] = float(clusters.total_p95_usd[at])
-        if (risk := self.context.risk) is not None:
-            of, expected_s = np.array(float(cluster.nodes)), np.array(cluster.expected_s)
-            exactly[RESTARTS] = float(times_begun(risk, nodes=of, expected_s=expected_s))
-        usual = float(paid_nodes(clusters.nodes, spare_fraction=self.context.overheads.spare_fraction)[at])
-        for name in estimated.keys() & {"quota", "capacity"}:
-            exactly[name] = estimated[name] * cluster.machines / usual
-        return {name: exactly.get(name, amount) for name, amount in estimated.items()}
+        cluster = self.cluster(row, column) if self.asked else None
+        return {asked.name: self._amount(asked, row, column, cluster) for asked in self.asked if cluster}
+
+    def _amount(self, asked: Constraint, row: int, column: int, cluster: Cluster) -> float:
+        """Return the exact figure of a cluster for a constraint."""
+        clusters, at, estimated = cluster.clusters, cluster.at, float(asked.measure[row, column])
+        if asked.name in ("deadline", "sort's deadline"):
+            sure = self.request.confidence
+            sort_s = float(clusters.quantile_s(sure)[at]) if sure else cluster.expected_s
+            return sort_s + float(clusters.around_s[at]) if asked.name == "deadline" else sort_s
+        if asked.name == "budget":
+            return float(clusters.total_p95_usd[at])
+        if asked.name == RESTARTS:
+            return float(clusters.times_begun[at])
+        if asked.name in ("quota", "capacity"):
+            usual = paid_nodes(clusters.nodes[at : at + 1], spare_fraction=self.context.overheads.spare_fraction)
+            return estimated * cluster.machines / float(usual[0])
+        return estimated
 
     def excess(self, row: int, column: int) -> float:
         """Return the ratio of a cluster to its tightest limit: at most 1 meets all constraints."""

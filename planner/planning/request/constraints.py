@@ -19,7 +19,6 @@ from planner.cost_model.staging import overheads_s
 from planner.cost_model.workload import JobContext
 from planner.planning.request.filters import weak_network
 from planner.schemas.plan import Candidate, NodeLimit, Rejection, Request
-from planner.statistics.interruptions import Risk
 from planner.units import format_duration, format_usd
 
 
@@ -183,20 +182,10 @@ def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]
         yield Constraint(
             name=RESTARTS,
             reason="begins again too often, as spot nodes are taken back",
-            measure=_where_possible(
-                estimates, times_begun(context.risk, nodes=estimates.nodes, expected_s=estimates.expected_s)
-            ),
+            measure=_where_possible(estimates, context.risk.times_begun(estimates.expected_s, nodes=estimates.nodes)),
             limit=_MOST_BEGUN,
             shown="begins",
         )
-
-
-def times_begun(risk: Risk, *, nodes: Floats, expected_s: Floats) -> Floats:
-    """Return the mean number of times that a job of an expected time, with its interruptions, begins until it ends:
-    between two beginnings are the time to an interruption and a replacement.
-    """
-    per_s = nodes * risk.per_node_s
-    return np.asarray(1 + expected_s * per_s / (1 + per_s * risk.replacement_s))
 
 
 def _launched(context: JobContext, estimates: Estimates) -> Floats:

@@ -14,7 +14,7 @@ from approvals import Approve
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import estimate
 from planner.planning.candidates.candidates import candidate
-from planner.planning.request.constraints import constraints, limit_of, missed, overrun, times_begun
+from planner.planning.request.constraints import constraints, limit_of, missed, overrun
 from planner.schemas.plan import NodeLimit
 from planner.statistics.interruptions import Risk
 from tests.planning.two_constraints import BUDGET, DEADLINE
@@ -135,7 +135,7 @@ def test_how_often_a_job_begins_by_hand() -> None:
     """Twenty nodes, each lost once in 20 hours: an hour of work takes (3,600 + 240) s x (e - 1), in 1 + e - 1 tries."""
     risk = Risk(per_node_s=0.05 / 3600, replacement_s=240, recovery="restart", evidence="assumed")
     expected_s = np.array([3840 * (np.e - 1)])
-    assert times_begun(risk, nodes=np.array([20.0]), expected_s=expected_s) == pytest.approx(np.e)
+    assert risk.times_begun(expected_s, nodes=np.array([20.0])) == pytest.approx(np.e)
 
 
 def test_what_begins_for_ever_is_no_plan(approve: Approve) -> None:

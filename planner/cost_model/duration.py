@@ -327,7 +327,7 @@ def _loads(
     return {
         name: Loads(
             median_s=seconds[:, None],
-            spreads=spreads_of(context, name, works, kinds),
+            spreads=node_spreads(context, name, works, kinds),
             count=nodes,
             spares=np.where([of == name for of in spares.screened], spares.count, 0.0),
         )
@@ -335,7 +335,7 @@ def _loads(
     }
 
 
-def spreads_of(context: JobContext, name: str, works: Mapping[str, Work], kinds: Kinds) -> list[tuple[Spread, Rows]]:
+def node_spreads(context: JobContext, name: str, works: Mapping[str, Work], kinds: Kinds) -> list[tuple[Spread, Rows]]:
     """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
     if name in UNDIVIDED:
         return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]

@@ -16,7 +16,7 @@ from planner.arrays import Floats, Rows
 from planner.cost_model.bill import Bills
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import energy_j
-from planner.cost_model.duration import Kinds, PhaseUses, kinds_of, quantile_over_mean, spreads_of
+from planner.cost_model.duration import Kinds, PhaseUses, kinds_of, quantile_over_mean, node_spreads
 from planner.cost_model.prices import Offer, paid_nodes
 from planner.cost_model.staging import loading_seconds, overheads_s
 from planner.cost_model.workload import JobContext
@@ -85,7 +85,7 @@ def _longest_s(context: JobContext, uses: PhaseUses, nodes: Floats, kinds: Kinds
     works, longest = context.works(uses.phase), np.zeros((len(context.layouts.type_row), len(nodes)))
     for name, seconds in uses.seconds.items():
         slowed = seconds * context.doubts.mean(name, context.layouts.type_row)[:, None]
-        for spread, rows in spreads_of(context, name, works, kinds):
+        for spread, rows in node_spreads(context, name, works, kinds):
             slowed[rows] *= slowest_mean_cached(spread, nodes.tobytes())
         if name == "network" and context.spreads.node_sigma:
             stated = context.rates.network.stated[context.layouts.type_row]

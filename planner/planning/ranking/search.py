@@ -73,11 +73,14 @@ class TypeCells:
     _cells: Cells | None = None
 
     def __post_init__(self) -> None:
-        self._estimated = {"time": self.grid.estimates.expected_s[self.rows]}
-        self._estimated["usd"] = self.grid.estimates.total_usd[self.rows]
+        estimates = self.grid.estimates
+        self._charges_usd = estimates.charges_usd[self.rows]
+        self._estimated = {"time": estimates.expected_s[self.rows]}
+        self._estimated["usd"] = estimates.total_usd[self.rows] - self._charges_usd[:, None]  # charges are exact
         self._estimated |= {asked.name: asked.measure[self.rows] for asked in self.grid.asked}
         self._bound = 1 - 1e-9 if self.request.paper else BOUND  # the papers' sums are exact
         self.figures = {name: self._bound * estimate for name, estimate in self._estimated.items()}
+        self.figures["usd"] += self._charges_usd[:, None]
         self.known = np.zeros(self._estimated["usd"].shape, bool)
         self.learn()
 
@@ -109,7 +112,7 @@ class TypeCells:
             time_s=time_s,
             total_usd=np.where(good, usd, np.inf),
             energy_j=energy_j(time_s, nodes=self.grid.nodes, power_w=power_w) if of_energy else None,
-            charges_usd=self.grid.estimates.charges_usd[self.rows],
+            charges_usd=self._charges_usd,
         )
 
     def cluster(self, cell: tuple[int, int]) -> Cluster:
@@ -125,7 +128,7 @@ class TypeCells:
         return Figures(
             time_s=float(time_s),
             total_usd=float(self.figures["usd"][cell]),
-            charges_usd=float(self.grid.estimates.charges_usd[self.rows[cell[0]]]),
+            charges_usd=float(self._charges_usd[cell[0]]),
             at_least=bool(self.grid.partly_unknown[self.rows[cell[0]]]),
             energy_j=None if math.isnan(energy) else energy,
             handicap=handicap(self.name),
@@ -153,8 +156,9 @@ class TypeCells:
         self._cells = None
 
     def _take(self, place: int, columns: Rows, clusters: Sequence[Cluster]) -> None:
-        exact = {"time": np.array([c.expected_s for c in clusters]), "usd": np.array([c.total_usd for c in clusters])}
-        row = int(self.rows[place])
+        row, charges_usd = int(self.rows[place]), float(self._charges_usd[place])
+        exact = {"time": np.array([c.expected_s for c in clusters])}
+        exact["usd"] = np.array([c.total_usd for c in clusters]) - charges_usd
         asked_columns = columns.tolist() if self.grid.asked else []
         amounts = [self.grid.amounts(row, column) for column in asked_columns]
         exact |= {asked.name: np.array([of[asked.name] for of in amounts]) for asked in self.grid.asked}
@@ -170,7 +174,7 @@ class TypeCells:
             between = np.where(is_near, between, np.minimum(known[after], known[after + 1]))
             bounds = estimated * np.maximum(between * _BETWEEN, self._bound)
             bounds[columns] = values
-            self.figures[name][place] = bounds
+            self.figures[name][place] = bounds + charges_usd if name == "usd" else bounds
         self.known[place, columns] = True
 
     def begin(self, *, rounds: int) -> None:
@@ -394,7 +398,7 @@ def _near_misses(types: Sequence[TypeCells]) -> Iterator[Rejection]:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Type:
     """A type of a `grid` with its layouts there, the objective's first criterion at the best of the sizes `sampled`
-    (`least`: inf if none is admissible), and the hours that it takes then.
+    (`least`: inf if none is admissible), the hours that it takes then, and what is charged for it at any size.
     """
 
     grid: CandidateGrid
@@ -402,6 +406,7 @@ class _Type:
     rows: Rows
     least: float
     hours: float
+    charges_usd: float
 
     @property
     def name(self) -> str:
@@ -437,7 +442,8 @@ def _most(alike: Sequence[_Type], request: Request) -> float:
     wanted = alike[min(len(alike), request.top + _SPARE_TYPES) - 1].least
     cheapest = alike[0]
     saving_usd = selection.USD_PER_HOUR_SAVED * cheapest.hours if request.rule == "balanced" else 0.0
-    return _MARGIN * max(wanted, cheapest.least + saving_usd)
+    charges_usd = 0.0 if request.objective in ("time", "energy") else cheapest.charges_usd
+    return charges_usd + _MARGIN * (max(wanted, cheapest.least + saving_usd) - charges_usd)
 
 
 def _types_of(grid: CandidateGrid, objective: Objective, *, sampled: CandidateGrid | None = None) -> Iterator[_Type]:
@@ -455,7 +461,14 @@ def _types_of(grid: CandidateGrid, objective: Objective, *, sampled: CandidateGr
         if math.isinf(least[best]) and near[rows].any():
             unclear.append(rows)
         else:
-            yield _Type(grid=grid, sampled=some, rows=rows, least=float(least[best]), hours=float(hours[best]))
+            yield _Type(
+                grid=grid,
+                sampled=some,
+                rows=rows,
+                least=float(least[best]),
+                hours=float(hours[best]),
+                charges_usd=float(some.estimates.charges_usd[best]),
+            )
     if unclear:
         part = grid.only(np.concatenate(unclear))
         yield from _types_of(part, objective, sampled=part)

@@ -11,7 +11,7 @@ import pytest
 import planner
 from planner.catalog import EVIDENCE, load_catalog
 from planner.catalog.shipped_tables import load_spreads
-from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, _by_evidence, rate_doubts
+from planner.cost_model.evidence import CERTAIN, RATES, RateDoubts, _by_evidence, rate_doubts
 from planner.cost_model.rates import _local, evidence_codes
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
@@ -33,7 +33,7 @@ def test_each_value_of_each_rate_counts_once_and_large_ones_do_not_meet() -> Non
     assert sorted(slowed["network"] for slowed in together) == RISING[0].tolist()
     assert sorted(slowed["disk"] for slowed in together) == RISING[0].tolist()
     assert all(slowed["network"] * slowed["disk"] < 1.8 * 1.2 for slowed in together)
-    assert all(sorted(order) == list(range(8)) for order in ORDERS.values())
+    assert all(sorted(rate.order) == list(range(8)) for rate in RATES.values() if rate.order)
 
 
 def test_the_mean_is_that_of_the_eight_and_certain_rates_have_none() -> None:

@@ -61,12 +61,12 @@ class Basis:
         return words
 
     def _of_rate(self, resource: str) -> str:
-        rates, attribute = self.context.rates, RATES[RATE_OF[resource]].attribute
+        rates, part = self.context.rates, RATES[RATE_OF[resource]].part
         if resource == "network":
             return rates.network.evidence_at(self.row, self.nodes)
         if resource == "object_requests":
             return self.context.objects.request_evidence or "unknown"
-        return evidence_name(int(getattr(rates, attribute).evidence[self.row])) if attribute else rates.cpu_evidence
+        return evidence_name(int(getattr(rates, part).evidence[self.row])) if part else rates.cpu_evidence
 
     @property
     def grouped_most(self) -> float:
@@ -116,9 +116,6 @@ def _unmeasured(of: Basis) -> Iterator[str]:
 
 
 def _software(of: Basis) -> Iterator[str]:
-    """Yield warnings with the engine's assumption about processors, the number of nodes in its measurements, and that
-    its machines may boot slowly.
-    """
     context, engine = of.context, of.context.model.engine
     if engine.cpu_s_per_byte and engine.evidence != "measured":
         alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[of.row])
@@ -136,7 +133,6 @@ COMPUTED_DISKS: Final = "local disks: nobody measured them"
 
 
 def _computed_disks(of: Basis) -> Iterator[str]:
-    """Yield a warning with the basis of computed local disk rates that a phase waits for, and their possible error."""
     edges, catalog = of.context.rates.local.edges, of.context.catalog
     waited_for = {RATE_OF.get(phase.bottleneck) for phase in of.phases}
     if edges is None or np.isnan(edges[0][of.row]) or "disk" not in waited_for:
@@ -156,7 +152,6 @@ def _weighting(of: Basis) -> Iterator[str]:
 
 
 def _network_band(of: Basis) -> Iterator[str]:
-    """Yield a warning with the basis of an extrapolated or stated network rate, and its possible error."""
     network = of.context.rates.network
     curve, stated = network.curve_of(of.row), bool(network.stated[of.row])
     asked = of.evidence.get("network") == "extrapolated" or (stated and "network" in of.evidence)
@@ -184,7 +179,6 @@ def _bucket(of: Basis) -> Iterator[str]:
 
 
 def _burstable(of: Basis) -> Iterator[str]:
-    """Yield a warning with the sustained share of a burstable type's processors, and how long its credit lasts."""
     credits, vcpu = of.context.rates.credits, of.context.catalog.instances.vcpu[of.row]
     share = float(credits.baseline_share[of.row])
     if of.context.paper or share == 1:
@@ -227,7 +221,6 @@ def _credit(of: Basis) -> Iterator[str]:
 
 
 def _object_store(of: Basis) -> Iterator[str]:
-    """Yield warnings with the limit on requests to the object store, and what the plan expects of it on less."""
     context, store = of.context, of.context.objects
     if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
         yield "intermediate data: on block volumes, for the type has no local disks"
@@ -258,9 +251,6 @@ DEAR_SPOT: Final = "spot: the price is not below the on-demand price of "
 
 
 def _spot(of: Basis) -> Iterator[str]:
-    """Yield warnings about assumed evictions, with the date of a price computed from a saving, and if a price is not
-    below on demand.
-    """
     catalog, risk, region = of.context.catalog, of.context.risk, of.offer.region
     if of.offer.pricing != "spot":
         return
@@ -279,9 +269,7 @@ def _spot(of: Basis) -> Iterator[str]:
 
 @lru_cache(maxsize=16)
 def _spot_and_full_usd(catalog: Catalog, region: str) -> tuple[Floats, Floats, date]:
-    """Return a region's list prices per hour of spot nodes and on demand, (T,), and the day of the latter: prices of a
-    way to pay that it has no list of are NaN.
-    """
+    """Return a region's list prices per hour of spot nodes and on demand, (T,), NaN without a list, and their day."""
     spot, full = (
         catalog.prices(region, way).price_usd_per_hour
         if region in catalog.regions(way)
@@ -292,7 +280,6 @@ def _spot_and_full_usd(catalog: Catalog, region: str) -> tuple[Floats, Floats, d
 
 
 def _prices(of: Basis) -> Iterator[str]:
-    """Yield warnings about charges, and with the prices taken from the catalog's own region, as it has no others."""
     context, home = of.context, of.context.catalog.default_region
     yield from unpriced(context)
     is_stored = context.layouts.uses(OBJECTS)[0] or context.staging.source or context.staging.sink
@@ -303,9 +290,7 @@ def _prices(of: Basis) -> Iterator[str]:
 
 
 def _quality(of: Basis) -> Iterator[str]:
-    """Yield the reliability of the worst figure behind the cluster, except for the user's assumptions and the
-    measurements of this machine.
-    """
+    """Yield the reliability of the worst figure that is neither the user's assumption nor measured on this machine."""
     catalog = of.context.catalog
     if not catalog.is_free:
         used = [name for name, word in of.evidence.items() if word not in ("assumed", "unknown")]

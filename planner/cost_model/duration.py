@@ -21,7 +21,7 @@ from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging import loading_seconds
 from planner.cost_model.work import Work
-from planner.cost_model.workload import UNDIVIDED, JobContext, cpu_seconds, driver_seconds, task_count
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds, task_count
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Durations, Loads, Spread, lognormal
 from planner.statistics.spare_nodes import spares_for
@@ -332,7 +332,7 @@ def _loads(
 
 def _spreads(context: JobContext, name: str, works: Mapping[str, Work], kinds: _Kinds) -> list[tuple[Spread, Rows]]:
     """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
-    if name in UNDIVIDED:
+    if RATE_OF[name] == "undivided":
         return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]
     groups = [(context.spreads.default(name), kinds.usual)]
     groups += [(context.spread(name, works.get(name), row=int(rows[0])), rows) for rows in kinds.own]

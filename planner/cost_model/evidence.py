@@ -34,29 +34,25 @@ from planner.statistics.order_statistics import Spread, lognormal, with_tail
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """A kind of rate: its entry in `RunOverheads.node_sigma`, the file of a catalog with measured variation, the
-    attribute of `Rates`, and the first word of its names in `--assume` and of the stragglers that slow it. '' if none.
+    """A kind of rate: its entry in `RunOverheads.node_sigma`, the file of a catalog with measured variation, the part
+    of `Rates` that has it, and the first word of its names in `--assume` and of the stragglers that slow it.
 
     `order` combines the eight values of several doubtful rates: each value once, small ones of one with large ones of
     another.
     """
 
     sigma: str = ""
-    file: str = ""
-    attribute: str = ""
+    csv: str = ""
+    part: str = ""
     word: str = ""
     order: tuple[int, ...] = ()
 
 
 RATES: Final = {
-    "disk": Rate(sigma="disk", file="disks", attribute="local", word="local", order=(4, 1, 6, 3, 0, 7, 2, 5)),
-    "volumes": Rate(
-        sigma="volumes", file="volume_rates", attribute="volumes", word="volume", order=(2, 5, 0, 7, 4, 1, 6, 3)
-    ),
-    "object_store": Rate(sigma="network", attribute="objects", word="object", order=(6, 3, 4, 1, 2, 5, 0, 7)),
-    "network": Rate(
-        sigma="network", file="networks", attribute="network", word="network", order=(0, 1, 2, 3, 4, 5, 6, 7)
-    ),
+    "disk": Rate(sigma="disk", csv="disks", part="local", word="local", order=(4, 1, 6, 3, 0, 7, 2, 5)),
+    "volumes": Rate(sigma="volumes", csv="volume_rates", part="volumes", word="volume", order=(2, 5, 0, 7, 4, 1, 6, 3)),
+    "object_store": Rate(sigma="network", part="objects", word="object", order=(6, 3, 4, 1, 2, 5, 0, 7)),
+    "network": Rate(sigma="network", csv="networks", part="network", word="network", order=(0, 1, 2, 3, 4, 5, 6, 7)),
     "cpu": Rate(sigma="cpu", order=(3, 6, 1, 4, 7, 0, 5, 2)),
     "at_scale": Rate(order=(5, 7, 2, 0, 3, 6, 1, 4)),
     "undivided": Rate(),
@@ -87,15 +83,6 @@ class RateDoubts:
         doubted = self.slowdowns.get(RATE_OF[resource])
         return np.ones(len(rows)) if doubted is None else np.asarray(doubted[rows].mean(axis=1))
 
-    def together(self, type_row: int) -> list[dict[str, float]]:
-        """Return eight equally likely slowdowns of all doubtful rates of a type, by kind; one, empty, if all are
-        certain.
-        """
-        of_type = {name: values[type_row].tolist() for name, values in self.slowdowns.items()}
-        doubted = {name: values for name, values in of_type.items() if max(values) > 1}
-        places = range(EIGHTHS if doubted else 1)
-        return [{name: values[RATES[name].order[place]] for name, values in doubted.items()} for place in places]
-
 
 CERTAIN: Final = RateDoubts()
 """Doubts in the papers' equations: none."""
@@ -111,7 +98,7 @@ def rate_doubts(
     for name, kind in RATES.items():
         if not kind.word or any(given.partition("_")[0] == kind.word for given in assume):
             continue
-        claimed: Device | Network = getattr(rates, kind.attribute)
+        claimed: Device | Network = getattr(rates, kind.part)
         slowdowns[name] = _by_evidence(name)[claimed.evidence]
         if isinstance(claimed, Device) and claimed.edges is not None:
             slowdowns[name] = _within_edges(slowdowns[name], *claimed.edges)
@@ -234,8 +221,8 @@ def _measured_sigma(
     """
     sigma_by_row: dict[int, dict[str, float]] = {}
     lasting: dict[int, frozenset[str]] = {}
-    for kind in (kind for kind in RATES.values() if kind.file):
-        table, entry = catalog.tables[kind.file], kind.sigma
+    for kind in (kind for kind in RATES.values() if kind.csv):
+        table, entry = catalog.tables[kind.csv], kind.sigma
         compared, over_time = table["across_instances_sigma"], table["across_time_sigma"]
         varies = ~(np.isnan(compared) & np.isnan(over_time)) & ~np.isnan(table["bytes_per_s"])
         passing = np.nan_to_num(over_time)

@@ -28,8 +28,6 @@ from planner.cost_model.work import Work, on_credit_s
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
-UNDIVIDED: Final = ("start_up", "one_stream", "driver", "object_requests")
-"""Resources that serve the job as a whole, rather than a share for each node."""
 HERE: Final = "here"
 """Stands for a cloud where data is on the machine that plans: nothing is charged there."""
 

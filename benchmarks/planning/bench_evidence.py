@@ -24,8 +24,8 @@ import numpy as np
 from planner.arrays import Floats
 from planner.catalog import load_catalog
 from planner.cost_model.estimate import estimate
+from planner.cost_model.evidence import CERTAIN
 from planner.cost_model.model_reader import load_model
-from planner.cost_model.rate_doubts import CERTAIN
 from planner.cost_model.run_overheads import shipped
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid

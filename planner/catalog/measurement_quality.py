@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Final
 
@@ -77,10 +78,15 @@ def score_of(what: str, row: Mapping[str, Any]) -> QualityScore:
 
 def scores_behind(catalog: Catalog, instance_type: str, resources: Iterable[str]) -> list[QualityScore]:
     """Score the figures of a type that a plan uses for `resources` (as phases name them), worst first."""
-    finders = {"disks": _disks, "network": _network, "volumes": _volumes}
     names = dict.fromkeys("disks" if name.endswith("disks") else name for name in resources)
-    scores = [score for name in names if name in finders for score in finders[name](catalog, instance_type)]
+    scores = [score for name in names for score in _scores_of(catalog, instance_type, name)]
     return sorted(scores, key=lambda score: score.score)
+
+
+@lru_cache(maxsize=256)
+def _scores_of(catalog: Catalog, instance_type: str, resource: str) -> tuple[QualityScore, ...]:
+    finders = {"disks": _disks, "network": _network, "volumes": _volumes}
+    return tuple(finders[resource](catalog, instance_type)) if resource in finders else ()
 
 
 def _number_or_zero(row: Mapping[str, Any], name: str) -> float:

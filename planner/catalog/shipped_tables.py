@@ -133,15 +133,20 @@ class Gap:
 
 def nearest_gap(*, model: str, links: str, nodes: float, node_bytes: float) -> Gap | None:
     """Return the result for the most similar cluster, None for a model that is not in the table."""
-    table = _load_gaps(catalogs_directory() / f"{GAPS.name}.csv")
-    rows = np.flatnonzero((table["model"] == model) & (table["links"] == links))
-    if not len(rows):
+    sizes, sizes_bytes, simulated, p95 = _gaps_of(catalogs_directory(), model, links)
+    if not len(sizes):
         return None
-    distance = np.log(table["nodes"][rows] / nodes) ** 2 + np.log(table["node_bytes"][rows] / node_bytes) ** 2
-    row = int(rows[int(distance.argmin())])
-    return Gap(
-        simulated_over_p50=float(table["simulated_over_p50"][row]), p95_over_p50=float(table["p95_over_p50"][row])
-    )
+    distance = np.log(sizes / nodes) ** 2 + np.log(sizes_bytes / node_bytes) ** 2
+    row = int(distance.argmin())
+    return Gap(simulated_over_p50=float(simulated[row]), p95_over_p50=float(p95[row]))
+
+
+@lru_cache(maxsize=16)
+def _gaps_of(directory: Path, model: str, links: str) -> list[Floats]:
+    """Return the columns of numbers for a model and a kind of links."""
+    table = _load_gaps(directory / f"{GAPS.name}.csv")
+    rows = (table["model"] == model) & (table["links"] == links)
+    return [table[name][rows] for name in ("nodes", "node_bytes", "simulated_over_p50", "p95_over_p50")]
 
 
 @lru_cache(maxsize=2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,6 +90,7 @@ def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
     raise BadInputError(f"unknown {what} {name!r}.{hint}", code="unknown-name")
 
 
+@cache
 def _shipped(directory: str) -> Path:
     package = Path(__file__).resolve().parents[1]
     places = (package / directory, package.parent / directory)

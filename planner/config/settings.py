@@ -22,7 +22,6 @@ from planner.schemas.plan import OwnPrice
 from planner.schemas.request_forms import CLOUDS
 
 FILE_VARIABLE: Final = "PLANNER_SETTINGS"
-_ACCESS: Final = ("account", "specs_url", "prices_url", "end_role")
 _AMOUNTS: Final = ("discount", "price_usd_per_hour", "price_usd_per_vcpu_hour")
 _OF_PRICE: Final = ("instance", "region", "pricing", *_AMOUNTS, "nodes", "note")
 _NOTE: Final = "settings"
@@ -46,13 +45,26 @@ class _Price:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cloud:
+class CloudSettings:
+    """Access to a cloud (see planner.clouds.price_lists.Access; blank means the default of its own tools), and its cost
+    for this user: the first of `prices` that fits counts, then the `discount`. `end_role` is the ARN of the role with
+    which AWS's scheduler may end machines, '' for none; only AWS has it.
+    """
+
     account: str = ""
     specs_url: str = ""
     prices_url: str = ""
     end_role: str = ""
     discount: _Share | None = None
     prices: tuple[_Price, ...] = ()
+
+    def own_prices(self, cloud: str, *, today: date) -> Iterator[OwnPrice]:
+        """Yield the prices that count today."""
+        for price in self.prices:
+            if price.until is None or price.until >= today:
+                yield OwnPrice(cloud=cloud, **{key: getattr(price, key) for key in _OF_PRICE})
+        if self.discount is not None:
+            yield OwnPrice(cloud=cloud, discount=self.discount, note=_NOTE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,46 +79,28 @@ class _Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    aws: _Cloud = _Cloud()
-    gcp: _Cloud = _Cloud()
-    azure: _Cloud = _Cloud()
-    oci: _Cloud = _Cloud()
+    aws: CloudSettings = CloudSettings()
+    gcp: CloudSettings = CloudSettings()
+    azure: CloudSettings = CloudSettings()
+    oci: CloudSettings = CloudSettings()
     plan: _Plan = _Plan()
     limits: _Limits = _Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloudSettings:
-    """Access to a cloud (see planner.clouds.price_lists.Access; blank means the default of its own tools), and its cost
-    for this user: the first of `prices` that fits counts. `end_role` is the ARN of the role with which AWS's scheduler
-    may end machines, '' for none; only AWS has it.
-    """
-
-    account: str = ""
-    specs_url: str = ""
-    prices_url: str = ""
-    end_role: str = ""
-    prices: tuple[OwnPrice, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The whole file; `plan_clouds` are the clouds that `plan` considers if none are named, `usd_per_month` the limit
-    on the cost of all rented machines.
+    """The whole file: `own_prices` are the user's of all clouds, `plan_clouds` the clouds that `plan` considers if none
+    are named, `usd_per_month` the limit on the cost of all rented machines.
     """
 
     clouds: Mapping[str, CloudSettings] = field(default_factory=dict)
+    own_prices: tuple[OwnPrice, ...] = ()
     plan_clouds: tuple[str, ...] = ()
     usd_per_month: float | None = None
 
     def of(self, cloud: str) -> CloudSettings:
         """Return the settings of a cloud, empty ones if it has none."""
         return self.clouds.get(cloud, CloudSettings())
-
-    @property
-    def own_prices(self) -> tuple[OwnPrice, ...]:
-        """The user's prices of all clouds."""
-        return tuple(price for cloud in self.clouds.values() for price in cloud.prices)
 
 
 def settings_file() -> Path:
@@ -138,13 +132,18 @@ def load_settings(*, today: date) -> Settings:
     file: _File = reader.read(_File, raw)
     if problems := reader.findings or list(_contradictions(file)):
         raise bad_input(path, problems, "; correct them and run again")
-    clouds = {name: _cloud(name, getattr(file, name), today=today) for name in CLOUDS if name in raw}
-    return Settings(clouds=clouds, plan_clouds=file.plan.clouds, usd_per_month=file.limits.max_cost_per_month)
+    clouds: dict[str, CloudSettings] = {name: getattr(file, name) for name in CLOUDS if name in raw}
+    return Settings(
+        clouds=clouds,
+        own_prices=tuple(price for name, of in clouds.items() for price in of.own_prices(name, today=today)),
+        plan_clouds=file.plan.clouds,
+        usd_per_month=file.limits.max_cost_per_month,
+    )
 
 
 def _contradictions(file: _File) -> Iterator[Finding]:
     for name in CLOUDS:
-        table: _Cloud = getattr(file, name)
+        table: CloudSettings = getattr(file, name)
         if table.end_role and (name != "aws" or not table.end_role.startswith("arn:")):
             text = "must be the ARN of a role, under [aws] alone"
             yield Finding(field=f"{name}.end_role", code="out-of-range", text=text)
@@ -152,14 +151,3 @@ def _contradictions(file: _File) -> Iterator[Finding]:
             if sum(getattr(price, amount) is not None for amount in _AMOUNTS) != 1:
                 text = "needs either a discount, a price_usd_per_hour or a price_usd_per_vcpu_hour"
                 yield Finding(field=f"{name}.prices[{number}]", code="missing-argument", text=text)
-
-
-def _cloud(name: str, table: _Cloud, *, today: date) -> CloudSettings:
-    own = [
-        OwnPrice(cloud=name, **{key: getattr(price, key) for key in _OF_PRICE})
-        for price in table.prices
-        if price.until is None or price.until >= today
-    ]
-    if table.discount is not None:
-        own.append(OwnPrice(cloud=name, discount=table.discount, note=_NOTE))
-    return CloudSettings(**{key: getattr(table, key) for key in _ACCESS}, prices=tuple(own))

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from planner.arrays import Flags, Floats
+from planner.cost_model.evidence import ASSUMED_CHARGE, ASSUMED_TRAFFIC
 from planner.cost_model.prices import (
     Charge,
     Offer,
@@ -23,7 +24,6 @@ from planner.cost_model.prices import (
     request_usd,
     spares_paid_s,
 )
-from planner.cost_model.unknowns import ASSUMED_CHARGE, ASSUMED_TRAFFIC
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Candidate, Cost, Range
 from planner.units import format_usd

@@ -16,12 +16,12 @@ import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog import EVIDENCE
+from planner.cost_model.evidence import RATE_OF, RATES
 from planner.cost_model.model import Phase
 from planner.cost_model.prices import paid_nodes
-from planner.cost_model.rate_doubts import DOUBTED, ORDERS
 from planner.cost_model.staging import loading_seconds
 from planner.cost_model.work import Work
-from planner.cost_model.workload import UNDIVIDED, JobContext, cpu_seconds, driver_seconds, task_count
+from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds, task_count
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Durations, Loads, Spread, lognormal
 from planner.statistics.spare_nodes import spares_for
@@ -135,13 +135,13 @@ def slowdowns_of(context: JobContext, nodes: Floats) -> Mapping[str, Floats]:
     """
     type_rows = context.layouts.type_row
     doubted = {
-        name: values[type_rows][:, ORDERS[name]]
+        name: values[type_rows][:, RATES[name].order]
         for name, values in context.doubts.slowdowns.items()
         if (values[type_rows] > 1).any()
     }
     at_scale = _network_slowdowns(context, nodes)
     if at_scale is not None:
-        network = at_scale[:, ORDERS["at_scale"]]
+        network = at_scale[:, RATES["at_scale"].order]
         doubted["network"] = doubted.get("network", np.ones((1, 1))) * network
     return doubted
 
@@ -193,9 +193,7 @@ class JobTimes:
         return [self._barrier(loads).later_by(barrier_s) for loads in self.loads]
 
     def _barrier(self, loads: Mapping[str, Loads]) -> Durations:
-        slowed = [
-            load.times(self.slowdowns.get(DOUBTED.get(name, ""), np.ones((1, 1)))) for name, load in loads.items()
-        ]
+        slowed = [load.times(self.slowdowns.get(RATE_OF[name], np.ones((1, 1)))) for name, load in loads.items()]
         ways = max((load.median_s.shape[1] for load in slowed), default=1)
         if not slowed:
             return Durations(times_s=np.zeros((len(self.nodes), 1, 1)), cdf=np.ones((len(self.nodes), 1, 1)))
@@ -283,7 +281,7 @@ class JobTimes:
         return min(contenders, key=lambda name: (left_s[name], -alone[name]))
 
     def _mean_slowdown(self, resource: str, cluster: int) -> float:
-        doubted = self.slowdowns.get(DOUBTED.get(resource, ""))
+        doubted = self.slowdowns.get(RATE_OF[resource])
         return 1.0 if doubted is None else float(doubted[cluster].mean())
 
     @property
@@ -337,7 +335,7 @@ def _loads(
 
 def node_spreads(context: JobContext, name: str, works: Mapping[str, Work], kinds: Kinds) -> list[tuple[Spread, Rows]]:
     """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
-    if name in UNDIVIDED:
+    if RATE_OF[name] == "undivided":
         return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]
     groups = [(context.spreads.default(name), kinds.usual)]
     groups += [(context.spread(name, works.get(name), row=int(rows[0])), rows) for rows in kinds.own]

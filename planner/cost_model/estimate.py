@@ -16,7 +16,7 @@ from planner.arrays import Floats, Rows
 from planner.cost_model.bill import Bills
 from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import energy_j
-from planner.cost_model.duration import Kinds, PhaseUses, kinds_of, quantile_over_mean, node_spreads
+from planner.cost_model.duration import Kinds, PhaseUses, kinds_of, node_spreads, quantile_over_mean
 from planner.cost_model.prices import Offer, paid_nodes
 from planner.cost_model.staging import loading_seconds, overheads_s
 from planner.cost_model.workload import JobContext

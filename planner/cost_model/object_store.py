@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from planner.catalog import Catalog, ObjectStore
+from planner.cost_model.evidence import stated_of_stores
 from planner.cost_model.rates import Device, evidence_codes
-from planner.cost_model.unknowns import Policy, fewest_requests_per_s
 
 _GIB: Final = 2**30
 
@@ -41,16 +41,16 @@ class ObjectStoreChoice:
         return not np.isnan(self.usd_per_byte_hour + self.read_usd_per_request + self.write_usd_per_request)
 
 
-def choose_object_store(catalog: Catalog, *, policy: Policy | None = None) -> ObjectStoreChoice:
-    """Return the catalog's first object store, or one without name, rates and prices; the policy decides whether
-    unknown figures are assumed.
+def choose_object_store(catalog: Catalog, *, is_assumed: bool = False) -> ObjectStoreChoice:
+    """Return the catalog's first object store, or one without name, rates and prices; of unknown limits on requests
+    those of the slowest cloud's store are assumed if they may be.
     """
     store = _first_store(catalog)
     limits = {name: getattr(store, name) for name in ("reads_per_s", "writes_per_s")}
     unknown = [name for name, limit in limits.items() if np.isinf(limit)]
-    if policy is None or not store.name or not policy.assumes("requests") or not unknown:
+    if not is_assumed or not store.name or not unknown:
         return store
-    limits |= {name: fewest_requests_per_s(name) for name in unknown}
+    limits |= {name: min(stated_of_stores(name), default=np.inf) for name in unknown}
     return replace(store, **limits, request_evidence="assumed")
 
 

@@ -14,8 +14,8 @@ from planner.arrays import Days, Flags, Floats, Rows
 from planner.catalog.loading import outside_charges
 from planner.catalog.transfer_prices import TransferPrice, transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
+from planner.cost_model.evidence import ASSUMED_CHARGE, assumed_range, assumed_transfer, is_assumed, stated_of_stores
 from planner.cost_model.staging import moved_bytes
-from planner.cost_model.unknowns import ASSUMED_CHARGE, assumed_of_stores, assumed_transfer, price_elsewhere
 from planner.cost_model.workload import HERE, JobContext
 
 
@@ -88,7 +88,7 @@ def dearer_usd_per_hour(context: JobContext, nodes: Floats) -> Floats:
 def _excess_elsewhere(context: JobContext) -> float:
     """Return the share by which the price of volumes and store may be higher in the run's region than planned."""
     is_known = context.paper or context.region in ("", context.catalog.default_region)
-    return 0.0 if is_known else price_elsewhere().high - 1
+    return 0.0 if is_known else assumed_range("place").high - 1
 
 
 def request_usd(context: JobContext) -> float:
@@ -224,7 +224,7 @@ def _transfer(context: JobContext, transfer: str, moved_gib: Floats) -> Charge:
 def _traffic(context: JobContext, price: TransferPrice, transfer: str, moved_gib: Floats) -> Charge:
     """Return the cost of traffic of a kind, assumed if the cloud's price is unknown and the policy allows it."""
     usd = price.usd(moved_gib)
-    if np.isnan(usd).any() and context.unknown.assumes("charge"):
+    if np.isnan(usd).any() and is_assumed("charge", context.unknown):
         middle, high, basis = assumed_transfer(transfer, moved_gib)
         return Charge(name="", usd=middle, high_usd=high, evidence="assumed", basis=basis)
     return Charge(name="", usd=usd, evidence=price.evidence, basis=price.note)
@@ -236,9 +236,10 @@ def _of_store(
     """Return a store's charge for requests or traffic; `name` is that of the price in the catalog, which may be higher
     by the share `excess`.
     """
-    if np.isnan(price) and context.unknown.assumes("charge"):
-        middle, high = assumed_of_stores(name)
-        return Charge(name="", usd=count * middle, high_usd=count * high, evidence="assumed", basis=ASSUMED_CHARGE)
+    if np.isnan(price) and is_assumed("charge", context.unknown):
+        stated = stated_of_stores(name) or [np.nan]
+        middle, high = count * float(np.mean(stated)), count * max(stated)
+        return Charge(name="", usd=middle, high_usd=high, evidence="assumed", basis=ASSUMED_CHARGE)
     return Charge(name="", usd=count * price, high_usd=count * price * (1 + excess), evidence=evidence, basis="")
 
 

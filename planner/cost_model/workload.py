@@ -17,21 +17,17 @@ import numpy as np
 from planner.arrays import Floats, Rows
 from planner.catalog import Catalog, Straggler
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
+from planner.cost_model.evidence import CERTAIN, RateDoubts, Spreads
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
-from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
-from planner.cost_model.rate_spreads import Spreads
 from planner.cost_model.rates import Device, Rates, time_s
 from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
-from planner.cost_model.unknowns import BY_DEFAULT, Policy
 from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.work import Work, on_credit_s
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 
-UNDIVIDED: Final = ("start_up", "one_stream", "driver", "object_requests")
-"""Resources that serve the job as a whole, rather than a share for each node."""
 HERE: Final = "here"
 """Stands for a cloud where data is on the machine that plans: nothing is charged there."""
 
@@ -71,7 +67,7 @@ class JobContext:
     staging: Staging = field(default_factory=Staging)
     power_w: Floats
     region: str = ""
-    unknown: Policy = BY_DEFAULT
+    unknown: str | None = None
     risk: Risk | None = None
     doubts: RateDoubts = CERTAIN
     most_machines: float = np.inf

@@ -18,8 +18,8 @@ from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.duration import PhaseUses, planned_spares, slowdowns_of
+from planner.cost_model.evidence import RATE_OF
 from planner.cost_model.model import CostModel
-from planner.cost_model.rate_doubts import DOUBTED
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
@@ -256,7 +256,7 @@ def draw_runs(
     for claim_at, run_at, burst_at in zip(*(_shuffled_midpoints(draws, rng) for _ in range(3)), strict=True):
         claim = claims[int(claim_at * len(claims))]
         slowness = {
-            name: factors * claim.get(DOUBTED.get(name, ""), 1.0)
+            name: factors * claim.get(RATE_OF[name], 1.0)
             for name, factors in _slowness(context, works, nodes + (best.spares if screened else 0), rng).items()
         }
         if screened:  # the slowest are returned

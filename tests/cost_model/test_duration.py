@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from planner.cost_model.duration import JobTimes, PhaseUses, PlannedSpares, planned_spares, quantile_over_mean
+from planner.cost_model.evidence import CERTAIN, RateDoubts
 from planner.cost_model.model import Phase
-from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import slowest_mean

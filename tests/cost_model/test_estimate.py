@@ -12,8 +12,8 @@ import pytest
 from planner.catalog import Straggler
 from planner.cost_model.clusters import SWITCH_POWER_W, energy_j
 from planner.cost_model.estimate import Estimates, estimate
+from planner.cost_model.evidence import CERTAIN, RateDoubts
 from planner.cost_model.prices import Offer, Reservations
-from planner.cost_model.rate_doubts import CERTAIN, RateDoubts
 from planner.cost_model.workload import JobContext
 from planner.statistics.interruptions import Risk
 from planner.statistics.scaling_curve import mean_slowdowns

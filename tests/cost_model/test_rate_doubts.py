@@ -11,7 +11,7 @@ import pytest
 import planner
 from planner.catalog import EVIDENCE, load_catalog
 from planner.catalog.shipped_tables import load_spreads
-from planner.cost_model.rate_doubts import CERTAIN, ORDERS, RateDoubts, _by_evidence, rate_doubts
+from planner.cost_model.evidence import CERTAIN, RATES, RateDoubts, _by_evidence, rate_doubts
 from planner.cost_model.rates import _local, evidence_codes
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Candidate
@@ -28,19 +28,16 @@ def planned(**asked: object) -> Candidate:
 
 
 def test_each_value_of_each_rate_counts_once_and_large_ones_do_not_meet() -> None:
-    doubts = RateDoubts(slowdowns={"network": RISING, "disk": RISING})
-    together = doubts.together(0)
-    assert sorted(slowed["network"] for slowed in together) == RISING[0].tolist()
-    assert sorted(slowed["disk"] for slowed in together) == RISING[0].tolist()
-    assert all(slowed["network"] * slowed["disk"] < 1.8 * 1.2 for slowed in together)
-    assert all(sorted(order) == list(range(8)) for order in ORDERS.values())
+    network, disk = (RISING[0, RATES[name].order] for name in ("network", "disk"))
+    assert (network * disk < 1.8 * 1.2).all()
+    assert all(sorted(rate.order) == list(range(8)) for rate in RATES.values() if rate.order)
 
 
 def test_the_mean_is_that_of_the_eight_and_certain_rates_have_none() -> None:
     doubts = RateDoubts(slowdowns={"disk": RISING})
     assert doubts.mean("local_disks", np.array([0])).tolist() == [pytest.approx(9 / 8)]
     assert doubts.mean("network", np.array([0])).tolist() == [1.0]
-    assert CERTAIN.together(0) == RateDoubts(slowdowns={"disk": np.ones((1, 8))}).together(0) == [{}]
+    assert CERTAIN.mean("local_disks", np.array([0])).tolist() == [1.0]
 
 
 def test_what_the_user_assumes_is_not_doubted() -> None:

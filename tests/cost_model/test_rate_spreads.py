@@ -13,7 +13,7 @@ from approvals import Approve
 from planner import recommend as recommend_by
 from planner.catalog import load_catalog
 from planner.catalog.facts import Straggler
-from planner.cost_model.rate_spreads import Spreads, spreads_of
+from planner.cost_model.evidence import Spreads, spreads_of
 from planner.cost_model.work import Work
 from planner.schemas.plan import Candidate
 
@@ -62,10 +62,10 @@ def test_variation_across_instances_and_time_adds_up_and_within_runs_does_not_co
 ) -> None:
     measured(mine, disk_row("read_only", sigmas))
     catalog = load_catalog("aws")
-    spreads = spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=True)
+    spreads = spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE)
     sigma = spreads.measured_sigma.get(catalog.instances.index(TYPE), {})
     assert sigma == ({} if expected is None else {"disk": pytest.approx(expected)})
-    assert not spreads_of(catalog, node_sigma=USUAL, network=None, volumes_each=ONE, tailed=False).measured_sigma
+    assert not spreads_of(catalog, node_sigma={}, network=None, volumes_each=ONE).measured_sigma
 
 
 @pytest.mark.parametrize(

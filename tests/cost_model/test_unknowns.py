@@ -22,15 +22,8 @@ from planner.catalog.loading import OutsideCharges, outside_charges
 from planner.catalog.tables import read_table
 from planner.catalog.transfer_prices import transfer_between
 from planner.config.paths import catalogs_directory
-from planner.cost_model import unknowns
-from planner.cost_model.unknowns import (
-    KINDS,
-    Policy,
-    assumed_transfer,
-    assumptions,
-    interruptions_per_node_hour,
-    packings,
-)
+from planner.cost_model import evidence
+from planner.cost_model.evidence import KINDS, assumed_range, assumed_transfer, assumptions, is_assumed
 from planner.schemas.request import CODECS
 
 PAGE = Path(__file__).parents[2] / "docs" / "equations.md"
@@ -40,29 +33,31 @@ def test_the_page_lists_every_kind_and_what_is_done_by_default() -> None:
     rows = re.findall(
         r"^\| `(\w+)` \| .* \| (exclude|assume) \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
     )
-    assert {name: default for name, default, _ in rows} == {name: kind.by_default for name, kind in KINDS.items()}
+    assert {name: default for name, default, _ in rows} == {
+        name: default or "exclude" for name, default in KINDS.items()
+    }
     assert {name for name, _, assumed in rows if assumed.startswith("nothing")} == {
-        name for name, kind in KINDS.items() if not kind.assumed
+        name for name, default in KINDS.items() if not default
     }
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_option_decides_of_every_kind(name: str) -> None:
-    assert not Policy.of("exclude").assumes(name)
-    assert Policy.of("assume").assumes(name) == bool(KINDS[name].assumed)
-    assert Policy.of(None).assumes(name) == (KINDS[name].by_default == "assume")
+    assert not is_assumed(name, "exclude")
+    assert is_assumed(name, "assume") == bool(KINDS[name])
+    assert is_assumed(name, None) == (KINDS[name] == "assume")
 
 
 def test_another_word_is_refused() -> None:
-    with refused("unknown-word", "exclude", "assume", field="--unknown"):
-        Policy.of("guess")
+    with refused("unknown-word", "exclude", "assume", field="unknown"):
+        recommend("1TB", model="indy", unknown="guess")
 
 
 def test_every_assumption_has_its_evidence_and_source() -> None:
     assert all(table["evidence"] == "assumed" and table["source"] for table in assumptions().values())
-    assumed = interruptions_per_node_hour()
+    assumed = assumed_range("interruptions_per_node_hour")
     assert assumed.low < assumed.middle < assumed.high
-    assert {"none", *packings()} == set(CODECS)
+    assert {"none", *(name for name, of in assumptions()["compression"].items() if isinstance(of, dict))} == set(CODECS)
 
 
 def test_an_unknown_rate_takes_part_where_it_is_to_be_assumed(make_catalog: Callable[..., str]) -> None:
@@ -134,7 +129,7 @@ def _stated_by(monkeypatch: pytest.MonkeyPatch, fact: str, clouds: tuple[str, ..
         unstated: dict[str, Any] = {fact: math.nan} if fact in STORE_FACTS else {"transfers": {}}
         return stated if cloud in clouds else replace(stated, **unstated)
 
-    monkeypatch.setattr(unknowns, "outside_charges", charges)
+    monkeypatch.setattr(evidence, "outside_charges", charges)
 
 
 @pytest.mark.parametrize("clouds", [(), ("aws",), ("aws", "gcp", "azure", "oci")], ids=("none", "one", "all"))

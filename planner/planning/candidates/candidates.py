@@ -14,7 +14,7 @@ import numpy as np
 
 from planner.catalog.instances import Instances, handicap, split_weighting
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
-from planner.cost_model.caveats import caveats, deciding, evidence_of, fits_placement_group, simulation_advice
+from planner.cost_model.caveats import Basis, deciding
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.prices import Offer
@@ -137,9 +137,9 @@ class Cluster:
         clusters, at, nodes, offer = self.clusters, self.at, self.nodes, self.clusters.offer
         context, type_row, (name, weighting) = self._context.only(np.array([at])), self._type_row, self._name
         time_s, phases = clusters.time_s(at), clusters.phases(at)
-        evidence = evidence_of(context, phases, nodes=nodes, price=offer.evidence[type_row])
         steps_s = {step: float(seconds[at]) for step, seconds in clusters.steps_s.items() if seconds[at] > 0}
         spares, energy_j = self.machines - nodes, float(clusters.energy_j[at])
+        basis = Basis(context=context, phases=phases, nodes=nodes, spares=spares, offer=offer)
         cluster = Candidate(
             model=context.model.name,
             cloud=context.catalog.cloud,
@@ -151,7 +151,7 @@ class Cluster:
             nodes=nodes,
             nodes_min=int(fewest_nodes(context)[0]),
             spares=spares,
-            placement_group=nodes > 1 and fits_placement_group(context, machines=nodes + spares),
+            placement_group=nodes > 1 and nodes + spares <= basis.grouped_most,
             pricing=offer.pricing,
             price_usd_per_hour=float(offer.price_usd_per_hour[type_row]),
             price_as_of=offer.day_of(type_row),
@@ -168,15 +168,11 @@ class Cluster:
             needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
             overheads_s=steps_s,
             bill=clusters.bills.lines(at, {"job": time_s.expected, **steps_s}, notes=staging_notes(context, nodes)),
-            evidence=deciding(evidence, phases),
+            evidence=deciding(basis.evidence, phases),
             interruptions=self._interruptions(),
             energy_j=_known(energy_j),
             deadline_kept=self.deadline_kept(request) if request else None,
-            warnings=(
-                *caveats(context, phases, evidence, nodes=nodes, spares=spares, offer=offer),
-                *simulation_advice(context, nodes=nodes),
-                *([offer.notes[type_row]] if type_row in offer.notes else []),
-            ),
+            warnings=(*basis.caveats(), *([offer.notes[type_row]] if type_row in offer.notes else [])),
         )
         return with_quoted(cluster, data_bytes=context.job.map_in)
 

@@ -11,8 +11,8 @@ import numpy as np
 from planner.arrays import Flags
 from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
+from planner.cost_model.evidence import is_assumed
 from planner.cost_model.prices import Offer, charges, paid_nodes
-from planner.cost_model.unknowns import Policy
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.units import count_text, format_bytes
@@ -101,22 +101,22 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
     """Yield the layouts that lack a fact about the machines' surroundings; `unknown=exclude` assumes none of them."""
     if context.paper or context.catalog.is_free:
         return
-    every, policy = np.ones(len(context.layouts.type_row), bool), context.unknown
+    every, unknown = np.ones(len(context.layouts.type_row), bool), context.unknown
     for charge in charges(context):
-        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _advice(policy, "charge")
+        yield np.isnan(charge.usd), f"{charge.name}: price unknown", _advice(unknown, "charge")
     cloud = context.catalog.cloud
     if offer.pricing == "spot" and context.risk is None:
         detail = f"--set interruptions=RATE says it, {_TAKE_IN}"
         yield every, f"how often {cloud} takes spot nodes back is unknown", detail
     places = (context.staging.source, context.staging.sink)
-    if any(place not in ("", cloud) for place in places) and not policy.assumes("link"):
+    if any(place not in ("", cloud) for place in places) and not is_assumed("link", unknown):
         yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
     stores = context.layouts.uses(OBJECTS) | (cloud in places)
     store = context.objects
     limitless = bool(store.name) and bool(np.isinf([store.reads_per_s, store.writes_per_s]).any())
-    yield stores & limitless, "requests a store takes unknown", _advice(policy, "requests")
+    yield stores & limitless, "requests a store takes unknown", _advice(unknown, "requests")
     elsewhere = offer.region != context.catalog.default_region
-    if elsewhere and not policy.assumes("place"):
+    if elsewhere and not is_assumed("place", unknown):
         stored = context.layouts.uses(VOLUMES) | stores
         yield stored, f"price of volumes or object store unknown in {offer.region}", _TAKE_IN
 
@@ -124,9 +124,9 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
 _TAKE_IN: Final = "or --set unknown=assume"
 
 
-def _advice(policy: Policy, kind: str) -> str:
+def _advice(unknown: str | None, kind: str) -> str:
     """Return the option that lets an unknown fact be assumed, if that was not tried."""
-    return "no cloud states it" if policy.assumes(kind) else _TAKE_IN
+    return "no cloud states it" if is_assumed(kind, unknown) else _TAKE_IN
 
 
 def _unsold(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, str]]:

@@ -15,10 +15,17 @@ from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.disk_layout import layouts
 from planner.cost_model.engine import Engine
+from planner.cost_model.evidence import (
+    CERTAIN,
+    Assumed,
+    assumed_range,
+    is_assumed,
+    rate_doubts,
+    spreads_of,
+    with_assumed_rates,
+)
 from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
-from planner.cost_model.rate_doubts import CERTAIN, rate_doubts
-from planner.cost_model.rate_spreads import spreads_of
 from planner.cost_model.rates import (
     UNLIMITED_BYTES_PER_S,
     Rates,
@@ -28,7 +35,6 @@ from planner.cost_model.rates import (
     evidence_name,
 )
 from planner.cost_model.run_overheads import RunOverheads
-from planner.cost_model.unknowns import Assumed, Policy, interruptions_per_node_hour, with_assumed_rates
 from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.whole_jobs import at_least_observed_rates
 from planner.cost_model.workload import HERE, JobContext, Staging
@@ -49,7 +55,7 @@ def job_context(
     region: str = "",
 ) -> JobContext:
     """Return the job that `request` describes, on every type of `catalog` with `volumes` attached, in a region."""
-    policy, stored = Policy.of(request.unknown), stored_data(request)
+    stored = stored_data(request)
     software = None if request.paper else model.software
     overheads = overheads.in_cloud(catalog.manifest.boot).with_head_room(None if request.paper else request.head_room)
     if software is not None:
@@ -68,7 +74,7 @@ def job_context(
         software=software or _software_of(model.engine),
         coding_s=coding_s_per_byte(request, model.engine),
     )
-    if policy.assumes("rate") and not request.paper:
+    if is_assumed("rate", request.unknown) and not request.paper:
         rates = with_assumed_rates(rates, catalog)
     if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
         rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])
@@ -78,21 +84,20 @@ def job_context(
         job=JobVolumes.of(stored.sorted_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
-        objects=choose_object_store(catalog, policy=None if request.paper else policy),
+        objects=choose_object_store(catalog, is_assumed=not request.paper and is_assumed("requests", request.unknown)),
         layouts=layouts(catalog, model=model, rates=rates.times(request.scale), paper=request.paper),
         spreads=spreads_of(
             catalog,
             node_sigma=overheads.node_sigma,
             network=None if request.network_distribution is None else _drawn_network(request.network_distribution)[1],
             volumes_each=volumes.count,
-            tailed=bool(overheads.node_sigma),
         ),
         overheads=overheads,
         paper=request.paper,
         staging=Staging() if request.paper else staging_of(request),
         power_w=_power(request, catalog),
         region=region,
-        unknown=policy,
+        unknown=request.unknown,
         risk=_risk(request, catalog, model, overheads),
         most_machines=request.most_machines,
     )
@@ -143,8 +148,8 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     hourly: tuple[float, ...]
     if asked is not None or stated is not None:
         hourly = (asked or (stated.interruptions_per_node_hour if stated else 0.0),)
-    elif Policy.of(request.unknown).assumes("evictions") and not catalog.is_free:
-        assumed = interruptions_per_node_hour()
+    elif is_assumed("evictions", request.unknown) and not catalog.is_free:
+        assumed = assumed_range("interruptions_per_node_hour")
         hourly = (assumed.low, assumed.middle, assumed.high)
     else:
         return None

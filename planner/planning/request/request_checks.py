@@ -11,9 +11,9 @@ from typing import Final, get_args
 from planner.catalog import Catalog, load_catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.engine import Engine
+from planner.cost_model.evidence import CHOICES
 from planner.cost_model.model import CostModel, run_by
 from planner.cost_model.rates import check_rates
-from planner.cost_model.unknowns import Policy
 from planner.errors import BadInputError, nearest
 from planner.planning.request.filters import WEAKEST
 from planner.planning.request.stored_data import stored_data
@@ -153,7 +153,11 @@ def _check_stored(request: Request) -> None:
         raise BadInputError(
             "--output-region is of a bucket: name it, such as --output s3://bucket/path", code="missing-companion"
         )
-    Policy.of(request.unknown)
+    if request.unknown not in (None, *CHOICES):
+        raise BadInputError(
+            f"--unknown {request.unknown}: use {' or '.join(CHOICES)}.{nearest(str(request.unknown), CHOICES)}",
+            code="unknown-word",
+        )
     stored_data(request)
 
 

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import Final
 
 from planner.cost_model.engine import Engine
-from planner.cost_model.unknowns import Assumed, Policy, format_bytes_per_s_per_vcpu, packing_factor, packings
+from planner.cost_model.evidence import Assumed, assumed_range, assumptions, is_assumed
 from planner.errors import BadInputError, nearest
 from planner.schemas.request import CODECS, FORMATS, Request
 from planner.units import format_bytes, format_rate
@@ -58,10 +58,10 @@ def _stored(stored_bytes: int, form: str | None, compression: str | None, unknow
             f"--format {form}: use one of {', '.join(FORMATS)}.{nearest(form or '', FORMATS)}", code="unknown-word"
         )
     codec, ratio = _codec(compression or (_USUAL_OF_PARQUET if form == "parquet" else "none"))
-    policy, sigma = Policy.of(unknown), 0.0
+    sigma = 0.0
     if ratio is None:
-        ratio, sigma = 1.0 if codec == "none" else packings()[codec].ratio, _sigma(codec)
-        if sigma and not policy.assumes("packing"):
+        ratio, sigma = 1.0 if codec == "none" else float(assumptions()["compression"][codec]["ratio"]), _sigma(codec)
+        if sigma and not is_assumed("packing", unknown):
             raise BadInputError(
                 f"--unknown exclude: how {codec} packs this data is unknown; say --compression {codec}=RATIO",
                 code="ratio-unknown",
@@ -98,13 +98,20 @@ def _codec(text: str) -> tuple[str, float | None]:
 
 
 def _sigma(codec: str) -> float:
-    return 0.0 if codec == "none" else math.log(packing_factor()) / NormalDist().inv_cdf(0.95)
+    return 0.0 if codec == "none" else math.log(assumptions()["compression"]["factor"]) / NormalDist().inv_cdf(0.95)
 
 
 def _packing_s_per_byte(codec: str) -> tuple[float, float]:
     if codec == "none":
         return 0.0, 0.0
-    return 1 / packings()[codec].unpack_bytes_per_s, 1 / packings()[codec].pack_bytes_per_s
+    unpack, pack = (1 / float(assumptions()["compression"][codec][f"{way}_bytes_per_s"]) for way in ("unpack", "pack"))
+    return unpack, pack
+
+
+def _coding_rate(form: str) -> Assumed | None:
+    """Return the bytes/s of one vCPU that decodes or encodes a format; None for one that needs neither."""
+    table = "format_bytes_per_s_per_vcpu"
+    return assumed_range(table, form) if form in assumptions()[table] else None
 
 
 def format_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
@@ -114,7 +121,7 @@ def format_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
     form = request.format or "records"
     if form in engine.decode_s_per_byte:
         return engine.decode_s_per_byte[form], engine.encode_s_per_byte[form]
-    rate = format_bytes_per_s_per_vcpu(form)
+    rate = _coding_rate(form)
     return (0.0, 0.0) if rate is None else (1 / rate.middle, 1 / rate.middle)
 
 
@@ -122,7 +129,7 @@ def format_range(request: Request) -> Assumed | None:
     """Return the range of rates for other data of a format, relative to the middle one: 1. None if the user gives the
     rate, and for a format without decoding or encoding.
     """
-    rate = format_bytes_per_s_per_vcpu(request.format or "records")
+    rate = _coding_rate(request.format or "records")
     if rate is None or request.paper or request.compute_bytes_per_s_per_vcpu:
         return None
     return Assumed(low=rate.low / rate.middle, middle=1.0, high=rate.high / rate.middle)
@@ -137,8 +144,8 @@ def coding_s_per_byte(request: Request, engine: Engine) -> tuple[float, float]:
         return 0.0, 0.0
     if request.compute_bytes_per_s_per_vcpu:  # includes decoding
         return 1 / request.compute_bytes_per_s_per_vcpu, 0.0
-    is_assumed = format_range(request) is not None and request.format not in engine.decode_s_per_byte
-    if is_assumed and not Policy.of(request.unknown).assumes("decoding"):
+    is_unknown = format_range(request) is not None and request.format not in engine.decode_s_per_byte
+    if is_unknown and not is_assumed("decoding", request.unknown):
         raise BadInputError(
             f"--unknown exclude: how fast {request.format} is decoded is unknown; say --compute RATE",
             code="rate-unknown",
@@ -160,8 +167,8 @@ def stored_notes(request: Request, engine: Engine) -> Iterator[str]:
         if not stored.sigma:
             yield f"data: {amount}, which are sorted"
         else:
-            ends = (stored.sorted_bytes / packing_factor(), stored.sorted_bytes * packing_factor())
-            low, high = (format_bytes(end) for end in ends)
+            factor = float(assumptions()["compression"]["factor"])
+            low, high = (format_bytes(end) for end in (stored.sorted_bytes / factor, stored.sorted_bytes * factor))
             yield (
                 f"data: {amount} at an assumed ratio of {stored.ratio:.3g}, {low} to {high} nine times in ten; "
                 f"--set compression={stored.codec}=RATIO says yours"

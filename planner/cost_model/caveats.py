@@ -150,10 +150,9 @@ def _weighting(context: JobContext) -> Iterator[str]:
 
 def _bucket(context: JobContext, phases: Phases, *, nodes: int) -> Iterator[str]:
     type_row, network = int(context.layouts.type_row[0]), context.rates.network
-    tokens, count = float(network.bucket_bytes[type_row]), np.array([float(nodes)])
+    tokens = float(network.bucket_bytes[type_row])
     if not np.isnan(tokens):
-        rate = float(network.at(np.array([type_row]), count)[0, 0])
-        burst = float(network.burst_at(np.array([type_row]))[0])
+        rate, burst = context.link_rates(nodes)
         sent = sum(phase.resources["network"].bytes_per_node for phase in phases if "network" in phase.resources)
         spent = sent * (1 - rate / burst) > tokens
         end = "is spent before the job ends" if spent else "outlasts the job"
@@ -215,11 +214,12 @@ def _object_store(context: JobContext, phases: Phases, *, nodes: int) -> Iterato
     """Yield warnings with the limit on requests to the object store, and how far the plan exceeds observed rates."""
     if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
         yield "intermediate data: on block volumes, for the type has no local disks"
-    store, used = context.objects, {name for phase in phases for name in phase.resources}
+    used = {name for phase in phases for name in phase.resources}
     if "object_store" in used and context.model.engine.cpu_s_per_byte:
         yield "cpu: measured on files; what a store's requests cost the processors is in the store's rate alone"
     if "object_requests" in used:
-        limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
+        store, speed = context.objects, float(context.layouts.speed("requests")[0])
+        limits = f"{store.reads_per_s * speed:,.0f} reads and {store.writes_per_s * speed:,.0f} writes a second"
         yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
     rates = (
         use.bytes_per_node * nodes / phase.equation_s

@@ -58,7 +58,7 @@ class PhaseUses:
             seconds["cpu"] = cpu_seconds(context, phase, work, rows, nodes, tasks=tasks)[:, 0]
         if (driver_s := driver_seconds(context, phase, rows, nodes, tasks=tasks)) is not None:
             moved["driver"], seconds["driver"] = np.zeros(len(count)), driver_s[:, 0]
-        for name, (whole, undivided_s) in context.undivided(phase, nodes).items():
+        for name, (whole, undivided_s) in context.undivided(phase, rows, nodes).items():
             moved[name], seconds[name] = np.full(len(count), whole), undivided_s[:, 0]
         return cls(phase=phase, nodes=count, bytes_per_node=moved, seconds=seconds)
 
@@ -106,7 +106,7 @@ def planned_spares(context: JobContext, phases: Sequence[PhaseUses], nodes: Floa
             context.spread(name, context.works(longest.phase).get(name), row=at),
             nodes=int(nodes[at]),
             work_s=sum(float(uses.equation_s[at]) for uses in phases),
-            screen_s=float(context.overheads.ready_s(nodes[at : at + 1])[0]),
+            screen_s=float(context.overheads.ready_s(nodes)[at]),
             most=int(max(0, min(nodes[at], context.most_machines - nodes[at]))),
         )
     return PlannedSpares(count=counts, screened=screened)
@@ -177,7 +177,7 @@ class JobTimes:
     @cached_property
     def barriers(self) -> list[Durations]:
         """The distribution of each phase, (M, D, G); D is 1 for a phase that no doubted rate slows."""
-        barrier_s = self.context.barrier_s(self.nodes)[:, None]
+        barrier_s = self.context.barrier_s(slice(None), self.nodes[:, None])
         return [self._barrier(loads).later_by(barrier_s) for loads in self.loads]
 
     def _barrier(self, loads: Mapping[str, Loads]) -> Durations:
@@ -296,9 +296,9 @@ _NEAR: Final = 0.8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Kinds:
-    """Clusters by their nodes' differences: those `usual` for their types, and one of each group with `own` spreads."""
+    """Clusters in groups of those whose nodes differ alike: as `usual`, or with `own` spreads of their types."""
 
-    usual: Rows
+    usual: Sequence[Rows]
     own: Sequence[Rows]
     slowest_of_n: Flags
 
@@ -309,8 +309,9 @@ def _kinds(context: JobContext) -> _Kinds:
     layouts: dict[tuple[float, ...], list[int]] = {}
     for at in np.flatnonzero(is_own).tolist():
         layouts.setdefault(context.layouts.key(at), []).append(at)
+    narrowing = np.where(is_own, np.nan, context.layouts.speed("barriers"))
     return _Kinds(
-        usual=np.flatnonzero(~is_own),
+        usual=[np.flatnonzero(narrowing == factor) for factor in set(narrowing[~is_own].tolist())],
         own=[np.array(rows) for rows in layouts.values()],
         slowest_of_n=context.rates.network.slowest_of_n[type_rows],
     )
@@ -336,7 +337,7 @@ def _spreads(context: JobContext, name: str, works: Mapping[str, Work], kinds: _
     """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
     if name in UNDIVIDED:
         return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]
-    groups = [(context.spreads.default(name), kinds.usual)]
+    groups = [(context.usual_spread(name, row=int(rows[0])), rows) for rows in kinds.usual]
     groups += [(context.spread(name, works.get(name), row=int(rows[0])), rows) for rows in kinds.own]
     if name == "network" and kinds.slowest_of_n.any():
         certain = kinds.slowest_of_n

@@ -185,7 +185,7 @@ class _PhaseLoad:
         cpu = works.pop("cpu", None)
         groups: dict[int, tuple[Floats, Spread]] = {}
         for name, work in works.items():
-            spread = spreads.default(name)
+            spread = context.usual_spread(name)
             seconds = work.node_seconds * context.doubts.mean(name, type_rows)
             groups[id(spread)] = (np.maximum(groups.get(id(spread), (seconds, spread))[0], seconds), spread)
         tailed = [
@@ -194,10 +194,10 @@ class _PhaseLoad:
         ]
         return cls(
             phase=phase,
-            network_stretch=_slowest(spreads.default("network"), nodes),
+            network_stretch=_slowest(context.usual_spread("network"), nodes),
             stated_stretch=mean_slowdowns(nodes.tobytes()) if spreads.node_sigma else np.ones(len(nodes)),
             network_doubt=context.doubts.mean("network", type_rows),
-            cpu=None if cpu is None else (cpu, _slowest(spreads.default("cpu"), nodes)),
+            cpu=None if cpu is None else (cpu, _slowest(context.usual_spread("cpu"), nodes)),
             alike=[(seconds, _slowest(spread, nodes)) for seconds, spread in groups.values()],
             tailed=tailed,
         )
@@ -224,9 +224,9 @@ class _PhaseLoad:
             np.maximum(longest, busy * stretch[block.columns], out=longest)
         if (driver_s := driver_seconds(context, self.phase, block.rows, nodes, tasks=tasks)) is not None:
             np.maximum(longest, driver_s, out=longest)
-        for _, seconds in context.undivided(self.phase, nodes).values():
+        for _, seconds in context.undivided(self.phase, block.rows, nodes).values():
             np.maximum(longest, seconds, out=longest)
-        return longest + context.barrier_s(nodes)
+        return longest + context.barrier_s(block.rows, nodes)
 
 
 def _tailed(

@@ -40,8 +40,7 @@ _TAILED: Final = {
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
     """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `RunOverheads.node_sigma`) hold
-    observations by row of the catalog; `lasting` has the entries whose spread mostly stays with a node. All are
-    `narrowing` times as narrow, in the logarithm.
+    observations by row of the catalog; `lasting` has the entries whose spread mostly stays with a node.
     """
 
     node_sigma: Mapping[str, float]
@@ -51,7 +50,6 @@ class Spreads:
     lasting: Mapping[int, frozenset[str]] = field(default_factory=dict)
     volumes_each: Floats = field(default_factory=lambda: np.ones(1))
     """Volumes of a node, by row of the catalog."""
-    narrowing: float = 1.0
 
     @property
     def own_rows(self) -> list[int]:
@@ -66,9 +64,6 @@ class Spreads:
 
     def default(self, resource: str) -> Spread:
         """Return the spread of a resource on a type without observations."""
-        return _narrowed(self._wide(resource), self.narrowing)
-
-    def _wide(self, resource: str) -> Spread:
         if resource == "network" and self.network is not None:
             return self.network
         return lognormal(self.node_sigma.get(SIGMA_OF[resource], 0.0))
@@ -81,11 +76,11 @@ class Spreads:
         """
         sigma = self.measured_sigma.get(type_row, {}).get(SIGMA_OF[resource])
         named = resource == "network" and self.network is not None
-        spread = self._wide(resource) if sigma is None or named else lognormal(sigma)
+        spread = self.default(resource) if sigma is None or named else lognormal(sigma)
         for tail in self.tails.get(type_row, ()):
             if resource in slowed_by(tail) and (factor := slow_factor(tail)) > 1:
                 spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=factor)
-        return _narrowed(spread, self.narrowing)
+        return spread
 
     def slow_nodes(self, tail: Straggler, type_row: int) -> float:
         """Return the fraction of nodes that a tail slows: a node waits for the slowest of its volumes."""
@@ -94,7 +89,8 @@ class Spreads:
 
 
 @lru_cache(maxsize=64)
-def _narrowed(spread: Spread, factor: float) -> Spread:
+def narrowed(spread: Spread, factor: float) -> Spread:
+    """Return a spread `factor` times as narrow, in the logarithm."""
     return spread if factor == 1 else replace(spread, log_slowness=spread.log_slowness / factor)
 
 

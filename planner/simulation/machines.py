@@ -57,13 +57,12 @@ def machines_of(context: JobContext, nodes: int) -> Machines:
     """
     engine = context.model.engine
     processors_share = engine.busy_share("cpu", ("partition",)) if engine.shares_processors else 1.0
-    rows, network = context.layouts.type_row[:1], context.rates.network
-    rate = float(network.at(rows, np.array([float(nodes)]))[0, 0])
+    row, (rate, burst) = int(context.layouts.type_row[0]), context.link_rates(nodes)
     return Machines(
-        vcpu=float(context.rates.vcpu[rows[0]]) * processors_share * mean_processor_speed(context, nodes),
+        vcpu=float(context.rates.vcpu[row]) * processors_share * mean_processor_speed(context, nodes),
         link_bytes_per_s=rate if rate > 0 else 1.0,  # unknown for a single node
         shares_processors=engine.shares_processors,
-    ).with_bucket(burst_bytes_per_s=float(network.burst_at(rows)[0]), bucket_bytes=float(network.bucket_bytes[rows[0]]))
+    ).with_bucket(burst_bytes_per_s=burst, bucket_bytes=float(context.rates.network.bucket_bytes[row]))
 
 
 def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[Machines]:

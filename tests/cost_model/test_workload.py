@@ -61,9 +61,9 @@ def test_a_processor_at_half_its_speed_moves_bytes_at_half(make_context: Make) -
     """10 TB take 1e13 / 2.5e9 s of a vCPU to partition and, at 1 ns a byte, 10,000 s to send: twice that at half."""
     context = make_context({"a": DISKS})
     engine = replace(context.model.engine, send_s_per_byte=1e-9)
-    slow = replace(context, model=replace(context.model, engine=engine), rates=replace(context.rates, cpu_factor=0.5))
+    slow = replace(context, model=replace(context.model, engine=engine)).times({"cpu": 0.5})
     cpu = slow.works(context.model.phases[0])["cpu"]
-    assert cpu.node_seconds[0] == pytest.approx((1e13 / 2.5e9 + 1e4 / 0.5) / 16)
+    assert cpu.node_seconds[0] == pytest.approx((1e13 / 2.5e9 / 0.5 + 1e4 / 0.5) / 16)
 
 
 def test_a_group_alone_has_its_share_of_the_disks(make_context: Make) -> None:
@@ -162,13 +162,13 @@ def test_start_up_and_single_streams_are_not_divided(make_context: Make) -> None
     context = make_context({"a": DISKS})
     phase = replace(context.model.phases[0], startup_s=3.0, per_node_s=0.5, one_stream={"map_out": 1.0})
     context = replace(context, rates=replace(context.rates, one_stream_bytes_per_s=2e9))
-    works = context.undivided(phase, np.array([2.0, 10.0]))
+    works = context.undivided(phase, ALL, np.array([2.0, 10.0]))
     assert works["start_up"][0] == 0
-    assert works["start_up"][1].tolist() == [4, 8]
+    assert works["start_up"][1].tolist() == [[4, 8]]
     assert works["one_stream"][0] == 1e13
-    assert works["one_stream"][1].tolist() == [5000, 5000]
-    assert replace(context, paper=True).undivided(phase, np.array([2.0])) == {}
-    assert context.undivided(context.model.phases[0], np.array([2.0])) == {}
+    assert works["one_stream"][1].tolist() == [[5000, 5000]]
+    assert replace(context, paper=True).undivided(phase, ALL, np.array([2.0])) == {}
+    assert context.undivided(context.model.phases[0], ALL, np.array([2.0])) == {}
 
 
 def test_volumes_under_both_groups_read_and_write_in_turn(make_context: Make) -> None:
@@ -218,14 +218,14 @@ def test_only_what_lies_in_the_object_store_waits_for_its_requests(make_context:
     sizes = {"read_bytes": 1e6, "write_bytes": 2e6}
     store = replace(context.objects, reads_per_s=5500.0, writes_per_s=3500.0)
     with_sizes = replace(context, model=replace(context.model, requests=sizes), objects=store)
-    read, written = (with_sizes.undivided(phase, np.array([3.0])) for phase in context.model.phases)
+    read, written = (with_sizes.undivided(phase, ALL, np.array([3.0])) for phase in context.model.phases)
     assert read["object_requests"][0] == written["object_requests"][0] == 1e13
-    assert read["object_requests"][1][0] == pytest.approx(1e13 / 1e6 / 5500)
-    assert written["object_requests"][1][0] == pytest.approx(1e13 / 2e6 / 3500)
+    assert read["object_requests"][1][0, 0] == pytest.approx(1e13 / 1e6 / 5500)
+    assert written["object_requests"][1][0, 0] == pytest.approx(1e13 / 2e6 / 3500)
     without = replace(context, model=replace(context.model, requests={}), objects=store)
     local = make_context({"a": DISKS})
     for other in (without, replace(local, model=replace(local.model, requests=sizes), objects=store)):
-        assert "object_requests" not in other.undivided(other.model.phases[0], np.array([3.0]))
+        assert "object_requests" not in other.undivided(other.model.phases[0], ALL, np.array([3.0]))
 
 
 def test_a_network_that_is_busy_with_half_its_rate_takes_twice_as_long(make_context: Make) -> None:

@@ -79,7 +79,7 @@ def job_context(
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
         objects=choose_object_store(catalog, policy=None if request.paper else policy),
-        layouts=layouts(catalog, model=model, rates=rates.times(request.scale), paper=request.paper),
+        layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
         spreads=spreads_of(
             catalog,
             node_sigma=overheads.node_sigma,

@@ -143,14 +143,16 @@ class JobContext:
 
     def _work_of(self, phase: Phase) -> dict[str, Work]:
         read, write = self._totals(phase.read), self._totals(phase.write)
-        works = {
-            "local_disks": self._shared_disks(read, write),
-            "data_disks": self._own_disks("data", read, write),
-            "intermediate_disks": self._own_disks("intermediate", read, write),
-            "volumes": self._one_after_the_other("volumes", VOLUMES, read, write),
-            "object_store": self._one_after_the_other("objects", OBJECTS, read, write),
-            "cpu": self._cpu(phase),
-        }
+        shared, works = self.layouts.shared, {}
+        if shared.any():
+            works["local_disks"] = self._shared_disks(read, write)
+        if not shared.all():
+            works |= {f"{group}_disks": self._own_disks(group, read, write) for group in GROUPS}
+        if self.layouts.uses(VOLUMES).any():
+            works["volumes"] = self._one_after_the_other("volumes", VOLUMES, read, write)
+        if self.layouts.uses(OBJECTS).any():
+            works["object_store"] = self._one_after_the_other("objects", OBJECTS, read, write)
+        works["cpu"] = self._cpu(phase)
         shares = {name: self.model.engine.busy_share(name, phase.cpu) for name in works}
         return {name: work.at_share(shares[name]) for name, work in works.items() if work.total_bytes.any()}
 

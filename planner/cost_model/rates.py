@@ -380,6 +380,5 @@ def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoi
 
 def time_s(amount: Floats, rate: Floats) -> Floats:
     """Divide, but moving nothing takes no time even at an unknown rate."""
-    return np.divide(
-        amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0)
-    )
+    nothing = np.zeros(np.broadcast(amount, rate).shape)
+    return np.divide(amount, rate, out=nothing, where=np.asarray(amount > 0))

@@ -18,7 +18,7 @@ from planner.cost_model.rate_spreads import slowed_by
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.unknowns import price_elsewhere
-from planner.cost_model.workload import UNDIVIDED, JobContext, stated_burst_bytes_per_s
+from planner.cost_model.workload import UNDIVIDED, JobContext
 from planner.schemas.plan import PhaseEstimate
 from planner.units import count_text, format_bytes, format_duration, format_rate, format_usd
 
@@ -344,3 +344,19 @@ def simulation_advice(context: JobContext, *, nodes: int) -> Iterator[str]:
         why = "" if burst is None else f": links carry {burst / 1e9:.3g} GB/s at first, and the plan takes the baseline"
         longer = f"{gap.simulated_over_p50:.2g} times as long{why}"
         yield f"equations: like sorts, simulated, took {longer}; try `planner simulate`"
+
+
+def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
+    """Return the initial rate of a link of the only layout of `context`, as stated by the cloud; None where no more
+    than the baseline is stated, where the network was measured, and where the user gives its rate.
+
+    Clouds state such a rate without its duration, so the equations use the baseline. On c5 a link's bucket holds 36 to
+    59 minutes of its baseline (`catalogs/aws/token_buckets.csv`); EC2's documentation states for all such types that
+    they burst for 5 to 60 minutes.
+    """
+    row, network = int(context.layouts.type_row[0]), context.rates.network
+    if not network.stated[row] or not context.catalog.token_buckets or not np.isnan(network.bucket_bytes[row]):
+        return None
+    rate, _ = context.link_rates(nodes)
+    burst = float(network.most[row])
+    return burst if burst > rate > 0 else None

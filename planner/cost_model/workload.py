@@ -490,29 +490,3 @@ def driver_task_s(context: JobContext, phase: Phase, rows: slice, nodes: Floats,
     ordering = 1.0 if sizes is None else sizes.ordering(nodes, decides=decides)
     speed = context.layouts.speed("cpu", rows) * context.layouts.speed("driver", rows)
     return np.asarray(seconds * ordering / speed[:, None])
-
-
-def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
-    """Return the initial rate of a link of the only layout of `context`, as stated by the cloud; None where no more
-    than the baseline is stated, where the network was measured, and where the user gives its rate.
-
-    Clouds state such a rate without its duration, so the equations use the baseline. On c5 a link's bucket holds 36 to
-    59 minutes of its baseline (`catalogs/aws/token_buckets.csv`); EC2's documentation states for all such types that
-    they burst for 5 to 60 minutes.
-    """
-    row, network = int(context.layouts.type_row[0]), context.rates.network
-    if not network.stated[row] or not context.catalog.token_buckets or not np.isnan(network.bucket_bytes[row]):
-        return None
-    rate, _ = context.link_rates(nodes)
-    burst = float(network.most[row])
-    return burst if burst > rate > 0 else None
-
-
-def likely_bucket_s(context: JobContext) -> list[float]:
-    """Return equally likely sizes of a full bucket in seconds of its baseline: the median of each type measured in that
-    cloud, rising.
-    """
-    return sorted(
-        float(np.median([bucket.bucket_bytes / bucket.baseline_bytes_per_s for bucket in variants]))
-        for variants in context.catalog.token_buckets.values()
-    )

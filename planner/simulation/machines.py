@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.cost_model.workload import JobContext, likely_bucket_s, mean_processor_speed, stated_burst_bytes_per_s
+from planner.cost_model.caveats import stated_burst_bytes_per_s
+from planner.cost_model.workload import JobContext, mean_processor_speed
 from planner.errors import BadInputError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_number, parse_share
@@ -73,6 +74,16 @@ def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[M
         machines.with_bucket(burst_bytes_per_s=burst, bucket_bytes=held_s * machines.link_bytes_per_s)
         for held_s in likely_bucket_s(context)
     ]
+
+
+def likely_bucket_s(context: JobContext) -> list[float]:
+    """Return equally likely sizes of a full bucket in seconds of its baseline: the median of each type measured in that
+    cloud, rising.
+    """
+    return sorted(
+        float(np.median([bucket.bucket_bytes / bucket.baseline_bytes_per_s for bucket in variants]))
+        for variants in context.catalog.token_buckets.values()
+    )
 
 
 _ALONE: Final = 4

@@ -11,9 +11,11 @@ import pytest
 import planner
 from planner.api.request_inputs import inputs_of
 from planner.catalog import Straggler
+from planner.cost_model.caveats import stated_burst_bytes_per_s
 from planner.cost_model.disk_layout import LOCAL
 from planner.cost_model.work import Work
-from planner.cost_model.workload import JobContext, likely_bucket_s, stated_burst_bytes_per_s
+from planner.cost_model.workload import JobContext
+from planner.simulation.machines import likely_bucket_s
 from planner.simulation.simulate import simulation_context
 from planner.statistics.order_statistics import slowest_mean
 

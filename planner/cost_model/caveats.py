@@ -23,7 +23,7 @@ from planner.cost_model.evidence import RATE_OF, RATES, assumed_range, is_slowed
 from planner.cost_model.prices import Offer
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
-from planner.cost_model.workload import JobContext, stated_burst_bytes_per_s
+from planner.cost_model.workload import JobContext
 from planner.schemas.plan import PhaseEstimate
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import count_text, format_bytes, format_duration, format_rate, format_usd
@@ -169,10 +169,9 @@ def _edges(curve: ScalingCurve, nodes: int) -> tuple[float, float]:
 
 
 def _bucket(of: Basis) -> Iterator[str]:
-    network, row = of.context.rates.network, np.array([of.row])
-    tokens = float(network.bucket_bytes[of.row])
+    tokens = float(of.context.rates.network.bucket_bytes[of.row])
     if not np.isnan(tokens):
-        rate, burst = float(network.at(row, np.array([float(of.nodes)]))[0, 0]), float(network.burst_at(row)[0])
+        rate, burst = of.context.link_rates(of.nodes)
         sent = sum(phase.resources["network"].bytes_per_node for phase in of.phases if "network" in phase.resources)
         end = "is spent before the job ends" if sent * (1 - rate / burst) > tokens else "outlasts the job"
         yield f"network: bursts at {burst / 1e9:.3g} GB/s, then {rate / 1e9:.3g} GB/s; a full token bucket {end}"
@@ -227,7 +226,8 @@ def _object_store(of: Basis) -> Iterator[str]:
     if "object_store" in of.evidence and context.model.engine.cpu_s_per_byte:
         yield "cpu: measured on files; what a store's requests cost the processors is in the store's rate alone"
     if "object_requests" in of.evidence:
-        limits = f"{store.reads_per_s:,.0f} reads and {store.writes_per_s:,.0f} writes a second"
+        speed = float(context.layouts.speed("requests")[0])
+        limits = f"{store.reads_per_s * speed:,.0f} reads and {store.writes_per_s * speed:,.0f} writes a second"
         yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
     if "object_store" in of.evidence:
         yield from _beyond_observed(of, context.catalog.tables["object_store_rates"])
@@ -331,3 +331,19 @@ SENTENCES: Final[tuple[Callable[[Basis], Iterator[str]], ...]] = (
     _simulation,
 )
 """What a plan may say, in its order."""
+
+
+def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
+    """Return the initial rate of a link of the only layout of `context`, as stated by the cloud; None where no more
+    than the baseline is stated, where the network was measured, and where the user gives its rate.
+
+    Clouds state such a rate without its duration, so the equations use the baseline. On c5 a link's bucket holds 36 to
+    59 minutes of its baseline (`catalogs/aws/token_buckets.csv`); EC2's documentation states for all such types that
+    they burst for 5 to 60 minutes.
+    """
+    row, network = int(context.layouts.type_row[0]), context.rates.network
+    if not network.stated[row] or not context.catalog.token_buckets or not np.isnan(network.bucket_bytes[row]):
+        return None
+    rate, _ = context.link_rates(nodes)
+    burst = float(network.most[row])
+    return burst if burst > rate > 0 else None

@@ -9,15 +9,16 @@ memory, in clusters large enough for that; the papers' equations do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Codes, Flags, Floats, Rows
 from planner.catalog import Catalog
 from planner.cost_model.model import MEDIA, CostModel
-from planner.cost_model.rates import Rates
+from planner.cost_model.rates import RESOURCES, Rates
 
 LOCAL: Final = MEDIA.index("local")
 VOLUMES: Final = MEDIA.index("volumes")
@@ -30,7 +31,8 @@ class Layouts:
     """Every layout to try, shape (R,), those of one type adjacent: `type_row` indexes the catalog.
 
     `data_on` and `intermediate_on` are codes of `MEDIA`. `data_disks` and `intermediate_disks` count local disks;
-    both equal to all disks where they are shared, 0 for a group kept elsewhere.
+    both equal to all disks where they are shared, 0 for a group kept elsewhere. `speeds` (R,) are factors of what-ifs
+    on the catalog's rates, by name of `RESOURCES`: layouts of one type may differ in nothing else.
     """
 
     type_row: Rows
@@ -39,6 +41,7 @@ class Layouts:
     intermediate_disks: Floats
     data_on: Codes
     intermediate_on: Codes
+    speeds: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def shared(self) -> Flags:
@@ -51,15 +54,33 @@ class Layouts:
 
     def key(self, row: int) -> tuple[float, ...]:
         """Return what tells a layout from others of any type."""
-        return tuple(float(getattr(self, field.name)[row]) for field in fields(self))
+        return tuple(float(of[row]) for of in (*self.columns.values(), *self.speeds.values()))
 
     def first_of_types(self) -> Rows:
         """Return the first row of each type present."""
         return np.flatnonzero(np.diff(self.type_row, prepend=-1))
 
     def only(self, rows: Rows) -> Layouts:
-        """Return only these rows."""
-        return Layouts(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        """Return only these rows, each as often as it is given."""
+        speeds = {name: factors[rows] for name, factors in self.speeds.items()}
+        return Layouts(**{name: column[rows] for name, column in self.columns.items()}, speeds=speeds)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The arrays over layouts, without what-ifs."""
+        return {column.name: getattr(self, column.name) for column in fields(self) if column.name != "speeds"}
+
+    def speed(self, resource: str, rows: slice = slice(None)) -> Floats:
+        """Return the factors of a resource's speed, shape (rows,), or (1,) where no what-if changes it."""
+        return self.speeds[resource][rows] if resource in self.speeds else np.ones(1)
+
+    def times(self, scale: Mapping[str, float | Floats]) -> Layouts:
+        """Return the layouts with the speed of each of `RESOURCES` in `scale` multiplied by its factor, one for all or
+        one for each (R,).
+        """
+        every = np.ones(self.type_row.shape)
+        faster = {name: self.speed(name) * every * factor for name, factor in scale.items() if name in RESOURCES}
+        return replace(self, speeds={**self.speeds, **faster})
 
 
 def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) -> Layouts:
@@ -76,9 +97,8 @@ def layouts(catalog: Catalog, *, model: CostModel, rates: Rates, paper: bool) ->
         parts = [_on_separate_media(disks, data_on=data, intermediate_on=intermediate)]
     if intermediate == LOCAL and "intermediate" in model.capacity and model.in_memory and not paper:
         parts.append(_on_separate_media(disks, data_on=data, intermediate_on=MEMORY))
-    joined = Layouts(
-        **{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Layouts)}
-    )
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+    joined = Layouts(**columns, speeds={})
     return joined.only(np.argsort(joined.type_row, kind="stable"))
 
 

@@ -118,7 +118,7 @@ def planned_spares(context: JobContext, phases: Sequence[PhaseUses], nodes: Floa
             context.spread(name, context.works(longest.phase).get(name), row=at),
             nodes=int(nodes[at]),
             work_s=sum(float(uses.equation_s[at]) for uses in phases),
-            screen_s=float(context.overheads.ready_s(nodes[at : at + 1])[0]),
+            screen_s=float(context.overheads.ready_s(nodes)[at]),
             most=int(max(0, min(nodes[at], context.most_machines - nodes[at]))),
         )
     return PlannedSpares(count=counts, screened=screened)
@@ -189,7 +189,7 @@ class JobTimes:
     @cached_property
     def barriers(self) -> list[Durations]:
         """The distribution of each phase, (M, D, G); D is 1 for a phase that no doubted rate slows."""
-        barrier_s = self.context.barrier_s(self.nodes)[:, None]
+        barrier_s = self.context.barrier_s(self.nodes[:, None])
         return [self._barrier(loads).later_by(barrier_s) for loads in self.loads]
 
     def _barrier(self, loads: Mapping[str, Loads]) -> Durations:
@@ -296,9 +296,9 @@ _NEAR: Final = 0.8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kinds:
-    """Clusters by their nodes' differences: those `usual` for their types, and one of each group with `own` spreads."""
+    """Clusters in groups of those whose nodes differ alike: as `usual`, or with `own` spreads of their types."""
 
-    usual: Rows
+    usual: Sequence[Rows]
     own: Sequence[Rows]
     slowest_of_n: Flags
 
@@ -310,8 +310,9 @@ def kinds_of(context: JobContext) -> Kinds:
     layouts: dict[tuple[float, ...], list[int]] = {}
     for at in np.flatnonzero(is_own).tolist():
         layouts.setdefault(context.layouts.key(at), []).append(at)
+    narrowing = np.where(is_own, np.nan, context.layouts.speed("barriers"))
     return Kinds(
-        usual=np.flatnonzero(~is_own),
+        usual=[np.flatnonzero(narrowing == factor) for factor in set(narrowing[~is_own].tolist())],
         own=[np.array(rows) for rows in layouts.values()],
         slowest_of_n=context.rates.network.slowest_of_n[type_rows],
     )
@@ -337,7 +338,7 @@ def node_spreads(context: JobContext, name: str, works: Mapping[str, Work], kind
     """Return how nodes differ in a resource, and the clusters (M,) of which that is true."""
     if RATE_OF[name] == "undivided":
         return [(lognormal(0.0), np.arange(len(kinds.slowest_of_n)))]
-    groups = [(context.spreads.default(name), kinds.usual)]
+    groups = [(context.usual_spread(name, row=int(rows[0])), rows) for rows in kinds.usual]
     groups += [(context.spread(name, works.get(name), row=int(rows[0])), rows) for rows in kinds.own]
     if name == "network" and kinds.slowest_of_n.any():
         certain = kinds.slowest_of_n

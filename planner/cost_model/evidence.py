@@ -142,8 +142,8 @@ def _by_evidence(rate: str) -> Floats:
 @dataclass(frozen=True, kw_only=True)
 class Spreads:
     """Spreads of a catalog's types: `tails` and `measured_sigma` (by entry of `RunOverheads.node_sigma`) hold
-    observations by row of the catalog; `lasting` has the entries whose spread mostly stays with a node. All are
-    `narrowing` times as narrow, in the logarithm. The `network`'s is given where the request names a distribution.
+    observations by row of the catalog; `lasting` has the entries whose spread mostly stays with a node. The
+    `network`'s is given where the request names a distribution.
     """
 
     node_sigma: Mapping[str, float]
@@ -153,7 +153,6 @@ class Spreads:
     lasting: Mapping[int, frozenset[str]] = field(default_factory=dict)
     volumes_each: Floats = field(default_factory=lambda: np.ones(1))
     """Volumes of a node, by row of the catalog."""
-    narrowing: float = 1.0
 
     @property
     def own_rows(self) -> list[int]:
@@ -182,7 +181,7 @@ class Spreads:
         for tail in self.tails.get(type_row, ()):
             if is_slowed(resource, tail) and (factor := slow_factor(tail)) > 1:
                 spread = with_tail(spread, fraction=self.slow_nodes(tail, type_row), factor=factor)
-        return _narrowed(spread, self.narrowing)
+        return spread
 
     def slow_nodes(self, tail: Straggler, type_row: int) -> float:
         """Return the fraction of nodes that a tail slows: a node waits for the slowest of its volumes."""
@@ -191,7 +190,8 @@ class Spreads:
 
 
 @lru_cache(maxsize=64)
-def _narrowed(spread: Spread, factor: float) -> Spread:
+def narrowed(spread: Spread, factor: float) -> Spread:
+    """Return a spread `factor` times as narrow, in the logarithm."""
     return spread if factor == 1 else replace(spread, log_slowness=spread.log_slowness / factor)
 
 

@@ -24,7 +24,8 @@ from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, prior_cu
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Network:
-    """Network rates per node: a flat rate for each type, shape (T,), and curves for the rows that were measured.
+    """Network rates per node: a flat rate for each type, shape (T,), which also counts for traffic outside the cluster,
+    and curves for the rows that were measured.
 
     Links with a token bucket run at `burst` until `bucket_bytes` more than the rate have gone; both NaN elsewhere.
     """
@@ -41,22 +42,15 @@ class Network:
     """
     most: Floats
     """Stated maximum rate of a link (T,): NaN where unknown, or where the user gives the network's rate."""
-    factor: float = 1.0
 
     def at(self, rows: Rows, nodes: Floats) -> Floats:
         """Return bytes/s per node, shape (rows, nodes); (rows, 1) for `nodes` of each row (rows, 1)."""
-        rates = np.repeat(self.link_at(rows)[:, None], nodes.shape[-1], axis=1)
+        rates = np.repeat(self.flat[rows][:, None], nodes.shape[-1], axis=1)
         for row in set(rows.tolist()) & self.curves.keys():
             of_row = rows == row
             curve = self.curves[row]
-            rates[of_row] = (
-                curve.at(nodes) if nodes.ndim == 1 else curve.each(nodes[of_row, 0])[:, None]
-            ) * self.factor
+            rates[of_row] = curve.at(nodes) if nodes.ndim == 1 else curve.each(nodes[of_row, 0])[:, None]
         return rates
-
-    def link_at(self, rows: Rows) -> Floats:
-        """Return bytes/s of a node regardless of the cluster's size, shape (rows,): for traffic outside the cluster."""
-        return np.asarray(self.flat[rows] * self.factor)
 
     def slowdowns(self, row: int, nodes: Floats) -> Floats:
         """Return equally likely factors of the network's time at each of `nodes` (N,), shape (8, N) and rising, for a
@@ -78,10 +72,6 @@ class Network:
             flat[row] = curve.bytes_per_s[0]
         return replace(self, flat=flat, curves={}, stated=np.zeros(len(flat), bool))
 
-    def burst_at(self, rows: Rows) -> Floats:
-        """Return the burst rate of the links, shape (rows,): NaN without a token bucket."""
-        return np.asarray(self.burst[rows] * self.factor)
-
     def curve_of(self, row: int) -> ScalingCurve | None:
         """Return the curve whose band is the possible error of a type's rate at scale; None for a rate of unstated
         cluster size, or one assumed by the user.
@@ -94,8 +84,7 @@ class Network:
         """
         curve = self.curves.get(row)
         beyond = curve is not None and nodes > curve.measured_to_nodes
-        code = int(self.evidence[row])
-        return "extrapolated" if beyond else EVIDENCE[code] if code >= 0 else "unknown"
+        return "extrapolated" if beyond else evidence_name(int(self.evidence[row]))
 
 
 ASSUMABLE: Final = (
@@ -149,12 +138,6 @@ class Device:
     edges: tuple[Floats, Floats] | None = None
     """Factors (T,) of the rates that bound the middle 90%: NaN for rates that were not computed."""
 
-    def times(self, factor: float) -> Device:
-        """Return the device with every rate multiplied."""
-        return replace(
-            self, read=self.read * factor, write=self.write * factor, simultaneous=self.simultaneous * factor
-        )
-
     @property
     def known(self) -> Flags:
         """Types whose rates are known in either mode."""
@@ -178,28 +161,6 @@ class Rates:
     cpu_evidence: str = "measured"
     """Evidence for the software's rates, `one_stream` and start-up included."""
     one_stream_bytes_per_s: float = float("inf")
-    cpu_factor: float = 1.0
-    """Speed of an engine's processors relative to the measured one."""
-    driver_factor: float = 1.0
-    startup_factor: float = 1.0
-    """Factor of the speed of the driver and of the software's start-up."""
-
-    def times(self, scale: Mapping[str, float]) -> Rates:
-        """Return the rates with each resource in `scale` multiplied by its factor."""
-        cpu = scale.get("cpu", 1.0)
-        return replace(
-            self,
-            local=self.local.times(scale.get("local", 1.0)),
-            volumes=self.volumes.times(scale.get("volumes", 1.0)),
-            objects=self.objects.times(scale.get("objects", 1.0)),
-            network=replace(self.network, factor=self.network.factor * scale.get("network", 1.0)),
-            measured_sort_per_vcpu=self.measured_sort_per_vcpu * cpu,
-            cpu_bytes_per_s_per_vcpu={work: rate * cpu for work, rate in self.cpu_bytes_per_s_per_vcpu.items()},
-            one_stream_bytes_per_s=self.one_stream_bytes_per_s * cpu,
-            cpu_factor=self.cpu_factor * cpu,
-            driver_factor=self.driver_factor * scale.get("driver", 1.0),
-            startup_factor=self.startup_factor * scale.get("startup", 1.0),
-        )
 
 
 def evidence_name(code: int) -> str:
@@ -419,6 +380,5 @@ def _preferred(points: Sequence[NetworkPoint], *, near: bool) -> list[NetworkPoi
 
 def time_s(amount: Floats, rate: Floats) -> Floats:
     """Divide, but moving nothing takes no time even at an unknown rate."""
-    return np.divide(
-        amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=np.asarray(amount > 0)
-    )
+    nothing = np.zeros(np.broadcast(amount, rate).shape)
+    return np.divide(amount, rate, out=nothing, where=np.asarray(amount > 0))

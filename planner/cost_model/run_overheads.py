@@ -19,8 +19,8 @@ from planner.catalog.manifest import Boot
 from planner.config import paths
 from planner.errors import BadInputError
 
-_OF_OTHERS: Final = ("boot", "start_s", "start_per_node_s")
-"""Fields from the cloud and the engine, not from `run_overheads.toml`."""
+_OF_OTHERS: Final = ("boot", "boot_speed", "start_s", "start_per_node_s")
+"""Fields from the cloud, the engine and what-ifs, not from `run_overheads.toml`."""
 _SCALED: Final = ("boot_s", "install_s", "start_s", "start_per_node_s", "screen_s", "teardown_s")
 """Fields that a what-if of `startup` makes faster."""
 
@@ -60,6 +60,8 @@ class RunOverheads:
     start_s: float = 0.0
     start_per_node_s: float = 0.0
     boot: Boot | None = None
+    boot_speed: Floats | float = 1.0
+    """Factor of the speed of measured launches."""
 
     def with_head_room(self, share: float | None) -> RunOverheads:
         """Return the figures of a request that keeps a `share` of the disks free; None keeps the shipped share."""
@@ -69,26 +71,24 @@ class RunOverheads:
         """Return the figures for a cloud with measured launches; machines that do not boot are unchanged."""
         return replace(self, boot=boot) if self.boot_s else self
 
-    def times(self, factor: float) -> RunOverheads:
-        """Return the figures with boot, installation, screening and teardown `factor` times as fast."""
-        if factor == 1:
-            return self
-        boot = self.boot and replace(
-            self.boot,
-            median_s=self.boot.median_s / factor,
-            p90_s=self.boot.p90_s / factor,
-            p95_s=self.boot.p95_s / factor,
-        )
+    def times(self, factor: Floats | float) -> RunOverheads:
+        """Return the figures with boot, installation, screening and teardown `factor` times as fast; if it is an array
+        (N,), they are of clusters of `nodes` (N,) alone.
+        """
         shorter = {name: getattr(self, name) / factor for name in _SCALED}
-        return replace(self, boot=boot, **shorter)
+        return replace(self, boot_speed=self.boot_speed * factor, **shorter)
 
     def booting_s(self, nodes: Floats) -> Floats:
         """Return the expected seconds until all of `nodes` (N,) answer."""
-        return np.full(nodes.shape, self.boot_s) if self.boot is None else expected_boot_s(self.boot, nodes)
+        if self.boot is None:
+            return np.full(nodes.shape, self.boot_s)
+        return expected_boot_s(self.boot, nodes) / self.boot_speed
 
     def late_booting_s(self, nodes: Floats) -> Floats:
         """Return the 95th percentile of those seconds; an assumed figure has no separate one."""
-        return np.full(nodes.shape, self.boot_s) if self.boot is None else late_boot_s(self.boot, nodes)
+        if self.boot is None:
+            return np.full(nodes.shape, self.boot_s)
+        return late_boot_s(self.boot, nodes) / self.boot_speed
 
     @property
     def boot_note(self) -> str:

@@ -40,10 +40,9 @@ def _of_all_layouts(context: JobContext) -> Mapping[str, Floats]:
 
 def device_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the part of them that disks, volumes and object store take, as if no network were too slow."""
-    store = context.rates.objects
-    per_byte = {"stage in": 1 / store.read, "stage out": 1 / store.write}
+    rates = dict(zip(("stage in", "stage out"), context.device_rates("objects")[:2], strict=True))
     return {
-        name: _staged(context, name, _devices(context, phase), per_byte[name] if _own_store(context, name) else None)
+        name: _staged(context, name, _devices(context, phase), rates[name] if _own_store(context, name) else None)
         for name, phase in _steps(context).items()
     }
 
@@ -52,9 +51,9 @@ def link_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the part of them that a node's link takes: for traffic with the store, and for volumes without their own
     link. Between clouds nothing else is known.
     """
-    per_byte = 1 / context.rates.network.link_at(np.arange(len(context.catalog.instances)))
+    link = context.rates.network.flat[context.layouts.type_row] * context.layouts.speed("network")
     return {
-        name: _staged(context, name, _link(context, phase), per_byte if name in _store_of_step(context) else None)
+        name: _staged(context, name, _link(context, phase, link), link if name in _store_of_step(context) else None)
         for name, phase in _steps(context).items()
     }
 
@@ -75,14 +74,14 @@ def _own_store(context: JobContext, name: str) -> bool:
     return _store_of_step(context).get(name) == context.catalog.cloud
 
 
-def _staged(context: JobContext, name: str, on_disks: Floats, per_byte: Floats | None) -> Floats:
-    """Return the node-seconds of a step: `on_disks`, or if it streams to or from a store at `per_byte` seconds (T,),
-    the slower of both; nothing where the data stays there.
+def _staged(context: JobContext, name: str, on_disks: Floats, rate: Floats | None) -> Floats:
+    """Return the node-seconds of a step: `on_disks`, or if it streams to or from a store at a node's `rate` (R,), the
+    slower of both; nothing where the data stays there.
     """
     if name not in _store_of_step(context):
         return on_disks
     moved = moved_bytes(context)[name]
-    streamed = on_disks if per_byte is None else np.maximum(on_disks, moved * per_byte[context.layouts.type_row])
+    streamed = on_disks if rate is None else np.maximum(on_disks, moved / rate)
     return np.where(moved == 0, 0.0, streamed)
 
 
@@ -92,12 +91,11 @@ def _devices(context: JobContext, phase: Phase) -> Floats:
     return zeros if context.paper else sum((w.node_seconds for w in context.works(phase).values()), start=zeros)
 
 
-def _link(context: JobContext, phase: Phase) -> Floats:
-    """Return the node-seconds of the link for traffic of a step with volumes or a store, (R,)."""
+def _link(context: JobContext, phase: Phase, rate: Floats) -> Floats:
+    """Return the node-seconds of the link, at its `rate`, for traffic of a step with volumes or a store, (R,)."""
     zeros = np.zeros(len(context.layouts.type_row))
     sent = zeros if context.paper else context.network_bytes(phase, np.ones(1))[:, 0]
-    link = context.rates.network.link_at(context.layouts.type_row)
-    return np.divide(sent, link, out=zeros, where=sent > 0)
+    return np.divide(sent, rate, out=zeros, where=sent > 0)
 
 
 def least_seconds(context: JobContext) -> dict[str, Floats]:
@@ -123,7 +121,7 @@ def _request_seconds(context: JobContext) -> dict[str, Floats]:
     sizes, store = context.overheads.staging_request_bytes, context.objects
     limits = {"stage in": (sizes["read"], store.reads_per_s), "stage out": (sizes["write"], store.writes_per_s)}
     return {
-        name: moved / limits[name][0] / limits[name][1]
+        name: moved / limits[name][0] / limits[name][1] / context.layouts.speed("requests")
         for name, moved in moved_bytes(context).items()
         if _own_store(context, name) and np.isfinite(limits[name][1])
     }
@@ -201,12 +199,13 @@ def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
         "disks or volumes bind": devices_s,
     }
     if (context.staging.source if inward else context.staging.sink) == context.catalog.cloud:
-        rate = float((objects.read if inward else objects.write)[type_row])
+        rate = float(context.device_rates("objects")[0 if inward else 1][0])
         per_vcpu = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
         basis = f"{per_vcpu} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
         waits[f"the object store limits it ({basis})"] = moved / nodes / rate * (1 + 1e-9)
+        per_s = (store.reads_per_s if inward else store.writes_per_s) * float(context.layouts.speed("requests")[0])
         size = context.overheads.staging_request_bytes[verb]
-        limit = f"{store.reads_per_s if inward else store.writes_per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
+        limit = f"{per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
         least = _request_seconds(context).get(name, np.zeros(1))
         waits[f"requests bind ({limit} at one place, {store.request_evidence})"] = float(least[0])
     if inward and (of_a_file := _file_seconds(context)) is not None:

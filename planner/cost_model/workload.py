@@ -17,10 +17,10 @@ import numpy as np
 from planner.arrays import Floats, Rows
 from planner.catalog import Catalog, Straggler
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
-from planner.cost_model.evidence import CERTAIN, RateDoubts, Spreads
+from planner.cost_model.evidence import CERTAIN, RateDoubts, Spreads, narrowed
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
 from planner.cost_model.object_store import ObjectStoreChoice
-from planner.cost_model.rates import Device, Rates, time_s
+from planner.cost_model.rates import Rates, time_s
 from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.volumes.block_volumes import VolumeChoice
@@ -82,25 +82,19 @@ class JobContext:
         """Return the same job on these layouts alone."""
         return replace(self, layouts=self.layouts.only(rows))
 
-    def times(self, scale: Mapping[str, float]) -> JobContext:
-        """Return the same job with the speed of each of `RESOURCES` in `scale` multiplied by its factor."""
-        startup, requests, store = scale.get("startup", 1.0), scale.get("requests", 1.0), self.objects
-        return replace(
-            self,
-            rates=self.rates.times(scale),
-            objects=replace(
-                store, reads_per_s=store.reads_per_s * requests, writes_per_s=store.writes_per_s * requests
-            ),
-            overheads=self.overheads.times(startup),
-            spreads=replace(self.spreads, narrowing=self.spreads.narrowing * scale.get("barriers", 1.0)),
-        )
+    def times(self, scale: Mapping[str, float | Floats]) -> JobContext:
+        """Return the same job with the speed of each of `RESOURCES` in `scale` multiplied by its factor: one for all
+        layouts, or one for each (R,). Where those of `startup` differ, each layout must be that of a cluster.
+        """
+        overheads = self.overheads.times(scale["startup"]) if "startup" in scale else self.overheads
+        return replace(self, layouts=self.layouts.times(scale), overheads=overheads)
 
     def barrier_s(self, nodes: Floats) -> Floats:
-        """Return the seconds at the end of a phase, shape (N,), in which the engine's head only waits for word that all
-        of `nodes` are done.
+        """Return the seconds at the end of a phase in which the engine's head only waits for word that all of `nodes`
+        are done, shape (R, N) or (1, N) for all.
         """
         seconds = 0.0 if self.paper else self.model.engine.barrier_per_node_s
-        return np.where(nodes > 1, seconds * nodes, 0.0) / self.spreads.narrowing
+        return np.where(nodes > 1, seconds * nodes, 0.0) / self.layouts.speed("barriers")[:, None]
 
     @property
     def nodes_min(self) -> int:
@@ -145,14 +139,16 @@ class JobContext:
 
     def _work_of(self, phase: Phase) -> dict[str, Work]:
         read, write = self._totals(phase.read), self._totals(phase.write)
-        works = {
-            "local_disks": self._shared_disks(read, write),
-            "data_disks": self._own_disks("data", read, write),
-            "intermediate_disks": self._own_disks("intermediate", read, write),
-            "volumes": self._one_after_the_other(self.rates.volumes, VOLUMES, read, write),
-            "object_store": self._one_after_the_other(self.rates.objects, OBJECTS, read, write),
-            "cpu": self._cpu(phase),
-        }
+        shared, works = self.layouts.shared, {}
+        if shared.any():
+            works["local_disks"] = self._shared_disks(read, write)
+        if not shared.all():
+            works |= {f"{group}_disks": self._own_disks(group, read, write) for group in GROUPS}
+        if self.layouts.uses(VOLUMES).any():
+            works["volumes"] = self._one_after_the_other("volumes", VOLUMES, read, write)
+        if self.layouts.uses(OBJECTS).any():
+            works["object_store"] = self._one_after_the_other("objects", OBJECTS, read, write)
+        works["cpu"] = self._cpu(phase)
         shares = {name: self.model.engine.busy_share(name, phase.cpu) for name in works}
         return {name: work.at_share(shares[name]) for name, work in works.items() if work.total_bytes.any()}
 
@@ -165,21 +161,33 @@ class JobContext:
             direction = tail.resource.partition("_")[2]
             return tail.slow_factor if work is None else work.slow_factor(direction, factor=tail.slow_factor, row=row)
 
-        return self.spreads.of(resource, type_row=int(self.layouts.type_row[row]), slow_factor=slow_factor)
+        spread = self.spreads.of(resource, type_row=int(self.layouts.type_row[row]), slow_factor=slow_factor)
+        return narrowed(spread, self._narrowing(row))
+
+    def usual_spread(self, resource: str, *, row: int = 0) -> Spread:
+        """Return the spread of a resource of one layout between nodes if nothing was observed on its type."""
+        return narrowed(self.spreads.default(resource), self._narrowing(row))
+
+    def _narrowing(self, row: int) -> float:
+        return float(np.prod(self.layouts.speed("barriers", slice(row, row + 1))))  # 1 where there are no layouts
 
     def undivided(self, phase: Phase, nodes: Floats) -> dict[str, tuple[float, Floats]]:
         """Return the work that more nodes do not speed up (the software's start-up, single streams and the requests
-        that an object store takes): its bytes over the whole cluster, and its seconds by cluster size, shape (N,). The
-        papers have none.
+        that an object store takes): its bytes over the whole cluster, and its seconds by cluster size, shape (R, N)
+        or (1, N) for all. The papers have none.
         """
         streamed = self.job.total(phase.one_stream)
         requested, request_s = self._requests(phase)
-        works: dict[str, tuple[float, Floats]] = {
-            "object_requests": (requested, np.full(nodes.shape, request_s)),
-            "start_up": (0.0, (phase.startup_s + phase.per_node_s * nodes) / self.rates.startup_factor),
-            "one_stream": (streamed, np.full(nodes.shape, streamed / self.rates.one_stream_bytes_per_s)),
+        works: dict[str, tuple[float, float | Floats, str]] = {
+            "object_requests": (requested, request_s, "requests"),
+            "start_up": (0.0, phase.startup_s + phase.per_node_s * nodes, "startup"),
+            "one_stream": (streamed, streamed / self.rates.one_stream_bytes_per_s, "cpu"),
         }
-        return {} if self.paper else {name: work for name, work in works.items() if work[1].any()}
+        return {
+            name: (moved, np.broadcast_to(seconds, nodes.shape) / self.layouts.speed(resource)[:, None])
+            for name, (moved, seconds, resource) in works.items()
+            if not self.paper and np.any(seconds)
+        }
 
     def _requests(self, phase: Phase) -> tuple[float, float]:
         """Return the bytes that a phase moves to and from the object store, and the seconds until one place there has
@@ -242,11 +250,12 @@ class JobContext:
         if not moved.any():
             return moved
         network, type_rows = self.rates.network, self.layouts.type_row
-        rate = network.at(type_rows, nodes) * self.model.engine.busy_share("network", phase.cpu)
+        speed = self.layouts.speed("network")[:, None]
+        rate = network.at(type_rows, nodes) * (speed * self.model.engine.busy_share("network", phase.cpu))
         tokens = network.bucket_bytes[type_rows]
         if np.isnan(tokens).all():
             return time_s(moved, rate)
-        burst = np.fmax(network.burst_at(type_rows)[:, None], rate)
+        burst = np.fmax(network.burst[type_rows][:, None] * speed, rate)
         left = np.maximum(tokens[:, None] - self._sent_before(phase, nodes) * (1 - rate / burst), 0.0)
         bursting = np.maximum(moved / burst, (moved - left) / rate)
         return np.where(np.isnan(tokens)[:, None], time_s(moved, rate), bursting)
@@ -266,15 +275,15 @@ class JobContext:
         """Return the work of local disks under both groups: exclusive times add; the simultaneous rate of one disk
         already contains the sharing.
         """
-        row, local = self.layouts.type_row, self.rates.local
+        both = self.device_rates("local")[2]
         reading = np.where(self.layouts.shared, sum(read.values()), 0.0)
         writing = np.where(self.layouts.shared, sum(write.values()), 0.0)
-        apart = np.isnan(local.simultaneous[row])
+        apart = np.isnan(both)
         read_rate, write_rate = self._exclusive_rates(
             self.layouts.disks, directions=(sum(read.values()) > 0) + (sum(write.values()) > 0)
         )
-        read_s = time_s(reading, np.where(apart, read_rate, local.simultaneous[row]))
-        write_s = time_s(writing, np.where(apart, write_rate, local.simultaneous[row]))
+        read_s = time_s(reading, np.where(apart, read_rate, both))
+        write_s = time_s(writing, np.where(apart, write_rate, both))
         return Work(
             total_bytes=reading + writing,
             node_seconds=np.where(apart, read_s + write_s, np.maximum(read_s, write_s)),
@@ -289,9 +298,8 @@ class JobContext:
         """
         disks = self.layouts.data_disks if group == "data" else self.layouts.intermediate_disks
         alone = (disks > 0) & ~self.layouts.shared
-        row, local = self.layouts.type_row, self.rates.local
         share = np.where(alone, disks / np.maximum(self.layouts.disks, 1), 1.0)
-        one_way = local.simultaneous[row] * np.where(self.layouts.disks > 1, 2.0, 1.0)
+        one_way = self.device_rates("local")[2] * np.where(self.layouts.disks > 1, 2.0, 1.0)
         reading, writing = np.where(alone, read[group], 0.0), np.where(alone, write[group], 0.0)
         exclusive_rates = self._exclusive_rates(disks, directions=(read[group] > 0) + (write[group] > 0))
         read_s, write_s = (
@@ -304,8 +312,7 @@ class JobContext:
         """Return the rates of all disks of a node for reading alone and writing alone, shape (R,). Rotating ones lose
         time to the streams of the engine's tasks, in one direction or both, that share these `disks`.
         """
-        row, local, given = self.layouts.type_row, self.rates.local, self.overheads.rotating_disk
-        rates = local.read[row], local.write[row]
+        row, given, rates = self.layouts.type_row, self.overheads.rotating_disk, self.device_rates("local")[:2]
         rotating = self.catalog.instances.local_disk_kind[row] == "hdd"
         if not given or not rotating.any():
             return rates
@@ -317,13 +324,21 @@ class JobContext:
         )
         return read_rate, write_rate
 
-    def _one_after_the_other(
-        self, device: Device, medium: int, read: dict[str, float], write: dict[str, float]
-    ) -> Work:
+    def _one_after_the_other(self, device: str, medium: int, read: dict[str, float], write: dict[str, float]) -> Work:
         """Return the work of a device whose reads and writes add up."""
-        row, reading, writing = self.layouts.type_row, self._on(medium, read), self._on(medium, write)
-        read_s, write_s = time_s(reading, device.read[row]), time_s(writing, device.write[row])
+        reading, writing, rates = self._on(medium, read), self._on(medium, write), self.device_rates(device)
+        read_s, write_s = time_s(reading, rates[0]), time_s(writing, rates[1])
         return Work.alternating(reading + writing, read_node_s=read_s, write_node_s=write_s)
+
+    def device_rates(self, name: str) -> tuple[Floats, Floats, Floats]:
+        """Return a node's rates of a device of `rates`, each (R,): to read, to write, and for either at once."""
+        device, row, speed = getattr(self.rates, name), self.layouts.type_row, self.layouts.speed(name)
+        return device.read[row] * speed, device.write[row] * speed, device.simultaneous[row] * speed
+
+    def link_rates(self, nodes: int) -> tuple[float, float]:
+        """Return a link's rate in a cluster of `nodes` on the only layout, and that of its bursts; NaN if unknown."""
+        network, row, speed = self.rates.network, self.layouts.type_row[:1], self.layouts.speed("network")[0]
+        return float(network.at(row, np.array([float(nodes)]))[0, 0] * speed), float(network.burst[row[0]] * speed)
 
     def _on(self, medium: int, totals: dict[str, float]) -> Floats:
         """Return the bytes moved to or from one medium, shape (R,)."""
@@ -338,12 +353,13 @@ class JobContext:
         engine = self.model.engine
         moving_s = engine.send_s_per_byte * self.job.total(phase.network)
         moving_s += engine.copy_s_per_byte * self.job.total(phase.replicate)
-        per_byte = np.full(len(vcpu), moving_s / self.rates.cpu_factor)
+        per_byte = np.full(len(vcpu), moving_s)
         for work, amount in amounts.items():
             per_byte += amount / self._cpu_rate(work)
         moved = np.full(len(vcpu), float(sum(amounts.values())))
         nothing = np.zeros(len(vcpu))
-        return Work(total_bytes=moved, node_seconds=time_s(per_byte, vcpu), read_node_s=nothing, write_node_s=nothing)
+        seconds = time_s(per_byte, vcpu * self.layouts.speed("cpu"))
+        return Work(total_bytes=moved, node_seconds=seconds, read_node_s=nothing, write_node_s=nothing)
 
     def _cpu_rate(self, work: str) -> Floats | float:
         """Return bytes/s per vCPU of one kind of work: a number for all layouts, or shape (R,) where types differ."""
@@ -419,10 +435,10 @@ def driver_seconds(context: JobContext, phase: Phase, nodes: Floats, *, tasks: F
 
 def _left(context: JobContext, phase: Phase, work: Work, nodes: Floats) -> Floats | float:
     """Return the share of an infinite cluster's work per node that remains on one of n nodes, which sends less."""
-    sent_s = context.model.engine.send_s_per_byte * context.job.total(phase.network) / context.rates.cpu_factor
+    sent_s = context.model.engine.send_s_per_byte * context.job.total(phase.network)
     if not sent_s:
         return 1.0
-    vcpu = context.rates.vcpu[context.layouts.type_row]
+    vcpu = context.rates.vcpu[context.layouts.type_row] * context.layouts.speed("cpu")
     busy = context.model.engine.busy_share("cpu", phase.cpu)
     whole_s = np.nanmax(work.node_seconds * vcpu, initial=0.0) * busy  # the same for all layouts
     return np.asarray(1 - sent_s / whole_s / nodes)
@@ -438,22 +454,23 @@ def task_count(context: JobContext, phase: Phase, nodes: Floats) -> Floats | Non
     partitions = sizes.partitions(context.job.map_out, memory_bytes=memory, vcpu=vcpu, nodes=nodes, copied=copied)
     if "partition" not in phase.cpu:
         return partitions
-    links = np.where(nodes > 1, np.nan_to_num(context.rates.network.at(type_rows, nodes)), 0.0)
+    rates = context.rates.network.at(type_rows, nodes) * context.layouts.speed("network")[:, None]
+    links = np.where(nodes > 1, np.nan_to_num(rates), 0.0)
     return sizes.slices(
         context.job.map_in, memory_bytes=memory, vcpu=vcpu, nodes=nodes, link_bytes_per_s=links, partitions=partitions
     )
 
 
 def _node_task_s(context: JobContext, phase: Phase, nodes: Floats) -> Floats:
-    """Return the seconds of the nodes' processors for each task of a phase, shape (N,)."""
+    """Return the seconds of the nodes' processors for each task of a phase, shape (R, N) or (1, N) for all."""
     costs = [context.model.engine.tasks[work] for work in phase.cpu]
     seconds = sum((cost.node_s + cost.node_block_s * (nodes - 1) for cost in costs), start=np.zeros(nodes.shape))
-    return seconds / context.rates.cpu_factor
+    return seconds / context.layouts.speed("cpu")[:, None]
 
 
 def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: bool) -> Floats:
-    """Return the driver's seconds for each task of a phase, shape (N,), for a driver that `decides` the duration or one
-    with time to spare. With coordinators these are of the busiest one, or of all.
+    """Return the driver's seconds for each task of a phase, shape (R, N) or (1, N) for all, for a driver that
+    `decides` the duration or one with time to spare. With coordinators these are of the busiest one, or of all.
     """
     engine, seconds = context.model.engine, np.zeros(nodes.shape)
     sizes = engine.sizes
@@ -461,30 +478,5 @@ def driver_task_s(context: JobContext, phase: Phase, nodes: Floats, *, decides: 
     for cost in (engine.tasks[work] for work in phase.cpu):
         seconds += cost.driver_s + cost.driver_parcel_s * parcels + cost.driver_per_node_s * nodes
     ordering = 1.0 if sizes is None else sizes.ordering(nodes, decides=decides)
-    return np.asarray(seconds * ordering / (context.rates.cpu_factor * context.rates.driver_factor))
-
-
-def stated_burst_bytes_per_s(context: JobContext, nodes: int) -> float | None:
-    """Return the initial rate of a link of the only layout of `context`, as stated by the cloud; None where no more
-    than the baseline is stated, where the network was measured, and where the user gives its rate.
-
-    Clouds state such a rate without its duration, so the equations use the baseline. On c5 a link's bucket holds 36 to
-    59 minutes of its baseline (`catalogs/aws/token_buckets.csv`); EC2's documentation states for all such types that
-    they burst for 5 to 60 minutes.
-    """
-    row, network = int(context.layouts.type_row[0]), context.rates.network
-    if not network.stated[row] or not context.catalog.token_buckets or not np.isnan(network.bucket_bytes[row]):
-        return None
-    rate = float(network.at(np.array([row]), np.array([float(nodes)]))[0, 0])
-    burst = float(network.most[row])
-    return burst if burst > rate > 0 else None
-
-
-def likely_bucket_s(context: JobContext) -> list[float]:
-    """Return equally likely sizes of a full bucket in seconds of its baseline: the median of each type measured in that
-    cloud, rising.
-    """
-    return sorted(
-        float(np.median([bucket.bucket_bytes / bucket.baseline_bytes_per_s for bucket in variants]))
-        for variants in context.catalog.token_buckets.values()
-    )
+    speed = context.layouts.speed("cpu") * context.layouts.speed("driver")
+    return np.asarray(seconds * ordering / speed[:, None])

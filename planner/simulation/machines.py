@@ -13,7 +13,8 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Floats
-from planner.cost_model.workload import JobContext, likely_bucket_s, mean_processor_speed, stated_burst_bytes_per_s
+from planner.cost_model.caveats import stated_burst_bytes_per_s
+from planner.cost_model.workload import JobContext, mean_processor_speed
 from planner.errors import BadInputError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR
 from planner.units import parse_count, parse_number, parse_share
@@ -57,13 +58,12 @@ def machines_of(context: JobContext, nodes: int) -> Machines:
     """
     engine = context.model.engine
     processors_share = engine.busy_share("cpu", ("partition",)) if engine.shares_processors else 1.0
-    rows, network = context.layouts.type_row[:1], context.rates.network
-    rate = float(network.at(rows, np.array([float(nodes)]))[0, 0])
+    row, (rate, burst) = int(context.layouts.type_row[0]), context.link_rates(nodes)
     return Machines(
-        vcpu=float(context.rates.vcpu[rows[0]]) * processors_share * mean_processor_speed(context, nodes),
+        vcpu=float(context.rates.vcpu[row]) * processors_share * mean_processor_speed(context, nodes),
         link_bytes_per_s=rate if rate > 0 else 1.0,  # unknown for a single node
         shares_processors=engine.shares_processors,
-    ).with_bucket(burst_bytes_per_s=float(network.burst_at(rows)[0]), bucket_bytes=float(network.bucket_bytes[rows[0]]))
+    ).with_bucket(burst_bytes_per_s=burst, bucket_bytes=float(context.rates.network.bucket_bytes[row]))
 
 
 def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[Machines]:
@@ -74,6 +74,16 @@ def likely_bursts(context: JobContext, machines: Machines, nodes: int) -> list[M
         machines.with_bucket(burst_bytes_per_s=burst, bucket_bytes=held_s * machines.link_bytes_per_s)
         for held_s in likely_bucket_s(context)
     ]
+
+
+def likely_bucket_s(context: JobContext) -> list[float]:
+    """Return equally likely sizes of a full bucket in seconds of its baseline: the median of each type measured in that
+    cloud, rising.
+    """
+    return sorted(
+        float(np.median([bucket.bucket_bytes / bucket.baseline_bytes_per_s for bucket in variants]))
+        for variants in context.catalog.token_buckets.values()
+    )
 
 
 _ALONE: Final = 4

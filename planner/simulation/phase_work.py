@@ -81,7 +81,7 @@ def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines
     works = context.works(phase)
     devices = {name: work for name, work in works.items() if name != "cpu"}
     exchanged, streamed_in, streamed_out = (float(part[0, 0]) for part in context.network_parts(phase, count))
-    fixed_s = {name: float(seconds[0]) for name, (_, seconds) in context.undivided(phase, count).items()}
+    fixed_s = {name: float(seconds[0, 0]) for name, (_, seconds) in context.undivided(phase, count).items()}
     tasks = phase_tasks(context, phase, nodes, link_bytes_per_s=machines.first_bytes_per_s)
     whole = 0.0 if tasks is None else float(len(tasks.lengths) * nodes)
     compute_s, move_s, block_s = _processor_s(context, phase, nodes, tasks=whole)
@@ -108,7 +108,7 @@ def phase_work(context: JobContext, phase: Phase, nodes: int, machines: Machines
         requests_s=fixed_s.pop("object_requests", 0.0),
         fixed_s=fixed_s,
         tasks=tasks,
-        barrier_s=float(context.barrier_s(count)[0]),
+        barrier_s=float(context.barrier_s(count)[0, 0]),
         is_anyones=bool(phase.network) and context.model.storage["data"] == MEDIA[OBJECTS],
     )
 
@@ -148,7 +148,7 @@ def _processor_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float)
     work = context.works(phase).get("cpu")
     if work is None:
         return 0.0, 0.0, 0.0
-    engine, job, factor = context.model.engine, context.job, context.rates.cpu_factor
+    engine, job, factor = context.model.engine, context.job, float(context.layouts.speed("cpu")[0])
     vcpu = float(context.rates.vcpu[context.layouts.type_row[0]])
     everything_s = float(work.node_seconds[0]) * vcpu
     all_sent_s = engine.send_s_per_byte * job.total(phase.network) / factor
@@ -171,7 +171,8 @@ def _driver_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) ->
     if not tasks:
         return 0.0, 0.0
     count = np.array([float(nodes)])
-    needed_s, free_s = (tasks * float(driver_task_s(context, phase, count, decides=d)[0]) for d in (True, False))
+    task_s = (float(driver_task_s(context, phase, count, decides=decides)[0, 0]) for decides in (True, False))
+    needed_s, free_s = (tasks * each_s for each_s in task_s)
     return needed_s, free_s if context.model.engine.shares_processors else 0.0
 
 
@@ -181,4 +182,5 @@ def _order_s(context: JobContext, phase: Phase, nodes: int, *, tasks: float) -> 
     if engine.sizes is None or not tasks:
         return 0.0
     share = float(engine.sizes.ordering(np.array([float(nodes)]), decides=True)[0])
-    return tasks * sum(engine.tasks[name].driver_s for name in phase.cpu) * share / context.rates.cpu_factor
+    cost_s = sum(engine.tasks[name].driver_s for name in phase.cpu) / float(context.layouts.speed("cpu")[0])
+    return tasks * cost_s * share

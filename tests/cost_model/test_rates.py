@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ def test_a_device_is_known_by_its_simultaneous_rate_or_by_both_exclusive_ones() 
         evidence=np.zeros(3, np.int8),
     )
     assert device.known.tolist() == [False, True, True]
-    assert device.times(3).simultaneous[1] == 15
 
 
 def test_names_that_are_none_are_refused_with_the_nearest() -> None:
@@ -100,7 +98,6 @@ def test_the_slowest_variant_of_a_network_card_counts(make_context: Make) -> Non
     ]
     rates = make_context({"a": NODE}, files={"token_buckets": buckets}).rates.network
     assert (rates.burst[0], rates.bucket_bytes[0]) == (2e9, 3e11)
-    assert rates.burst_at(np.array([0])).tolist() == [2e9]
 
 
 @pytest.mark.parametrize(
@@ -135,18 +132,6 @@ def test_volumes_are_no_faster_than_those_that_are_bought_but_in_the_papers(make
     assert (volumes.read[0], volumes.write[0]) == (3e8, 5e8)
     literal = make_context({"a": NODE}, paper=True, **asked).rates.volumes
     assert (literal.read[0], literal.write[0]) == (3e8, 9e8)
-
-
-def test_every_rate_has_its_own_factor(make_context: Make) -> None:
-    context = make_context({"a": NODE | {"both": 1e9}}, files={"volumes": [VOLUME]}, model="cloudsort")
-    plain = replace(context.rates, one_stream_bytes_per_s=1e9, measured_sort_per_vcpu=np.array([1e8]))
-    faster = plain.times({"local": 2, "volumes": 3, "network": 5, "cpu": 7})
-    assert (faster.local.read[0], faster.local.write[0], faster.local.simultaneous[0]) == (8e9, 4e9, 2e9)
-    assert faster.volumes.read[0] == 3 * plain.volumes.read[0]
-    assert faster.network.at(np.array([0]), np.array([2.0]))[0, 0] == pytest.approx(5e9)
-    assert (faster.one_stream_bytes_per_s, faster.measured_sort_per_vcpu[0]) == (7e9, 7e8)
-    assert faster.times({"network": 2}).network.factor == 10
-    assert plain.times({}).local.read[0] == 4e9
 
 
 def test_a_network_is_as_sure_as_its_least_sure_point(make_context: Make) -> None:

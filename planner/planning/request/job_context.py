@@ -85,7 +85,7 @@ def job_context(
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
         objects=choose_object_store(catalog, is_assumed=not request.paper and is_assumed("requests", request.unknown)),
-        layouts=layouts(catalog, model=model, rates=rates.times(request.scale), paper=request.paper),
+        layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
         spreads=spreads_of(
             catalog,
             node_sigma=overheads.node_sigma,

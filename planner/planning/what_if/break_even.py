@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 from planner.catalog import EVIDENCE
 from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.rates import evidence_name
@@ -17,18 +18,15 @@ from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.catalog_questions.next_measurement import proposal
 from planner.planning.ranking import selection
-from planner.planning.ranking.selection import Figures, figures_of
+from planner.planning.ranking.selection import Limit, figures_of
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Overturn, Request
 
 LEAST_FRACTION: Final = 0.1
 """A rate that may fall to this share and change nothing is not in doubt."""
 
-_STEPS: Final = 8
-"""Halvings of the range of the fraction, which is found to half a percent."""
-
-_RESOLUTION: Final = (1 - LEAST_FRACTION) / 2**_STEPS
-"""Distance below the fraction found at which the type no longer comes first."""
+PARTS: Final = 16
+"""A range of factors is divided into as many, whose bounds are estimated together; then the part with the turn is."""
 
 
 def break_even(
@@ -49,15 +47,17 @@ def break_even(
     rivals = [rival for rival in others if not _same_machine(rival, best, grid)]
     if not rivals:
         return None
-    fragile, fraction = None, LEAST_FRACTION
-    for rate, evidence in _doubtful(best, grid):
-        trial = Trial(request=request, best=best, rivals=rivals, beside=beside, grid=grid, rate=rate, evidence=evidence)
-        if (least := trial.fraction()) > fraction:
-            fragile, fraction = trial, least
-    return None if fragile is None else _overturn(fragile, fraction)
+    trial = partial(Trial, request=request, best=best, rivals=rivals, beside=beside, grid=grid)
+    fractions = np.linspace(LEAST_FRACTION, 1.0, PARTS + 1).tolist()
+    overturns = (_overturn(trial(rate=rate, factors=fractions), evidence) for rate, evidence in _doubtful(best, grid))
+    return max(filter(None, overturns), key=lambda overturn: overturn.at_fraction, default=None)
 
 
-def _overturn(trial: Trial, fraction: float) -> Overturn:
+def _overturn(trial: Trial, evidence: str) -> Overturn | None:
+    """Return what puts another type first when a rate is lower; None if nothing does down to the least fraction."""
+    if trial.holds(LEAST_FRACTION):
+        return None
+    below, fraction = trial.turn(np.linspace)
     boot_s = trial.grid.context.overheads.boot_s
     is_network = trial.rate == "network"
     measuring = proposal(
@@ -65,9 +65,9 @@ def _overturn(trial: Trial, fraction: float) -> Overturn:
     )
     return Overturn(
         rate=trial.rate,
-        evidence=trial.evidence,
+        evidence=evidence,
         at_fraction=fraction,
-        winner=trial.winner(fraction - _RESOLUTION),
+        winner=trial.winner(below),
         measure_usd=measuring.cost_usd,
         command=measuring.command,
     )
@@ -122,17 +122,11 @@ def _doubtful(best: Candidate, grid: CandidateGrid) -> Iterator[tuple[str, str]]
             yield name, word
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Lowered:
-    """The best type with one of its rates lowered."""
-
-    instance_type: str
-    figures: Figures
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trial:
-    """The type of `best` with one of its rates multiplied, against the best clusters of other types."""
+    """The type of `best` with one of its rates multiplied, against the best clusters of other types. With one of
+    `factors`, which rise and include 1, it begins to come first.
+    """
 
     request: Request
     best: Candidate
@@ -140,66 +134,77 @@ class Trial:
     beside: Sequence[Cluster | Candidate]
     grid: CandidateGrid
     rate: str
-    evidence: str
+    factors: Sequence[float]
 
-    def fraction(self) -> float:
-        """Return the least share of its rate at which the type still comes first: 1 if it may lose nothing."""
-        low, high = LEAST_FRACTION, 1.0
-        if self._holds(low):
-            return low
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._holds(middle) else (middle, high)
-        return high
+    def turn(self, divided: Callable[[float, float, int], Floats]) -> tuple[float, float]:
+        """Return neighbouring factors, at the greater of which the type comes first, given that it does at the last of
+        `factors`, and not at the first; `divided` returns some factors from one to another.
+        """
+        between = divided(*self._neighbours(self.factors), PARTS + 1).tolist()
+        self._estimate(between[1:-1])
+        return self._neighbours(between)
 
-    def winner(self, fraction: float) -> str:
-        """Return the type that comes first when the rate is a share of the planned one."""
-        name, own = self.best.instance_type, Figures.of(self.best)
-        lowered = self._at(fraction)
-        able = [*([] if lowered is None else [lowered]), *self.rivals]
-        beside = [figures_of(of) for of in self.beside if of.instance_type != name]
-        if lowered is not None:  # the type's other clusters change as its best does
-            ratio = lowered.figures.total_usd / own.total_usd if own.total_usd else 1.0
-            slower = lowered.figures.time_s / own.time_s if own.time_s else 1.0
-            same = (figures_of(of) for of in self.beside if of.instance_type == name)
-            beside += [replace(of, total_usd=ratio * of.total_usd, time_s=slower * of.time_s) for of in same]
-        return selection.order(able, self.request.rule, beside=beside)[0].instance_type
+    def _neighbours(self, factors: Sequence[float]) -> tuple[float, float]:
+        place = bisect_left(factors, True, lo=1, hi=len(factors) - 1, key=self.holds)
+        return factors[place - 1], factors[place]
 
-    def _holds(self, fraction: float) -> bool:
-        return self.winner(fraction) == self.best.instance_type
+    def holds(self, factor: float) -> bool:
+        """Return whether the type comes first when its rate is multiplied by a factor."""
+        return self.winner(factor) == self.best.instance_type
 
-    def _at(self, fraction: float) -> _Lowered | None:
-        """Return the type's best cluster at a share of its rate: the exact one, scaled as its estimates change."""
-        cell, before = self._estimated(fraction), self._as_planned
-        if cell is None or before is None:
-            return None
-        time_s, total = (after / planned if planned else 1.0 for after, planned in zip(cell, before, strict=True))
-        own = Figures.of(self.best)
-        scaled = replace(own, time_s=own.time_s * time_s, total_usd=own.total_usd * total)
-        return _Lowered(instance_type=self.best.instance_type, figures=scaled)
+    def winner(self, factor: float) -> str:
+        """Return the type that comes first when the rate is multiplied by a factor."""
+        name, ratios = self.best.instance_type, self._ratios(factor)
+        own = [self.best, *(of for of in self.beside if of.instance_type == name)] if ratios else []
+        changed = [  # the type's other clusters change as its best does
+            replace(of, time_s=of.time_s * ratios[0], total_usd=of.total_usd * ratios[1]) for of in map(figures_of, own)
+        ]
+        others = (figures_of(of) for of in self.beside if of.instance_type != name)
+        able, figures = [*own[:1], *self.rivals], [*changed[:1], *map(figures_of, self.rivals)]
+        first = selection.order(figures, self.request.rule, beside=[*changed[1:], *others])[0]
+        return able[figures.index(first)].instance_type
+
+    def _ratios(self, factor: float) -> list[float]:
+        """Return by how much time and total cost of the type's best cluster grow at a factor, by the estimates; empty
+        if no cluster meets the constraints, there or as planned.
+        """
+        if not self._slower:
+            self._estimate(self.factors)
+        after, planned = self._figures(factor), self._planned
+        pairs = zip(after, planned, strict=True) if after and planned else ()
+        return [now / before if before else 1.0 for now, before in pairs]
 
     @cached_property
-    def _as_planned(self) -> tuple[float, float] | None:
-        return self._estimated(1.0)
+    def _planned(self) -> tuple[float, float] | None:
+        return self._figures(1.0)
 
-    def _estimated(self, fraction: float) -> tuple[float, float] | None:
+    @cached_property
+    def _slower(self) -> dict[float, tuple[CandidateGrid, Rows]]:
+        """The type's clusters at each factor estimated so far, as layouts of a grid."""
+        return {}
+
+    def _estimate(self, factors: Sequence[float]) -> None:
+        """Estimate the type's clusters at some factors in one batch, of sizes spread evenly in their logarithm with the
+        best cluster's among them.
+        """
+        grid = self.grid
+        rows = np.flatnonzero(grid.context.layouts.type_row == _row_of(self.best, grid))
+        context = grid.context.only_rows(np.tile(rows, len(factors)))
+        context = context.times({self.rate: np.repeat(factors, len(rows))})
+        nodes = np.union1d(grid.sampled.nodes, [self.best.nodes])
+        slower = CandidateGrid.of(context, grid.offer, nodes=nodes, request=grid.request)
+        of_factors = np.arange(len(rows) * len(factors)).reshape(len(factors), len(rows))
+        self._slower.update((factor, (slower, of)) for factor, of in zip(factors, of_factors, strict=True))
+
+    def _figures(self, factor: float) -> tuple[float, float] | None:
         """Return the expected seconds and total cost of the type's best cluster; None if none meets the constraints."""
-        rows = np.flatnonzero(self.grid.context.layouts.type_row == self._type_row)
-        context = self.grid.context.only_rows(rows)
-        context = replace(context, rates=context.rates.times({self.rate: fraction}))
-        slower = CandidateGrid.of(context, self.grid.offer, nodes=self._sizes, request=self.grid.request)
-        cell = slower.cells(np.arange(len(rows))).best(self.request.rule, limit=selection.limit_of(self.rivals))
-        return (
-            None
-            if cell is None
-            else (float(slower.estimates.expected_s[cell]), float(slower.estimates.total_usd[cell]))
-        )
+        slower, rows = self._slower[factor]
+        cell = slower.cells(rows).best(self.request.rule, limit=self._limit)
+        if cell is None:
+            return None
+        of, estimates = (rows[cell[0]], cell[1]), slower.estimates
+        return float(estimates.expected_s[of]), float(estimates.total_usd[of])
 
     @cached_property
-    def _sizes(self) -> Floats:
-        """Sizes to choose from, spread evenly in their logarithm, the best cluster's among them."""
-        return np.union1d(self.grid.sampled.nodes, [self.best.nodes])
-
-    @property
-    def _type_row(self) -> int:
-        return _row_of(self.best, self.grid)
+    def _limit(self) -> Limit:
+        return selection.limit_of(self.rivals)

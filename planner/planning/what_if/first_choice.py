@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
+import numpy as np
+
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.what_if.break_even import Trial
+from planner.planning.what_if.break_even import PARTS, Trial
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Plan
 
@@ -37,16 +40,17 @@ def factors(plan: Plan, cluster: Candidate, grid: CandidateGrid) -> dict[str, fl
     """Return by how many times each resource of the type of `cluster`, one of `grid`, must be faster for it to come
     first in a plan, by the estimates; resources that are not enough alone are left out.
     """
-    trial = Trial(
+    trial = partial(
+        Trial,
         request=plan.request,
         best=cluster,
         rivals=[rival for rival in plan.candidates if rival.instance_type != cluster.instance_type],
         beside=_cheapest(plan),
         grid=grid,
-        rate="network",
-        evidence="",
+        factors=np.geomspace(1.0, _MOST_FACTOR, PARTS // 2 + 1).tolist(),
     )
-    return dict(_factors(trial))
+    trials = {name: trial(rate=name) for name in _RATES if name in used_resources(cluster)}
+    return {name: of_rate.turn(np.geomspace)[1] for name, of_rate in trials.items() if of_rate.holds(_MOST_FACTOR)}
 
 
 def _cheapest(plan: Plan) -> Sequence[Candidate]:
@@ -77,23 +81,3 @@ def least_price(plan: Plan, cluster: Candidate, *, first_at: Callable[[float], b
 def _rounded_down(price: float) -> float:
     unit = 10.0 ** (math.floor(math.log10(price)) - 2)
     return float(f"{math.floor(price / unit + 1e-9) * unit:.6g}")
-
-
-def _factors(trial: Trial) -> Iterator[tuple[str, float]]:
-    used = used_resources(trial.best)
-    for name in _RATES:
-        of_rate = replace(trial, rate=name)
-        if name in used and _wins(of_rate, _MOST_FACTOR):
-            yield name, _least_factor(of_rate)
-
-
-def _least_factor(trial: Trial) -> float:
-    low, high = 1.0, _MOST_FACTOR
-    for _ in range(_STEPS):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if _wins(trial, middle) else (middle, high)
-    return high
-
-
-def _wins(trial: Trial, factor: float) -> bool:
-    return trial.winner(factor) == trial.best.instance_type

@@ -42,11 +42,11 @@ def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
     weightings.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
-    of_type = grid.context.only_rows(rows)
+    names = used_resources(best)
+    doubled = np.repeat(1 + np.eye(len(names)), len(rows), axis=1)
+    context = grid.context.only_rows(np.tile(rows, len(names))).times(dict(zip(names, doubled, strict=True)))
+    relieved = Clusters(context=context, offer=grid.offer, nodes=np.full(doubled.shape[1], float(best.nodes)))
+    least_s = (relieved.expected_s + relieved.around_s).reshape(len(names), len(rows)).min(axis=1)
     whole_s = best.time_s.expected + sum(best.overheads_s.values())
-    reliefs_s = {}
-    for name in used_resources(best):
-        nodes = np.full(len(rows), float(best.nodes))
-        relieved = Clusters(context=of_type.times({name: 2.0}), offer=grid.offer, nodes=nodes)
-        reliefs_s[name] = max(0.0, whole_s - float(np.min(relieved.expected_s + relieved.around_s)))
+    reliefs_s = dict(zip(names, np.maximum(whole_s - least_s, 0.0).tolist(), strict=True))
     return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))

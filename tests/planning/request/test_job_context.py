@@ -143,10 +143,11 @@ def test_a_named_distribution_replaces_the_network(context_of: Callable[..., Job
 
 
 def test_what_ifs_multiply_rates(context_of: Callable[..., JobContext]) -> None:
-    rates = context_of(scale={"local": 2.0, "cpu": 0.5, "network": 3.0}).rates
-    assert (rates.local.read[0], rates.local.write[0]) == (8e9, 4e9)
-    assert rates.cpu_bytes_per_s_per_vcpu == {"partition": 1.25e9, "sort": 6e8}
-    assert rates.network.at(np.array([0]), np.array([5.0]))[0, 0] == pytest.approx(3e9)
+    context, plain = context_of(scale={"local": 2.0, "cpu": 0.5, "network": 3.0}), context_of()
+    assert [rate[0] for rate in context.device_rates("local")[:2]] == [8e9, 4e9]
+    assert context.link_rates(5)[0] == pytest.approx(3e9)
+    slow, usual = (of.works(plain.model.phases[0])["cpu"].node_seconds[0] for of in (context, plain))
+    assert slow == pytest.approx(2 * usual)
 
 
 def test_doubt_and_variation_are_not_the_papers(context_of: Callable[..., JobContext]) -> None:

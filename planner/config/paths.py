@@ -7,10 +7,9 @@ A wheel has both directories inside the package; a checkout (and so an editable 
 from __future__ import annotations
 
 import os
-import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from planner.errors import BadInputError, nearest
 
@@ -108,10 +107,10 @@ def model_names() -> tuple[str, ...]:
     return tuple(sorted(_shipped_files()))
 
 
-def read_model_file(name: str) -> tuple[Path, dict[str, Any]]:
-    """Return the path and the parsed TOML of the model called `name`, or of the file at that path.
+def read_model_file(name: str) -> tuple[Path, str]:
+    """Return the path and the text of the model called `name`, or of the file at that path.
 
-    Raises BadInputError for an unknown name (with the nearest ones), a missing file, and a file that is not TOML.
+    Raises BadInputError for an unknown name (with the nearest ones), a missing file, and one that is not UTF-8.
     """
     return _read(name, _shipped_files(), what="model")
 
@@ -121,15 +120,15 @@ def engine_names() -> tuple[str, ...]:
     return tuple(sorted(_engines()))
 
 
-def read_engine_file(name: str) -> tuple[Path, dict[str, Any]]:
-    """Return the path and the parsed TOML of the engine called `name`, or of the file at that path.
+def read_engine_file(name: str) -> tuple[Path, str]:
+    """Return the path and the text of the engine called `name`, or of the file at that path.
 
     Raises BadInputError as `read_model_file` does.
     """
     return _read(name, _engines(), what="engine")
 
 
-def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict[str, Any]]:
+def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, str]:
     path = Path(name) if name.endswith(".toml") else pick(name, shipped, what=what)
     if not path.is_file():
         raise BadInputError(
@@ -137,8 +136,8 @@ def _read(name: str, shipped: dict[str, Path], *, what: str) -> tuple[Path, dict
             code="no-such-file",
         )
     try:
-        return path, tomllib.loads(path.read_text("utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return path, path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise BadInputError(f"{what} {path} is not TOML: {error}", code="not-toml") from error
 
 

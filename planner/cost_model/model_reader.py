@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from planner.config.paths import engine_names, read_engine_file, read_model_file
 from planner.cost_model.engine import IDEAL, RATES, Amount, Engine
 from planner.cost_model.model import CPU_WORK, CostModel, Groups, Phase, Recovery, Software
-from planner.errors import bad_input
+from planner.errors import BadInputError, bad_input
 from planner.schemas.door import Between
 from planner.schemas.json_values import Reader
 
@@ -55,8 +58,24 @@ def load_model(name: str) -> CostModel:
 
     Raises BadInputError for an unknown name (with the nearest ones), and for all errors in the file together.
     """
-    path, document = read_model_file(name)
-    return parse_model(path.stem, document, where=str(path))
+    return _model_of(*read_model_file(name))
+
+
+@lru_cache(maxsize=64)
+def _model_of(path: Path, text: str) -> CostModel:
+    return parse_model(path.stem, _toml(text, where=f"model {path}"), where=str(path))
+
+
+@lru_cache(maxsize=64)
+def _engine_of(path: Path, text: str) -> Engine:
+    return parse_engine(path.stem, _toml(text, where=f"engine {path}"), where=str(path))
+
+
+def _toml(text: str, *, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadInputError(f"{where} is not TOML: {error}", code="not-toml") from error
 
 
 def parse_model(name: str, document: Mapping[str, Any], *, where: str) -> CostModel:
@@ -108,8 +127,7 @@ def load_engine(name: str) -> Engine:
     """
     if name == IDEAL.name:
         return IDEAL
-    path, document = read_engine_file(name)
-    return parse_engine(path.stem, document, where=str(path))
+    return _engine_of(*read_engine_file(name))
 
 
 def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engine:

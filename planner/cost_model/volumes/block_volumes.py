@@ -289,16 +289,17 @@ def _option(
 def _first_choice(options: Sequence[tuple[int, VolumeChoice]], price_usd_per_hour: Floats) -> Rows:
     """Return the index of the option to take for every type."""
     choices = [choice for _, choice in options]
-    preference = np.array([order for order, _ in options])[:, None]
+    preference = np.array([float(order) for order, _ in options])[:, None]
     rate = np.stack([2 / (1 / choice.read + 1 / choice.write) for choice in choices])
     held_bytes = [np.maximum(choice.bytes_min, _USUAL_BYTES_PER_NODE) for choice in choices]
     volumes = [c.usd_per_byte_hour * size + c.fixed_usd_per_hour for c, size in zip(choices, held_bytes, strict=True)]
     hourly = np.stack(volumes) + np.nan_to_num(price_usd_per_hour)
     unknown = np.isnan(hourly)
-    dollars = np.where(np.isnan(rate), hourly, hourly / rate)
-    keys = (np.nan_to_num(dollars, nan=np.inf), np.broadcast_to(preference, rate.shape), unknown)
-    first: Rows = np.lexsort(keys, axis=0)[0]
-    return first
+    dollars = np.nan_to_num(np.where(np.isnan(rate), hourly, hourly / rate), nan=np.inf)
+    left = unknown == unknown.all(axis=0)
+    for key in (np.broadcast_to(preference, rate.shape), dollars):
+        left &= key <= np.min(key, axis=0, where=left, initial=np.inf)
+    return np.asarray(np.argmax(left, axis=0))
 
 
 def _take(options: Sequence[VolumeChoice], chosen: Rows) -> VolumeChoice:

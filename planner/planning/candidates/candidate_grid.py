@@ -235,16 +235,15 @@ def _feasible(
     request: Request, whole: JobContext, *, region: Region, offer: Offer
 ) -> tuple[JobContext, list[Rejection]]:
     """Return the requested layouts that have every fact and hold the data, and a rejection for each other type."""
+    asked = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & ~_gains_nothing(whole)))
     fit, lacking = feasibility.with_all_facts(
-        whole, offer, networked=request.nodes != 1, powered=request.objective == "energy"
+        asked, offer, networked=request.nodes != 1, powered=request.objective == "energy"
     )
-    fit &= region.passed[whole.layouts.type_row] & ~_gains_nothing(whole)
-    fitting = whole.only_rows(np.flatnonzero(fit))
+    fitting = asked.only_rows(np.flatnonzero(fit))
     founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
     fitting = fitting.only_rows(np.flatnonzero(founded))
     fitting_rows, small = feasibility.fits_capacity(fitting, request)
-    unasked = {rejection.instance_type for rejection in region.unasked}
-    rejected = [*region.unasked, *(r for r in lacking if r.instance_type not in unasked), *weak, *small]
+    rejected = [*region.unasked, *lacking, *weak, *small]
     rejected = [rejection for rejection in rejected if not split_weighting(rejection.instance_type)[1]]
     return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from itertools import combinations
 from typing import Final
 
@@ -56,10 +58,11 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     types, chosen = _types(catalog), list(filters(request).values())
     passed = ~_past_their_time(request, catalog)
     unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
-    for row, (listed, arch, memory_bytes) in enumerate(types if chosen else ()):
+    for row in np.flatnonzero(passed).tolist() if chosen else ():
+        listed, arch, memory_bytes = types[row]
         name, weighting = split_weighting(listed)  # patterns match types as they are offered
         reason = next(filter(None, (reason_of(name, arch, memory_bytes) for reason_of in chosen)), "")
-        if reason and passed[row]:
+        if reason:
             passed[row] = False
             unasked += [] if weighting else [Rejection(instance_type=name, reason=reason)]
     return passed, unasked
@@ -101,8 +104,13 @@ def _types(catalog: Catalog) -> list[tuple[str, str, float]]:
     return list(zip(types.instance_type.tolist(), types.arch.tolist(), types.memory_bytes.tolist(), strict=True))
 
 
-def _any(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+def _any(name: str, patterns: tuple[str, ...]) -> bool:
+    return _compiled(patterns).match(name) is not None
+
+
+@lru_cache(maxsize=64)
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
 
 
 WEAKEST: Final = {"measured": "derived", "spec": "spec", "any": EVIDENCE[-1]}

@@ -61,10 +61,11 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     for row in np.flatnonzero(passed).tolist() if chosen else ():
         listed, arch, memory_bytes = types[row]
         name, weighting = split_weighting(listed)  # patterns match types as they are offered
-        reason = next(filter(None, (reason_of(name, arch, memory_bytes) for reason_of in chosen)), "")
-        if reason:
-            passed[row] = False
-            unasked += [] if weighting else [Rejection(instance_type=name, reason=reason)]
+        for reason_of in chosen:
+            if reason := reason_of(name, arch, memory_bytes):
+                passed[row] = False
+                unasked += [] if weighting else [Rejection(instance_type=name, reason=reason)]
+                break
     return passed, unasked
 
 
@@ -99,6 +100,7 @@ def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[
             yield f"{first} and {second} clash: no type passes both"
 
 
+@lru_cache(maxsize=16)
 def _types(catalog: Catalog) -> list[tuple[str, str, float]]:
     types = catalog.instances
     return list(zip(types.instance_type.tolist(), types.arch.tolist(), types.memory_bytes.tolist(), strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -46,19 +46,30 @@ class Region:
         """
         catalog = catalog if request.paper else catalog.with_weightings
         offer = _offer(catalog, name, request)
-        price = offer.price_usd_per_hour
         assumed = [request.assume[rate] for rate in ("volume_read", "volume_write") if rate in request.assume]
         wanted_rate = max(assumed) if assumed and not request.paper else None
         with_credit = has_credit(catalog) and not request.paper and not assumed
-        choose = partial(choose_volumes, catalog, region=name, price_usd_per_hour=price, wanted_bytes_per_s=wanted_rate)
-        faster = choose(with_credit=with_credit)
-        sustained, on_credit = faster, None
-        if faster.on_credit.any():
-            sustained, on_credit = choose(), faster
+        sustained, on_credit = _volumes(catalog, offer, wanted_bytes_per_s=wanted_rate, with_credit=with_credit)
         passed, unasked = wanted(request, catalog)
         return cls(
             catalog=catalog, offer=offer, volumes=sustained, volumes_on_credit=on_credit, passed=passed, unasked=unasked
         )
+
+
+@lru_cache(maxsize=64)
+def _volumes(
+    catalog: Catalog, offer: Offer, *, wanted_bytes_per_s: float | None, with_credit: bool
+) -> tuple[VolumeChoice, VolumeChoice | None]:
+    """Return the volumes to take with each type, and those on burst credit if that is another choice."""
+    choose = partial(
+        choose_volumes,
+        catalog,
+        region=offer.region,
+        price_usd_per_hour=offer.price_usd_per_hour,
+        wanted_bytes_per_s=wanted_bytes_per_s,
+    )
+    faster = choose(with_credit=with_credit)
+    return (choose(), faster) if faster.on_credit.any() else (faster, None)
 
 
 def _offer(catalog: Catalog, region: str, request: Request) -> Offer:
@@ -84,12 +95,17 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
         offer = with_own_prices(_unpriced(catalog, region, pricing), catalog, own_prices)
         if offer.notes:
             return offer
+    offer = _listed(catalog, region, pricing)
+    return with_own_prices(offer, catalog, own_prices) if own_prices else offer
+
+
+@lru_cache(maxsize=64)
+def _listed(catalog: Catalog, region: str, pricing: str) -> Offer:
     listed = catalog.prices(region, pricing)
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
-    offer = Offer(
+    return Offer(
         region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words, as_of=listed.as_of
     )
-    return with_own_prices(offer, catalog, own_prices) if own_prices else offer
 
 
 def known_rates(region: Region, name: str) -> Floats:

@@ -91,20 +91,19 @@ CERTAIN: Final = RateDoubts()
 def rate_doubts(
     rates: Rates, assume: Mapping[str, float], *, decoding: Assumed | None = None, catalog: Catalog | None = None
 ) -> RateDoubts:
-    """Return the doubts about all types' rates; none for rates that the user assumed, of all types or of some of
-    `catalog`. `decoding` is the range of the processors' time over the planned time where that of decoding is assumed.
+    """Return the doubts about all types' rates; none about those of `catalog` that the user assumed, of all types or of
+    some. `decoding` is the range of the processors' time over the planned time where that of decoding is assumed.
     """
     slowdowns = {}
-    for name, kind in RATES.items():
-        if not kind.word or any(given.partition("_")[0] == kind.word for given in assume):
-            continue
+    for name, kind in ((name, kind) for name, kind in RATES.items() if kind.word):
         claimed: Device | Network = getattr(rates, kind.part)
         slowdowns[name] = _by_evidence(name)[claimed.evidence]
         if isinstance(claimed, Device) and claimed.edges is not None:
             slowdowns[name] = _within_edges(slowdowns[name], *claimed.edges)
-        if isinstance(claimed, Network) and catalog is not None:
-            unassumed = np.isnan(assumed_of(assume, kind.word, catalog))
-            slowdowns[name] = np.where(unassumed[:, None], slowdowns[name], 1.0)
+        for given in {given.partition(":")[0] for given in assume}:
+            if catalog is not None and given.partition("_")[0] == kind.word:
+                unassumed = np.isnan(assumed_of(assume, given, catalog))
+                slowdowns[name] = np.where(unassumed[:, None], slowdowns[name], 1.0)
     if decoding is not None:
         slowdowns["cpu"] = np.tile(_lognormal(decoding.low, decoding.high), (len(rates.vcpu), 1))
     return RateDoubts(slowdowns=slowdowns)

@@ -142,3 +142,26 @@ def test_few_clusters_are_evaluated(market: str) -> None:
     grid, request = grid_of(market)
     select_clusters(request, [[grid]])
     assert 3 <= sum(map(len, grid.found.values())) <= 30
+
+
+@pytest.mark.parametrize("nodes", [63, 97, 158, 431])
+def test_a_size_that_alone_meets_two_limits_is_found(market: str, nodes: int) -> None:
+    """Fewer nodes miss the deadline, more the quota: the sizes looked at first hold none of these."""
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "catalogs": [market], "instances": ["slow"]}
+    planned = recommend(**asked, nodes=nodes, max_nodes=1000).best
+    assert planned is not None and planned.machine.vcpus
+    quota = int((nodes + planned.spares) * planned.machine.vcpus)
+    sort_deadline = f"{planned.time_s.expected * 1.0005}s"
+    best = recommend(**asked, max_nodes=1000, sort_deadline=sort_deadline, max_vcpus=quota).best
+    assert best is not None
+    assert best.nodes == nodes
+
+
+def test_the_smaller_cluster_may_be_the_largest_that_needs_no_asking(market: str) -> None:
+    """What holds the data only on as many nodes as are at hand is told beside one that is faster on more."""
+    asked: dict[str, Any] = {"data": "120TB", "model": "indy", "catalogs": [market], "instances": ["slow"]}
+    plan = recommend(**asked, objective="time", max_nodes=250).plan
+    assert plan.best is not None and plan.capacity is not None
+    assert 91 < plan.best.nodes_min <= 98, "of the sizes looked at first, no other up to 98 holds the data"
+    assert plan.capacity.smaller is not None
+    assert plan.capacity.smaller.nodes <= 98

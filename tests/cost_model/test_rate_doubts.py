@@ -51,6 +51,12 @@ def test_what_the_user_assumes_is_not_doubted() -> None:
     assert assumed.time_s.p95 < doubted.time_s.p95
 
 
+@pytest.mark.parametrize("name", ["local_read", "network"])
+def test_what_is_assumed_of_one_type_takes_no_doubt_from_another(name: str) -> None:
+    assert planned(assume={f"{name}:i3.*": 1e9}).time_s == planned().time_s
+    assert planned(assume={f"{name}:i4i.*": 6e9}).time_s != planned().time_s
+
+
 def test_the_papers_know_no_doubt() -> None:
     best = planned(paper=True)
     assert best.time_s.expected == pytest.approx(best.time_s.equation)

@@ -222,20 +222,3 @@ def test_a_rate_assumed_of_all_types_counts_those_it_raises_and_one_of_a_type_ch
     one, none = rates(network__a_x1="200MB/s")
     assert not none and one["a.1"] < plain["a.1"]
     assert {name: one[name] for name in ("a.2", "a.4")} == {name: plain[name] for name in ("a.2", "a.4")}
-
-
-@pytest.mark.parametrize("name", ["network", "local_read", "local_write"])
-def test_a_rate_assumed_of_one_type_leaves_the_ranges_of_the_others(
-    make_catalog: Callable[..., str], name: str
-) -> None:
-    stated = {"read": 2e9, "write": 1e9, "evidence": "spec", "network_baseline_bytes_per_s": 2 * 10**9}
-    path = make_catalog({"a.1": stated, "a.2": stated})
-
-    def p95_s(**assume: str) -> dict[str, float]:
-        given = {f"{name}:{of.replace('_', '.')}": rate for of, rate in assume.items()}
-        plan = recommend_all("1TB", model="indy", catalogs=[path], engine="ideal", nodes=3, assume=given).plan
-        return {c.instance_type: c.time_s.p95 for c in plan.candidates}
-
-    plain, assumed = p95_s(), p95_s(a_1="2GB/s" if name == "network" else "1GB/s")
-    assert assumed["a.2"] == plain["a.2"]
-    assert assumed["a.1"] != plain["a.1"]

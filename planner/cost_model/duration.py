@@ -257,11 +257,16 @@ class JobTimes:
 
     def alone_s(self, phase: int, cluster: int) -> dict[str, float]:
         """Return the expected seconds until a cluster's slowest node finishes, for each resource of a phase alone."""
-        return {
-            name: float(self._shared * load.only(cluster).mean_s[0, 0]) * self._mean_slowdown(name, cluster)
-            for name, load in self.loads[phase].items()
-            if load.median_s[cluster, 0] > 0
-        }
+        loads, means = self.loads[phase], self._means_s[phase]
+        return {name: float(means[name][cluster]) for name, load in loads.items() if load.median_s[cluster, 0] > 0}
+
+    @cached_property
+    def _means_s(self) -> list[dict[str, Floats]]:
+        """The expected seconds (M,) until the slowest node finishes, for each resource of each phase alone."""
+        return [
+            {name: self._shared * load.mean_s[:, 0] * self._mean_slowdowns(name) for name, load in loads.items()}
+            for loads in self.loads
+        ]
 
     def bottleneck(self, phase: int, cluster: int) -> str:
         """Return the resource whose doubling would shorten a cluster's phase most, at the mean of the doubted rates."""
@@ -272,7 +277,8 @@ class JobTimes:
             return contenders[0] if contenders else NOTHING
         doubled = [
             load.only(cluster).times(
-                self._mean_slowdown(name, cluster) * np.array([[0.5 if name == other else 1.0 for other in contenders]])
+                self._mean_slowdowns(name)[cluster]
+                * np.array([[0.5 if name == other else 1.0 for other in contenders]])
             )
             for name, load in self.loads[phase].items()
             if name in alone
@@ -280,9 +286,9 @@ class JobTimes:
         left_s = dict(zip(contenders, order_statistics.barriers(doubled).mean_s[0].tolist(), strict=True))
         return min(contenders, key=lambda name: (left_s[name], -alone[name]))
 
-    def _mean_slowdown(self, resource: str, cluster: int) -> float:
+    def _mean_slowdowns(self, resource: str) -> Floats:
         doubted = self.slowdowns.get(RATE_OF[resource])
-        return 1.0 if doubted is None else float(doubted[cluster].mean())
+        return np.ones(len(self.nodes)) if doubted is None else np.asarray(doubted.mean(axis=1))
 
     @property
     def _shared(self) -> float:

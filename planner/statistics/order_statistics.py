@@ -332,9 +332,11 @@ def _standard_normal() -> tuple[Floats, Floats]:
 
 
 def _mean(cdf: Floats, values: Floats) -> Floats:
-    """Integrate `values` against the steps of `cdf` (last axis); the mass below the grid sits at its first point."""
+    """Integrate `values` against the steps of `cdf` (last axis); the mass below the grid sits at its first point. It is
+    a sum by row: a product of matrices rounds a row's last digit by how many rows there are.
+    """
     middles = (values[1:] + values[:-1]) / 2
-    return np.asarray(cdf[..., 0] * values[0] + np.diff(cdf, axis=-1) @ middles)
+    return np.asarray(cdf[..., 0] * values[0] + (np.diff(cdf, axis=-1) * middles).sum(axis=-1))
 
 
 EXACT_TO: Final = 1000.0

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.rates import RESOURCES
 from planner.planning.candidates.candidate_grid import CandidateGrid
@@ -42,6 +43,7 @@ def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
     weightings.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
+    rows = rows[fewest_nodes(grid.context.only_rows(rows)) <= best.nodes]
     names = used_resources(best)
     doubled = np.repeat(1 + np.eye(len(names)), len(rows), axis=1)
     context = grid.context.only_rows(np.tile(rows, len(names))).times(dict(zip(names, doubled, strict=True)))

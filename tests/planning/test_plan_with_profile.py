@@ -236,7 +236,8 @@ def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Reque
     cost = replace(best.cost_usd, equation=10.0, requests=0.0, unknown=("traffic",), at_least=True)
     bill = (BillLine(name="job", time_s=100.0, usd=10.0), BillLine(name="traffic", time_s=None, usd=None))
     times = replace(best.time_s, equation=100.0, expected=100.0)
-    priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), usual_s=150.0, median_s=140.0, high_s=200.0)
+    known = replace(best, cost_usd=cost, bill=bill, time_s=times, usd_per_hour=360.0)
+    priced = _cost(known, usual_s=150.0, median_s=140.0, high_s=200.0)
     assert (priced.total, priced.total_p95, priced.expected, priced.p50) == pytest.approx((15, 20, 15, 14))
     assert (priced.unknown, priced.at_least) == (("traffic",), True)
 

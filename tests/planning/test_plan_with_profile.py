@@ -265,3 +265,14 @@ def test_the_short_answer_says_whose_times_they_are_and_that_a_type_never_ran(
     assert f"{said} b never ran, and its range spans a factor of" in texts[1]
     plain = recommend(data="100GB", model="indy", catalogs=request_for().catalogs).plan
     assert "Times:" not in " ".join(short_answer(plain, width=80))
+
+
+def test_several_clouds_are_planned_together_and_their_best_has_reliefs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
+    run = {"instance_type": "m5.4xlarge", "nodes": 4, "data_gb": 100, "runtime_s": 300}
+    profiles.save_profile(profiles.calibrate([run], model="spark", name="mine"))
+    plan = recommend_by("1TB", cloud="aws,gcp", nodes=8, profile="mine", top=40).plan
+    assert {of.cloud for of in plan.candidates} == {"aws", "gcp"}
+    assert plan.best is not None and plan.best.reliefs_s[plan.best.bottleneck] > 0

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.calibration import Profile
     from planner.cost_model.volumes.volume_counts import VolumeCount
     from planner.exports.platform import Export
+    from planner.planning.candidates.candidate_grid import CandidateGrid
     from planner.planning.what_if.network_views import NetworkRow
     from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
@@ -348,7 +349,9 @@ def own(machines: str, data: str | float | None = None, **asked: Unpack[RequestA
 
 def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
     """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
+    from planner.api.request_inputs import inputs_of
     from planner.planning.plan_with_profile import plan_with_profile
+    from planner.planning.recommendation import build_grids
     from planner.stores import profiles
 
     if len(request.pricings) > 1:
@@ -358,11 +361,15 @@ def answer_with_profile(request: Request, profile: str, options: Mapping[str, st
     specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
     learned = profiles.load_profile(profile)
 
-    def plan_again(again: Request) -> Plan:
-        return answer(again, profile=learned).plan
+    def by_equations(free: Request) -> Plan:
+        return answer(free, profile=learned).plan
+
+    def grids_of(free: Request) -> list[CandidateGrid]:
+        free, given = inputs_of(free, learned)
+        return build_grids(free, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
 
     def plan_of(asked: Request) -> Plan:
-        return plan_with_profile(asked, learned, specs=specs, options=options, plan_again=plan_again)
+        return plan_with_profile(asked, learned, specs=specs, options=options, plan_of=by_equations, grids_of=grids_of)
 
     return Recommendation(_planned(request, plan_of), profile=profile, option=options)
 

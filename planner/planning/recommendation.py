@@ -131,6 +131,18 @@ def recommend(
     )
 
 
+def build_grids(
+    request: Request, *, model: Sequence[CostModel], catalogs: Sequence[Catalog], overheads: RunOverheads
+) -> list[CandidateGrid]:
+    """Return the clusters of a request by the equations, those of each model and region. Raises BadInputError as
+    `recommend` does.
+    """
+    check_request(request, catalogs)
+    regions, _ = _regions(request, catalogs)
+    build = partial(build_grid, request, overheads=overheads)
+    return [build(model=cost_model, region=region)[0] for cost_model in model for region in regions]
+
+
 def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region], list[str]]:
     """Return each requested region under each way to pay, and why some are left out; with several ways to pay, a region
     needs the prices of only one. Raises BadInputError for a region without any.

@@ -236,7 +236,8 @@ def test_a_bill_that_is_known_in_part_stays_one(request_for: Callable[..., Reque
     cost = replace(best.cost_usd, equation=10.0, requests=0.0, unknown=("traffic",), at_least=True)
     bill = (BillLine(name="job", time_s=100.0, usd=10.0), BillLine(name="traffic", time_s=None, usd=None))
     times = replace(best.time_s, equation=100.0, expected=100.0)
-    priced = _cost(replace(best, cost_usd=cost, bill=bill, time_s=times), usual_s=150.0, median_s=140.0, high_s=200.0)
+    known = replace(best, cost_usd=cost, bill=bill, time_s=times, usd_per_hour=360.0)
+    priced = _cost(known, usual_s=150.0, median_s=140.0, high_s=200.0)
     assert (priced.total, priced.total_p95, priced.expected, priced.p50) == pytest.approx((15, 20, 15, 14))
     assert (priced.unknown, priced.at_least) == (("traffic",), True)
 
@@ -264,3 +265,14 @@ def test_the_short_answer_says_whose_times_they_are_and_that_a_type_never_ran(
     assert f"{said} b never ran, and its range spans a factor of" in texts[1]
     plain = recommend(data="100GB", model="indy", catalogs=request_for().catalogs).plan
     assert "Times:" not in " ".join(short_answer(plain, width=80))
+
+
+def test_several_clouds_are_planned_together_and_their_best_has_reliefs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path / "profiles"))
+    run = {"instance_type": "m5.4xlarge", "nodes": 4, "data_gb": 100, "runtime_s": 300}
+    profiles.save_profile(profiles.calibrate([run], model="spark", name="mine"))
+    plan = recommend_by("1TB", cloud="aws,gcp", nodes=8, profile="mine", top=40).plan
+    assert {of.cloud for of in plan.candidates} == {"aws", "gcp"}
+    assert plan.best is not None and plan.best.reliefs_s[plan.best.bottleneck] > 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from planner.arrays import Floats
+from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.rates import RESOURCES
 from planner.planning.candidates.candidate_grid import CandidateGrid
@@ -36,17 +38,18 @@ def used_resources(cluster: Candidate) -> list[str]:
     ]
 
 
-def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
+def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats], Floats] = np.asarray) -> Candidate:
     """Return a cluster of a grid with the saving from doubling each of its resources, over the whole run, and its
     bottleneck: the resource that saves most. As in a what-if, its type may then have other disk layouts and bandwidth
-    weightings.
+    weightings. `job_s` returns the seconds of jobs that take some by the equations.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
+    rows = rows[fewest_nodes(grid.context.only_rows(rows)) <= best.nodes]
     names = used_resources(best)
     doubled = np.repeat(1 + np.eye(len(names)), len(rows), axis=1)
     context = grid.context.only_rows(np.tile(rows, len(names))).times(dict(zip(names, doubled, strict=True)))
     relieved = Clusters(context=context, offer=grid.offer, nodes=np.full(doubled.shape[1], float(best.nodes)))
-    least_s = (relieved.expected_s + relieved.around_s).reshape(len(names), len(rows)).min(axis=1)
+    least_s = (job_s(relieved.expected_s) + relieved.around_s).reshape(len(names), len(rows)).min(axis=1)
     whole_s = best.time_s.expected + sum(best.overheads_s.values())
     reliefs_s = dict(zip(names, np.maximum(whole_s - least_s, 0.0).tolist(), strict=True))
     return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))

@@ -57,3 +57,13 @@ def test_estimates_of_layouts_at_their_own_factors_are_those_of_each_alone(asked
         of_factor = slice(at * len(rows), (at + 1) * len(rows))
         np.testing.assert_allclose(together.expected_s[of_factor], alone.expected_s, rtol=1e-9)
         np.testing.assert_allclose(together.total_usd[of_factor], alone.total_usd, rtol=1e-9)
+
+
+def test_a_layout_that_does_not_hold_the_data_relieves_nothing() -> None:
+    """Four nodes hold 1 TB on their disks; in their memory, which would be faster, 29 would be needed."""
+    answer = planner.recommend("1TB", cloud="aws", engine="ideal")
+    assert answer.best is not None
+    whole_s = answer.best.time_s.expected + sum(answer.best.overheads_s.values())
+    for name, made in answer.reliefs(2.0).items():
+        saved_s = max(0.0, whole_s - made.time_s.expected - sum(made.overheads_s.values()))
+        assert answer.best.reliefs_s[name] == pytest.approx(saved_s, abs=1e-6 * whole_s)

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from planner.config.paths import engine_names, read_engine_file, read_model_file
@@ -58,17 +57,18 @@ def load_model(name: str) -> CostModel:
 
     Raises BadInputError for an unknown name (with the nearest ones), and for all errors in the file together.
     """
-    return _model_of(*read_model_file(name))
+    path, text = read_model_file(name)
+    return _model_of(path.stem, str(path), text)
 
 
 @lru_cache(maxsize=64)
-def _model_of(path: Path, text: str) -> CostModel:
-    return parse_model(path.stem, _toml(text, where=f"model {path}"), where=str(path))
+def _model_of(name: str, path: str, text: str) -> CostModel:
+    return parse_model(name, _toml(text, where=f"model {path}"), where=path)
 
 
 @lru_cache(maxsize=64)
-def _engine_of(path: Path, text: str) -> Engine:
-    return parse_engine(path.stem, _toml(text, where=f"engine {path}"), where=str(path))
+def _engine_of(name: str, path: str, text: str) -> Engine:
+    return parse_engine(name, _toml(text, where=f"engine {path}"), where=path)
 
 
 def _toml(text: str, *, where: str) -> dict[str, Any]:
@@ -127,7 +127,8 @@ def load_engine(name: str) -> Engine:
     """
     if name == IDEAL.name:
         return IDEAL
-    return _engine_of(*read_engine_file(name))
+    path, text = read_engine_file(name)
+    return _engine_of(path.stem, str(path), text)
 
 
 def parse_engine(name: str, document: Mapping[str, Any], *, where: str) -> Engine:

@@ -42,7 +42,9 @@ many times, what was not evaluated is left: it differs by less than the share of
 """
 
 _MARGIN: Final = 1.1
-"""Factor between the estimate of a type at the sizes sampled and its best cluster, and between two such factors."""
+"""Most by which the first type of all may exceed others by its estimates at the sizes sampled: the 5% within which a
+faster cluster is preferred, and twice what a sample may miss.
+"""
 
 _STEP: Final = 1.15
 """Most by which a figure changes from one sampled size to the next."""

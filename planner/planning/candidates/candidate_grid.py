@@ -72,7 +72,7 @@ class CandidateGrid:
         """Return the clusters that hold the data and exceed no limit by more than to `share` of it, (R, N)."""
         good = np.isfinite(self.estimates.total_usd)
         for constraint in self.asked:
-            good &= constraint.measure <= share * constraint.limit
+            good &= constraint.within(share)
         return good
 
     @cached_property

@@ -340,7 +340,7 @@ class Selected:
 
     def with_the_only(self, cluster: Cluster) -> Selected:
         """Return the selection with a cluster that meets all constraints although its type's estimates did not."""
-        types = [of for of in self.types if of.name != cluster.instance_type]
+        types = [of for of in self.types if math.isfinite(of.least) or of.name != cluster.instance_type]
         looked_at = [of for of in self.looked_at if of.name != cluster.instance_type]
         return replace(self, clusters=[cluster], types=types, looked_at=looked_at)
 

@@ -32,10 +32,9 @@ class Constraint:
     limit: float
     shown: str
 
-    @property
-    def met(self) -> Flags:
-        """The clusters that meet it."""
-        return self.measure <= self.limit
+    def within(self, share: float) -> Flags:
+        """Return the clusters with at most `share` of its limit: 1 for those that meet it."""
+        return self.measure <= share * self.limit
 
     def show(self, amount: float) -> str:
         """Return an amount of the measure in words."""

@@ -24,7 +24,7 @@ recommend = partial(recommend_by, engine="ideal")
 
 
 def test_a_constraint_is_met_up_to_its_limit() -> None:
-    assert DEADLINE.met.tolist() == [[False, True], [False, False]]
+    assert DEADLINE.within(1.0).tolist() == [[False, True], [False, False]]
 
 
 def test_the_first_constraint_that_no_size_meets_is_the_reason(approve: Approve) -> None:
@@ -63,9 +63,9 @@ def test_what_is_asked_is_measured_on_every_cluster(make_job: Callable[..., Any]
     measured = {entry.name: entry for entry in constraints(context, estimates, request, region="here")}
     assert set(measured) == {"deadline", "sort's deadline", "budget", "quota", "capacity"}
     assert measured["quota"].measure[0].tolist() == [np.inf, 176, 336]
-    assert measured["quota"].met[0].tolist() == [False, True, False]
+    assert measured["quota"].within(1.0)[0].tolist() == [False, True, False]
     assert measured["capacity"].measure[0].tolist() == [np.inf, pytest.approx(11 / 15), pytest.approx(21 / 15)]
-    assert measured["capacity"].met[0].tolist() == [False, True, False]
+    assert measured["capacity"].within(1.0)[0].tolist() == [False, True, False]
     assert measured["sort's deadline"].measure[0, 1] == estimates.expected_s[0, 1]
     beside = candidate(context, row=0, nodes=10, offer=region.offer).overheads_s
     assert measured["deadline"].measure[0, 1] == pytest.approx(estimates.expected_s[0, 1] + sum(beside.values()))
@@ -92,7 +92,7 @@ def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: C
     estimates = estimate(context, region.offer, nodes=np.array([1.0, 2.0, 3.0]), budgeted=False)
     (evidence,) = constraints(context, estimates, request, region="here")
     assert (evidence.name, evidence.limit, evidence.measure[0].tolist()) == ("evidence", 1, [1, 2, 2])
-    assert evidence.met[0].tolist() == [True, False, False]
+    assert evidence.within(1.0)[0].tolist() == [True, False, False]
 
 
 def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:

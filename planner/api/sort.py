@@ -80,8 +80,6 @@ def sort(
         job = replace(job, inputs=tuple(map(str, _paths(inputs))))
         job = job if job.ray else _found(_listed(job, outputs, say=say), say=say)
     require_together(arguments_of(SortJob), vars(job) | {"format": job.format or ""})
-    if job.folders and job.format != "parquet" and say:
-        say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
     if job.ray is not None:
         from planner.api.sort_on_ray import sort_on_ray
 
@@ -92,11 +90,21 @@ def sort(
 def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_progress: OnProgress | None) -> SortResult:
     from planner.api import sort_here
     from planner.api.contents.file_kinds import require_fitting_name
+    from planner.api.contents.table_formats import converted_to
     from planner.api.sort_consuming import sort_consuming
 
-    require_fitting_name(outputs[0], is_parquet=job.format == "parquet")
     to_stdout = str(outputs[0]) in STANDARD_OUTPUT
     job = replace(job, output="-" if to_stdout else str(outputs[0]))
+    if format := converted_to(job):
+        if job.file_bytes and os.path.lexists(job.output):
+            raise BadInputError(
+                f"{job.output} exists, and no folder is replaced: name a new one, or remove it first", code="exists"
+            )
+        require_inputs(job, [Path(job.output)], is_text=True)
+        return sort_here.sort_tables(job, format, say=say, on_progress=on_progress)
+    if job.folders and job.format != "parquet" and say:
+        say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
+    require_fitting_name(outputs[0], is_parquet=job.format == "parquet")
     if job.consume_input:
         return sort_consuming(job, on_progress=on_progress)
     is_text = job.is_text_or_table or job.merge or job.limit or job.compress
@@ -110,7 +118,7 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
         )
     require_inputs(job, [Path(job.output)], is_text=True)
     if job.format == "parquet":
-        return sort_here.sort_parquet(job, on_progress)
+        return sort_here.sort_tables(job, "parquet", say=say, on_progress=on_progress)
     return sort_here.sort_text(job, say=say, on_progress=on_progress)
 
 
@@ -142,12 +150,13 @@ def find_disorder(
     """
     from planner.api import sort_here
     from planner.api.contents.listed_files import all_files
+    from planner.api.contents.table_formats import TABLES
 
     sources = all_files(_paths(source))
     job = _found(SortJob(inputs=tuple(map(str, sources)), **asked), say=say)
     require_together(arguments_of(Comparison), vars(job) | {"format": job.format or ""})
     require_readable(path for path in sources if str(path) != "-")
-    if job.format == "parquet":
+    if job.format in TABLES:
         return sort_here.disorder_of_rows(job, on_progress)
     return sort_here.disorder_of_text(job)
 
@@ -156,10 +165,15 @@ def _found(job: SortJob, *, say: Say | None) -> SortJob:
     """Return a sort with the format of its files, and of their CSV: as given, or detected. Raises BadInputError."""
     from planner.api.contents.csv_dialect import detect_dialect
     from planner.api.contents.file_kinds import recognised
+    from planner.api.contents.table_formats import IN_WORDS, common_table
 
     sources = list(map(Path, job.inputs))
     if job.record_size is not None:
         return replace(job, format="records")
+    if not (job.format or job.is_lines or job.zero_terminated) and (table := common_table(sources, job.keys)):
+        if say:
+            say(f"{sources[0]}: taken for {IN_WORDS[table]}; --format says otherwise")
+        return replace(job, format=table)
     shown = recognised(sources, vars(job) | {"key": job.keys}, say=say)
     if shown.pop("lines", job.lines):
         shown["format"] = "lines"

@@ -71,6 +71,13 @@ _NOT_READ: Final = {
 }
 """Formats that are not text, by first bytes that no text has."""
 SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
+
+
+def suffix_compression(name: str) -> str | None:
+    """Return the compression that a file's name ends with; None for none."""
+    return next((form for suffix, form in SUFFIXES.items() if name.endswith(suffix)), None)
+
+
 LIBRARIES: Final = {"zst": "zstandard", "lz4": "pyarrow", "sz": "cramjam"}
 """Distribution that reads each format; Python reads the others itself."""
 _WINDOWS: Final = {"xz": xz_window_bytes, "zst": zstd_window_bytes}

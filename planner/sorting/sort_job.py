@@ -9,23 +9,25 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from planner.errors import BadInputError
 from planner.schemas.door import Between, Bytes, Count, Help, Offset, With, Without, arguments_of, require_together
 
 StrPath = str | os.PathLike[str]
-Format = Literal["records", "lines", "csv", "parquet"]
+Format = Literal["records", "lines", "csv", "parquet", "jsonl", "arrow", "orc"]
+TableFormat = Literal["csv", "tsv", "jsonl", "arrow", "parquet"]
 Spill = Literal["auto", "lz4", "plain"]
 """Format of temporary files: as suits the data, packed, or as it is."""
 Compress = Literal["gz", "zst", "none"]
 USUAL_RECORD_BYTES = 100
 
+_TABLES: Final = ("format=parquet", "format=jsonl", "format=arrow", "format=orc")
+_NO_TEXT: Final = ("format=records", *_TABLES)
+
 FoundFormat = Annotated[Format | None, Help("What the files hold; found out otherwise.")]
 FoundSeparator = Annotated[
-    str | None,
-    Help("The byte between fields; blanks of lines, and of CSV found out, otherwise."),
-    Without("format=records", "format=parquet"),
+    str | None, Help("The byte between fields; blanks of lines, and of CSV found out, otherwise."), Without(*_NO_TEXT)
 ]
 FoundHeader = Annotated[
     bool | None, Help("The first row of CSV is data, or a heading; found out otherwise."), With("format=csv")
@@ -58,16 +60,12 @@ class InputFormat:
         ),
     ] = None
     separator: Annotated[
-        str | None,
-        Help("The byte between fields; blanks, or of CSV a comma, otherwise."),
-        Without("format=records", "format=parquet"),
+        str | None, Help("The byte between fields; blanks, or of CSV a comma, otherwise."), Without(*_NO_TEXT)
     ] = None
     no_header: Annotated[bool | None, Help("The first row of CSV is data.", takes=bool), With("format=csv")] = None
     unique: Annotated[bool, Help("Keep the first of lines with equal keys.")] = False
     zero_terminated: Annotated[
-        bool,
-        Help("Lines end with NUL, not with a newline.", option="-z"),
-        Without("format=records", "format=csv", "format=parquet"),
+        bool, Help("Lines end with NUL, not with a newline.", option="-z"), Without(*_NO_TEXT, "format=csv")
     ] = False
 
     @property
@@ -79,7 +77,7 @@ class InputFormat:
     def is_text_or_table(self) -> bool:
         """True if any option is given that only text or tables have."""
         text = self.separator or self.unique or self.zero_terminated or self.no_header
-        return bool(self.keys or text or self.format in ("csv", "parquet"))
+        return bool(self.keys or text or self.format not in (None, "records", "lines"))
 
     def require(self, *, input: str | None) -> None:
         """Raise BadInputError for ignored or invalid options when `run` sorts `input` on a cluster."""
@@ -99,6 +97,13 @@ class InputFormat:
 
     def require_sortable_on_cluster(self) -> None:
         """Raise BadInputError for options that contradict each other, and for keys of records."""
+        if self.format in ("jsonl", "arrow", "orc"):
+            raise BadInputError(
+                f"--format {self.format}: a cluster sorts records, lines, CSV and Parquet",
+                ["sort it into Parquet on one machine first"],
+                field="format",
+                code="not-applicable",
+            )
         require_together(arguments_of(InputFormat), vars(self) | {"format": self.format or "lines"})
         if self.format is None and self.keys and all(re.match("[0-9]+:", key) for key in self.keys):
             raise BadInputError(
@@ -119,11 +124,7 @@ class Comparison(InputFormat):
         Without("ray"),
         With("format=csv"),
     ] = None
-    lines: Annotated[
-        bool,
-        Help("Sort newline-terminated text by its lines."),
-        Without("format=records", "format=csv", "format=parquet"),
-    ] = False
+    lines: Annotated[bool, Help("Sort newline-terminated text by its lines."), Without(*_NO_TEXT, "format=csv")] = False
     record_size: RecordSize = None
     key_offset: KeyOffset = 0
     key_size: KeySize = None
@@ -157,10 +158,10 @@ class SortJob(Comparison):
             option="--more-output",
             takes=list[str],
         ),
-        Without("ray", "key", "format=csv", "format=parquet"),
+        Without("ray", "key", "format=csv", *_TABLES),
     ] = ()
     union_by_name: Annotated[
-        bool, Help("Columns that not all Parquet files have are null where they are missing."), With("format=parquet")
+        bool, Help("Columns that not all Parquet files have are null where they are missing."), With(*_TABLES)
     ] = False
     merge: Annotated[bool, Help("The inputs are sorted already: merge them."), Without("ray")] = False
     limit: Annotated[Count | None, Help("Number of lines to write, the first in order."), Without("ray")] = None
@@ -177,7 +178,7 @@ class SortJob(Comparison):
     spill: Annotated[
         Spill,
         Help("How temporary files are written: packed with LZ4, plain, or packed while processors wait for disks."),
-        Without("ray", "format=parquet"),
+        Without("ray", *_TABLES),
     ] = "auto"
     consume_input: Annotated[
         bool,
@@ -207,10 +208,11 @@ class SortJob(Comparison):
     file_bytes: Annotated[
         Bytes | None,
         Help(
-            "With --ray: about what each file of the output holds, 256MB, if nodes have the memory to sort it.",
+            "About what each file of the output holds, 256MB. OUTPUT is then a folder of tables; "
+            "with --ray, if nodes have the memory to sort it.",
             option="--file-size",
         ),
-        With("ray"),
+        Without("more_outputs", "consume_input", "resume"),
     ] = None
     directory: Annotated[
         StrPath | None,
@@ -225,4 +227,18 @@ class SortJob(Comparison):
     uniform: Annotated[
         bool, Help("With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled."), With("ray")
     ] = False
+    output_format: Annotated[
+        TableFormat | None,
+        Help("What OUTPUT holds; as its name ends otherwise, or else as INPUT."),
+        Without("ray", "more_outputs", "consume_input", "resume"),
+    ] = None
     force: Annotated[bool, Help("Replace files that exist.")] = False
+
+    @property
+    def compression(self) -> str | None:
+        """Compression of the output, None for none."""
+        from planner.compression.text_codecs import suffix_compression
+
+        if self.compress is not None:
+            return None if self.compress == "none" else self.compress
+        return suffix_compression(self.output)

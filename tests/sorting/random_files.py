@@ -34,6 +34,7 @@ from planner.compression.snappy_frames import IDENTIFIER
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 from tests.sorting.csv_reference import random_csv
 from tests.sorting.gnu_reference import expected, random_case, shown, split
+from tests.sorting.random_conversions import conversions
 
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress,
@@ -168,8 +169,10 @@ def tables(chance: random.Random, folder: Path) -> Problem:
     return None if same else f"other values by {keys}"
 
 
-FORMATS = {"lines": lines, "csv": csv_rows, "records": records, "parquet": tables}
-SHARES = ["lines"] * 4 + ["csv"] * 4 + ["records"] * 2 + ["parquet"]
+FORMATS = {
+    "lines": lines, "csv": csv_rows, "records": records, "parquet": tables, "conversions": conversions,
+}  # fmt: skip
+SHARES = ["lines"] * 4 + ["csv"] * 4 + ["records"] * 2 + ["parquet"] + ["conversions"] * 2
 
 
 def run(count: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:

@@ -14,7 +14,7 @@ from refusals import refused
 from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
-from planner.sorting.tables.parquet import find_disorder, sort_parquet
+from planner.sorting.tables.parquet import find_disorder, sort_tables
 from planner.sorting.tables.parquet_rows import read_footer
 
 LEAST_BYTES = 320 << 20
@@ -42,7 +42,7 @@ def test_truncated_anywhere(source: Path) -> None:
     for _ in range(20):
         source.write_bytes(content[: chance.randrange(len(content))])
         with refused("not-a-table", str(source)):
-            sort_parquet(job_of(source), Progress())
+            sort_tables(job_of(source), Progress())
 
 
 def test_flipped_bits_are_an_error_that_names_the_file_or_pass(source: Path) -> None:
@@ -55,9 +55,9 @@ def test_flipped_bits_are_an_error_that_names_the_file_or_pass(source: Path) -> 
         source.write_bytes(damaged)
         try:
             if number % 2:
-                sort_parquet(job_of(source, key=chance.choice(["a", "s"])), Progress())
+                sort_tables(job_of(source, key=chance.choice(["a", "s"])), Progress())
             else:
-                find_disorder(str(source), ["a"], unique=False, progress=Progress())
+                find_disorder(SortJob(inputs=(str(source),), format="parquet", key=["a"]), Progress())
         except BadInputError as error:
             refused += 1
             assert str(source) in str(error)
@@ -70,10 +70,10 @@ def test_inputs_of_a_merge_that_are_out_of_order(source: Path) -> None:
     pq.write_table(pa.table({"a": list(range(3000, 0, -1))}), source, row_group_size=100)
     for inputs, row in (((source, second), "in: row 2"), ((second,), "second: row 3"), ((second, second), "row 3")):
         with refused("out-of-order", row):
-            sort_parquet(job_of(*inputs, merge=True), Progress())
+            sort_tables(job_of(*inputs, merge=True), Progress())
     pq.write_table(pa.table({"a": [*range(40_000), 7]}), source)  # in another batch
     with refused("out-of-order", "in: row 40001"):
-        sort_parquet(job_of(source, merge=True), Progress())
+        sort_tables(job_of(source, merge=True), Progress())
 
 
 def test_a_row_too_long_for_the_memory_is_named_with_what_would_do(source: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_row_too_long_for_the_memory_is_named_with_what_would_do(source: Path)
     pq.write_table(pa.table({"a": range(2000), "s": texts}), source, row_group_size=700)
     for merge in (False, True):
         with refused("memory", "in: row 1501", "30000", "--memory", "451MB"):
-            sort_parquet(replace(job_of(source, merge=merge), memory_bytes=430_000_000), Progress())
+            sort_tables(replace(job_of(source, merge=merge), memory_bytes=430_000_000), Progress())
     assert [path.name for path in source.parent.iterdir()] == ["in"]
 
 

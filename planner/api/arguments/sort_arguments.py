@@ -12,7 +12,7 @@ from planner.api.progress import Step, TimedStep
 class ComparisonArguments(TypedDict, total=False):
     """Contents of files, and their order, as `find_disorder` takes them."""
 
-    format: Literal["records", "lines", "csv", "parquet"] | None
+    format: Literal["records", "lines", "csv", "parquet", "jsonl", "arrow", "orc"] | None
     key: str | Sequence[str] | None
     key_offset: int
     key_size: int | None
@@ -39,6 +39,7 @@ class SortArguments(ComparisonArguments, total=False):
     memory_bytes: int | None
     merge: bool
     more_outputs: Sequence[str | PathLike[str]]
+    output_format: Literal["csv", "tsv", "jsonl", "arrow", "parquet"] | None
     ray: str | None
     resume: bool
     spill: Literal["auto", "lz4", "plain"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -78,9 +79,18 @@ def sort(
         _check([*(sources or ()), Path(output)], asked, json=json)
         return
     if not sources and not asked["resume"]:
-        raise UsageError("Missing argument 'OUTPUT'. Where the result goes: planner sort INPUT OUTPUT")
+        sources, output = [Path(output)], _standard_output(asked)
     result = _sort(sources or [], output, asked)
     _show(result, to_stdout=output in STANDARD_OUTPUT, explain=explain, json=json)
+
+
+def _standard_output(asked: SortOptions) -> str:
+    """Return the name of standard output, where a sort without OUTPUT writes. Raises UsageError for a terminal, and for
+    a cluster.
+    """
+    if "ray" in asked or sys.stdout.isatty():
+        raise UsageError("Missing argument 'OUTPUT'. Where the result goes: planner sort INPUT OUTPUT, or - to show it")
+    return "-"
 
 
 def _sort(sources: list[Path], output: str, asked: SortOptions) -> SortResult:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from io import BufferedWriter, FileIO
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from planner.errors import BadInputError
 from planner.native import Progress, core, core_errors
-from planner.sorting.sort_job import SortJob
+from planner.sorting.sort_job import SortJob, TableFormat
 from planner.sorting.tables.arrow_library import (
     LEAST_BYTES,
     LIBRARY_BYTES,
@@ -21,8 +21,10 @@ from planner.sorting.tables.arrow_library import (
     lean_memory,
     within_address_space,
 )
+from planner.sorting.tables.destination import write_tables
+from planner.sorting.tables.json_lines import LINE
 from planner.sorting.tables.packed_rows import PackedBatch, Packing
-from planner.sorting.tables.parquet_output import ParquetStyle, SortedFile, row_groups, style_of
+from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, SortedFile, row_groups, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_rows import (
     ParquetInput,
@@ -34,8 +36,10 @@ from planner.sorting.tables.parquet_rows import (
     rows_of,
 )
 from planner.sorting.tables.table import sorted_batches
+from planner.sorting.tables.table_files import staged_tables
 from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_order import extra_bytes_per_row
+from planner.sorting.tables.table_output import LinesFile, TableFile
 from planner.sorting.tables.table_rows import is_taken_in_place, offset_bytes
 from planner.sorting.tables.table_runs import (
     Runs,
@@ -46,9 +50,6 @@ from planner.sorting.tables.table_runs import (
     prefetch_tables,
     take_first,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 _MOST_RUN_BYTES: Final = 1 << 36
 """Limit at which the rows, with the memory for their order, can still be numbered with 32 bits."""
@@ -65,6 +66,12 @@ _ENCODED: Final = 12
 """Row groups being encoded, of all threads together, may take this fraction of the memory; as much is read, waits and
 is written.
 """
+_STYLE: Final = ParquetStyle(
+    compression="zstd", dictionaries=None, group_rows=MOST_GROUP_ROWS, has_decimal_integers=False
+)
+"""How Parquet is written from what is no Parquet."""
+_GROUPS_OF_FILE: Final = 8
+"""Least parts of a file of a given size that are written at a time: a file may be larger by some of them."""
 _THREAD_BYTES: Final = 5 << 23
 """Memory of a decoding thread for pages of all columns."""
 
@@ -78,19 +85,32 @@ class ParquetReport:
     spilled_bytes: int
 
 
-def sort_parquet(job: SortJob, progress: Progress) -> ParquetReport:
-    """Sort; the output appears whole or not at all, with the inputs' schema, metadata and compression.
+def sort_tables(
+    job: SortJob, progress: Progress, *, format: TableFormat = "parquet", say: Callable[[str], None] | None = None
+) -> ParquetReport:
+    """Sort tables into a format: Parquet into Parquet with the inputs' schema, metadata and compression, JSON lines
+    into JSON lines as they are. The output appears whole or not at all.
 
-    Raises BadInputError for an invalid key, for schemas that differ, for files that are not Parquet and for less than
-    320 MiB of memory; IoFailureError.
+    Raises BadInputError for an invalid key, for schemas that differ, for damaged files, for columns that the format
+    does not keep and for less than 320 MiB of memory; IoFailureError.
     """
     if job.threads:
         arrow().set_cpu_count(job.threads)
     memory_bytes = job.memory_bytes or core.default_memory_bytes(within_address_space=False)
     free_bytes_of(memory_bytes)
     job = replace(job, memory_bytes=within_address_space(memory_bytes))
-    with lean_memory(), core_errors(), arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"):
-        return _Sort(job, progress).run()
+    with ExitStack() as stack:
+        stack.enter_context(lean_memory())
+        stack.enter_context(core_errors())
+        stack.enter_context(arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"))
+        if job.format in (None, "parquet"):
+            return _Sort(job, progress, format=format).run()
+        progress.begin_phase(0, bytes_total=0)
+        keeps_lines = job.format == format == "jsonl"
+        staged = stack.enter_context(staged_tables(job, progress, keeps_lines=keeps_lines, say=say))
+        if not staged:
+            raise BadInputError(f"{job.inputs[0]} has no rows, and so no columns to sort by", code="no-columns")
+        return _Sort(job, progress, inputs=staged, style=_STYLE, format=format).run()
 
 
 def sort_row_groups(
@@ -110,34 +130,24 @@ def free_bytes_of(memory_bytes: int) -> int:
     return memory_bytes - LIBRARY_BYTES
 
 
-def find_disorder(
-    path: str | Sequence[str], keys: Sequence[str], *, unique: bool, progress: Progress
-) -> tuple[int, list[Any]] | None:
-    """Return the number, from 1, and the key values of the first row that is out of order in files read in turn.
+def find_disorder(job: SortJob, progress: Progress) -> tuple[int, list[Any]] | None:
+    """Return the number, from 1, and the key values of the first row that is out of order in tables read in turn.
 
-    With `unique`, rows with equal keys are out of order, too. Raises BadInputError.
+    If the job asks for `unique`, rows with equal keys are out of order, too. Raises BadInputError.
     """
-    paths = [path] if isinstance(path, str) else path
-    with core_errors(), arrow_errors(f"cannot check {paths[0]}: pyarrow says"):
-        sources = read_footers(paths)
-        parsed = keys_of(keys, sources)
+    with ExitStack() as stack:
+        stack.enter_context(core_errors())
+        stack.enter_context(arrow_errors(f"cannot check {job.inputs[0]}: pyarrow says"))
+        if job.format == "parquet":
+            sources = read_footers(job.inputs)
+        else:
+            sources = stack.enter_context(staged_tables(job, progress))
+        if not sources:
+            return None
+        keys = keys_of(job.keys, sources)
         progress.begin_phase(0, bytes_total=decoded_bytes(sources))
         rows = chain.from_iterable(rows_of(source, progress) for source in sources)
-        return first_disorder(rows, parsed, unique=unique)
-
-
-class _NamedOutput(FileIO):
-    """An output descriptor whose errors name a path."""
-
-    def __init__(self, descriptor: int, path: str) -> None:
-        super().__init__(descriptor, "wb", closefd=False)
-        self._path = path
-
-    def write(self, content: Buffer, /) -> int:
-        try:
-            return super().write(content)
-        except OSError as error:
-            raise OSError(error.errno, f"cannot write {self._path}: {error.strerror}") from error
+        return first_disorder(rows, keys, unique=job.unique)
 
 
 class _Sort:
@@ -149,8 +159,10 @@ class _Sort:
         inputs: Sequence[ParquetInput] | None = None,
         keys: Sequence[ColumnKey] | None = None,
         style: ParquetStyle | None = None,
+        format: TableFormat = "parquet",
     ) -> None:
         self._job = job
+        self._format = format
         self._progress = progress
         self._reads_files = inputs is None  # and frees none of their space
         self._memory_bytes = job.memory_bytes or 0
@@ -181,7 +193,7 @@ class _Sort:
         for source in self._inputs:
             replace(source, least_mb=needed_mb).require_cells_fit()
         if free_bytes < 0:
-            path = self._inputs[pages.index(max(pages))].path
+            path = self._inputs[pages.index(max(pages))].shown
             raise BadInputError(
                 f"{path}: its pages of up to {max(pages)} bytes do not fit: give --memory of at least {needed_mb}MB",
                 ["pyarrow decodes a page whole, and pages hold very long rows; files with shorter pages take less"],
@@ -207,7 +219,7 @@ class _Sort:
         return ParquetReport(self._write(tables), runs, self._runs.spilled_bytes)
 
     def _sorted_rows(self, source: ParquetInput) -> Tables:
-        return in_order(rows_of(source, self._progress), self._keys, path=source.path)
+        return in_order(rows_of(source, self._progress), self._keys, path=source.shown)
 
     def _make_runs(self) -> Tables:
         """Sort as much as memory holds at a time. Returns the run if there is only one."""
@@ -249,21 +261,33 @@ class _Sort:
         return [place for place, of in enumerate(types) if place in texts or not is_taken_in_place(of)]
 
     def _write(self, tables: Iterator[Any]) -> int:
-        output = core.OutputFile(os.fsencode(self._job.output), replaces=self._job.force)
-        rows = 0
         self._progress.begin_phase(1, bytes_total=decoded_bytes(self._inputs))
-        style = self._style
         most = self._free_bytes // (_ENCODED * largest_group_bytes(self._inputs))  # so that none must be cut
         threads = min(arrow().cpu_count(), max(most, 1))
-        with BufferedWriter(_NamedOutput(output.descriptor, self._job.output)) as file:
-            result = SortedFile(file, self._first.schema, style, self._keys)
-            groups = row_groups(tables, rows=style.group_rows, size_bytes=self._free_bytes // (_ENCODED * threads))
-            for part in result.write(prefetch_tables(groups), threads=threads):
-                rows += part.rows
-                self._progress.add_bytes(part.decoded_bytes)
-            size = result.finish()
-            file.flush()
+        size_bytes = self._free_bytes // (_ENCODED * threads)
+        rows_at_once = self._style.group_rows
+        if self._job.file_bytes:
+            all_rows = sum(source.metadata.num_rows for source in self._inputs)
+            row_bytes = decoded_bytes(self._inputs) / max(all_rows, 1)
+            rows_at_once = max(min(rows_at_once, int(self._job.file_bytes / (_GROUPS_OF_FILE * max(row_bytes, 1)))), 1)
+        groups = prefetch_tables(row_groups(tables, rows=rows_at_once, size_bytes=size_bytes))
+        rows = 0
+        for part in write_tables(
+            self._job, groups, self._file, format=self._format, threads=threads, before_commit=self._require_unchanged
+        ):
+            rows += part.rows
+            self._progress.add_bytes(part.decoded_bytes)
+        return rows
+
+    def _require_unchanged(self) -> None:
         for source in self._inputs if self._reads_files else ():
             source.require_unchanged()
-        output.commit(size)
-        return rows
+
+    def _file(self, file: Any) -> SortedFile | TableFile:
+        """Return a file of the format of the output."""
+        schema, compression = self._first.schema, self._job.compression
+        if self._format == "parquet":
+            return SortedFile(file, schema, self._style, self._keys)
+        if self._format == "jsonl" and LINE in schema.names and not self._reads_files:
+            return LinesFile(file, compression=compression)
+        return TableFile(file, schema, self._format, compression=compression)

@@ -82,6 +82,13 @@ class ParquetInput:
     """Bytes per batch: longer rows are decoded fewer than `BATCH_ROWS` at a time."""
     version: Any = None
     """The version of the file before its footer was read."""
+    name: str = ""
+    """What errors call it: its path unless given."""
+
+    @property
+    def shown(self) -> str:
+        """What errors call it."""
+        return self.name or self.path
 
     def require_unchanged(self) -> None:
         """Raise InputChangedError where the file was written or replaced since its footer was read; it may be gone."""
@@ -90,10 +97,10 @@ class ParquetInput:
 
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
-        damaged = f"{self.path} is damaged or encrypted, or pyarrow cannot read it"
+        damaged = f"{self.shown} is damaged or encrypted, or pyarrow cannot read it"
         with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
             first_row = self._first_rows[groups[0] if groups else 0]
-            conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.path)
+            conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.shown)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
@@ -135,7 +142,7 @@ class ParquetInput:
     def _does_not_fit(self, what: str, size: int) -> BadInputError:
         needed_mb = max(memory_for_row(size) // 1_000_000 + 1, self.least_mb)
         return BadInputError(
-            f"{self.path}: {what} {size} bytes, too many to sort in {self.memory_bytes} bytes of memory",
+            f"{self.shown}: {what} {size} bytes, too many to sort in {self.memory_bytes} bytes of memory",
             [f"give --memory of at least {needed_mb}MB"],
             code="memory",
         )
@@ -183,18 +190,20 @@ def read_footers(
     fills: bool = False,
     folders: Sequence[Mapping[str, str | None]] = (),
     categories: Mapping[str, Any] | None = None,
+    names: Sequence[str] = (),
 ) -> list[ParquetInput]:
-    """Return inputs read with one schema; 96-bit times in the given unit, or in the one that holds them all.
+    """Return inputs read with one schema; 96-bit times in the given unit, or in the one that holds them all. Errors
+    call the files by `names` if there are any.
 
     With `fills`, columns missing in some files are null there; the folders of each path may add some. Ordered
     `categories` are those of all files otherwise. Raises BadInputError also for columns that differ, for categories
     without a common order, and for 96-bit times that no unit holds.
     """
     sources = []
-    for path in paths:
+    for path, name in zip(paths, names or paths, strict=True):
         version = core.FileVersion(os.fsencode(path))
         with _open(path, None) as file:
-            sources.append(ParquetInput(path, file.metadata, file.schema_arrow, version=version))
+            sources.append(ParquetInput(path, file.metadata, file.schema_arrow, version=version, name=name))
     if timed := [source for source in sources if int96_leaves(source.metadata)]:
         unit = unit or int96_unit({source.path: partial(_int96_batches, source) for source in timed})
         sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]
@@ -202,10 +211,10 @@ def read_footers(
         columns = folder_scalars(folders)
         sources = [replace(source, folders=values) for source, values in zip(sources, columns, strict=True)]
     schemas = [with_folders(source.schema, source.folders) for source in sources]
-    schema = united_schema(schemas, paths, fills=fills)
+    schema = united_schema(schemas, names or paths, fills=fills)
     if categories is None:
-        names = [field.name for field in schema if has_categories(field.type)]
-        categories = {name: common_categories(name, _dictionaries(sources, name)) for name in names}
+        ordered = [field.name for field in schema if has_categories(field.type)]
+        categories = {name: common_categories(name, _dictionaries(sources, name)) for name in ordered}
         for name in (field.name for field in schema if hold_categories(field.type)):
             require_one_order_within(name, _first_rows(sources, name))
     return [replace(source, schema=schema, categories=categories) for source in sources]

@@ -23,13 +23,16 @@ _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """Extension types ordered like the bytes and texts that store them."""
 _POLARS_CATEGORIES = b"_PL_ENUM_VALUES"
 _MOST_SHORT_BYTES = 2**31 - 1
-_WORDS = ("asc", "desc", "first", "last", "natural")
+_NUMBERS = ("int", "num", "float")
+"""Words of text, which in a table only say what a column holds: its numbers sort as numbers."""
+_WORDS = ("asc", "desc", "first", "last", "natural", "fold", *_NUMBERS)
 
 
 class ColumnKey(NamedTuple):
     """A column by its index, and its order; `categories` in their order, for a column that has them.
 
-    In natural order the numbers within texts compare by value: chr2 comes before chr10.
+    In natural order the numbers within texts compare by value: chr2 comes before chr10. `fold` compares small letters
+    as large ones. `fields` leads into a struct, by index.
     """
 
     column: int
@@ -37,6 +40,8 @@ class ColumnKey(NamedTuple):
     nulls_first: bool = False
     categories: Any = None
     natural: bool = False
+    fold: bool = False
+    fields: tuple[int, ...] = ()
 
 
 class KeyColumn(NamedTuple):
@@ -47,14 +52,20 @@ class KeyColumn(NamedTuple):
 
 
 def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
-    """Return the keys `COLUMN[:natural][:asc|desc][:first|last]` of a schema. Raises BadInputError."""
+    """Return the keys `COLUMN[:natural|fold][:asc|desc][:first|last]` of a schema; a field of a struct is `a.b`. Raises
+    BadInputError.
+    """
     if not texts:
         raise BadInputError("say which columns to sort by: --key NAME", code="missing-key")
     if not schema.names:
         raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all", code="no-columns")
     keys = []
-    for text in columns_of(texts, schema.names):
-        column, words = split_column(text, schema.names, columns=len(schema.names))
+    places = [(number, ()) for number in range(len(schema.names))]
+    within = {name: place for name, place in _fields_within(schema) if name not in schema.names}
+    names, places = [*schema.names, *within], [*places, *within.values()]
+    for text in columns_of(texts, names):
+        number, words = split_column(text, names, columns=len(schema.names))
+        column, fields = places[number]
         if wrong := [word for word in words if word not in _WORDS]:
             raise BadInputError(
                 f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}",
@@ -62,21 +73,56 @@ def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
             )
         if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
             raise BadInputError(f"key {text}: two of its words exclude each other", code="contradiction")
-        _require_order(schema.field(column), text)
-        is_natural = "natural" in words
-        if is_natural and _comparable_type(schema.field(column), text) not in _text_types():
-            raise BadInputError(
-                f"key {text}: column {schema.names[column]!r} is no text; leave out :natural", code="not-text"
-            )
-        keys.append(ColumnKey(column, "desc" in words, "first" in words, natural=is_natural))
+        field = _field_at(schema.field(column), fields)
+        _require_order(field, text)
+        _require_fitting_words(words, field, text)
+        key = ColumnKey(column, "desc" in words, "first" in words, fields=fields)
+        keys.append(key._replace(natural="natural" in words, fold="fold" in words))
     return keys
+
+
+def _fields_within(fields: Iterable[Any], prefix: str = "", place: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of structs by their names `a.b`, each with its column and its place there."""
+    for number, field in enumerate(fields):
+        name, at = f"{prefix}{field.name}", (*place, number)
+        if place:
+            yield name, (place[0], at[1:])
+        if arrow("pyarrow.types").is_struct(field.type):
+            yield from _fields_within(field.type, f"{name}.", at)
+
+
+def _field_at(field: Any, fields: Sequence[int]) -> Any:
+    for number in fields:
+        field = field.type.field(number)
+    return field
+
+
+def _require_fitting_words(words: Sequence[str], field: Any, text: str) -> None:
+    """Raise BadInputError for words that a column's type does not have."""
+    types = arrow("pyarrow.types")
+    is_struct = types.is_struct(field.type)
+    is_text = not is_struct and _comparable_type(field, text) in _text_types()
+    for word in ("natural", "fold"):
+        if word in words and not is_text:
+            raise BadInputError(f"key {text}: column {field.name!r} is no text; leave out :{word}", code="not-text")
+    if "natural" in words and "fold" in words:
+        raise BadInputError(f"key {text}: natural and fold exclude each other", code="contradiction")
+    is_number = types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type)
+    if not is_number and (word := next((word for word in words if word in _NUMBERS), "")):
+        raise BadInputError(
+            f"key {text}: column {field.name!r} is of type {field.type}, not a number; leave out :{word}",
+            code="not-a-number",
+        )
 
 
 def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = False) -> list[KeyColumn]:
     """Return the columns by which a table is sorted; columns without effect are included only with `all_parts`."""
     parts: list[KeyColumn] = []
     for key in keys:
-        parts += _parts_of(table.column(key.column), table.schema.field(key.column), key, all_parts=all_parts)
+        values = table.column(key.column)
+        for number in key.fields:
+            values = _field_of(values, number)
+        parts += _parts_of(values, _field_at(table.schema.field(key.column), key.fields), key, all_parts=all_parts)
     return parts
 
 
@@ -96,6 +142,7 @@ def _parts_of(values: Any, field: Any, key: ColumnKey, *, all_parts: bool) -> li
     if key.categories is not None:
         values = _category_codes(values, key.categories, name=field.name)
     else:
+        values = compute.ascii_upper(values.cast(arrow().large_string())) if key.fold else values
         values = values.cast(_type_for(values, field))
         values = _natural(values) if key.natural else values
     parts = _null_part(values, key, all_parts=all_parts)

@@ -68,11 +68,11 @@ class Runs:
         writer = None
         for table in tables:
             self._raise_if_cancelled()
-            with _writing_in(directory):
+            with writing_in(directory):
                 if writer is None:
                     writer = arrow("pyarrow.ipc").new_stream(file, table.schema)
                 writer.write_table(table.combine_chunks(), max_chunksize=self._piece_rows(table))
-        with _writing_in(directory):
+        with writing_in(directory):
             if writer is not None:
                 writer.close()
             file.flush()
@@ -106,7 +106,7 @@ class Runs:
 
 
 @contextmanager
-def _writing_in(directory: str) -> Iterator[None]:
+def writing_in(directory: str) -> Iterator[None]:
     """Name the directory in errors where the system refuses a write."""
     try:
         yield

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Final
 
 from planner.errors import BadInputError, nearest
@@ -161,14 +162,26 @@ def parse_column_key(text: str, names: Sequence[str], *, columns: int) -> Key:
 
 
 def columns_of(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the keys of single columns: `a,b:desc` is two, unless a column is called so."""
-    return [key for text in texts for key in ([text] if begins_with_one(text, names) else text.split(","))]
+    """Return the keys of single columns: `a:desc,b` is two, unless a column is called so."""
+    return list(chain.from_iterable(_columns_in(text.split(","), names) for text in texts))
 
 
-def begins_with_one(key: str, names: Sequence[str]) -> bool:
-    """Return whether a key names one of the columns; column names may contain colons."""
+def _columns_in(parts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Yield keys of columns from parts between commas, of which a column's name may have several: the most that fit."""
+    first = 0
+    while first < len(parts):
+        sizes = range(len(parts) - first, 1, -1)
+        size = next((size for size in sizes if _begins_with_name(",".join(parts[first : first + size]), names)), 1)
+        yield ",".join(parts[first : first + size])
+        first += size
+
+
+def _begins_with_name(key: str, names: Sequence[str]) -> bool:
+    """Return whether a key is the name of a column, perhaps with words behind it; names may have colons and commas."""
     words = key.split(":")
-    return any(":".join(words[:size]) in names for size in range(1, len(words) + 1))
+    return any(
+        ":".join(words[:size]) in names and "," not in ":".join(words[size:]) for size in range(1, len(words) + 1)
+    )
 
 
 def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[str]]:

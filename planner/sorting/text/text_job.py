@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from planner.compression.text_codecs import SUFFIXES
 from planner.errors import BadInputError
 from planner.sorting.records.keyed import TextOrder
 from planner.sorting.records.keys import UNLIMITED, BadKeyError, Key, check_compatible, parse_key
@@ -37,13 +36,6 @@ class TextJob(SortJob):
 
     order: TextOrder = _WHOLE_LINES
     csv: CsvColumns | None = None
-
-    @property
-    def compression(self) -> str | None:
-        """Compression of the output, None for none."""
-        if self.compress is not None:
-            return None if self.compress == "none" else self.compress
-        return next((form for suffix, form in SUFFIXES.items() if self.output.endswith(suffix)), None)
 
     @property
     def counted(self) -> str:

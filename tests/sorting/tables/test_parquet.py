@@ -19,7 +19,7 @@ from planner.errors import BadInputError, InputChangedError
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables import parquet, parquet_output, parquet_rows, table_runs
-from planner.sorting.tables.parquet import ParquetReport, sort_parquet
+from planner.sorting.tables.parquet import ParquetReport, sort_tables
 from planner.sorting.tables.table import sort_table
 from tests.sorting.arrow_tables import order_of_duckdb, random_keys, random_table
 
@@ -32,7 +32,7 @@ def run(
         pq.write_table(table, folder / f"in{i}", row_group_size=row_group_size, compression="zstd")
     inputs = tuple(str(folder / f"in{i}") for i in range(len(tables)))
     values: dict[str, Any] = {"memory_bytes": 1 << 30, "temp_dirs": (str(folder),)} | settings
-    report = sort_parquet(
+    report = sort_tables(
         SortJob(inputs=inputs, output=str(folder / "out"), force=True, key=tuple(keys), **values), Progress()
     )
     assert sorted(path.name for path in folder.iterdir()) == sorted([*(f"in{i}" for i in range(len(tables))), "out"])
@@ -80,7 +80,7 @@ def test_decimals_that_are_integers_stay_so(tmp_path: Path) -> None:
         memory_bytes=1 << 30,
         temp_dirs=(),
     )
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     assert pq.ParquetFile(tmp_path / "out").metadata.row_group(0).column(0).physical_type == "INT32"
     assert pq.read_table(tmp_path / "out").equals(table.take([2, 0, 1]))
 
@@ -182,7 +182,7 @@ def test_no_rows_and_what_is_no_parquet(tmp_path: Path) -> None:
         temp_dirs=(),
     )
     with refused("not-a-table", "in0"):
-        sort_parquet(job, Progress())
+        sort_tables(job, Progress())
     with refused("schema-mismatch", "in1"):
         run(tmp_path, [pa.table({"a": [1]}), pa.table({"b": [1]})], ["a"])
 
@@ -213,7 +213,7 @@ def test_damage_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
         temp_dirs=(),
     )
     with pytest.raises(BadInputError, match="in is damaged"):
-        sort_parquet(job, Progress())
+        sort_tables(job, Progress())
     assert (tmp_path / "out").read_bytes() == b"as before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
@@ -235,7 +235,7 @@ def test_a_full_disk_is_named(place: str, named: str, tmp_path: Path) -> None:
         parquet._MOST_RUN_BYTES = 1 << 21
         output, scratch = sys.argv[1] + "/out/sorted", sys.argv[1] + "/scratch"
         job = SortJob(inputs=("in",), output=output, key=("a",), memory_bytes=1 << 30, temp_dirs=(scratch,))
-        parquet.sort_parquet(job, Progress())
+        parquet.sort_tables(job, Progress())
     """
     script = f'mount -t tmpfs -o size=100k tmpfs {place} && {sys.executable} -c "$0" "$PWD"; ls -A {place}'
     done = subprocess.run(

@@ -15,7 +15,7 @@ import planner
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
-from planner.sorting.tables.parquet import sort_parquet
+from planner.sorting.tables.parquet import sort_tables
 
 CODECS = {"a": "NONE", "s.x": "GZIP", "s.y": "SNAPPY", "text": "ZSTD", "real": "NONE", "items.list.element": "SNAPPY"}
 
@@ -36,7 +36,7 @@ def resorted(folder: Path, key: str) -> tuple[Any, Any]:
         memory_bytes=1 << 30,
         temp_dirs=(str(folder),),
     )
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     return pq.ParquetFile(folder / "in").metadata, pq.ParquetFile(folder / "out").metadata
 
 

@@ -18,7 +18,7 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables import parquet_rows
-from planner.sorting.tables.parquet import sort_parquet
+from planner.sorting.tables.parquet import sort_tables
 from planner.sorting.tables.parquet_rows import (
     ParquetInput,
     decoded_bytes,
@@ -156,7 +156,7 @@ def test_more_files_than_descriptors(merge: bool, tmp_path: Path) -> None:
     highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
     resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 100, limits[1]))
     try:
-        sort_parquet(job, Progress())
+        sort_tables(job, Progress())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert pq.read_table(tmp_path / "out").column("n").to_pylist() == list(range(149, -1, -1))

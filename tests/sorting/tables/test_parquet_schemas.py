@@ -16,7 +16,7 @@ from refusals import refused
 from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
-from planner.sorting.tables.parquet import find_disorder, sort_parquet
+from planner.sorting.tables.parquet import find_disorder, sort_tables
 
 FAR = [dt.datetime(9999, 12, 31), dt.datetime(2020, 1, 1, 0, 0, 0, 1), dt.datetime(1600, 1, 1)]
 
@@ -34,7 +34,7 @@ def sorted_files(folder: Path, *tables: Any, key: str, **written: Any) -> Path:
         memory_bytes=1 << 30,
         temp_dirs=(str(folder),),
     )
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     return folder / "out"
 
 
@@ -69,7 +69,10 @@ def test_times_of_96_bits_are_keys(tmp_path: Path) -> None:
     far = pa.table({"t": pa.array(FAR, pa.timestamp("us"))})
     out = sorted_files(tmp_path, far, far.slice(1), key="t", use_deprecated_int96_timestamps=True, store_schema=False)
     assert [row[0] for row in rows(out)] == sorted(FAR + FAR[1:])
-    assert find_disorder(str(tmp_path / "in0"), ["t"], unique=False, progress=Progress()) == (2, [FAR[1]])
+    assert find_disorder(SortJob(inputs=(str(tmp_path / "in0"),), format="parquet", key=["t"]), Progress()) == (
+        2,
+        [FAR[1]],
+    )
 
 
 def test_times_that_no_type_holds_are_refused(tmp_path: Path) -> None:
@@ -163,7 +166,7 @@ def test_an_encoding_of_integers_is_not_kept_for_floats(tmp_path: Path) -> None:
     job = SortJob(
         inputs=inputs, output=str(tmp_path / "out"), force=True, key=("n",), memory_bytes=1 << 30, temp_dirs=()
     )
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     assert rows(tmp_path / "out") == [(1.0,), (1.5,), (2.0,)]
 
 

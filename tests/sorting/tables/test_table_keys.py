@@ -16,7 +16,7 @@ from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables import table_keys
-from planner.sorting.tables.parquet import find_disorder, sort_parquet
+from planner.sorting.tables.parquet import find_disorder, sort_tables
 from planner.sorting.tables.table import sort_table
 from planner.sorting.tables.table_keys import ColumnKey, dictionary_without_views, key_columns, without_views
 
@@ -90,10 +90,10 @@ def test_ordered_categories_have_their_order(make: Callable[[], Any], tmp_path: 
         memory_bytes=1 << 30,
         temp_dirs=(str(tmp_path),),
     )
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     out = pq.read_table(tmp_path / "out").column("a").to_pylist()
     assert out == ["low"] * 2 + ["mid"] * 3 + ["high"] + [None] * 3
-    assert find_disorder(job.output, ["a"], unique=False, progress=Progress()) is None
+    assert find_disorder(SortJob(inputs=(job.output,), format="parquet", key=["a"]), Progress()) is None
     assert not pq.ParquetFile(job.output).metadata.row_group(0).sorting_columns
 
 
@@ -189,13 +189,13 @@ def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
     )
     if expected is None:
         with pytest.raises(BadInputError):
-            sort_parquet(job, Progress())
+            sort_tables(job, Progress())
         assert not (tmp_path / "out").exists()
         if files == 2:  # pyarrow itself unites the dictionaries of one file
             with pytest.raises(BadInputError):
                 sort_table(table, keys=key)
         return
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     for made in (pq.read_table(job.output), *([sort_table(table, keys=key)] if files == 2 else [])):
         column = made.column("c")
         assert column.type.ordered and column.unify_dictionaries().chunk(0).dictionary.to_pylist() == expected

@@ -19,7 +19,7 @@ from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
-from planner.sorting.tables.parquet import find_disorder, sort_parquet
+from planner.sorting.tables.parquet import find_disorder, sort_tables
 from planner.sorting.tables.table import sort_table
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "sort-core.md"
@@ -109,16 +109,16 @@ def run(operation: str, kind: pa.DataType, values: list[Any], folder: Path, *, i
         tables_of(inputs, ["k"])
         return []
     if operation == "check":
-        assert find_disorder(inputs[0], ["k"], unique=False, progress=Progress()) is None
-        found = find_disorder(inputs[0], ["k:desc"], unique=False, progress=Progress())
+        assert find_disorder(SortJob(inputs=(inputs[0],), format="parquet", key=["k"]), Progress()) is None
+        found = find_disorder(SortJob(inputs=(inputs[0],), format="parquet", key=["k:desc"]), Progress())
         assert found and found[0] == 3
-        assert find_disorder(inputs[0], ["k"], unique=True, progress=Progress())
+        assert find_disorder(SortJob(inputs=(inputs[0],), format="parquet", key=["k"], unique=True), Progress())
         return []
     job = SortJob(
         inputs=inputs, output=str(folder / "out"), force=True, key=("k",), merge=operation == "merge",
         unique=operation == "unique", memory_bytes=1 << 30, temp_dirs=(str(folder),),
     )  # fmt: skip
-    sort_parquet(job, Progress())
+    sort_tables(job, Progress())
     return read(job.output, as_numbers=as_numbers)
 
 

@@ -1,0 +1,252 @@
+"""Tables in other files than Parquet (CSV, JSON lines, Arrow, ORC), staged as Parquet for the sort of tables.
+
+Each input is read once, in pieces, into an unnamed file of Parquet beside the temporary files; the sort then reads it
+like any other. The types of text columns are known only after the last row, so text is staged as it is and converted
+when the sort decodes it.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from planner.compression.text_codecs import open_source
+from planner.errors import BadInputError, reading
+from planner.native import Progress, core, core_errors
+from planner.sorting.sort_job import SortJob
+from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
+from planner.sorting.tables.csv_tables import FoundTypes, csv_batches, require_names
+from planner.sorting.tables.folder_columns import folder_scalars
+from planner.sorting.tables.json_lines import LINE, read_json_lines
+from planner.sorting.tables.parquet_rows import ParquetInput, read_footer, read_footers
+from planner.sorting.tables.parquet_schemas import conforming, with_folders
+from planner.sorting.tables.table_keys import parse_table_keys
+from planner.sorting.tables.table_runs import writing_in
+from planner.sorting.text.csv_keys import columns_of, read_first_row
+from planner.sorting.text.text_job import csv_columns
+
+Say = Callable[[str], None]
+_MOST_SHOWN: Final = 12
+"""Columns of CSV whose types are said."""
+
+
+@contextmanager
+def staged_tables(
+    job: SortJob, progress: Progress, *, keeps_lines: bool = False, say: Say | None = None
+) -> Iterator[list[ParquetInput]]:
+    """Yield the job's inputs as staged Parquet with one schema; with `keeps_lines` JSON lines as their keys and whole
+    lines. Raises BadInputError for files that are damaged or differ; IoFailureError.
+    """
+    with ExitStack() as open_files, core_errors():
+        stage = partial(_Stage, job, open_files)
+        if job.format == "csv":
+            yield _staged_csv(job, progress, stage, say)
+        elif job.format == "jsonl":
+            yield _staged_json(job, progress, stage, keeps_lines=keeps_lines)
+        else:
+            yield _staged_batches(job, progress, stage)
+
+
+class _Stage:
+    """Unnamed files of Parquet that hold the rows of one input: a new one begins where the columns change."""
+
+    def __init__(self, job: SortJob, open_files: ExitStack, name: str) -> None:
+        self._name = name
+        self._open_files = open_files
+        self._directory = os.fspath(job.temp_dirs[0]) if job.temp_dirs else "."
+        self._pool = open_files.enter_context(ThreadPoolExecutor(1))
+        self._waiting: Future[None] | None = None
+        self._file: Any = None
+        self._writer: Any = None
+        self.paths: list[str] = []
+
+    def write(self, table: Any) -> None:
+        """Add rows as a row group."""
+        if self._writer is None or self._writer.schema != table.schema:
+            self.begin(table.schema)
+        self._wait()
+        write = partial(self._writer.write_table, row_group_size=max(table.num_rows, 1))
+        self._waiting = self._pool.submit(write, table)
+
+    def _wait(self) -> None:
+        """Wait for the rows that a thread writes. Raises what stopped it."""
+        if self._waiting is not None:
+            with arrow_errors(f"cannot stage {self._name}: pyarrow says"), writing_in(self._directory):
+                self._waiting.result()
+            self._waiting = None
+
+    def begin(self, schema: Any) -> None:
+        """Begin another file."""
+        self.end()
+        _require_staged(schema, self._name)
+        self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115  # as long as the stack
+        self._open_files.callback(_close, self._file)
+        self.paths.append(f"/proc/self/fd/{self._file.fileno()}")
+        options = {"compression": "lz4", "use_dictionary": False}
+        self._writer = arrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
+        self._open_files.callback(_close, self._writer)
+
+    def end(self) -> None:
+        """Write the footer of the last file."""
+        if self._writer is not None:
+            self._wait()
+            with writing_in(self._directory):
+                self._writer.close()
+                self._file.flush()
+            self._writer = None
+
+
+def _close(file: Any) -> None:
+    """Close a file that an error left open; its last bytes may not fit on the disk, as the error says."""
+    with suppress(OSError, ValueError):
+        file.close()
+
+
+def _require_staged(schema: Any, name: str) -> None:
+    """Raise BadInputError for a type that Parquet does not have."""
+    for field in schema:
+        try:
+            arrow("pyarrow.parquet").ParquetWriter(arrow().BufferOutputStream(), arrow().schema([field])).close()
+        except arrow().ArrowNotImplementedError as error:
+            raise BadInputError(
+                f"{name}: column {field.name!r} is of type {field.type}, which no sort takes",
+                ["leave it out, or write it with another type"],
+                code="unsupported-type",
+            ) from error
+
+
+def _staged_csv(
+    job: SortJob, progress: Progress, stage: Callable[[str], _Stage], say: Say | None
+) -> list[ParquetInput]:
+    csv = csv_columns(job, quote=job.quote)
+    first: tuple[str, ...] = ()
+    stages, types = [], FoundTypes(())
+    for path in job.inputs:
+        source = open_source(path, progress)
+        row = read_first_row(source.head(), name=source.name, delimiter=csv.delimiter, quote=csv.quote)
+        names = row.values if csv.header else tuple(str(number + 1) for number in range(len(row.values)))
+        require_names(names, path=source.name)
+        if not first:
+            first, types = names, FoundTypes(names)
+        if names and names != first:
+            raise BadInputError(
+                f"{path} and {job.inputs[0]} have different columns",
+                [f"{', '.join(names)}; not {', '.join(first)}"],
+                code="schema-mismatch",
+            )
+        source.read_in_chunks()
+        stages.append(stage(source.name))
+        stages[-1].begin(arrow().schema([(name, arrow().string()) for name in first]))
+        chunks = source.chunks or ()
+        skipped = csv.skipped_bytes(row)
+        for batch in csv_batches(chunks, names=first, skipped_bytes=skipped, csv=csv, path=source.name):
+            types.add(batch)
+            stages[-1].write(arrow().Table.from_batches([batch]))
+        stages[-1].end()
+        _require_unchanged(source)
+    schema = types.schema()
+    if say and first:
+        shown = [f"{field.name} {field.type}" for field in schema][:_MOST_SHOWN]
+        more = f" and {len(first) - len(shown)} more" if len(first) > len(shown) else ""
+        say(f"note: {job.inputs[0]}: columns taken as {', '.join(shown)}{more}")
+    return _inputs(job, stages, schema)
+
+
+def _require_unchanged(source: Any) -> None:
+    if source.version is not None:
+        source.version.require_unchanged()
+
+
+def _staged_json(
+    job: SortJob, progress: Progress, stage: Callable[[str], _Stage], *, keeps_lines: bool
+) -> list[ParquetInput]:
+    united, names = arrow().schema([]), dict[str, None]()
+    wanted = _begins_of_keys(job.keys) if keeps_lines else None
+    stages = []
+    for path in job.inputs:
+        source = open_source(path, progress)
+        source.read_in_chunks()
+        stages.append(stage(source.name))
+        for some in read_json_lines(source.chunks or (), path=source.name, wanted=wanted):
+            table = some.members.append_column(LINE, some.lines) if keeps_lines else some.members
+            names |= dict.fromkeys(some.names)
+            united = _united(united, table.schema, source.name)
+            conform = conforming(table.schema, united, path=source.name)
+            stages[-1].write(arrow().Table.from_batches(map(conform, table.to_batches()), schema=united))
+        stages[-1].end()
+        _require_unchanged(source)
+    if keeps_lines and names:
+        members = [(name, united.field(name).type if name in united.names else arrow().null()) for name in names]
+        parse_table_keys(job.keys, arrow().schema(members))  # an error names all members
+    return _inputs(job, stages, united)
+
+
+def _begins_of_keys(keys: Sequence[str]) -> set[str]:
+    """Return what a key's column may be called, as names may hold colons, commas and dots."""
+    every = {part for key in keys for part in (key, *columns_of([key], ()))}
+    words = {":".join(key.split(":")[:size]) for key in every for size in range(1, key.count(":") + 2)}
+    return {".".join(word.split(".")[:size]) for word in words for size in range(1, word.count(".") + 2)}
+
+
+def _united(united: Any, schema: Any, name: str) -> Any:
+    try:
+        return arrow().unify_schemas([united, schema], promote_options="permissive")
+    except (arrow().ArrowTypeError, arrow().ArrowInvalid) as error:
+        raise BadInputError(
+            f"{name}: a column has values of types that have none in common: {error}", code="mixed-types"
+        ) from error
+
+
+def _staged_batches(job: SortJob, progress: Progress, stage: Callable[[str], _Stage]) -> list[ParquetInput]:
+    """Return inputs of Arrow and ORC, whose files say their types."""
+    stages = []
+    for path in job.inputs:
+        version = core.FileVersion(os.fsencode(path))
+        stages.append(stage(path))
+        damaged = f"{path} is damaged, or pyarrow cannot read it"
+        with reading(path), arrow_errors(damaged), opened(path) as file:
+            batches, schema = (_arrow_batches if job.format == "arrow" else _orc_batches)(file)
+            stages[-1].begin(schema)
+            for batch in batches:
+                batch.validate(full=True)
+                progress.add_bytes(batch.nbytes)
+                stages[-1].write(arrow().Table.from_batches([batch], schema=schema))
+        stages[-1].end()
+        version.require_unchanged()
+    paths = [path for each in stages for path in each.paths]
+    return read_footers(paths, names=job.inputs, fills=job.union_by_name, folders=job.folders)
+
+
+def _arrow_batches(file: Any) -> tuple[Iterable[Any], Any]:
+    """Return the batches and the schema of an Arrow file or stream."""
+    library = arrow("pyarrow.ipc")
+    is_file = file.read(6) == b"ARROW1"
+    file.seek(0)
+    if not is_file:
+        reader = library.open_stream(file)
+        return reader, reader.schema
+    reader = library.open_file(file)
+    return map(reader.get_batch, range(reader.num_record_batches)), reader.schema
+
+
+def _orc_batches(file: Any) -> tuple[Iterable[Any], Any]:
+    reader = arrow("pyarrow.orc").ORCFile(file)
+    return map(reader.read_stripe, range(reader.nstripes)), reader.schema
+
+
+def _inputs(job: SortJob, stages: Sequence[_Stage], schema: Any) -> list[ParquetInput]:
+    """Return staged files that are read with one schema, with the names and folders of the inputs that they hold."""
+    folders = folder_scalars(job.folders) or [{}] * len(stages)
+    for of in folders:
+        schema = with_folders(schema, of)
+    return [
+        replace(read_footer(path), schema=schema, name=name, folders=of)
+        for stage, name, of in zip(stages, job.inputs, folders, strict=True)
+        for path in stage.paths
+    ]

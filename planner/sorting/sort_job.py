@@ -15,6 +15,7 @@ from planner.errors import BadInputError
 from planner.schemas.door import Between, Bytes, Count, Help, Offset, With, Without, arguments_of, require_together
 
 StrPath = str | os.PathLike[str]
+ClusterFormat = Literal["records", "lines", "csv", "parquet"]
 Format = Literal["records", "lines", "csv", "parquet", "jsonl", "arrow", "orc"]
 TableFormat = Literal["csv", "tsv", "jsonl", "arrow", "parquet"]
 Spill = Literal["auto", "lz4", "plain"]
@@ -51,7 +52,7 @@ Threads = Annotated[Count | None, Help("Threads; all cores otherwise."), Without
 class InputFormat:
     """Format of the input, found out unless given, and its keys: all that `run` takes of it."""
 
-    format: FoundFormat = None
+    format: Annotated[ClusterFormat | None, Help("What the files hold; found out otherwise.")] = None
     key: Annotated[
         str | Sequence[str] | None,
         Help(
@@ -116,6 +117,7 @@ class InputFormat:
 class Comparison(InputFormat):
     """What files hold, and the order that they have or get: the arguments of `find_disorder`."""
 
+    format: FoundFormat = None  # type: ignore[assignment]  # one machine reads more
     separator: FoundSeparator = None
     no_header: FoundHeader = None
     quote: Annotated[

@@ -159,7 +159,6 @@ def test_a_file_that_appears_meanwhile_is_kept(compress: Any, tmp_path: Path) ->
     ("beginning", "name"),
     [
         (b"PK\x03\x04", "ZIP"),
-        (b"ARROW1\0\0", "Arrow"),
         (b"\x1f\x9d\x90", "compressed by compress"),
         (b"\x02\x21\x4c\x18", "LZ4 in its old frames"),
         (lzma.compress(b"a\n", format=lzma.FORMAT_ALONE)[:20], "LZMA"),
@@ -172,6 +171,16 @@ def test_what_is_no_text_is_refused_by_name(beginning: bytes, name: str, tmp_pat
         with refused("not-text", name):
             planner.sort(source, tmp_path / "out", **options)  # type: ignore[arg-type]
     planner.sort(source, tmp_path / "out", format="records")
+
+
+def test_arrow_is_a_table_and_no_text(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.write_bytes(b"ARROW1\0\0" + b"\n" * 92)
+    with refused("missing-key", "key=NAME", field="key"):
+        planner.sort(source, tmp_path / "out")
+    for options, code in (({"key": "a"}, "not-a-table"), ({"lines": True}, "not-text")):
+        with refused(code, "in"):
+            planner.sort(source, tmp_path / "out", **options)  # type: ignore[arg-type]
 
 
 def test_an_address_is_no_file_and_the_error_says_who_reads_it(tmp_path: Path) -> None:

@@ -22,15 +22,18 @@ GIVEN: Final[dict[str, Any]] = {
     "consume_input": True, "union_by_name": True,
 }  # fmt: skip
 REFUSED: Final = {
-    "records": {"separator", "no_header", "zero_terminated", "lines", "union_by_name"},
-    "lines": {"separator", "no_header", "record_size", "union_by_name"},
-    "csv": {"zero_terminated", "record_size", "key_offset", "key_size", "more_outputs", "lines", "union_by_name"},
+    "records": {"separator", "no_header", "zero_terminated", "lines", "union_by_name", "file_bytes"},
+    "lines": {"separator", "no_header", "record_size", "union_by_name", "file_bytes"},
+    "csv": {
+        "zero_terminated", "record_size", "key_offset", "key_size", "more_outputs", "lines", "union_by_name",
+        "file_bytes",
+    },
     "parquet": {
         "separator", "no_header", "zero_terminated", "compress", "record_size", "key_offset", "key_size", "spill",
         "more_outputs", "lines",
     },
 }  # fmt: skip
-FOR_CLUSTERS: Final = {"copies", "to", "file_bytes", "directory", "uniform"}
+FOR_CLUSTERS: Final = {"copies", "to", "directory", "uniform"}
 UNSEEN: Final = {"stable", "spill", "consume_input", "union_by_name"}
 """Options that are obeyed but have no visible effect on so few rows."""
 
@@ -53,9 +56,10 @@ def result(folder: Path, format: str, **options: Any) -> bytes:
         options["more_outputs"] = [folder / "more"]
     if format == "csv" and "no_header" in options:
         options["key"] = "2"
-    outputs = [folder / "out", folder / "more"]
+    outputs = [folder / ("files" if "file_bytes" in options else "out"), folder / "more"]
     planner.sort(folder / format, outputs[0], format=format, force=True, **FORMATS[format] | options)  # type: ignore[arg-type]
-    return b"\xff".join(path.read_bytes() for path in outputs if path.exists())
+    files = [file for path in outputs for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    return b"\xff".join(str(path).encode() + path.read_bytes() for path in files if path.exists())
 
 
 @pytest.mark.parametrize(("format", "option"), list(product(FORMATS, GIVEN)))

@@ -52,7 +52,7 @@ class RunArguments(RentalArguments, LinkArguments, EffortArguments, total=False)
     arch: str | None
     detach: bool
     directory: str | PathLike[str]
-    format: Literal["records", "lines", "csv", "parquet", "jsonl", "arrow", "orc"] | None
+    format: Literal["records", "lines", "csv", "parquet"] | None
     input: str | None
     instance: str | Sequence[str] | None
     keep: bool

@@ -80,7 +80,7 @@ def converted_to(job: SortJob) -> TableFormat | None:
             code="no-conversion",
         )
     if not job.keys:
-        raise BadInputError("say which columns to sort by: --key NAME", code="missing-key")
+        raise BadInputError("say which columns to sort by: --key NAME", field="key", code="missing-key")
     return wanted
 
 

@@ -22,7 +22,7 @@ from planner.cli.shell import usage
         ("cluster dwn", "Did you mean 'down'"),
         ("cluster down", "`planner cluster status` lists them. For example: planner cluster down r2"),
         ("catalog ls", "Did you mean: planner catalog show"),
-        ("sort in.dat", "Missing argument 'OUTPUT'. Where the result goes"),
+        ("sort in.dat --ray auto", "Missing argument 'OUTPUT'. Where the result goes"),
         ("sort", "Missing argument 'INPUT'. The files to sort"),
         ("validate --chksum 1 a", "No such option: --chksum"),
     ],

@@ -140,31 +140,31 @@ def find_disorder(
 
     With `unique`, equal keys are also out of order. Raises BadInputError for conflicting options.
     """
-    from planner.api import sort_here
     from planner.api.contents.listed_files import all_files
 
     sources = all_files(_paths(source))
     job = _found(SortJob(inputs=tuple(map(str, sources)), **asked), say=say)
     require_together(arguments_of(Comparison), vars(job) | {"format": job.format or ""})
     require_readable(path for path in sources if str(path) != "-")
+    return disorder_of(job, on_progress)
+
+
+def disorder_of(job: SortJob, on_progress: OnProgress | None) -> Disorder | None:
+    """Return the first line, row or record out of order in files that were looked into."""
+    from planner.api import sort_here
+
     if job.format == "parquet":
         return sort_here.disorder_of_rows(job, on_progress)
     return sort_here.disorder_of_text(job)
 
 
 def _found(job: SortJob, *, say: Say | None) -> SortJob:
-    """Return a sort with the format of its files, and of their CSV: as given, or detected. Raises BadInputError."""
-    from planner.api.contents.csv_dialect import detect_dialect
-    from planner.api.contents.file_kinds import recognised
+    """Return a sort with a look at its files, and their format and that of their CSV: as given, or as they show. Raises
+    BadInputError.
+    """
+    from planner.api.contents.inspection import inspect
 
-    sources = list(map(Path, job.inputs))
-    if job.record_size is not None:
-        return replace(job, format="records")
-    shown = recognised(sources, vars(job) | {"key": job.keys}, say=say)
-    if shown.pop("lines", job.lines):
-        shown["format"] = "lines"
-    job = replace(job, **shown)
-    return replace(job, **detect_dialect(sources, vars(job), job.keys, say=say)) if job.format == "csv" else job
+    return replace(job, **inspect(job.inputs, vars(job) | {"key": job.keys}, say=say).shown)
 
 
 def _listed(job: SortJob, outputs: Sequence[Path], *, say: Say | None) -> SortJob:
@@ -218,13 +218,11 @@ def _needs_pipes(job: SortJob) -> bool:
 
     Of records only a file with the suffix of a compression can be compressed.
     """
-    from planner.compression.text_codecs import SUFFIXES, has_its_size, is_compressed
+    from planner.compression.looks import SUFFIXES
 
-    sources, output = list(map(Path, job.inputs)), Path(job.output)
-    mode = mode_of(output)
-    pipes = "-" in (*job.inputs, job.output) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
-    files = [path for path in sources if stat.S_ISREG(mode_of(path))]
-    by_name = bool(job.record_bytes)
-    looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or path not in files]
-    compressed = output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
-    return pipes or compressed or not all(map(has_its_size, files))
+    mode, output = mode_of(Path(job.output)), Path(job.output)
+    if job.output == "-" or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or output.suffix in SUFFIXES:
+        return True
+    compressed = (look for look in job.looks if look.codec)
+    is_compressed = any(not job.record_bytes or Path(look.name).suffix in SUFFIXES for look in compressed)
+    return is_compressed or not all(look.is_plain for look in job.looks)

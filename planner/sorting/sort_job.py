@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from planner.compression.looks import Look
 from planner.errors import BadInputError
 from planner.schemas.door import Between, Bytes, Count, Help, Offset, With, Without, arguments_of, require_together
 
@@ -57,12 +58,8 @@ class InputFormat:
             "[:first]. Of records: OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
         ),
     ] = None
-    separator: Annotated[
-        str | None,
-        Help("The byte between fields; blanks, or of CSV a comma, otherwise."),
-        Without("format=records", "format=parquet"),
-    ] = None
-    no_header: Annotated[bool | None, Help("The first row of CSV is data.", takes=bool), With("format=csv")] = None
+    separator: FoundSeparator = None
+    no_header: FoundHeader = None
     unique: Annotated[bool, Help("Keep the first of lines with equal keys.")] = False
     zero_terminated: Annotated[
         bool,
@@ -111,8 +108,6 @@ class InputFormat:
 class Comparison(InputFormat):
     """What files hold, and the order that they have or get: the arguments of `find_disorder`."""
 
-    separator: FoundSeparator = None
-    no_header: FoundHeader = None
     quote: Annotated[
         str | None,
         Help("What encloses values of CSV, or none; found out otherwise."),
@@ -149,6 +144,8 @@ class SortJob(Comparison):
     inputs: tuple[str, ...] = ()
     folders: tuple[Mapping[str, str | None], ...] = ()
     """Columns from the folders of each input."""
+    looks: tuple[Look, ...] = ()
+    """What the first look at each input showed; none where there was none."""
     output: str = ""
     more_outputs: Annotated[
         Sequence[StrPath],

@@ -15,15 +15,14 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError
+from planner.sorting.column_keys import NamedColumn, parse_columns
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.text.csv_keys import columns_of, split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """Extension types ordered like the bytes and texts that store them."""
 _POLARS_CATEGORIES = b"_PL_ENUM_VALUES"
 _MOST_SHORT_BYTES = 2**31 - 1
-_WORDS = ("asc", "desc", "first", "last", "natural")
 
 
 class ColumnKey(NamedTuple):
@@ -37,6 +36,8 @@ class ColumnKey(NamedTuple):
     nulls_first: bool = False
     categories: Any = None
     natural: bool = False
+    path: tuple[int, ...] = ()
+    """Of a field within a struct, its place there, from the outermost struct on."""
 
 
 class KeyColumn(NamedTuple):
@@ -47,36 +48,67 @@ class KeyColumn(NamedTuple):
 
 
 def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
-    """Return the keys `COLUMN[:natural][:asc|desc][:first|last]` of a schema. Raises BadInputError."""
+    """Return the keys of a schema, as of CSV; a field of a struct is `STRUCT.FIELD`. Raises BadInputError."""
     if not texts:
         raise BadInputError("say which columns to sort by: --key NAME", code="missing-key")
     if not schema.names:
         raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all", code="no-columns")
+    fields = list(enumerate(schema))
+    found: list[tuple[str, tuple[int, ...]]] = [(field.name, (number,)) for number, field in fields]
+    within = [each for number, field in fields for each in _fields_within(field, field.name, (number,))]
+    found += [(name, place) for name, place in within if name not in schema.names]
     keys = []
-    for text in columns_of(texts, schema.names):
-        column, words = split_column(text, schema.names, columns=len(schema.names))
-        if wrong := [word for word in words if word not in _WORDS]:
-            raise BadInputError(
-                f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}",
-                code="unknown-word",
-            )
-        if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
-            raise BadInputError(f"key {text}: two of its words exclude each other", code="contradiction")
-        _require_order(schema.field(column), text)
-        is_natural = "natural" in words
-        if is_natural and _comparable_type(schema.field(column), text) not in _text_types():
-            raise BadInputError(
-                f"key {text}: column {schema.names[column]!r} is no text; leave out :natural", code="not-text"
-            )
-        keys.append(ColumnKey(column, "desc" in words, "first" in words, natural=is_natural))
+    for key in parse_columns(texts, [name for name, _ in found], columns=len(schema.names)):
+        column, *path = found[key.column][1]
+        field = _field_at(schema.field(column), path)
+        if path and has_categories(field.type):
+            raise BadInputError(f"--key {key.text}: ordered categories within a struct are no key", code="no-order")
+        _require_kind(field, key)
+        is_natural = key.kind == "natural"
+        keys.append(ColumnKey(column, key.descending, key.empties_first, natural=is_natural, path=tuple(path)))
     return keys
+
+
+def _fields_within(field: Any, name: str, place: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the fields of a struct, and theirs, by their names and places."""
+    for number, inner in enumerate(field.type if arrow("pyarrow.types").is_struct(field.type) else ()):
+        yield f"{name}.{inner.name}", (*place, number)
+        yield from _fields_within(inner, f"{name}.{inner.name}", (*place, number))
+
+
+def _field_at(field: Any, path: Sequence[int]) -> Any:
+    for number in path:
+        field = field.type.field(number)
+    return field
+
+
+def _require_kind(field: Any, key: NamedColumn) -> None:
+    """Raise BadInputError for a column without an order, or without values of the kind that its key says."""
+    _require_order(field, key.text)
+    types = arrow("pyarrow.types")
+    if key.kind == "bytes":
+        return
+    sorted_as = arrow().null() if types.is_struct(field.type) else _comparable_type(field, key.text)
+    if key.kind == "natural" and sorted_as not in _text_types():
+        raise BadInputError(f"--key {key.text}: column {field.name!r} is no text; leave out :natural", code="not-text")
+    is_number = types.is_integer(sorted_as) or types.is_floating(sorted_as) or types.is_decimal(sorted_as)
+    is_whole = types.is_integer(sorted_as)
+    if not {"natural": True, "int": is_whole, "num": is_number, "float": is_number}.get(key.kind):
+        raise BadInputError(
+            f"--key {key.text}: column {field.name!r} is of type {field.type}, which has its own order; leave out"
+            f" :{key.kind}",
+            code="wrong-kind",
+        )
 
 
 def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = False) -> list[KeyColumn]:
     """Return the columns by which a table is sorted; columns without effect are included only with `all_parts`."""
     parts: list[KeyColumn] = []
     for key in keys:
-        parts += _parts_of(table.column(key.column), table.schema.field(key.column), key, all_parts=all_parts)
+        values, field = table.column(key.column), table.schema.field(key.column)
+        for number in key.path:
+            values, field = _field_of(values, number), field.type.field(number)
+        parts += _parts_of(values, field, key, all_parts=all_parts)
     return parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from planner.compression.text_codecs import SUFFIXES
+from planner.compression.looks import SUFFIXES
 from planner.errors import BadInputError
 from planner.sorting.records.keyed import TextOrder
 from planner.sorting.records.keys import UNLIMITED, BadKeyError, Key, check_compatible, parse_key
@@ -19,7 +19,7 @@ _WHOLE_LINES: Final = TextOrder()
 
 @dataclass(frozen=True, kw_only=True)
 class CsvColumns:
-    """Rows of CSV and their sort columns, as `parse_column_key` reads them."""
+    """Rows of CSV and their sort columns, as `parse_csv_keys` reads them."""
 
     keys: tuple[str, ...]
     delimiter: bytes = b","

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.sorting.sort_job import InputFormat
+from planner.errors import BadInputError
+from planner.sorting.sort_job import ClusterFormat, InputFormat
 from planner.units import count_text, format_bytes
 
 if TYPE_CHECKING:
+    from planner.compression.looks import Look
     from planner.distributed_sort.dataset.dataset import Dataset
 
 
@@ -39,7 +43,11 @@ def files_dataset(
 
     Raises BadInputError.
     """
-    source = _dataset_of(form, names, fills=fills, columns=columns)
+    if form.format != "parquet":  # which is known by its footers
+        form, looks = _looked_into(form, names, say=say)
+    else:
+        looks = {}
+    source = _dataset_of(form, names, looks, fills=fills, columns=columns)
     joined = [copy for partition in source.partitions for copy in partition.copies if copy.parts]
     if joined and say is not None:
         say(f"note: {sum(len(copy.parts) for copy in joined)} small files are joined to {len(joined)} splits")
@@ -54,7 +62,50 @@ def files_dataset(
     return source
 
 
-def _dataset_of(form: InputFormat, names: Sequence[str], *, fills: bool, columns: Collection[str]) -> Dataset:
+def _looked_into(
+    form: InputFormat, names: Sequence[str], *, say: Callable[[str], None] | None
+) -> tuple[InputFormat, Mapping[str, Sequence[Look]]]:
+    """Return the form with the format and the dialect that the files of these names show, unless it has them, and looks
+    at the files of each name. Raises BadInputError.
+    """
+    from planner.api.contents.inspection import inspect
+    from planner.distributed_sort.dataset.input_files import files_of, is_manifest
+
+    listed = {name: files_of(name) for name in names if not is_manifest(name)}
+    if not listed:
+        return replace(form, format=form.format or _format_of_manifest(names[0])), {}
+    found = inspect([file for files in listed.values() for file in files], vars(form) | {"key": form.keys}, say=say)
+    if found.format == "records" and form.format is None:
+        raise BadInputError(
+            f"{found.looks[0].name} is records of 100 bytes: with --ray their manifest says what they are",
+            code="needs-manifests",
+        )
+    if found.format == "csv" and found.quote not in (None, '"'):
+        raise BadInputError(
+            f"{found.looks[0].name}: a cluster takes CSV with double quotes around values, and no others",
+            ["sort it on one machine, without --ray"],
+            code="bad-quote",
+        )
+    looks = iter(found.looks)
+    form = replace(form, format=found.cluster_format, separator=found.separator, no_header=found.no_header)
+    return form, {name: [next(looks) for _ in files] for name, files in listed.items()}
+
+
+def _format_of_manifest(name: str) -> ClusterFormat:
+    from planner.distributed_sort.dataset.dataset import read_manifest
+
+    layout = read_manifest(Path(name)).layout
+    return "parquet" if layout.table else "csv" if layout.text and layout.text.csv else "lines"
+
+
+def _dataset_of(
+    form: InputFormat,
+    names: Sequence[str],
+    looks: Mapping[str, Sequence[Look]],
+    *,
+    fills: bool,
+    columns: Collection[str],
+) -> Dataset:
     from planner.distributed_sort.dataset.dataset import TextFormat
     from planner.distributed_sort.dataset.table_dataset import tables_of
     from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
@@ -63,14 +114,14 @@ def _dataset_of(form: InputFormat, names: Sequence[str], *, fills: bool, columns
     if form.format == "parquet":
         return tables_of(names, form.keys, unique=form.unique, fills=fills, columns=columns)
     if form.format == "csv":
-        return rows_of(names, csv_columns(form), unique=form.unique)
+        return rows_of(names, csv_columns(form), unique=form.unique, looks=looks)
     text = TextFormat(
         keys=line_keys(form),
         separator=(separator_byte(form) or b"").decode("latin-1"),
         line_end="\0" if form.zero_terminated else "\n",
         unique=form.unique,
     )
-    return lines_of(names, text)
+    return lines_of(names, text, looks=looks)
 
 
 def _described(source: Dataset, name: str) -> str:

@@ -44,7 +44,7 @@ def list_input(address: str, *, format: str | None = None) -> ListedInput:
     Raises BadInputError if there are no files, or if these are of unknown or different kinds; IoFailureError if the
     address cannot be reached.
     """
-    from planner.api.contents.file_kinds import common_kind
+    from planner.api.contents.inspection import common_kind
     from planner.distributed_sort.dataset.object_store import SCHEMES, planner_uri
 
     address = planner_uri(address)

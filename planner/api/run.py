@@ -440,14 +440,13 @@ def input_of(work: Work, *, say: Say) -> tuple[Work, Dataset | None]:
 
 def _form_of(place: str, form: InputFormat, *, say: Say) -> InputFormat:
     """Return the form with the format that the files at a place show, unless it has one. Raises BadInputError."""
-    from planner.api.contents.file_kinds import recognised
+    from planner.api.contents.inspection import inspect
     from planner.distributed_sort.dataset.input_files import files_of
 
     form.require(input=place)
     if form.format:
         return form
-    found = recognised(list(files_of(place)), {}, say=say)
-    return replace(form, format="lines" if found.get("lines") else found.get("format"))
+    return replace(form, format=inspect(list(files_of(place)), {}, say=say).cluster_format)
 
 
 def remember_run(directory: RunDirectory, *, say: Say) -> None:

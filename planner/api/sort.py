@@ -63,6 +63,7 @@ def sort(
     2
     """
     from planner.api.contents.datasets import is_of
+    from planner.api.contents.inspection import said_format
 
     job = SortJob(**asked)
     outputs = [output_file(name) for name in (output, *job.more_outputs)]
@@ -74,6 +75,8 @@ def sort(
         raise BadInputError(
             "a Ray Dataset and its staging are for a cluster: say ray='auto', or name files", code="needs-cluster"
         )
+    if format := said_format(vars(job)):
+        require_together(arguments_of(SortJob), vars(job) | {"format": format})
     if is_dataset:
         job = _of_dataset(inputs, job, outputs)
     else:
@@ -89,8 +92,7 @@ def sort(
 
 def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_progress: OnProgress | None) -> SortResult:
     from planner.api import sort_here
-    from planner.api.contents.file_kinds import require_fitting_name
-    from planner.api.contents.table_formats import converted_to
+    from planner.api.contents.output_format import converted_to, require_fitting_name
     from planner.api.sort_consuming import sort_consuming
 
     to_stdout = str(outputs[0]) in STANDARD_OUTPUT
@@ -148,37 +150,33 @@ def find_disorder(
 
     With `unique`, equal keys are also out of order. Raises BadInputError for conflicting options.
     """
-    from planner.api import sort_here
     from planner.api.contents.listed_files import all_files
-    from planner.api.contents.table_formats import TABLES
 
     sources = all_files(_paths(source))
     job = _found(SortJob(inputs=tuple(map(str, sources)), **asked), say=say)
     require_together(arguments_of(Comparison), vars(job) | {"format": job.format or ""})
     require_readable(path for path in sources if str(path) != "-")
+    return disorder_of(job, on_progress)
+
+
+def disorder_of(job: SortJob, on_progress: OnProgress | None) -> Disorder | None:
+    """Return the first line, row or record out of order in files that were looked into."""
+    from planner.api import sort_here
+    from planner.sorting.sort_job import TABLES
+
     if job.format in TABLES:
         return sort_here.disorder_of_rows(job, on_progress)
     return sort_here.disorder_of_text(job)
 
 
 def _found(job: SortJob, *, say: Say | None) -> SortJob:
-    """Return a sort with the format of its files, and of their CSV: as given, or detected. Raises BadInputError."""
-    from planner.api.contents.csv_dialect import detect_dialect
-    from planner.api.contents.file_kinds import recognised
-    from planner.api.contents.table_formats import IN_WORDS, common_table
+    """Return a sort with a look at its files, and their format and that of their CSV: as given, or as they show. Raises
+    BadInputError.
+    """
+    from planner.api.contents.inspection import inspect
+    from planner.sorting.sort_job import EVERY_FORMAT
 
-    sources = list(map(Path, job.inputs))
-    if job.record_size is not None:
-        return replace(job, format="records")
-    if not (job.format or job.is_lines or job.zero_terminated) and (table := common_table(sources, job.keys)):
-        if say:
-            say(f"{sources[0]}: taken for {IN_WORDS[table]}; --format says otherwise")
-        return replace(job, format=table)
-    shown = recognised(sources, vars(job) | {"key": job.keys}, say=say)
-    if shown.pop("lines", job.lines):
-        shown["format"] = "lines"
-    job = replace(job, **shown)
-    return replace(job, **detect_dialect(sources, vars(job), job.keys, say=say)) if job.format == "csv" else job
+    return replace(job, **inspect(job.inputs, vars(job) | {"key": job.keys}, say=say, takes=EVERY_FORMAT).shown)
 
 
 def _listed(job: SortJob, outputs: Sequence[Path], *, say: Say | None) -> SortJob:
@@ -232,13 +230,11 @@ def _needs_pipes(job: SortJob) -> bool:
 
     Of records only a file with the suffix of a compression can be compressed.
     """
-    from planner.compression.text_codecs import SUFFIXES, has_its_size, is_compressed
+    from planner.compression.looks import SUFFIXES
 
-    sources, output = list(map(Path, job.inputs)), Path(job.output)
-    mode = mode_of(output)
-    pipes = "-" in (*job.inputs, job.output) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
-    files = [path for path in sources if stat.S_ISREG(mode_of(path))]
-    by_name = bool(job.record_bytes)
-    looked_into = [path for path in sources if not by_name or path.suffix in SUFFIXES or path not in files]
-    compressed = output.suffix in SUFFIXES or any(is_compressed(path) for path in looked_into)
-    return pipes or compressed or not all(map(has_its_size, files))
+    mode, output = mode_of(Path(job.output)), Path(job.output)
+    if job.output == "-" or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or output.suffix in SUFFIXES:
+        return True
+    compressed = (look for look in job.looks if look.codec)
+    is_compressed = any(not job.record_bytes or Path(look.name).suffix in SUFFIXES for look in compressed)
+    return is_compressed or not all(look.is_plain for look in job.looks)

@@ -29,7 +29,7 @@ def sort_consuming(job: SortJob, *, on_progress: OnProgress | None) -> SortResul
     from planner.sorting.consuming.work_folder import WorkFolder
 
     sources, output = list(map(Path, job.inputs)), Path(job.output)
-    _require_possible(sources, output)
+    _require_possible(job, sources, output)
     require_inputs(job, [output], is_text=True)
     folder = WorkFolder(output.absolute())
     if folder.has_journal():
@@ -136,9 +136,9 @@ def _form(job: SortJob, progress: Progress) -> dict[str, Any]:
     return text.form_of(made, progress) | {"is_table": False, "counted": made.counted}
 
 
-def _require_possible(sources: Sequence[Path], output: Path) -> None:
+def _require_possible(job: SortJob, sources: Sequence[Path], output: Path) -> None:
     """Raise BadInputError for paths that are not files."""
-    from planner.compression.text_codecs import SUFFIXES, has_its_size
+    from planner.compression.looks import SUFFIXES
 
     if output.suffix in SUFFIXES:
         raise BadInputError(
@@ -151,10 +151,11 @@ def _require_possible(sources: Sequence[Path], output: Path) -> None:
             code="consuming-no-file",
         )
     require_readable([path for path in sources if str(path) != "-"])
-    for path in sources:
-        if not stat.S_ISREG(mode_of(path)) or not has_its_size(path):
+    for look in job.looks:
+        if not look.is_plain:
             raise BadInputError(
-                f"{path}: --consume-input takes files, whose space can be freed; this is none", code="consuming-no-file"
+                f"{look.name}: --consume-input takes files, whose space can be freed; this is none",
+                code="consuming-no-file",
             )
     if len({path.resolve() for path in sources}) < len(sources):
         raise BadInputError(

@@ -16,10 +16,13 @@ from planner.sorting.sort_job import SortJob, TableFormat
 
 
 def sort_records(job: SortJob, outputs: Sequence[Path], on_progress: OnProgress | None) -> SortResult:
+    from planner.api.contents.text_advice import records_expected
     from planner.sorting.records.local import sort_file
     from planner.sorting.records.memory import memory_for_sorting
 
+    advice = "--lines sorts its lines, --format csv --key 2 its rows by the second column"
     with (
+        records_expected(job.looks, advice=advice),
         reported(["read", "distribute", "write"], on_progress) as progress,
         memory_for_sorting(job.memory_bytes) as memory_bytes,
     ):
@@ -44,7 +47,7 @@ def sort_text(job: SortJob, *, say: Callable[[str], None] | None, on_progress: O
     seconds = time.monotonic() - began
     separator = text.order.separator
     if say and not text.csv and separator and limited.output:
-        for note in chain.from_iterable(notes_on_columns(Path(source), separator) for source in job.inputs):
+        for note in chain.from_iterable(notes_on_columns(look, separator) for look in job.looks):
             say(f"note: {note}")
     return SortResult(counted=text.counted, count=report.lines, seconds=seconds, report=report)
 

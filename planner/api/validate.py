@@ -9,15 +9,15 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from planner.api.contents.file_kinds import recognised
+from planner.api.contents.inspection import Input, inspect
 from planner.api.contents.listed_files import all_files, listed_files
 from planner.api.files import output_file, require_new
 from planner.api.progress import OnProgress, reported
-from planner.api.sort import find_disorder
+from planner.api.sort import disorder_of
 from planner.api.sort_result import Disorder
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.door import Help, Without, checked
@@ -26,18 +26,18 @@ from planner.sorting.sort_job import (
     Format,
     FoundHeader,
     FoundSeparator,
-    InputFormat,
     KeyOffset,
     KeySize,
     RecordSize,
+    SortJob,
     StrPath,
     Threads,
 )
 
 if TYPE_CHECKING:
+    from planner.compression.looks import Look
     from planner.sorting.records.validate import ValidationReport
     from planner.sorting.tables.folder_columns import Folders
-    from planner.sorting.text.text_job import CsvColumns
 
 Checksum = Annotated[str | None, Help("The checksum expected, in hex; else exit code 5."), Without("input")]
 WentIn = Annotated[
@@ -117,13 +117,14 @@ def validate(
     key_size: KeySize = None,
     lines: Annotated[bool, Help("The files are newline-terminated text.")] = False,
     threads: Threads = None,
+    looked: Input | None = None,
     on_progress: OnProgress | None = None,
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
 
     `checksum` (hex) or `input` (files) gives the input. Without `lines` and `record_size` the files show what they
-    hold. Raises BadInputError for conflicting options, and where nothing shows it; unsorted data is an answer, not an
-    error.
+    hold; `looked` is what `inspect` found in them. Raises BadInputError for conflicting options, and where nothing
+    shows it; unsorted data is an answer, not an error.
 
     >>> import planner, tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -137,14 +138,18 @@ def validate(
         require_new([output_file(summary)], force=True)
     expected = None if checksum is None else checksum_number(checksum)
     paths, inputs = _files(files), _files(input)
-    if not (lines or summaries or record_size):
-        lines = _are_lines([*paths, *inputs])
+    if summaries:
+        return Validation(report=validate_summaries(paths), expected=expected)
+    asked = {"lines": lines, "record_size": record_size}
+    found = looked or inspect([*paths, *inputs], asked, say=None)
+    if found.format is None:
+        raise BadInputError(f"{paths[0]}: say what it holds: --lines, or --format records", code="unknown-format")
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
     layout["record_size"] = USUAL_RECORD_BYTES if record_size is None else record_size
-    shared: dict[str, Any] = {"lines": lines, "layout": layout, "on_progress": on_progress}
-    report = validate_summaries(paths) if summaries else _read(paths, summary=summary, **shared)
+    shared: dict[str, Any] = {"lines": found.format == "lines", "layout": layout, "on_progress": on_progress}
+    report = _read(found.looks[: len(paths)], summary=summary, **shared)
     if inputs:
-        expected = int(_read(inputs, **shared).checksum, 16)
+        expected = int(_read(found.looks[len(paths) :], **shared).checksum, 16)
     return Validation(report=report, expected=expected)
 
 
@@ -154,14 +159,6 @@ def _files(names: StrPath | Sequence[StrPath]) -> list[Path]:
 
 def _paths(names: StrPath | Sequence[StrPath]) -> list[Path]:
     return [Path(name) for name in ([names] if isinstance(names, str | os.PathLike) else names)]
-
-
-def _are_lines(files: Sequence[Path]) -> bool:
-    """Return whether files hold lines, and not generated records. Raises BadInputError for others, and for pipes."""
-    found = recognised(files, {}, say=None)
-    if not found:
-        raise BadInputError(f"{files[0]}: say what it holds: --lines, or --format records", code="unknown-format")
-    return "lines" in found
 
 
 @checked
@@ -200,7 +197,7 @@ def checksum_number(checksum: str) -> int:
 
 
 def _read(
-    files: list[Path],
+    looks: Sequence[Look],
     *,
     lines: bool,
     layout: dict[str, Any],
@@ -208,44 +205,41 @@ def _read(
     summary: StrPath | None = None,
 ) -> ValidationReport:
     """Read records or lines as `layout` specifies, writing a summary if requested."""
+    from planner.api.contents.text_advice import records_expected
     from planner.sorting.records.validate import validate_files, validate_line_files
 
     of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
     of_lines = {name: value for name, value in layout.items() if name != "record_size"}
-    with reported(["validate"], on_progress) as progress, _plain_files(files) as plain:
+    with reported(["validate"], on_progress) as progress, _plain_files(looks) as plain:
         if lines:
-            _require_plain(plain)
+            _require_plain(looks)
             return validate_line_files(plain, **of_lines, progress=progress)
-        return validate_files(plain, **of_records, summary=summary, progress=progress)
+        with records_expected(looks, advice="add --lines"):
+            return validate_files(plain, **of_records, summary=summary, progress=progress)
 
 
 @contextmanager
-def _plain_files(files: list[Path]) -> Iterator[list[Path]]:
+def _plain_files(looks: Sequence[Look]) -> Iterator[list[Path]]:
     """Yield files with their stated size: copies of those without, as in /proc, and of pipes."""
-    from planner.compression.text_codecs import has_its_size
-
     with ExitStack() as copies:
-        plain = list(files)
-        for number, path in enumerate(files):
-            if path.exists() and not has_its_size(path):
+        plain = [Path(look.name) for look in looks]
+        for number, look in enumerate(looks):
+            if not look.is_plain and plain[number].exists():
                 copy = copies.enter_context(tempfile.NamedTemporaryFile())
-                with path.open("rb") as source:
+                with plain[number].open("rb") as source:
                     shutil.copyfileobj(source, copy)
                 copy.flush()
                 plain[number] = Path(copy.name)
         yield plain
 
 
-def _require_plain(files: list[Path]) -> None:
+def _require_plain(looks: Sequence[Look]) -> None:
     """Raise BadInputError for compressed text, whose bytes have no order."""
-    from planner.compression.text_codecs import MAGIC_BYTES, compression_of
-
-    for path in filter(Path.is_file, files):
-        with path.open("rb") as file:
-            form = compression_of(file.read(MAGIC_BYTES))
-        if form:
+    for look in looks:
+        if look.codec:
             raise BadInputError(
-                f"{path} is compressed ({form}): decompress it, and name the text; or `planner sort --check`",
+                f"{look.name} is compressed ({look.codec}): decompress it, and name the text; or"
+                " `planner sort --check`",
                 code="compressed",
             )
 
@@ -301,48 +295,49 @@ def validate_rows(
     no_header: FoundHeader = None,
     checksum: Checksum = None,
     input: WentIn = (),
+    looked: Input | None = None,
     say: Callable[[str], None] | None = None,
     on_progress: OnProgress | None = None,
 ) -> RowsValidation:
     """Read files of rows twice: for their order by `key`, one after the other, and for their checksum.
 
     `input` is the input's files. A `separator` or `no_header` of CSV that is None is detected as `sort` does, and
-    passed to `say`. Raises BadInputError for a key that is not a column.
+    passed to `say`; `looked` is what `inspect` found in all of them. Raises BadInputError for a key that is not a
+    column.
     """
-    from planner.api.contents.csv_dialect import detect_dialect
-    from planner.sorting.text.text_job import csv_columns
-
     expected = None if checksum is None else checksum_number(checksum)
-    paths = _files(files)
-    of_text: dict[str, Any] = {"separator": separator, "no_header": no_header, "quote": None}
-    if format == "csv":
-        of_text = detect_dialect(paths, of_text, key, say=say)
-    disorder = find_disorder(paths, format=format, key=list(key), on_progress=on_progress, **of_text)
+    paths, went_in = _files(files), _files(input)
+    asked = {"format": format, "key": key, "separator": separator, "no_header": no_header}
+    found = looked or inspect([*paths, *went_in], asked, say=say)
+    whole = SortJob(inputs=tuple(map(str, [*paths, *went_in])), key=key, **found.shown)
+    job, of_input = _part(whole, slice(len(paths))), _part(whole, slice(len(paths), None))
+    disorder = disorder_of(job, on_progress)
     unordered, duplicates = (None if disorder else 0), None
     if format == "parquet":
-        count, found, unordered, duplicates = _of_parquet(listed_files(_paths(files)), on_progress, key=key)
-        if input:
+        count, summed, unordered, duplicates = _of_parquet(listed_files(_paths(files)), on_progress, key=key)
+        if went_in:
             expected = _of_parquet(listed_files(_paths(input)), on_progress)[1]
     else:
-        form = InputFormat(format="csv", key=key, separator=of_text["separator"], no_header=of_text["no_header"])
-        columns = csv_columns(form, quote=of_text["quote"])
-        count, found = _of_csv(paths, columns, on_progress)
-        if input:
-            _, expected = _of_csv(_files(input), columns, on_progress)
+        count, summed = _of_csv(job, on_progress)
+        if went_in:
+            _, expected = _of_csv(of_input, on_progress)
     counts = {"unordered": unordered, "duplicates": duplicates}
-    return RowsValidation(rows=count, disorder=disorder, checksum=f"{found:x}", expected=expected, **counts)
+    return RowsValidation(rows=count, disorder=disorder, checksum=f"{summed:x}", expected=expected, **counts)
 
 
-def _of_csv(files: Sequence[Path], columns: CsvColumns, on_progress: OnProgress | None) -> tuple[int, int]:
+def _part(job: SortJob, part: slice) -> SortJob:
+    return replace(job, inputs=job.inputs[part], looks=job.looks[part])
+
+
+def _of_csv(job: SortJob, on_progress: OnProgress | None) -> tuple[int, int]:
     """Return the number of rows, and the sum of their hashes and the heading's."""
     from planner.native import run_interruptible
-    from planner.sorting.records.keyed import TextOrder
     from planner.sorting.text.text_files import summarize_rows
-    from planner.sorting.text.text_job import TextJob
+    from planner.sorting.text.text_job import text_job
 
-    job = TextJob(inputs=tuple(map(str, files)), csv=columns, order=TextOrder(stable=True))
+    text = text_job(job)
     with reported(["validate"], on_progress) as progress:
-        return run_interruptible(lambda shown: summarize_rows(job, shown), progress)
+        return run_interruptible(lambda shown: summarize_rows(text, shown), progress)
 
 
 def _of_parquet(

@@ -14,23 +14,25 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Final
 
 from planner.compression.block_formats import BrokenDataError
 from planner.compression.decoding import bunzip2, gunzip, unxz, unzstd
+from planner.compression.looks import (
+    LOOK_BYTES,
+    MAGIC_BYTES,
+    SUFFIXES,
+    Look,
+    compression_of,
+    require_text,
+    require_text_within,
+)
 from planner.compression.lz4_frames import Lz4Compressor, unlz4
 from planner.compression.snappy_frames import SnappyCompressor, unsnappy
-from planner.compression.windows import (
-    HEADER_BYTES,
-    MOST_WINDOW_BYTES,
-    ZSTD_MAGIC,
-    ZSTD_SKIPPABLE,
-    WindowError,
-    xz_window_bytes,
-    zstd_window_bytes,
-)
+from planner.compression.windows import HEADER_BYTES, MOST_WINDOW_BYTES, WindowError, xz_window_bytes, zstd_window_bytes
 from planner.errors import BadInputError, InterruptedRunError, PlannerError, reading
 from planner.extras import optional
 from planner.native import Progress, core
@@ -41,43 +43,6 @@ _COMPRESSED_BYTES: Final = 1 << 16
 USUAL_WINDOW_BYTES: Final = 8 << 20
 """Largest window that readers accept without an option (RFC 8878, section 3.1.1.1.2)."""
 _POLL_MS: Final = 200
-_BZIP2: Final = {b"BZh%d" % level + block: "bz2" for level in range(1, 10) for block in (b"1A", b"\x17r")}
-"""First bytes of bzip2: after the level comes the start of a block or, without blocks, of the end."""
-_MAGIC: Final = {
-    b"\x1f\x8b": "gz",
-    ZSTD_MAGIC: "zst",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"\xff\x06\x00\x00sN": "sz",
-    **_BZIP2,
-    **dict.fromkeys(ZSTD_SKIPPABLE, "zst"),
-}
-MAGIC_BYTES: Final = 6
-_NOT_READ: Final = {
-    b"PK\x03\x04": "ZIP",
-    b"PAR1\x15": "Parquet",
-    b"ARROW1": "Arrow",
-    b"Obj\x01": "Avro",
-    b"SEQ\x06": "a SequenceFile",
-    b"\x89HDF\r\n": "HDF5",
-    b"\x1f\x9d\x90": "compressed by compress (.Z)",
-    b"\x02\x21\x4c\x18": "LZ4 in its old frames",
-    b"7z\xbc\xaf\x27\x1c": "7-Zip",
-    b"Rar!\x1a\x07": "RAR",
-    b"LZIP\x01": "lzip",
-    b"\x5d\x00\x00": "LZMA without the frame of xz",
-    b"\x82SNAPP": "Snappy as snappy-java frames it",
-    b"\xd0\xcf\x11\xe0\xa1\xb1": "an old Office file",
-}
-"""Formats that are not text, by first bytes that no text has."""
-SUFFIXES: Final = {".gz": "gz", ".zst": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4", ".sz": "sz"}
-
-
-def suffix_compression(name: str) -> str | None:
-    """Return the compression that a file's name ends with; None for none."""
-    return next((form for suffix, form in SUFFIXES.items() if name.endswith(suffix)), None)
-
-
 LIBRARIES: Final = {"zst": "zstandard", "lz4": "pyarrow", "sz": "cramjam"}
 """Distribution that reads each format; Python reads the others itself."""
 _WINDOWS: Final = {"xz": xz_window_bytes, "zst": zstd_window_bytes}
@@ -86,12 +51,6 @@ _DECODER_BYTES: Final = {"gz": 1 << 19, "bz2": 5 << 20, "lz4": 10 << 20}
 _MOST_LATER: Final = 8
 """Windows of later streams of a file may have this fraction of the memory, or the size of the first."""
 _ZSTD_PURPOSE: Final = "text compressed with zstd"
-
-
-class NoTextError(BadInputError):
-    """An input is in a format that is neither text nor compressed text."""
-
-    code = "not-text"
 
 
 class Source:
@@ -107,25 +66,30 @@ class Source:
         from_start: Callable[[], Iterator[bytes]] | None = None,
         *,
         window_bytes: int = 0,
-        version: Any = None,
+        look: Look | None = None,
     ) -> None:
         self.name = name
-        self.version = version
+        self.version = look and look.version
         """Of a file of its stated size, before it was read."""
         self.chunks = chunks
         self.window_bytes = window_bytes
         """Memory that decompressing the input takes."""
         self._from_start = from_start
+        self._look = look
 
     def head(self) -> Iterator[bytes]:
         """Yield ever longer beginnings of the input on demand; chunks read for them are not lost."""
         if self._from_start is not None:
+            if self._look is not None:
+                yield self._look.head
+                if self._look.is_whole:
+                    return
             with closing(self._from_start()) as chunks:  # type: ignore[type-var]  # a generator
-                yield from _grow(chunks, [])
+                yield from growing(chunks, [])
             return
         taken: list[bytes] = []
         try:
-            yield from _grow(self.chunks or iter(()), taken)
+            yield from growing(self.chunks or iter(()), taken)
         finally:
             self.chunks = chain(taken, self.chunks or ())
 
@@ -140,7 +104,8 @@ class Source:
             self.chunks = _skip_bytes(self.chunks, size)
 
 
-def _grow(chunks: Iterator[bytes], taken: list[bytes]) -> Iterator[bytes]:
+def growing(chunks: Iterator[bytes], taken: list[bytes]) -> Iterator[bytes]:
+    """Yield ever longer beginnings; the chunks are kept in `taken`."""
     for chunk in chunks:
         taken.append(chunk)
         yield b"".join(taken)
@@ -153,73 +118,81 @@ def _skip_bytes(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         size = max(size - len(chunk), 0)
 
 
-def open_source(path: str, progress: Progress, *, by_name: bool = False, memory_bytes: int = 0) -> Source:
+def open_source(
+    path: str, progress: Progress, *, by_name: bool = False, memory_bytes: int = 0, look: Look | None = None
+) -> Source:
     """Return an input; `-` is standard input. The core itself reads only plain files whose reported size is right.
 
     With `by_name` the name must indicate compression as well, because records may begin with any bytes. `memory_bytes`
-    limits the windows of later streams. Raises OSError.
+    limits the windows of later streams. A `look` at the file saves another. Raises OSError.
     """
-    descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    with reading("standard input" if path == "-" else path):
-        is_file = path != "-" and _has_its_size(descriptor)
-        head = os.read(descriptor, HEADER_BYTES)
-        while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
-            head += more
+    look = look_at(path) if look is None else look
+    name, head, descriptor = "standard input" if path == "-" else path, look.stored, -1
+    if not look.is_plain:
+        descriptor = 0 if path == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with reading(name):
+            head = _first_bytes(descriptor)
     form = compression_of(head)
     if by_name and not path.endswith(tuple(SUFFIXES)):
         form = ""
     elif not by_name:
-        require_text(head, name="standard input" if path == "-" else path)
+        require_text(head, name=name)
     window_bytes = _WINDOWS[form](head) if form in _WINDOWS else 0
     later_bytes = max(memory_bytes // _MOST_LATER, window_bytes, USUAL_WINDOW_BYTES) if memory_bytes else 0
     decoded = partial(_text, form=form, is_text=not by_name, most_window_bytes=later_bytes or MOST_WINDOW_BYTES)
     held_bytes = window_bytes + _DECODER_BYTES.get(form, 1 << 20) if form else 0
-    if not is_file:
-        name = "standard input" if path == "-" else path
+    if not look.is_plain:
         text = decoded(name, chain([head], _read(descriptor, progress, form)))
         return Source(name, text, window_bytes=held_bytes)
-    os.close(descriptor)
-    version = core.FileVersion(os.fsencode(path))
 
     def from_start() -> Iterator[bytes]:
         return decoded(path, _read_file(path, progress, form))
 
-    return Source(path, from_start() if form else None, from_start, window_bytes=held_bytes, version=version)
+    return Source(path, from_start() if form else None, from_start, window_bytes=held_bytes, look=look)
 
 
-def has_its_size(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file has the size that the system reports; those of /proc, /sys and FUSE may not."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        with reading(path):
-            return _has_its_size(descriptor)
-    finally:
-        os.close(descriptor)
+def _first_bytes(descriptor: int) -> bytes:
+    head = os.read(descriptor, HEADER_BYTES)
+    while 0 < len(head) < MAGIC_BYTES and (more := os.read(descriptor, MAGIC_BYTES - len(head))):
+        head += more
+    return head
+
+
+def look_at(path: str) -> Look:
+    """Return the beginning of a file, read at once. What can be read only once, as a pipe, is left alone, and so is a
+    name without a file. Raises OSError.
+    """
+    if path == "-" or not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
+        return Look(name=path)
+    version = core.FileVersion(os.fsencode(path))
+    with reading(path), open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        size, is_plain = os.fstat(file.fileno()).st_size, _has_its_size(file.fileno())
+        look = look_into(path, iter(partial(file.read, LOOK_BYTES), b""), size=size)
+    return replace(look, is_plain=is_plain, version=version if is_plain else None)
+
+
+def look_into(name: str, chunks: Iterator[bytes], *, size: int) -> Look:
+    """Return the beginning of what `chunks` hold from their start: of damaged data, what can be decompressed."""
+    stored = next(chunks, b"")
+    if not (form := compression_of(stored)):
+        return Look(name=name, stored=stored, head=stored, is_whole=len(stored) == size, size_bytes=size)
+    head, is_whole = b"", False
+    with suppress(PlannerError, BrokenDataError, OSError):
+        for chunk in _DECODERS[form](chain([stored], chunks)):
+            head += chunk
+            if len(head) > LOOK_BYTES:
+                break
+        else:
+            is_whole = True
+    return Look(name=name, stored=stored, head=head[:LOOK_BYTES], is_whole=is_whole, size_bytes=size)
 
 
 def _has_its_size(descriptor: int) -> bool:
+    """Return whether a file has the size that the system reports; those of /proc, /sys and FUSE may not."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or os.pread(descriptor, 1, status.st_size):
         return False
     return not status.st_size or bool(os.pread(descriptor, 1, status.st_size - 1))
-
-
-def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Return whether a readable file begins like compressed data. Pipes are not read."""
-    if not os.path.isfile(path):  # noqa: PTH113  # a name of any bytes
-        return True
-    with reading(path), open(path, "rb") as file:  # noqa: PTH123
-        return has_magic_bytes(file.read(MAGIC_BYTES))
-
-
-def require_text(beginning: bytes, *, name: str) -> None:
-    """Raise BadInputError for input that is neither text nor in a compressed format of this module."""
-    if name.endswith(".snappy") and beginning.startswith(b"\0"):
-        raise NoTextError(f"{name} is Snappy as Hadoop frames it: `hadoop fs -text` makes text of it")
-    for magic, what in _NOT_READ.items():
-        if beginning.startswith(magic):
-            advice = "say --format parquet" if what == "Parquet" else "turn it into text or Parquet first"
-            raise NoTextError(f"{name} is {what}, which is no text: {advice}")
 
 
 def _require_text_within(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -227,20 +200,8 @@ def _require_text_within(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     rest, head = iter(chunks), b""
     while len(head) < MAGIC_BYTES and (chunk := next(rest, b"")):
         head += chunk
-    if head.startswith(b"PAR1"):
-        raise NoTextError(f"{name} is Parquet that was compressed once more: decompress it first")
-    if compression_of(head):
-        raise NoTextError(f"{name} was compressed twice: decompress it once", code="twice-compressed")
-    require_text(head, name=f"{name}, decompressed,")
+    require_text_within(head, name=name)
     yield from chain([head] if head else [], rest)
-
-
-def compression_of(beginning: bytes) -> str:
-    """Return the compression of data from their beginning: gz, zst, bz2, xz, lz4 or sz; '' for none.
-
-    `MAGIC_BYTES` bytes are enough.
-    """
-    return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
 def decompress_text(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
@@ -251,11 +212,6 @@ def decompress_text(chunks: Iterable[bytes], form: str) -> Iterator[bytes]:
         yield from _require_text_within(_DECODERS[form](chunks), "its content")
     except BrokenDataError as error:
         raise BadInputError(str(error), code="broken-compression") from error
-
-
-def has_magic_bytes(beginning: bytes) -> bool:
-    """Return whether data begin like a compressed or a non-text format; `MAGIC_BYTES` bytes are enough."""
-    return beginning.startswith((*_MAGIC, *_NOT_READ))
 
 
 def _read_file(path: str, progress: Progress, form: str) -> Iterator[bytes]:

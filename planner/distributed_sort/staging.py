@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.compression.text_codecs import SUFFIXES
+from planner.compression.looks import SUFFIXES
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.compressed_input import (

@@ -9,8 +9,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
+from planner.compression.looks import Look
 from planner.errors import BadInputError
 from planner.schemas.door import Between, Bytes, Count, Help, Offset, With, Without, arguments_of, require_together
 
@@ -23,7 +24,11 @@ Spill = Literal["auto", "lz4", "plain"]
 Compress = Literal["gz", "zst", "none"]
 USUAL_RECORD_BYTES = 100
 
-_TABLES: Final = ("format=parquet", "format=jsonl", "format=arrow", "format=orc")
+EVERY_FORMAT: Final[tuple[Format, ...]] = get_args(Format)
+CLUSTER_FORMATS: Final[tuple[Format, ...]] = get_args(ClusterFormat)
+TABLES: Final[tuple[Format, ...]] = ("parquet", "jsonl", "arrow", "orc")
+"""Formats that the sort of tables reads itself."""
+_TABLES: Final = tuple(f"format={name}" for name in TABLES)
 _NO_TEXT: Final = ("format=records", *_TABLES)
 
 FoundFormat = Annotated[Format | None, Help("What the files hold; found out otherwise.")]
@@ -60,10 +65,8 @@ class InputFormat:
             "[:first]. Of records: OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
         ),
     ] = None
-    separator: Annotated[
-        str | None, Help("The byte between fields; blanks, or of CSV a comma, otherwise."), Without(*_NO_TEXT)
-    ] = None
-    no_header: Annotated[bool | None, Help("The first row of CSV is data.", takes=bool), With("format=csv")] = None
+    separator: FoundSeparator = None
+    no_header: FoundHeader = None
     unique: Annotated[bool, Help("Keep the first of lines with equal keys.")] = False
     zero_terminated: Annotated[
         bool, Help("Lines end with NUL, not with a newline.", option="-z"), Without(*_NO_TEXT, "format=csv")
@@ -118,8 +121,6 @@ class Comparison(InputFormat):
     """What files hold, and the order that they have or get: the arguments of `find_disorder`."""
 
     format: FoundFormat = None  # type: ignore[assignment]  # one machine reads more
-    separator: FoundSeparator = None
-    no_header: FoundHeader = None
     quote: Annotated[
         str | None,
         Help("What encloses values of CSV, or none; found out otherwise."),
@@ -152,6 +153,8 @@ class SortJob(Comparison):
     inputs: tuple[str, ...] = ()
     folders: tuple[Mapping[str, str | None], ...] = ()
     """Columns from the folders of each input."""
+    looks: tuple[Look, ...] = ()
+    """What the first look at each input showed; none where there was none."""
     output: str = ""
     more_outputs: Annotated[
         Sequence[StrPath],
@@ -239,7 +242,7 @@ class SortJob(Comparison):
     @property
     def compression(self) -> str | None:
         """Compression of the output, None for none."""
-        from planner.compression.text_codecs import suffix_compression
+        from planner.compression.looks import suffix_compression
 
         if self.compress is not None:
             return None if self.compress == "none" else self.compress

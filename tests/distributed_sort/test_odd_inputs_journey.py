@@ -66,7 +66,7 @@ LINES: dict[str, tuple[dict[str, bytes], dict[str, Any], bytes]] = {
 @pytest.mark.parametrize("odd", LINES)
 def test_lines(sort_cluster: SortCluster, tmp_path: Path, odd: str) -> None:
     files, keys, expected = LINES[odd]
-    source = files_dataset(InputFormat(**keys), written(tmp_path / "in", files))
+    source = files_dataset(InputFormat(format="lines", **keys), written(tmp_path / "in", files))
     output, _ = sort_cluster.sort(source, tmp_path / "j", output="odd-lines")
     assert held(output) == expected
 

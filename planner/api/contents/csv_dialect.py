@@ -7,16 +7,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from pathlib import Path
 from typing import Any, Final
 
-from planner.native import Progress
-from planner.sorting.text.csv_keys import columns_of
+from planner.compression.looks import Look
+from planner.sorting.column_keys import columns_of
 
 _SEPARATORS: Final = (",", "\t", ";", "|")
 """Candidate separators; the first wins among those that fit equally well."""
 _ROWS: Final = 200
-_BEGINNING_BYTES: Final = 1 << 16
 _DOUBLE, _SINGLE, _NO_QUOTE = '"', "'", "none"
 _SHOWN: Final = {"\t": "tabs", ";": "semicolons", "|": "bars"}
 
@@ -33,7 +31,7 @@ class Dialect:
 
 
 def detect_dialect(
-    sources: Sequence[Path], given: dict[str, Any], keys: Sequence[str], *, say: Callable[[str], None] | None
+    looks: Sequence[Look], given: dict[str, Any], keys: Sequence[str], *, say: Callable[[str], None] | None
 ) -> dict[str, Any]:
     """Return `separator`, `no_header` and `quote` as given, or else from the first file with several rows: a heading
     alone may hold any mark.
@@ -41,13 +39,13 @@ def detect_dialect(
     found = {"separator": given["separator"], "no_header": bool(given["no_header"]), "quote": given["quote"]}
     if given["separator"] and given["no_header"] is not None and given["quote"]:
         return found
-    shown: tuple[Path, str] | None = None
-    for source in sources:
-        if not (rows := _beginning(source)):
+    shown: tuple[str, str] | None = None
+    for look in looks:
+        if not (rows := _beginning(look)):
             continue
         has_several = "\n" in rows.strip()
         if has_several or shown is None:
-            shown = source, rows
+            shown = look.name, rows
         if has_several:
             break
     if shown is None:
@@ -58,7 +56,7 @@ def detect_dialect(
 
 
 def _reported(
-    source: Path, dialect: Dialect, given: dict[str, Any], say: Callable[[str], None] | None
+    source: str, dialect: Dialect, given: dict[str, Any], say: Callable[[str], None] | None
 ) -> dict[str, Any]:
     notes = []
     if not given["separator"] and dialect.separator in _SHOWN:
@@ -199,22 +197,10 @@ def _byte(separator: str | None) -> str | None:
     return separator.replace("\\t", "\t") if separator and len(separator.replace("\\t", "\t")) == 1 else None
 
 
-def _beginning(path: Path) -> str:
-    """Return whole rows from the beginning of a file, decompressed; nothing for a file that can be read only once."""
-    from planner.compression.text_codecs import open_source
-    from planner.errors import PlannerError
-
-    if not path.is_file():
-        return ""
-    head = b""
-    try:
-        for head in open_source(str(path), Progress()).head():
-            if len(head) >= _BEGINNING_BYTES:
-                break
-    except (PlannerError, PermissionError):  # the sort reports it better
-        return ""
-    text = head[: _BEGINNING_BYTES * 4].decode("utf-8-sig", errors="surrogateescape")
-    return text if len(head) < _BEGINNING_BYTES else _whole_rows(text)
+def _beginning(look: Look) -> str:
+    """Return whole rows from the beginning of a file, decompressed."""
+    text = look.head.decode("utf-8-sig", errors="surrogateescape")
+    return text if look.is_whole else _whole_rows(text)
 
 
 def _whole_rows(text: str) -> str:

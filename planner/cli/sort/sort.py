@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
 
-from planner.api.contents.text_advice import records_expected
 from planner.api.files import STANDARD_OUTPUT
 from planner.api.sort import find_disorder
 from planner.api.sort import sort as sort_data
@@ -94,12 +93,11 @@ def _standard_output(asked: SortOptions) -> str:
 
 
 def _sort(sources: list[Path], output: str, asked: SortOptions) -> SortResult:
-    """Sort with progress shown; the error for records that look like text explains how to sort text."""
+    """Sort with progress shown."""
     if "ray" in asked:
         with shown_events() as on_event:
             return sort_data(sources, output, say=talk, on_event=on_event, **asked)
-    advice = "--lines sorts its lines, --format csv --key 2 its rows by the second column"
-    with ends_without_reader(), records_expected(sources, advice=advice), shown_progress() as on_progress:
+    with ends_without_reader(), shown_progress() as on_progress:
         return sort_data(sources, output, say=talk, on_progress=on_progress, **asked)
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from planner.api.contents.file_kinds import recognised
+from planner.api.contents.inspection import inspect
 from planner.api.contents.listed_files import all_files
-from planner.api.contents.text_advice import records_expected
 from planner.api.files import output_file, require_new, require_readable
 from planner.api.validate import validate as validate_data
 from planner.api.validate import validate_on_ray, validate_rows
@@ -60,8 +59,8 @@ def validate(
     if "address" in asked:
         _validate_on_ray(files, asked, json=json)
         return
-    if not asked["summaries"] and "record_size" not in asked:
-        asked |= recognised(all_read, asked, say=talk)
+    found = None if asked["summaries"] else inspect(all_read, asked, say=talk)
+    asked |= {"looked": found, "format": found and found.format}
     if asked["format"] in ("csv", "parquet"):
         asked.require_taken_by(validate_rows, "of CSV and Parquet say --key")
         _validate_rows(files, asked, json=json)
@@ -71,7 +70,7 @@ def validate(
         asked.setdefault("record_size", USUAL_RECORD_BYTES)
     if asked["key"] or asked["separator"] or asked["no_header"] is not None:
         raise BadInputError(_no_keys_of_lines(files[0], asked["key"] or []), code="unsupported-key")
-    with records_expected(all_read, advice="add --lines"), shown_progress() as on_progress:
+    with shown_progress() as on_progress:
         validation = validate_data(files, on_progress=on_progress, **asked.of(validate_data))
     if json:
         show_json(validation.report.to_dict())

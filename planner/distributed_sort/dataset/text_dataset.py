@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from planner.compression.text_codecs import MAGIC_BYTES, compression_of, decompress_text
+from planner.compression.looks import MAGIC_BYTES, Look, compression_of
+from planner.compression.text_codecs import decompress_text, growing
 from planner.distributed_sort.dataset.dataset import (
     Copy,
     CsvFormat,
@@ -30,45 +32,61 @@ _FILES_AT_ONCE: Final = 32
 """Files examined at a time: each request to a store takes tens of milliseconds, whatever its size."""
 
 
-def lines_of(sources: Sequence[str], text: TextFormat) -> Dataset:
+_Looks = Mapping[str, Sequence[Look]]
+"""Looks at the files of each source."""
+_NONE: Final[_Looks] = {}
+
+
+def lines_of(sources: Sequence[str], text: TextFormat, *, looks: _Looks = _NONE) -> Dataset:
     """Return the lines of manifests, of files, and of all files in directories and below prefixes of object stores,
-    which every node reaches by these names. Raises BadInputError, IoFailureError.
+    which every node reaches by these names. `looks` at their files save others. Raises BadInputError, IoFailureError.
     """
     partitions = list[Partition]()
     for source in sources:
-        if is_manifest(source):
+        if source not in looks and is_manifest(source):
             partitions += _of_manifest(read_manifest(Path(source)))
         else:
-            partitions += [Partition(records=size, copies=(Copy(uri=name),)) for name, size in files_of(source).items()]
-    return Dataset(partitions=tuple(join_small(estimate_sizes(partitions))), layout=Layout.of_text(text))
+            files = _files_of(source, looks)
+            partitions += [Partition(records=size, copies=(Copy(uri=name),)) for name, size in files.items()]
+    return Dataset(partitions=tuple(join_small(estimate_sizes(partitions, looks))), layout=Layout.of_text(text))
 
 
-def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool) -> Dataset:
+def rows_of(sources: Sequence[str], columns: CsvColumns, *, unique: bool, looks: _Looks = _NONE) -> Dataset:
     """Return the rows of CSV files, named as those of lines, and of manifests written by sorts of CSV.
 
     Raises BadInputError for files with different headers, and for keys that are no columns; IoFailureError.
     """
     rows, partitions = dict[str, FirstRow](), list[Partition]()
     for source in sources:
-        if is_manifest(source):
+        if source not in looks and is_manifest(source):
             dataset = read_manifest(Path(source))
             rows[source] = _row_of_manifest(dataset, columns, name=source)
             partitions += dataset.partitions
             continue
-        sizes = files_of(source)
+        sizes = _files_of(source, looks)
         with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-            first_rows = pool.map(partial(_first_row, columns), sizes.items())
+            first_rows = pool.map(partial(_first_row, columns, _by_name(looks)), sizes.items())
             rows |= zip(sizes, first_rows, strict=True)
         for name, size in sizes.items():
             begin = columns.skipped_bytes(rows[name])
             partitions.append(Partition(records=size - begin, copies=(Copy(uri=name, offset=begin),)))
     text = _format_of(common_rows(columns, rows), unique=unique)
-    return Dataset(partitions=tuple(join_small(estimate_sizes(partitions))), layout=Layout.of_text(text))
+    return Dataset(partitions=tuple(join_small(estimate_sizes(partitions, looks))), layout=Layout.of_text(text))
 
 
-def _first_row(columns: CsvColumns, file: tuple[str, int]) -> FirstRow:
+def _files_of(source: str, looks: _Looks) -> dict[str, int]:
+    return {look.name: look.size_bytes for look in looks[source]} if source in looks else files_of(source)
+
+
+def _by_name(looks: _Looks) -> dict[str, Look]:
+    return {look.name: look for of_source in looks.values() for look in of_source}
+
+
+def _first_row(columns: CsvColumns, looks: Mapping[str, Look], file: tuple[str, int]) -> FirstRow:
     name, size = file
-    return read_first_row(text_of(name, size), name=name, delimiter=columns.delimiter)
+    seen = [looks[name].head] if name in looks else []
+    rest = iter(()) if name in looks and looks[name].is_whole else growing(text_of(name, size), [])
+    return read_first_row(chain(seen, rest), name=name, delimiter=columns.delimiter)
 
 
 def _format_of(common: CommonRows, *, unique: bool) -> TextFormat:
@@ -111,12 +129,13 @@ _TRIED_BYTES: Final = 1 << 20
 """Compressed bytes read from the beginning of each."""
 
 
-def estimate_sizes(partitions: Sequence[Partition]) -> list[Partition]:
+def estimate_sizes(partitions: Sequence[Partition], looks: _Looks = _NONE) -> list[Partition]:
     """Return the partitions of text files, with compressed ones marked and their sizes estimated. Other partitions,
     such as those of manifests, are unchanged. Raises BadInputError where a beginning is damaged.
     """
+    of_looks = partial(_compression, _by_name(looks))
     with ThreadPoolExecutor(_FILES_AT_ONCE) as pool:
-        forms = {number: form for number, form in enumerate(pool.map(_compression, partitions)) if form}
+        forms = {number: form for number, form in enumerate(pool.map(of_looks, partitions)) if form}
     tried = sorted({list(forms)[turn * len(forms) // _MOST_TRIED] for turn in range(_MOST_TRIED)}) if forms else []
     ratios = {number: decompressed_per_byte(partitions[number].uri, forms[number]) for number in tried}
     mean = sum(ratios.values()) / max(1, len(ratios))
@@ -152,10 +171,12 @@ def text_of(name: str, size: int) -> Iterator[bytes]:
     return _name_file_in_errors(name, decompress_text(pieces, form)) if form else pieces
 
 
-def _compression(partition: Partition) -> str:
+def _compression(looks: Mapping[str, Look], partition: Partition) -> str:
     """Return the compression of a partition's one file, if any node reaches it."""
     if partition.recipe is not None or len(partition.copies) != 1 or partition.copies[0].node:
         return ""
+    if partition.uri in looks:
+        return looks[partition.uri].codec
     return _form(partition.uri, partition.records + partition.copies[0].offset)
 
 

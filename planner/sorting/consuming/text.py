@@ -25,7 +25,7 @@ from planner.sorting.consuming.consuming_sort import (
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.text_files import ended_text, open_csv
+from planner.sorting.text.text_files import ended_text, open_csv, open_sources
 from planner.sorting.text.text_job import TextJob
 
 _MOST_MERGED: Final = 256
@@ -40,7 +40,7 @@ _READ_AHEAD_BYTES: Final = 1 << 17
 def form_of(job: TextJob, progress: Progress) -> dict[str, Any]:
     """Return what is needed to resume without the beginnings of the inputs. Raises BadInputError."""
     with core_errors():
-        sources = [open_source(path, progress, by_name=bool(job.order.record_bytes)) for path in job.inputs]
+        sources = open_sources(job, progress)
         is_plain = [source.chunks is None for source in sources]
         order, first_bytes, prologue = job.order, [0] * len(sources), b""
         if job.csv:

@@ -8,6 +8,7 @@ when the sort decodes it.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,7 @@ from typing import Any, Final
 from planner.compression.text_codecs import open_source
 from planner.errors import BadInputError, reading
 from planner.native import Progress, core, core_errors
+from planner.sorting.column_keys import columns_of
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
 from planner.sorting.tables.csv_tables import FoundTypes, csv_batches, require_names
@@ -28,10 +30,11 @@ from planner.sorting.tables.parquet_rows import ParquetInput, read_footer, read_
 from planner.sorting.tables.parquet_schemas import conforming, with_folders
 from planner.sorting.tables.table_keys import parse_table_keys
 from planner.sorting.tables.table_runs import writing_in
-from planner.sorting.text.csv_keys import columns_of, read_first_row
+from planner.sorting.text.csv_keys import read_first_row
 from planner.sorting.text.text_job import csv_columns
 
 Say = Callable[[str], None]
+_NUMBERED: Final = re.compile("#?[0-9]+(:|$)")
 _MOST_SHOWN: Final = 12
 """Columns of CSV whose types are said."""
 
@@ -167,7 +170,8 @@ def _staged_json(
     job: SortJob, progress: Progress, stage: Callable[[str], _Stage], *, keeps_lines: bool
 ) -> list[ParquetInput]:
     united, names = arrow().schema([]), dict[str, None]()
-    wanted = _begins_of_keys(job.keys) if keeps_lines else None
+    has_numbers = any(_NUMBERED.match(part) for key in job.keys for part in columns_of([key], ()))
+    wanted = _begins_of_keys(job.keys) if keeps_lines and not has_numbers else None
     stages = []
     for path in job.inputs:
         source = open_source(path, progress)
@@ -184,6 +188,7 @@ def _staged_json(
     if keeps_lines and names:
         members = [(name, united.field(name).type if name in united.names else arrow().null()) for name in names]
         parse_table_keys(job.keys, arrow().schema(members))  # an error names all members
+        united = arrow().schema([*(field for field in united if field.name != LINE), united.field(LINE)])
     return _inputs(job, stages, united)
 
 

@@ -15,24 +15,21 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError
+from planner.sorting.column_keys import NamedColumn, parse_columns
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.text.csv_keys import columns_of, split_column
 
 _ORDERED_EXTENSIONS = ("arrow.uuid", "arrow.json")
 """Extension types ordered like the bytes and texts that store them."""
 _POLARS_CATEGORIES = b"_PL_ENUM_VALUES"
 _MOST_SHORT_BYTES = 2**31 - 1
-_NUMBERS = ("int", "num", "float")
-"""Words of text, which in a table only say what a column holds: its numbers sort as numbers."""
-_WORDS = ("asc", "desc", "first", "last", "natural", "fold", *_NUMBERS)
 
 
 class ColumnKey(NamedTuple):
     """A column by its index, and its order; `categories` in their order, for a column that has them.
 
-    In natural order the numbers within texts compare by value: chr2 comes before chr10. `fold` compares small letters
-    as large ones. `fields` leads into a struct, by index.
+    In natural order the numbers within texts compare by value: chr2 comes before chr10. With `fold` small letters
+    compare as large ones.
     """
 
     column: int
@@ -41,7 +38,8 @@ class ColumnKey(NamedTuple):
     categories: Any = None
     natural: bool = False
     fold: bool = False
-    fields: tuple[int, ...] = ()
+    path: tuple[int, ...] = ()
+    """Of a field within a struct, its place there, from the outermost struct on."""
 
 
 class KeyColumn(NamedTuple):
@@ -52,66 +50,61 @@ class KeyColumn(NamedTuple):
 
 
 def parse_table_keys(texts: Sequence[str], schema: Any) -> list[ColumnKey]:
-    """Return the keys `COLUMN[:natural|fold][:asc|desc][:first|last]` of a schema; a field of a struct is `a.b`. Raises
-    BadInputError.
-    """
+    """Return the keys of a schema, as of CSV; a field of a struct is `STRUCT.FIELD`. Raises BadInputError."""
     if not texts:
         raise BadInputError("say which columns to sort by: --key NAME", code="missing-key")
     if not schema.names:
         raise BadInputError(f"there is no column {texts[0]}: the table has no columns at all", code="no-columns")
+    fields = list(enumerate(schema))
+    found: list[tuple[str, tuple[int, ...]]] = [(field.name, (number,)) for number, field in fields]
+    within = [each for number, field in fields for each in _fields_within(field, field.name, (number,))]
+    found += [(name, place) for name, place in within if name not in schema.names]
     keys = []
-    places = [(number, ()) for number in range(len(schema.names))]
-    within = {name: place for name, place in _fields_within(schema) if name not in schema.names}
-    names, places = [*schema.names, *within], [*places, *within.values()]
-    for text in columns_of(texts, names):
-        number, words = split_column(text, names, columns=len(schema.names))
-        column, fields = places[number]
-        if wrong := [word for word in words if word not in _WORDS]:
-            raise BadInputError(
-                f"key {text}: {wrong[0]!r} is none of {', '.join(_WORDS)}.{nearest(wrong[0], _WORDS)}",
-                code="unknown-word",
-            )
-        if {"asc", "desc"} <= set(words) or {"first", "last"} <= set(words):
-            raise BadInputError(f"key {text}: two of its words exclude each other", code="contradiction")
-        field = _field_at(schema.field(column), fields)
-        _require_order(field, text)
-        _require_fitting_words(words, field, text)
-        key = ColumnKey(column, "desc" in words, "first" in words, fields=fields)
-        keys.append(key._replace(natural="natural" in words, fold="fold" in words))
+    for key in parse_columns(texts, [name for name, _ in found], columns=len(schema.names)):
+        column, *path = found[key.column][1]
+        field = _field_at(schema.field(column), path)
+        if path and has_categories(field.type):
+            raise BadInputError(f"--key {key.text}: ordered categories within a struct are no key", code="no-order")
+        _require_kind(field, key)
+        made = ColumnKey(column, key.descending, key.empties_first, path=tuple(path))
+        keys.append(made._replace(natural=key.kind == "natural", fold=key.kind == "fold"))
     return keys
 
 
-def _fields_within(fields: Iterable[Any], prefix: str = "", place: tuple[int, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield the fields of structs by their names `a.b`, each with its column and its place there."""
-    for number, field in enumerate(fields):
-        name, at = f"{prefix}{field.name}", (*place, number)
-        if place:
-            yield name, (place[0], at[1:])
-        if arrow("pyarrow.types").is_struct(field.type):
-            yield from _fields_within(field.type, f"{name}.", at)
+def _fields_within(field: Any, name: str, place: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the fields of a struct, and theirs, by their names and places."""
+    for number, inner in enumerate(field.type if arrow("pyarrow.types").is_struct(field.type) else ()):
+        yield f"{name}.{inner.name}", (*place, number)
+        yield from _fields_within(inner, f"{name}.{inner.name}", (*place, number))
 
 
-def _field_at(field: Any, fields: Sequence[int]) -> Any:
-    for number in fields:
+def _field_at(field: Any, path: Sequence[int]) -> Any:
+    for number in path:
         field = field.type.field(number)
     return field
 
 
-def _require_fitting_words(words: Sequence[str], field: Any, text: str) -> None:
-    """Raise BadInputError for words that a column's type does not have."""
+def _require_kind(field: Any, key: NamedColumn) -> None:
+    """Raise BadInputError for a column without an order, or without values of the kind that its key says."""
+    _require_order(field, key.text)
     types = arrow("pyarrow.types")
-    is_struct = types.is_struct(field.type)
-    is_text = not is_struct and _comparable_type(field, text) in _text_types()
-    for word in ("natural", "fold"):
-        if word in words and not is_text:
-            raise BadInputError(f"key {text}: column {field.name!r} is no text; leave out :{word}", code="not-text")
-    if "natural" in words and "fold" in words:
-        raise BadInputError(f"key {text}: natural and fold exclude each other", code="contradiction")
-    is_number = types.is_integer(field.type) or types.is_floating(field.type) or types.is_decimal(field.type)
-    if not is_number and (word := next((word for word in words if word in _NUMBERS), "")):
+    if key.kind == "bytes":
+        return
+    sorted_as = arrow().null() if types.is_struct(field.type) else _comparable_type(field, key.text)
+    if key.kind in ("natural", "fold"):
+        if sorted_as in _text_types():
+            return
         raise BadInputError(
-            f"key {text}: column {field.name!r} is of type {field.type}, not a number; leave out :{word}",
-            code="not-a-number",
+            f"--key {key.text}: column {field.name!r} is no text; leave out :{key.kind}", code="not-text"
+        )
+    value_type = field.type.value_type if types.is_dictionary(field.type) else field.type
+    is_whole = types.is_integer(value_type)
+    is_number = is_whole or types.is_floating(value_type) or types.is_decimal(value_type)
+    if not (is_whole if key.kind == "int" else is_number):
+        raise BadInputError(
+            f"--key {key.text}: column {field.name!r} is of type {field.type}, which has its own order; leave out"
+            f" :{key.kind}",
+            code="wrong-kind",
         )
 
 
@@ -119,10 +112,10 @@ def key_columns(table: Any, keys: Sequence[ColumnKey], *, all_parts: bool = Fals
     """Return the columns by which a table is sorted; columns without effect are included only with `all_parts`."""
     parts: list[KeyColumn] = []
     for key in keys:
-        values = table.column(key.column)
-        for number in key.fields:
-            values = _field_of(values, number)
-        parts += _parts_of(values, _field_at(table.schema.field(key.column), key.fields), key, all_parts=all_parts)
+        values, field = table.column(key.column), table.schema.field(key.column)
+        for number in key.path:
+            values, field = _field_of(values, number), field.type.field(number)
+        parts += _parts_of(values, field, key, all_parts=all_parts)
     return parts
 
 

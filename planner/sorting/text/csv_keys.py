@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError
+from planner.sorting.column_keys import parse_columns
 from planner.sorting.records.keys import Key
 
 _MARK: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:(\"?)(?i:sep)=([^\r\n\"])\1\r?\n)?")
@@ -20,9 +20,6 @@ QUOTE: Final = b'"'
 NO_QUOTE: Final = b"\0"
 """Stands for no quote: text containing it is refused."""
 _KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "fold": "f", "natural": "A"}
-_DIRECTIONS: Final = {"asc": "", "desc": "r"}
-_EMPTIES: Final = {"last": "", "first": "E"}
-_WORDS: Final = (_KINDS, _DIRECTIONS, _EMPTIES)
 
 
 @dataclass(frozen=True)
@@ -155,84 +152,10 @@ def _quoted_field(text: bytes, at: int, quote: bytes) -> tuple[bytes, int]:
     return b"", at
 
 
-def parse_column_key(text: str, names: Sequence[str], *, columns: int) -> Key:
-    """Return the key `COLUMN[:KIND][:asc|desc][:first|last]`. Raises BadInputError."""
-    column, words = split_column(text, names, columns=columns)
-    return Key(first_field=column, options=_options(words, text))
-
-
-def columns_of(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return the keys of single columns: `a:desc,b` is two, unless a column is called so."""
-    return list(chain.from_iterable(_columns_in(text.split(","), names) for text in texts))
-
-
-def _columns_in(parts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
-    """Yield keys of columns from parts between commas, of which a column's name may have several: the most that fit."""
-    first = 0
-    while first < len(parts):
-        sizes = range(len(parts) - first, 1, -1)
-        size = next((size for size in sizes if _begins_with_name(",".join(parts[first : first + size]), names)), 1)
-        yield ",".join(parts[first : first + size])
-        first += size
-
-
-def _begins_with_name(key: str, names: Sequence[str]) -> bool:
-    """Return whether a key is the name of a column, perhaps with words behind it; names may have colons and commas."""
-    words = key.split(":")
-    return any(
-        ":".join(words[:size]) in names and "," not in ":".join(words[size:]) for size in range(1, len(words) + 1)
+def parse_csv_keys(texts: Sequence[str], names: Sequence[str], *, columns: int) -> tuple[Key, ...]:
+    """Return the keys of rows with these columns. Raises BadInputError."""
+    found = parse_columns(texts, names, columns=columns)
+    return tuple(
+        Key(first_field=key.column, options=_KINDS[key.kind] + "r" * key.descending + "E" * key.empties_first)
+        for key in found
     )
-
-
-def split_column(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[str]]:
-    """Return the column at the start of a key, counted from 0, and its other words; `1` and `#1` are the first column.
-
-    Names may have colons: the longest that fits is the column. Raises BadInputError if none or two fit.
-    """
-    words = text.split(":")
-    for size in range(len(words), 0, -1):
-        name = ":".join(words[:size])
-        if names.count(name) > 1:
-            raise BadInputError(
-                f"--key {text}: {names.count(name)} columns are called {name!r}; give a number instead",
-                code="ambiguous-column",
-            )
-        if name in names:
-            return names.index(name), words[size:]
-    if number := re.fullmatch(r"#?([0-9]+)", words[0]):
-        return _column(number[1], text, columns=columns), words[1:]
-    advice = ["columns are 2, 2:num, 2:num:desc; lines have other keys, with --format lines"]
-    raise BadInputError(_no_such_column(text, names), advice if words[0][:1].isdigit() else [], code="unknown-column")
-
-
-def _column(number: str, text: str, *, columns: int) -> int:
-    if not 1 <= int(number) <= columns:
-        raise BadInputError(
-            f"--key {text}: there is no column {number}; they are numbered from 1 to {columns}", code="unknown-column"
-        )
-    return int(number) - 1
-
-
-def _no_such_column(text: str, names: Sequence[str]) -> str:
-    words = text.split(":")
-    while len(words) > 1 and any(words[-1] in options for options in _WORDS):
-        words.pop()
-    name = ":".join(words)
-    if not names:
-        return f"--key {text}: without a header a column is given by its number, not as {name!r}"
-    return f"--key {text}: there is no column {name!r}.{nearest(name, names)} The columns are {', '.join(names[:20])}"
-
-
-def _options(words: Sequence[str], text: str) -> str:
-    letters = ""
-    for options in _WORDS:
-        given = [word for word in words if word in options]
-        if len(given) > 1:
-            raise BadInputError(f"--key {text}: {given[0]} and {given[1]} exclude each other", code="contradiction")
-        letters += "".join(options[word] for word in given)
-    every = [word for options in _WORDS for word in options]
-    if wrong := [word for word in words if word not in every]:
-        raise BadInputError(
-            f"--key {text}: {wrong[0]!r} is none of {', '.join(every)}.{nearest(wrong[0], every)}", code="unknown-word"
-        )
-    return letters

@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from planner.compression.looks import require_rows
 from planner.compression.text_codecs import USUAL_WINDOW_BYTES, Pipe, Source, compressor, open_source
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.native import STANDARD_OUTPUT, Progress, core, core_errors
 from planner.sorting.records.keyed import TextOrder, TextReport, find_disorder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.csv_keys import NO_QUOTE, FirstRow, columns_of, parse_column_key, read_first_row
+from planner.sorting.text.csv_keys import NO_QUOTE, FirstRow, parse_csv_keys, read_first_row
 from planner.sorting.text.text_job import CsvColumns, TextJob
 from planner.units import count_text
 
@@ -91,7 +92,7 @@ def summarize_rows(job: TextJob, progress: Progress) -> tuple[int, int]:
     assert job.csv is not None
     rows, checksum = 0, 0
     with core_errors():
-        sources = [open_source(path, progress) for path in job.inputs]
+        sources = open_sources(job, progress)
         for source in sources:
             source.read_in_chunks()
         opened = open_csv(job.csv, sources, job.order)
@@ -121,16 +122,27 @@ def _whole_rows(chunks: Iterable[bytes], quote: bytes) -> Iterator[bytes]:
         yield waiting
 
 
+def open_sources(job: TextJob, progress: Progress, *, memory_bytes: int = 0) -> list[Source]:
+    """Return the inputs; records are compressed only where their names say so. Raises OSError, and BadInputError for a
+    pipe without text if nothing says what it holds.
+    """
+    by_name, looks = bool(job.order.record_bytes), job.looks or (None,) * len(job.inputs)
+    sources = [
+        open_source(path, progress, by_name=by_name, memory_bytes=memory_bytes, look=look)
+        for path, look in zip(job.inputs, looks, strict=True)
+    ]
+    for source in sources if job.looks and job.format is None else ():
+        require_rows(next(source.head(), b""), name=source.name)
+    return sources
+
+
 @contextmanager
 def _open_inputs(job: TextJob, progress: Progress, *, joined: bool = False) -> Iterator[OpenedInputs]:
     """Yield the inputs; threads read those that are not plain files, and all that are `joined` to one. Their errors
     take precedence over others.
     """
     with core_errors():
-        by_name = bool(job.order.record_bytes)
-        sources = [
-            open_source(path, progress, by_name=by_name, memory_bytes=job.memory_bytes or 0) for path in job.inputs
-        ]
+        sources = open_sources(job, progress, memory_bytes=job.memory_bytes or 0)
         for source in sources if joined else ():
             source.read_in_chunks()
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
@@ -257,8 +269,7 @@ def common_rows(csv: CsvColumns, rows: Mapping[str, FirstRow]) -> CommonRows:
                 f"{name}: {_header_difference(row, first)} {first_name}; headers must be equal", code="header-mismatch"
             )
     try:
-        texts = columns_of(csv.keys, names)
-        keys = tuple(parse_column_key(text, names, columns=len(first.values)) for text in texts)
+        keys = parse_csv_keys(csv.keys, names, columns=len(first.values))
     except BadInputError as error:
         columns = f"the first row of {first_name} has {count_text(len(first.values), 'column')}"
         raise error.reworded(error.message, columns) from None

@@ -18,7 +18,7 @@ _WHOLE_LINES: Final = TextOrder()
 
 @dataclass(frozen=True, kw_only=True)
 class CsvColumns:
-    """Rows of CSV and their sort columns, as `parse_column_key` reads them."""
+    """Rows of CSV and their sort columns, as `parse_csv_keys` reads them."""
 
     keys: tuple[str, ...]
     delimiter: bytes = b","

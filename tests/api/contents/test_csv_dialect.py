@@ -11,6 +11,7 @@ from approvals import Approve
 
 import planner
 from planner.api.contents.csv_dialect import Dialect, detect_dialect, dialect_of
+from planner.compression.text_codecs import look_at
 from planner.errors import BadInputError
 
 SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
@@ -138,8 +139,9 @@ def test_a_heading_alone_leaves_the_dialect_to_the_next_file(tmp_path: Path) -> 
         (tmp_path / name).write_text(text)
     given = {"separator": None, "no_header": False, "quote": None}
     sources = sorted(tmp_path.iterdir())
-    assert detect_dialect(sources, given, ["id"], say=None)["separator"] == "|"
-    assert detect_dialect(sources[:2], given, ["id"], say=None)["separator"] is None, "a comma"
+    looks = [look_at(str(source)) for source in sources]
+    assert detect_dialect(looks, given, ["id"], say=None)["separator"] == "|"
+    assert detect_dialect(looks[:2], given, ["id"], say=None)["separator"] is None, "a comma"
     planner.sort(sources[1:], tmp_path / "out", format="csv", key="id:num:desc")
     assert (tmp_path / "out").read_text() == "c,d|id\n1|4\n3|2\n"
 
@@ -154,5 +156,10 @@ def test_quotes_behind_backslashes_are_named(tmp_path: Path, row: str, is_said: 
     columns = row.count(",") + 1
     (tmp_path / "a.csv").write_text(f"{','.join('xy'[:columns])}\n{row}\n")
     messages: list[str] = []
-    detect_dialect([tmp_path / "a.csv"], {"separator": None, "no_header": None, "quote": None}, [], say=messages.append)
+    detect_dialect(
+        [look_at(str(tmp_path / "a.csv"))],
+        {"separator": None, "no_header": None, "quote": None},
+        [],
+        say=messages.append,
+    )
     assert any("quotes behind backslashes are not taken" in line for line in messages) is is_said

@@ -12,9 +12,17 @@ import pyarrow as pa
 import pytest
 from refusals import refused
 
-from planner.api.contents.file_kinds import common_kind, kind_of, recognised, require_fitting_name
+from planner.api.contents import file_kinds
+from planner.api.contents.file_kinds import FileKind
+from planner.api.contents.inspection import common_kind, inspect
+from planner.api.contents.output_format import require_fitting_name
 from planner.api.generate import generate
+from planner.compression.text_codecs import look_at
 from planner.errors import BadInputError
+
+
+def kind_of(path: Path) -> FileKind | None:
+    return file_kinds.kind_of(look_at(str(path)))
 
 
 @pytest.mark.parametrize(
@@ -73,10 +81,10 @@ tarfile.TarFile.open(fileobj=ARCHIVE, mode="w").addfile(tarfile.TarInfo("a"))
         ("a", b"\xff" * 100, "has no line's end"),
         ("a", b"x" * 70_000 + b"\n", "has no line's end"),
         ("a.log", b"start\ncrash\0\n", "has bytes that no text has"),
-        ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "has bytes that no text has"),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "is UTF-16: make it UTF-8 first"),
         ("a", "a,b\n".encode("utf-16"), "is UTF-16: make it UTF-8 first"),
-        ("a.orc", b"ORC" + bytes(97), "has bytes that no text has"),
-        ("a.pkl", b"\x80\x04\x95" + bytes(97), "has bytes that no text has"),
+        ("a.orc", b"ORC" + bytes(97), "is ORC: write it as Parquet first"),
+        ("a.pkl", b"\x80\x04\x95" + bytes(97), "is a pickle of Python"),
         ("a.pdf", b"%PDF-1.4\n%text\n", "is a PDF"),
         ("a.tar", ARCHIVE.getvalue(), "is an archive of tar"),
         ("a.tar.gz", gzip.compress(ARCHIVE.getvalue(), mtime=0), "is an archive of tar"),
@@ -122,8 +130,8 @@ def test_a_manifest_is_not_sorted_as_text(tmp_path: Path) -> None:
 def test_no_key_says_what_a_file_is(tmp_path: Path, key: list[str]) -> None:
     (tmp_path / "a.csv").write_text("a,b\n")
     (tmp_path / "a.log").write_text("a,b\n")
-    assert recognised([tmp_path / "a.csv"], {"key": key}, say=None)["format"] == "csv"
-    assert recognised([tmp_path / "a.log"], {"key": key}, say=None) == {"lines": True}
+    assert inspect([tmp_path / "a.csv"], {"key": key}, say=None).format == "csv"
+    assert inspect([tmp_path / "a.log"], {"key": key}, say=None).format == "lines"
 
 
 @pytest.mark.parametrize(("name", "of_parquet", "of_text"), [

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from planner.api.contents.text_advice import notes_on_columns
 from planner.cli.app import build
+from planner.compression.text_codecs import look_at
 from planner.errors import BadInputError
 
 
@@ -50,6 +51,6 @@ def test_a_key_is_numbers(tmp_path: Path, approve: Approve) -> None:
 def test_headings_and_quotes_are_named(tmp_path: Path, text: str, expected: list[str]) -> None:
     file = tmp_path / "a.csv"
     file.write_text(text)
-    notes = list(notes_on_columns(file, b","))
+    notes = list(notes_on_columns(look_at(str(file)), b","))
     assert len(notes) == len(expected)
     assert all(part in note for part, note in zip(expected, notes, strict=True))

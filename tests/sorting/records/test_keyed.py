@@ -17,7 +17,7 @@ from planner.sorting.records.keyed import TextOrder, find_disorder, sort_text
 from planner.sorting.records.keys import parse_key
 from planner.sorting.records.record_keys import parse_record_key
 from planner.sorting.sort_job import Spill
-from planner.sorting.text.csv_keys import parse_column_key
+from planner.sorting.text.csv_keys import parse_csv_keys
 from tests.sorting.gnu_reference import Case, compare, expected, random_case, split
 
 GNU_SORT = shutil.which("sort") or ""
@@ -235,7 +235,7 @@ def test_a_line_whose_keys_do_not_fit_is_refused_with_advice(tmp_path: Path) -> 
 
 
 NUMBERS = (parse_key("1,1n"),)
-ROWS = TextOrder(keys=(parse_column_key("1:int", (), columns=2),), stable=True, csv=(b",", b'"', 2, False))
+ROWS = TextOrder(keys=parse_csv_keys(["1:int"], (), columns=2), stable=True, csv=(b",", b'"', 2, False))
 RECORDS = TextOrder(keys=(parse_record_key("0:1", record_bytes=2),), stable=True, record_bytes=2)
 
 

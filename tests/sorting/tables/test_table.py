@@ -83,7 +83,10 @@ def test_keys_that_cannot_be() -> None:
     table = pa.table({"time": [1], "list": [[1]]})
     for keys, message in (
         ("tme", "Did you mean time"),
-        ("time:dsc", "'dsc' is none of asc, desc, first, last, natural. Did you mean desc"),
+        (
+            "time:dsc",
+            "'dsc' is none of bytes, int, num, float, fold, natural, asc, desc, last, first. Did you mean desc",
+        ),
         ("list", "'list' is of type list<.*>, which has no order"),
         ([], "say which columns"),
     ):

@@ -1,20 +1,14 @@
-"""Formats of tables beside CSV and Parquet that files are recognised as, and those that a sort converts to."""
+"""Format of a sort's output: as its name or an option says, or as the input."""
 
 from __future__ import annotations
 
-import stat
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from planner.api.files import mode_of
-from planner.errors import BadInputError, reading
-from planner.sorting.sort_job import Format, SortJob, TableFormat
+from planner.compression.looks import SUFFIXES
+from planner.errors import BadInputError
+from planner.sorting.sort_job import SortJob, TableFormat
 
-IN_WORDS: Final = {"jsonl": "JSON lines", "arrow": "Arrow", "orc": "ORC"}
-TABLES: Final = ("parquet", *IN_WORDS)
-"""Formats that the sort of tables reads itself."""
-_BEGINNINGS: Final[dict[bytes, Format]] = {b"ARROW1\0\0": "arrow", b"\xff\xff\xff\xff": "arrow", b"ORC": "orc"}
 _KEPT: Final[dict[str, tuple[TableFormat, ...]]] = {"csv": ("csv", "tsv"), "parquet": ("parquet",), "orc": ()}
 """Names of outputs whose rows are written as they were read."""
 _JSON_NAMES: Final = (".jsonl", ".ndjson", ".json")
@@ -29,30 +23,14 @@ _NAMES: Final[dict[str, TableFormat]] = {
     **dict.fromkeys(_JSON_NAMES, "jsonl"),
 }
 
-
-def common_table(files: Sequence[Path], keys: Sequence[str]) -> Format | None:
-    """Return the format of files that are all Arrow, all ORC, or all JSON lines to be sorted by a member; None for any
-    others, and for pipes.
-    """
-    formats = {_table_of(path) for path in files}
-    found = formats.pop() if len(formats) == 1 else None
-    return None if found == "jsonl" and not keys else found
-
-
-def _table_of(path: Path) -> Format | None:
-    if not stat.S_ISREG(mode_of(path)):
-        return None
-    with reading(path), path.open("rb") as file:
-        beginning = file.read(8)
-    if path.suffix.lower() in _JSON_NAMES or _plain(path.name).suffix.lower() in _JSON_NAMES:
-        return "jsonl"
-    return next((format for magic, format in _BEGINNINGS.items() if beginning.startswith(magic)), None)
+_OF_TEXT: Final = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl")
+_OF_TABLES: Final = (".parquet", ".arrow", ".feather", ".orc", ".avro", ".xlsx")
+_NOT_WRITTEN: Final = (".z", ".br", ".lz", ".lzma", ".lzo", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
+"""Names of compressions and archives that no sort writes."""
 
 
 def _plain(name: str) -> Path:
     """Return a file's name without the suffix of its compression."""
-    from planner.compression.text_codecs import SUFFIXES
-
     path = Path(name)
     return Path(path.stem) if path.suffix.lower() in SUFFIXES else path
 
@@ -97,4 +75,17 @@ def _require_kept(job: SortJob) -> None:
             f"--output-format {job.output_format}: the rows stay {job.format or 'as they are'}; leave it out",
             field="output_format",
             code="no-conversion",
+        )
+
+
+def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
+    """Raise BadInputError for an output whose name implies another format: the sort keeps the input's format."""
+    if output.suffix.lower() in _NOT_WRITTEN:
+        raise BadInputError(
+            f"{output}: no sort writes {output.suffix}; text may be {', '.join(SUFFIXES)}", code="wrong-suffix"
+        )
+    if output.suffix.lower() in ({*_OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
+        holds = "Parquet" if is_parquet else "what its input does"
+        raise BadInputError(
+            f"{output} would hold {holds}: a sort does not convert; name it otherwise", code="no-conversion"
         )

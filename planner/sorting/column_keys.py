@@ -1,0 +1,107 @@
+"""Keys that are columns of a table, in CSV and Parquet alike: `COLUMN[:KIND][:asc|desc][:first|last]`.
+
+A column goes by its name or its number. Several may share a key, as in `state,amount:desc`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from planner.errors import BadInputError, nearest
+
+_KINDS: Final = ("bytes", "int", "num", "float", "fold", "natural")
+_WORDS: Final = (_KINDS, ("asc", "desc"), ("last", "first"))
+_EVERY: Final = tuple(word for words in _WORDS for word in words)
+
+
+class NamedColumn(NamedTuple):
+    """A column by its index, the order that its key gives it, and that key."""
+
+    column: int
+    kind: str
+    descending: bool
+    empties_first: bool
+    text: str
+
+
+def parse_columns(texts: Sequence[str], names: Sequence[str], *, columns: int) -> list[NamedColumn]:
+    """Return the columns of keys, the first that decides first; only the first `columns` names have numbers. Raises
+    BadInputError.
+    """
+    return [_parsed(text, names, columns=columns) for text in columns_of(texts, names)]
+
+
+def _parsed(text: str, names: Sequence[str], *, columns: int) -> NamedColumn:
+    column, given = _split(text, names, columns=columns)
+    if wrong := [word for word in given if word not in _EVERY]:
+        raise BadInputError(
+            f"--key {text}: {wrong[0]!r} is none of {', '.join(_EVERY)}.{nearest(wrong[0], _EVERY)}",
+            code="unknown-word",
+        )
+    said = [[word for word in given if word in words] for words in _WORDS]
+    if several := next((words for words in said if len(words) > 1), None):
+        raise BadInputError(f"--key {text}: {several[0]} and {several[1]} exclude each other", code="contradiction")
+    kind = said[0][0] if said[0] else "bytes"
+    return NamedColumn(column, kind, said[1] == ["desc"], said[2] == ["first"], text)
+
+
+def columns_of(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the keys of single columns: `a:desc,b` is two, unless a column is called so."""
+    return list(chain.from_iterable(_columns_in(text.split(","), names) for text in texts))
+
+
+def _columns_in(parts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Yield keys of columns from parts between commas, of which a column's name may have several: the most that fit."""
+    first = 0
+    while first < len(parts):
+        sizes = range(len(parts) - first, 1, -1)
+        size = next((size for size in sizes if _begins_with_name(",".join(parts[first : first + size]), names)), 1)
+        yield ",".join(parts[first : first + size])
+        first += size
+
+
+def _begins_with_name(key: str, names: Sequence[str]) -> bool:
+    """Return whether a key is the name of a column, perhaps with words behind it; names may have colons and commas."""
+    words = key.split(":")
+    return any(
+        ":".join(words[:size]) in names and "," not in ":".join(words[size:]) for size in range(1, len(words) + 1)
+    )
+
+
+def _split(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[str]]:
+    """Return the column at the start of a key, counted from 0, and its other words; `1` and `#1` are the first column.
+
+    Names may have colons: the longest that fits is the column. Raises BadInputError if none or two fit.
+    """
+    words = text.split(":")
+    for size in range(len(words), 0, -1):
+        name = ":".join(words[:size])
+        if names.count(name) > 1:
+            raise BadInputError(
+                f"--key {text}: {names.count(name)} columns are called {name!r}; give a number instead",
+                code="ambiguous-column",
+            )
+        if name in names:
+            return names.index(name), words[size:]
+    if number := re.fullmatch(r"#?([0-9]+)", words[0]):
+        if not 1 <= int(number[1]) <= columns:
+            raise BadInputError(
+                f"--key {text}: there is no column {number[1]}; they are numbered from 1 to {columns}",
+                code="unknown-column",
+            )
+        return int(number[1]) - 1, words[1:]
+    advice = ["columns are 2, 2:num, 2:num:desc; lines have other keys, with --format lines"]
+    raise BadInputError(_no_such_column(text, names), advice if words[0][:1].isdigit() else [], code="unknown-column")
+
+
+def _no_such_column(text: str, names: Sequence[str]) -> str:
+    words = text.split(":")
+    while len(words) > 1 and words[-1] in _EVERY:
+        words.pop()
+    name = ":".join(words)
+    if not names:
+        return f"--key {text}: without a header a column is given by its number, not as {name!r}"
+    return f"--key {text}: there is no column {name!r}.{nearest(name, names)} The columns are {', '.join(names[:20])}"

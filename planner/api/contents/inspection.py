@@ -92,8 +92,8 @@ def _shown_format(
         )
     if kind.format == "lines" and keys and suffix_of(looks[0]) in _OF_JSON:
         raise BadInputError(
-            f"--key {keys[0]}: {looks[0].name} is JSON, whose columns are no keys yet; leave --key out to sort whole"
-            " lines, or say --format lines to take a key as the number of a field between blanks",
+            f"--key {keys[0]}: {looks[0].name} is JSON, which is sorted by whole lines: leave it out",
+            ["--format lines takes a key as the number of a field between blanks, or of another --separator"],
             code="unsupported-key",
         )
     return kind.format

@@ -109,10 +109,14 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
     require_fitting_name(outputs[0], is_parquet=job.format == "parquet")
     if job.consume_input:
         return sort_consuming(job, on_progress=on_progress)
-    is_text = job.is_text_or_table or job.merge or job.limit or job.compress
+    is_text = job.is_text_or_table or job.merge or job.limit or job.compress or _is_in_place(job)
     if not (is_text or _needs_pipes(job)):
         require_inputs(job, outputs)
-        return sort_here.sort_records(job, outputs, on_progress)
+        try:
+            return sort_here.sort_records(job, outputs, on_progress)
+        except BadInputError as error:
+            if not (job.is_lines and error.code == "bad-record") or job.more_outputs:
+                raise  # the sort by keys takes lines that are longer than a chunk
     if job.more_outputs:
         raise BadInputError(
             "a sort by keys, or of compressed text or pipes, writes one file: leave out --more-output",
@@ -222,6 +226,12 @@ def _of_files(job: SortJob, files: dict[Path, Folders]) -> SortJob:
 
 def _paths(names: Any) -> list[Path]:
     return [Path(names)] if isinstance(names, str | os.PathLike) else [Path(name) for name in names]
+
+
+def _is_in_place(job: SortJob) -> bool:
+    """Return whether lines are sorted into a file that they are read from, which only the sort by keys does."""
+    output = Path(job.output)
+    return job.is_lines and mode_of(output) != 0 and any(output.samefile(source) for source in job.inputs)
 
 
 def _needs_pipes(job: SortJob) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+import planner
 from planner.errors import BadInputError
 from planner.native import Progress
 from planner.sorting.records.keyed import TextOrder, sort_text
@@ -158,3 +160,27 @@ def test_the_shortest_lines_fit_into_the_least_memory_of_gnu_sort(tmp_path: Path
     sort_text([str(tmp_path / "in")], str(tmp_path / "out"), order=TextOrder(), memory_bytes=1,
               lines_may_exceed_memory=True, temp_dirs=[str(tmp_path)])  # fmt: skip
     assert (tmp_path / "out").stat().st_size == 3_000_000
+
+
+def test_whole_lines_are_sorted_however_long_they_are_and_whatever_is_in_the_page_cache(tmp_path: Path) -> None:
+    source = text_with(tmp_path / "in", long_bytes=1_100_000)
+    for warm in (True, False):
+        if not warm:
+            drop_from_page_cache(source.path)
+        planner.sort(source.path, tmp_path / "out", format="lines", memory_bytes=32 << 20, force=True)
+        assert (tmp_path / "out").read_bytes() == b"".join(sorted(source.lines))
+
+
+def test_lines_are_sorted_into_their_own_file(tmp_path: Path) -> None:
+    (source := tmp_path / "in").write_bytes(b"b\na\n")
+    (other := tmp_path / "other").hardlink_to(source)
+    for options in ({}, {"key": "1,1"}):
+        source.write_bytes(b"b\na\n")
+        planner.sort(source, source, format="lines", force=True, **options)
+        assert source.read_bytes() == other.read_bytes() == b"a\nb\n"
+
+
+def drop_from_page_cache(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -22,6 +22,7 @@ from planner.api.sort_result import Disorder
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.door import Help, Without, checked
 from planner.sorting.sort_job import (
+    EVERY_FORMAT,
     USUAL_RECORD_BYTES,
     Format,
     FoundHeader,
@@ -286,11 +287,10 @@ def validate_rows(
     files: StrPath | Sequence[StrPath],
     *,
     format: Annotated[
-        Literal["csv", "parquet"], Help("What the files hold; found out otherwise.", takes=Format | None)
+        Literal["csv", "parquet", "jsonl", "arrow", "orc"],
+        Help("What the files hold; found out otherwise.", takes=Format | None),
     ],
-    key: Annotated[
-        Sequence[str], Help("Of CSV and Parquet, a column: NAME[:int|num|float|fold|natural][:desc][:first].")
-    ],
+    key: Annotated[Sequence[str], Help("Of tables, a column: NAME[:int|num|float|fold|natural][:desc][:first].")],
     separator: FoundSeparator = None,
     no_header: FoundHeader = None,
     checksum: Checksum = None,
@@ -308,15 +308,16 @@ def validate_rows(
     expected = None if checksum is None else checksum_number(checksum)
     paths, went_in = _files(files), _files(input)
     asked = {"format": format, "key": key, "separator": separator, "no_header": no_header}
-    found = looked or inspect([*paths, *went_in], asked, say=say)
+    found = looked or inspect([*paths, *went_in], asked, say=say, takes=EVERY_FORMAT)
     whole = SortJob(inputs=tuple(map(str, [*paths, *went_in])), key=key, **found.shown)
     job, of_input = _part(whole, slice(len(paths))), _part(whole, slice(len(paths), None))
     disorder = disorder_of(job, on_progress)
     unordered, duplicates = (None if disorder else 0), None
-    if format == "parquet":
-        count, summed, unordered, duplicates = _of_parquet(listed_files(_paths(files)), on_progress, key=key)
+    if format != "csv":
+        job = _with_folders(job, listed_files(_paths(files)))
+        count, summed, unordered, duplicates = _of_tables(job, on_progress, key=key)
         if went_in:
-            expected = _of_parquet(listed_files(_paths(input)), on_progress)[1]
+            expected = _of_tables(_with_folders(of_input, listed_files(_paths(input))), on_progress)[1]
     else:
         count, summed = _of_csv(job, on_progress)
         if went_in:
@@ -327,6 +328,10 @@ def validate_rows(
 
 def _part(job: SortJob, part: slice) -> SortJob:
     return replace(job, inputs=job.inputs[part], looks=job.looks[part])
+
+
+def _with_folders(job: SortJob, listed: Mapping[Path, Folders]) -> SortJob:
+    return replace(job, folders=tuple(listed[Path(name)] for name in job.inputs))
 
 
 def _of_csv(job: SortJob, on_progress: OnProgress | None) -> tuple[int, int]:
@@ -340,29 +345,25 @@ def _of_csv(job: SortJob, on_progress: OnProgress | None) -> tuple[int, int]:
         return run_interruptible(lambda shown: summarize_rows(text, shown), progress)
 
 
-def _of_parquet(
-    files: Mapping[Path, Folders], on_progress: OnProgress | None, *, key: Sequence[str] = ()
-) -> tuple[int, int, int, int]:
+def _of_tables(job: SortJob, on_progress: OnProgress | None, *, key: Sequence[str] = ()) -> tuple[int, int, int, int]:
     """Return the row count, the sum of row hashes, and how many come before their predecessor or have its keys."""
     from planner.sorting.tables.arrow_library import arrow
-    from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, read_footers, rows_of
+    from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, rows_of
+    from planner.sorting.tables.table_files import table_inputs
     from planner.sorting.tables.table_hash import rows_checksum
     from planner.sorting.tables.table_runs import count_disorder
 
-    sources = read_footers([str(path) for path in files], fills=True, folders=list(files.values()))
-    keys = keys_of(key, sources) if key else []
     count = checksum = unordered = duplicates = 0
     last = None
-    with reported(["validate"], on_progress) as progress:
+    with reported(["validate"], on_progress) as progress, table_inputs(job, progress, fills=True) as sources:
+        keys = keys_of(key, sources) if key and sources else []
         progress.begin_phase(0, bytes_total=decoded_bytes(sources))
-        for source in sources:
-            for table in rows_of(source, progress):
-                count += table.num_rows
-                checksum += rows_checksum(table)
-                if keys and table.num_rows:
-                    fallen, equal = count_disorder(
-                        table if last is None else arrow().concat_tables([last, table]), keys
-                    )
-                    unordered, duplicates = unordered + fallen, duplicates + equal
-                    last = table.slice(table.num_rows - 1)
+        for table in (table for source in sources for table in rows_of(source, progress)):
+            count += table.num_rows
+            checksum += rows_checksum(table)
+            if keys and table.num_rows:
+                both = table if last is None else arrow().concat_tables([last, table])
+                fallen, equal = count_disorder(both, keys)
+                unordered, duplicates = unordered + fallen, duplicates + equal
+                last = table.slice(table.num_rows - 1)
     return count, checksum, unordered, duplicates

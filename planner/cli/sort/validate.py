@@ -17,7 +17,7 @@ from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
 from planner.errors import BadInputError
-from planner.sorting.sort_job import USUAL_RECORD_BYTES
+from planner.sorting.sort_job import EVERY_FORMAT, TABLES, USUAL_RECORD_BYTES
 from planner.units import count_of, count_text
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def validate(
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does; of CSV and Parquet
-    rows, order by --key and checksum.
+    """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does; of tables,
+    order by --key and checksum.
 
     Ends with exit code 5 when a record is out of order, or the data is not what went in.
 
@@ -59,10 +59,10 @@ def validate(
     if "address" in asked:
         _validate_on_ray(files, asked, json=json)
         return
-    found = None if asked["summaries"] else inspect(all_read, asked, say=talk)
+    found = None if asked["summaries"] else inspect(all_read, asked, say=talk, takes=EVERY_FORMAT)
     asked |= {"looked": found, "format": found and found.format}
-    if asked["format"] in ("csv", "parquet"):
-        asked.require_taken_by(validate_rows, "of CSV and Parquet say --key")
+    if asked["format"] in ("csv", *TABLES):
+        asked.require_taken_by(validate_rows, "of tables say --key")
         _validate_rows(files, asked, json=json)
         return
     asked["lines"] = asked["lines"] or asked["format"] == "lines"
@@ -118,7 +118,7 @@ def _validate_on_ray(manifests: list[Path], asked: ValidateOptions, *, json: boo
 def _no_keys_of_lines(file: Path, key: list[str]) -> str:
     keys = f" --key {' --key '.join(key)}" if key else ""
     return (
-        "--key, --separator and --no-header are of CSV and Parquet; of lines: --key-offset, --key-size."
+        "--key, --separator and --no-header are of tables; of lines: --key-offset, --key-size."
         f" For order alone: planner sort --check{keys} {file}"
     )
 

@@ -36,7 +36,7 @@ from planner.sorting.tables.parquet_rows import (
     rows_of,
 )
 from planner.sorting.tables.table import sorted_batches
-from planner.sorting.tables.table_files import staged_tables
+from planner.sorting.tables.table_files import staged_tables, table_inputs
 from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_order import extra_bytes_per_row
 from planner.sorting.tables.table_output import LinesFile, TableFile
@@ -138,10 +138,7 @@ def find_disorder(job: SortJob, progress: Progress) -> tuple[int, list[Any]] | N
     with ExitStack() as stack:
         stack.enter_context(core_errors())
         stack.enter_context(arrow_errors(f"cannot check {job.inputs[0]}: pyarrow says"))
-        if job.format == "parquet":
-            sources = read_footers(job.inputs)
-        else:
-            sources = stack.enter_context(staged_tables(job, progress))
+        sources = stack.enter_context(table_inputs(job, progress))
         if not sources:
             return None
         keys = keys_of(job.keys, sources)

@@ -56,6 +56,16 @@ def staged_tables(
             yield _staged_batches(job, progress, stage)
 
 
+@contextmanager
+def table_inputs(job: SortJob, progress: Progress, *, fills: bool = False) -> Iterator[list[ParquetInput]]:
+    """Yield the job's inputs as Parquet: themselves, or staged; with `fills` missing columns are null."""
+    if job.format == "parquet":
+        yield read_footers(job.inputs, fills=fills, folders=job.folders)
+    else:
+        with staged_tables(job, progress) as inputs:
+            yield inputs
+
+
 class _Stage:
     """Unnamed files of Parquet that hold the rows of one input: a new one begins where the columns change."""
 

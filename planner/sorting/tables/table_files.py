@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from planner.compression.text_codecs import open_source
+from planner.compression.text_codecs import Source, open_source
 from planner.errors import BadInputError, reading
 from planner.native import Progress, core, core_errors
 from planner.sorting.column_keys import columns_of
@@ -140,8 +140,7 @@ def _staged_csv(
     csv = csv_columns(job, quote=job.quote)
     first: tuple[str, ...] = ()
     stages, types = [], FoundTypes(())
-    for path in job.inputs:
-        source = open_source(path, progress)
+    for source in _sources(job, progress):
         row = read_first_row(source.head(), name=source.name, delimiter=csv.delimiter, quote=csv.quote)
         names = row.values if csv.header else tuple(str(number + 1) for number in range(len(row.values)))
         require_names(names, path=source.name)
@@ -149,7 +148,7 @@ def _staged_csv(
             first, types = names, FoundTypes(names)
         if names and names != first:
             raise BadInputError(
-                f"{path} and {job.inputs[0]} have different columns",
+                f"{source.name} and {job.inputs[0]} have different columns",
                 [f"{', '.join(names)}; not {', '.join(first)}"],
                 code="schema-mismatch",
             )
@@ -171,6 +170,13 @@ def _staged_csv(
     return _inputs(job, stages, schema)
 
 
+def _sources(job: SortJob, progress: Progress) -> Iterator[Source]:
+    """Yield text inputs, each opened when its turn comes."""
+    looks = job.looks or (None,) * len(job.inputs)
+    for path, look in zip(job.inputs, looks, strict=True):
+        yield open_source(path, progress, memory_bytes=job.memory_bytes or 0, look=look)
+
+
 def _require_unchanged(source: Any) -> None:
     if source.version is not None:
         source.version.require_unchanged()
@@ -183,8 +189,7 @@ def _staged_json(
     has_numbers = any(_NUMBERED.match(part) for key in job.keys for part in columns_of([key], ()))
     wanted = _begins_of_keys(job.keys) if keeps_lines and not has_numbers else None
     stages = []
-    for path in job.inputs:
-        source = open_source(path, progress)
+    for source in _sources(job, progress):
         source.read_in_chunks()
         stages.append(stage(source.name))
         for some in read_json_lines(source.chunks or (), path=source.name, wanted=wanted):

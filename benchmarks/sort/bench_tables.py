@@ -1,4 +1,5 @@
-"""CSV and Parquet sorted by columns against DuckDB, and qsv where it is installed: in turn, outputs compared.
+"""CSV and Parquet, or one into the other, sorted by columns against DuckDB, and qsv where it is installed: in turn,
+outputs compared.
 
 Whole processes are timed, with the start of Python. The input is warm. DuckDB has the same threads and memory, reads
 columns of CSV with their types given, and keeps no order among equal keys, which saves it work. `qsv extsort` compares
@@ -24,6 +25,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK_ROWS = 50_000
 TYPES = "{'id': 'BIGINT', 'customer': 'VARCHAR', 'amount': 'DECIMAL(18,2)', 'time': 'TIMESTAMP', 'note': 'VARCHAR'}"
+KINDS = ["csv", "parquet", "csv to parquet", "parquet to csv"]
 ORDERS = {"customer, amount descending": ("customer", "amount:num:desc"), "time": ("time",), "amount": ("amount:num",)}
 
 
@@ -51,25 +53,14 @@ def write_csv(path: Path, size_bytes: int) -> None:
 
 DUCKDB = """
 import sys, duckdb
-source, output, order, threads, memory, folder = sys.argv[1:]
+query, threads, memory, folder = sys.argv[1:]
 connection = duckdb.connect()
 connection.execute(f"SET threads = {threads}; SET memory_limit = '{memory}B'; SET temp_directory = '{folder}';")
 connection.execute("SET preserve_insertion_order = false")
+connection.execute(query)
 """
-DUCKDB_CSV = (
-    DUCKDB
-    + f'types = "{TYPES}"'
-    + """
-rows = f"read_csv('{source}', header = true, columns = {types})"
-connection.execute(f"COPY (SELECT * FROM {rows} ORDER BY {order}) TO '{output}' (HEADER, DELIMITER ',')")
-"""
-)
-DUCKDB_PARQUET = (
-    DUCKDB
-    + """
-connection.execute(f"COPY (SELECT * FROM '{source}' ORDER BY {order}) TO '{output}' (FORMAT parquet)")
-"""
-)
+READ = {"csv": f"read_csv('FILE', header = true, columns = {TYPES})", "parquet": "'FILE'"}
+WRITE = {"csv": "HEADER, DELIMITER ','", "parquet": "FORMAT parquet, COMPRESSION zstd"}
 
 
 def seconds_of(command: list[str]) -> tuple[float, float]:
@@ -87,15 +78,18 @@ def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.N
     """Return the commands, each without its output."""
     names = [key.partition(":")[0] for key in keys]
     order = ", ".join(name + " DESC" * ("desc" in key) for name, key in zip(names, keys, strict=True))
-    typed = [key.replace(":num", "") if kind == "parquet" else key for key in keys]
-    planner = [str(Path(sys.executable).with_name("planner")), "sort", "--format", kind, "--force"]
+    read, _, written = kind.partition(" to ")
+    typed = [key.replace(":num", "") if kind != "csv" else key for key in keys]
+    planner = [str(Path(sys.executable).with_name("planner")), "sort", "--format", read, "--force"]
     limits = ["--threads", str(options.threads), "--memory", f"{options.memory}B"]
-    script = DUCKDB_CSV if kind == "csv" else DUCKDB_PARQUET
+    rows = READ[read].replace("FILE", str(source))
+    how = "FORMAT parquet" if kind == "parquet" else WRITE[written or read]
+    query = f"COPY (SELECT * FROM {rows} ORDER BY {order}) TO 'OUTPUT' ({how})"
     there = str(source.parent)
     all_programs = {
         "planner sort": [*planner, *limits, *(word for key in typed for word in ("--key", key)), str(source), "OUTPUT"],
         "DuckDB": [
-            sys.executable, "-c", script, str(source), "OUTPUT", order, str(options.threads), str(options.memory), there
+            sys.executable, "-c", DUCKDB, query, str(options.threads), str(options.memory), there
         ],
     }  # fmt: skip
     if kind == "csv" and options.qsv and not any(":" in key for key in keys):
@@ -109,7 +103,7 @@ def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
     import duckdb
 
     columns = ", ".join(key.partition(":")[0] for key in keys)
-    read = f"read_csv('FILE', header = true, columns = {TYPES})" if kind == "csv" else "'FILE'"
+    read = READ[kind.rsplit(" to ", maxsplit=1)[-1]]
     hashes = []
     for output in outputs:
         rows = f"(SELECT {columns}, row_number() OVER () AS place FROM {read.replace('FILE', str(output))})"
@@ -121,11 +115,11 @@ def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
 def measure(kind: str, name: str, source: Path, options: argparse.Namespace) -> None:
     """Run all in turn, once to warm up; print medians and the ratios of pairs."""
     commands = programs(kind, ORDERS[name], source, options)
-    outputs = [source.with_name(f"out{i}.{kind}") for i in range(len(commands))]
+    outputs = [source.with_name(f"out{i}.{kind.rsplit(' to ', maxsplit=1)[-1]}") for i in range(len(commands))]
     seconds: dict[str, list[tuple[float, float]]] = {program: [] for program in commands}
     for run in range(options.runs + 1):
         for (program, command), output in zip(commands.items(), outputs, strict=True):
-            elapsed = seconds_of([str(output) if word == "OUTPUT" else word for word in command])
+            elapsed = seconds_of([word.replace("OUTPUT", str(output)) for word in command])
             if run > 0:
                 seconds[program].append(elapsed)
         if run == 0:
@@ -157,7 +151,7 @@ def main() -> None:
     parser.add_argument("--memory", type=parse_size, default=parse_size("4GB"))
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--format", choices=["csv", "parquet"], action="append", help="both otherwise")
+    parser.add_argument("--format", choices=KINDS, action="append", help="csv and parquet otherwise")
     parser.add_argument("--order", choices=ORDERS, action="append", help="all of them otherwise")
     parser.add_argument("--directory", type=Path, default=ROOT / "build")
     parser.add_argument("--qsv", default=shutil.which("qsv"), help="the program qsv; what is on PATH otherwise")
@@ -167,16 +161,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:
         sources = {"csv": Path(folder) / "in.csv", "parquet": Path(folder) / "in.parquet"}
         write_csv(sources["csv"], options.bytes)
-        if options.qsv and "csv" in (options.format or sources):
+        kinds = options.format or list(sources)
+        if options.qsv and "csv" in kinds:
             subprocess.run([options.qsv, "index", str(sources["csv"])], check=True)
-        if "parquet" in (options.format or sources):
+        if any(kind.startswith("parquet") for kind in kinds):
             import duckdb
 
             table = f"read_csv('{sources['csv']}', header = true, columns = {TYPES})"
             duckdb.sql(f"COPY (SELECT * FROM {table}) TO '{sources['parquet']}' (FORMAT parquet)")
-        for kind in options.format or sources:
+        for kind in kinds:
             for order in options.order or ORDERS:
-                measure(kind, order, sources[kind], options)
+                measure(kind, order, sources[kind.partition(" to ")[0]], options)
 
 
 if __name__ == "__main__":

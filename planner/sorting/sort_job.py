@@ -6,7 +6,6 @@ Each field with a sentence declares an argument of `planner.sort`, and an option
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -95,13 +94,8 @@ class InputFormat:
             )
 
     def require_sortable_on_cluster(self) -> None:
-        """Raise BadInputError for options that contradict each other, and for keys of records."""
+        """Raise BadInputError for options that contradict each other."""
         require_together(arguments_of(InputFormat), vars(self) | {"format": self.format or "lines"})
-        if self.format is None and self.keys and all(re.match("[0-9]+:", key) for key in self.keys):
-            raise BadInputError(
-                f"--key {self.keys[0]} is a key of records: with --ray their manifest says the key",
-                code="unsupported-key",
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

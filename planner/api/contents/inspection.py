@@ -13,7 +13,7 @@ from typing import Any, Final
 from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.file_kinds import FileKind, format_by_name, kind_of, suffix_of
 from planner.api.files import mode_of
-from planner.compression.looks import Look, require_text
+from planner.compression.looks import Look
 from planner.compression.windows import HEADER_BYTES
 from planner.errors import BadInputError
 from planner.sorting.sort_job import Format
@@ -43,32 +43,29 @@ class Input:
         return {name: getattr(self, name) for name in ("looks", "format", "separator", "no_header", "quote")}
 
 
-def inspect(
-    files: Sequence[Path | str], asked: Mapping[str, Any], *, say: Callable[[str], None] | None, detects: bool = True
-) -> Input:
-    """Return what files hold, or objects by their addresses: as the options `asked` say, or else as they show. The
-    dialect of CSV is found out if this `detects` it. Keys do not say what a file is.
+def inspect(files: Sequence[Path | str], asked: Mapping[str, Any], *, say: Callable[[str], None] | None) -> Input:
+    """Return what files hold, or objects by their addresses: as the options `asked` say, or else as they show. Keys do
+    not say what a file is.
 
     Raises BadInputError for files of several or unknown kinds, for tables without a key, and for keys of JSON;
     IoFailureError for an object.
     """
     given = {name: asked.get(name) for name in ("separator", "no_header", "quote")}
-    format = said_format(asked)
+    keys = [asked["key"]] if isinstance(asked.get("key"), str) else list(asked.get("key") or ())
+    format = _said_format(asked)
     if format is None:
         looks, kinds = _looks_at(files)
         kind = _common(kinds)
-        format = _shown_format(looks, kind, asked, say=say)
+        format = _shown_format(looks, kind, keys, say=say)
         given["separator"] = given["separator"] or (kind.separator if kind else None)
     else:
         looks = _looks_at(files, said=format)[0]
-        for look in looks if format in ("lines", "csv") else ():
-            require_text(look.stored, name=look.name)
-    if format == "csv" and detects:
-        given = detect_dialect(looks, given, asked.get("key") or (), say=say)
+    if format == "csv":
+        given = detect_dialect(looks, given, keys, say=say)
     return Input(looks=tuple(looks), format=format, **given)
 
 
-def said_format(asked: Mapping[str, Any]) -> Format | None:
+def _said_format(asked: Mapping[str, Any]) -> Format | None:
     """Return the format that options say, or imply."""
     if asked.get("record_size") is not None:
         return "records"
@@ -77,9 +74,8 @@ def said_format(asked: Mapping[str, Any]) -> Format | None:
 
 
 def _shown_format(
-    looks: Sequence[Look], kind: FileKind | None, asked: Mapping[str, Any], *, say: Callable[[str], None] | None
+    looks: Sequence[Look], kind: FileKind | None, keys: Sequence[str], *, say: Callable[[str], None] | None
 ) -> Format | None:
-    keys = [asked["key"]] if isinstance(asked.get("key"), str) else asked.get("key")
     if kind is None:
         is_file = looks and all(stat.S_ISREG(mode_of(Path(look.name))) for look in looks)
         return (format_by_name(looks[0]) if keys else "lines") if is_file else None

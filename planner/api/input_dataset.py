@@ -73,13 +73,10 @@ def _looked_into(
 
     listed = {name: files_of(name) for name in names if not is_manifest(name)}
     if not listed:
-        return replace(form, format=form.format or _format_of_manifest(names[0])), {}
+        return replace(form, format=form.format or _format_of_manifest(form, names[0])), {}
     found = inspect([file for files in listed.values() for file in files], vars(form) | {"key": form.keys}, say=say)
     if found.format == "records" and form.format is None:
-        raise BadInputError(
-            f"{found.looks[0].name} is records of 100 bytes: with --ray their manifest says what they are",
-            code="needs-manifests",
-        )
+        raise _of_records(form, found.looks[0].name)
     if found.format == "csv" and found.quote not in (None, '"'):
         raise BadInputError(
             f"{found.looks[0].name}: a cluster takes CSV with double quotes around values, and no others",
@@ -91,11 +88,20 @@ def _looked_into(
     return form, {name: [next(looks) for _ in files] for name, files in listed.items()}
 
 
-def _format_of_manifest(name: str) -> ClusterFormat:
+def _format_of_manifest(form: InputFormat, name: str) -> ClusterFormat:
     from planner.distributed_sort.dataset.dataset import read_manifest
 
     layout = read_manifest(Path(name)).layout
+    if layout.text is None and layout.table is None and form.keys:
+        raise _of_records(form, name)
     return "parquet" if layout.table else "csv" if layout.text and layout.text.csv else "lines"
+
+
+def _of_records(form: InputFormat, name: str) -> BadInputError:
+    return BadInputError(
+        f"--key {', '.join(form.keys)}: {name} is records; with --ray their manifest says the key",
+        code="unsupported-key",
+    )
 
 
 def _dataset_of(

@@ -240,11 +240,11 @@ def _needs_pipes(job: SortJob) -> bool:
 
     Of records only a file with the suffix of a compression can be compressed.
     """
-    from planner.compression.looks import SUFFIXES
+    from planner.compression.looks import SUFFIXES, has_magic_bytes
 
     mode, output = mode_of(Path(job.output)), Path(job.output)
     if job.output == "-" or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or output.suffix in SUFFIXES:
         return True
-    compressed = (look for look in job.looks if look.codec)
+    compressed = (look for look in job.looks if has_magic_bytes(look.stored))
     is_compressed = any(not job.record_bytes or Path(look.name).suffix in SUFFIXES for look in compressed)
     return is_compressed or not all(look.is_plain for look in job.looks)

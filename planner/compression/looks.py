@@ -113,6 +113,11 @@ def compression_of(beginning: bytes) -> str:
     return next((form for magic, form in _MAGIC.items() if beginning.startswith(magic)), "")
 
 
+def has_magic_bytes(beginning: bytes) -> bool:
+    """Return whether data begin like a compressed or a non-text format; `MAGIC_BYTES` bytes are enough."""
+    return beginning.startswith((*_MAGIC, *_NOT_READ))
+
+
 def is_text(beginning: bytes) -> bool:
     """Return whether the beginning of a file is text."""
     return bool(beginning) and not _CONTROL & set(beginning)

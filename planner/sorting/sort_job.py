@@ -6,7 +6,6 @@ Each field with a sentence declares an argument of `planner.sort`, and an option
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
@@ -100,7 +99,7 @@ class InputFormat:
             )
 
     def require_sortable_on_cluster(self) -> None:
-        """Raise BadInputError for options that contradict each other, and for keys of records."""
+        """Raise BadInputError for options that contradict each other, and for formats of one machine."""
         if self.format in ("jsonl", "arrow", "orc"):
             raise BadInputError(
                 f"--format {self.format}: a cluster sorts records, lines, CSV and Parquet",
@@ -109,11 +108,6 @@ class InputFormat:
                 code="not-applicable",
             )
         require_together(arguments_of(InputFormat), vars(self) | {"format": self.format or "lines"})
-        if self.format is None and self.keys and all(re.match("[0-9]+:", key) for key in self.keys):
-            raise BadInputError(
-                f"--key {self.keys[0]} is a key of records: with --ray their manifest says the key",
-                code="unsupported-key",
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

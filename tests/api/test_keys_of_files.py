@@ -140,7 +140,7 @@ def test_a_cluster_takes_columns_as_one_machine_does(name: str, tmp_path: Path) 
 def test_a_cluster_refuses_what_it_would_take_for_something_else(tmp_path: Path) -> None:
     (tmp_path / "quoted.csv").write_text("a,b\n'1,2',3\n'0,1',2\n")
     planner.generate(tmp_path / "records", records=3)
-    for name, code in {"quoted.csv": "bad-quote", "records": "needs-manifests"}.items():
+    for name, code in {"quoted.csv": "bad-quote", "records": "unsupported-key"}.items():
         with pytest.raises(BadInputError) as caught:
             files_dataset(InputFormat(key="1"), [str(tmp_path / name)])
         assert caught.value.code == code

@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--format csv --key b -z a.txt out.json", "-z does not go with --format csv"),
         ("--format csv --key b --lines a.txt out.json", "--lines does not go with --format csv"),
         ("--lines --no-header a.txt out.json", "--no-header applies only with --format csv"),
-        ("--key 0:8:u64le a.txt out.json", "with --ray their manifest says the key"),
+        ("--key 0:8:u64le a.txt out.json", "field number is zero"),
         ("--format parquet --key b a.txt out.json", "no Parquet file"),
         ("--format parquet --key b -z a.txt out.json", "-z does not go with --format parquet"),
         ("--format parquet --key b nothing.txt out.json", "nothing.txt: no such file"),

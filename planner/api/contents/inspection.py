@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.file_kinds import FileKind, format_by_name, kind_of, suffix_of
 from planner.api.files import mode_of
-from planner.compression.looks import Look, require_text
+from planner.compression.looks import Look
 from planner.compression.windows import HEADER_BYTES
 from planner.errors import BadInputError
 from planner.sorting.sort_job import CLUSTER_FORMATS, TABLES, ClusterFormat, Format
@@ -53,31 +53,28 @@ def inspect(
     asked: Mapping[str, Any],
     *,
     say: Callable[[str], None] | None,
-    detects: bool = True,
     takes: Collection[Format] = CLUSTER_FORMATS,
 ) -> Input:
     """Return what files hold, or objects by their addresses: as the options `asked` say, or else as they show, of the
-    formats that their reader `takes`. The dialect of CSV is found out if this `detects` it. Keys do not say what a file
-    is, but JSON lines are a table only with keys.
+    formats that their reader `takes`. Keys do not say what a file is, but JSON lines are a table only with keys.
 
     Raises BadInputError for files of several or unknown kinds, for tables without a key, and for keys of JSON;
     IoFailureError for an object.
     """
     given = {name: asked.get(name) for name in ("separator", "no_header", "quote")}
+    keys = [asked["key"]] if isinstance(asked.get("key"), str) else list(asked.get("key") or ())
     format = said_format(asked)
     if format is None:
         looks, kinds = _looks_at(files, takes=takes)
         kind = _common(kinds)
-        if kind and kind.format == "lines" and asked.get("key") and suffix_of(looks[0]) in _OF_JSON:
+        if kind and kind.format == "lines" and keys and suffix_of(looks[0]) in _OF_JSON:
             kind = replace(kind, format="jsonl")
-        format = _shown_format(looks, kind, asked, takes=takes, say=say)
+        format = _shown_format(looks, kind, keys, takes=takes, say=say)
         given["separator"] = given["separator"] or (kind.separator if kind else None)
     else:
         looks = _looks_at(files, said=format)[0]
-        for look in looks if format in ("lines", "csv") else ():
-            require_text(look.stored, name=look.name)
-    if format == "csv" and detects:
-        given = detect_dialect(looks, given, asked.get("key") or (), say=say)
+    if format == "csv":
+        given = detect_dialect(looks, given, keys, say=say)
     return Input(looks=tuple(looks), format=format, **given)
 
 
@@ -92,12 +89,11 @@ def said_format(asked: Mapping[str, Any]) -> Format | None:
 def _shown_format(
     looks: Sequence[Look],
     kind: FileKind | None,
-    asked: Mapping[str, Any],
+    keys: Sequence[str],
     *,
     takes: Collection[Format],
     say: Callable[[str], None] | None,
 ) -> Format | None:
-    keys = [asked["key"]] if isinstance(asked.get("key"), str) else asked.get("key")
     if kind is None:
         is_file = looks and all(stat.S_ISREG(mode_of(Path(look.name))) for look in looks)
         return (format_by_name(looks[0]) if keys else "lines") if is_file else None

@@ -155,9 +155,11 @@ def find_disorder(
 def _found(job: SortJob, *, say: Say | None) -> SortJob:
     """Return a sort with the format of its files, and of their CSV: as given, or detected. Raises BadInputError."""
     from planner.api.contents.csv_dialect import detect_dialect
-    from planner.api.contents.file_kinds import recognised
+    from planner.api.contents.file_kinds import recognised, require_as_named
 
     sources = list(map(Path, job.inputs))
+    for path in sources:
+        require_as_named(path)
     if job.record_size is not None:
         return replace(job, format="records")
     shown = recognised(sources, vars(job) | {"key": job.keys}, say=say)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from planner.api.contents.file_kinds import recognised
+from planner.api.contents.file_kinds import recognised, require_as_named
 from planner.api.contents.listed_files import all_files, listed_files
 from planner.api.files import output_file, require_new
 from planner.api.progress import OnProgress, reported
@@ -248,6 +248,7 @@ def _require_plain(files: list[Path]) -> None:
                 f"{path} is compressed ({form}): decompress it, and name the text; or `planner sort --check`",
                 code="compressed",
             )
+        require_as_named(path)
 
 
 @dataclass(frozen=True, kw_only=True)

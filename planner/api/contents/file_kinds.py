@@ -96,6 +96,19 @@ def kind_of(path: Path | str) -> FileKind | None:
     return FileKind(format=format, compression=compression, separator=tabs)
 
 
+def require_as_named(path: Path | str) -> None:
+    """Raise BadInputError for a file whose name says that it is compressed, but which is neither that nor text: its
+    beginning is damaged, and no decoder would notice that.
+    """
+    from planner.compression.text_codecs import SUFFIXES, has_magic_bytes
+
+    if Path(path).suffix in SUFFIXES and (start := _beginning(path)) and not (has_magic_bytes(start) or is_text(start)):
+        raise BadInputError(
+            f"{path} is not compressed as its name says, and no text: its beginning is damaged, or its name is wrong",
+            code="broken-compression",
+        )
+
+
 def _beginning(path: Path | str) -> bytes:
     if "://" in str(path):
         from planner.distributed_sort.dataset.input_files import beginning_of, size_of

@@ -25,7 +25,7 @@ _OF_THE_DATA: Final = (*(field.name for field in fields(Comparison) if field.nam
 
 def sort_consuming(job: SortJob, *, on_progress: OnProgress | None) -> SortResult:
     """Sort and delete the inputs at the end. Raises BadInputError also for an unfinished sort into the output."""
-    from planner.sorting.consuming.consuming_sort import require_consumable
+    from planner.sorting.consuming.inputs import require_consumable
     from planner.sorting.consuming.work_folder import WorkFolder
 
     sources, output = list(map(Path, job.inputs)), Path(job.output)
@@ -78,12 +78,14 @@ def resume_sort(job: SortJob, *, on_progress: OnProgress | None) -> SortResult:
 def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, replaces: bool) -> SortResult:
     from planner.native import run_interruptible
     from planner.sorting.consuming.consuming_sort import ConsumingSort
+    from planner.sorting.consuming.inputs import ConsumeInput
     from planner.sorting.records.keyed import TextReport
 
+    option = ConsumeInput(state.asked["consume_input"])
     began = time.monotonic()
 
     def work(shown: Progress) -> Any:
-        return ConsumingSort(folder, state, _engine(state, folder, job, shown), shown).run(replaces=replaces)
+        return ConsumingSort(folder, state, _engine(state, folder, job, shown), shown, option).run(replaces=replaces)
 
     done = run_interruptible(work, progress)
     report = TextReport(done.rows, done.runs, done.run_bytes, 0, 0, "--consume-input")
@@ -105,11 +107,12 @@ def _engine(state: State, folder: WorkFolder, job: SortJob, progress: Progress) 
 
 
 def _first_state(job: SortJob, progress: Progress) -> State:
-    from planner.sorting.consuming.work_folder import State, identity_of
+    from planner.sorting.consuming.inputs import identity_of
+    from planner.sorting.consuming.work_folder import State
 
     inputs = tuple(str(Path(name).resolve()) for name in job.inputs)
     return State(
-        asked=_stated_options(job),
+        asked=_stated_options(job) | {"consume_input": job.consume_input},
         inputs=inputs,
         identities=tuple(map(identity_of, inputs)),
         form=_form(replace(job, inputs=inputs), progress),
@@ -177,7 +180,7 @@ def _require_space(sources: Sequence[Path], output: Path) -> None:
 
 
 def _require_same(state: State, job: SortJob) -> None:
-    from planner.sorting.consuming.work_folder import identity_of
+    from planner.sorting.consuming.inputs import identity_of
 
     if job.inputs and [str(Path(name).resolve()) for name in job.inputs] != list(state.inputs):
         raise BadInputError(

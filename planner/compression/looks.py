@@ -118,6 +118,19 @@ def has_magic_bytes(beginning: bytes) -> bool:
     return beginning.startswith((*_MAGIC, *_NOT_READ))
 
 
+def require_as_named(look: Look) -> None:
+    """Raise BadInputError for a file whose name says that it is compressed, but which is neither that nor text: its
+    beginning is damaged, and no decoder would notice that.
+    """
+    is_named = look.name.endswith(tuple(SUFFIXES)) and look.stored
+    if is_named and not (has_magic_bytes(look.stored) or is_text(look.stored)):
+        raise BadInputError(
+            f"{look.name} is not compressed as its name says, and no text: its beginning is damaged, or its name is"
+            " wrong",
+            code="broken-compression",
+        )
+
+
 def is_text(beginning: bytes) -> bool:
     """Return whether the beginning of a file is text."""
     return bool(beginning) and not _CONTROL & set(beginning)

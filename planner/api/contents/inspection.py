@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from planner.api.contents.csv_dialect import detect_dialect
 from planner.api.contents.file_kinds import FileKind, format_by_name, kind_of, suffix_of
 from planner.api.files import mode_of
-from planner.compression.looks import Look
+from planner.compression.looks import Look, require_as_named
 from planner.compression.windows import HEADER_BYTES
 from planner.errors import BadInputError
 from planner.sorting.sort_job import CLUSTER_FORMATS, TABLES, ClusterFormat, Format
@@ -73,6 +73,8 @@ def inspect(
         given["separator"] = given["separator"] or (kind.separator if kind else None)
     else:
         looks = _looks_at(files, said=format)[0]
+        for look in looks:
+            require_as_named(look)
     if format == "csv":
         given = detect_dialect(looks, given, keys, say=say)
     return Input(looks=tuple(looks), format=format, **given)

@@ -31,7 +31,7 @@ from planner.distributed_sort.content.table_format import TableFormat
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition
-from planner.distributed_sort.dataset.partition_reader import Slice, copy_here
+from planner.distributed_sort.dataset.partition_reader import DamagedFileError, Slice, copy_here
 from planner.errors import IoFailureError
 from planner.native import core_errors
 from planner.sorting.tables.arrow_library import arrow
@@ -112,6 +112,8 @@ class Tables:
                 return self._on_the_way.empty_table()
             require_int96_fits(copy.uri, footer, groups)
             rows_read = file.read_row_groups(groups, use_threads=False)
+            if rows_read.num_rows != sum(rows[group] for group in groups):
+                raise DamagedFileError(f"{copy.uri} is damaged: its pages have other rows than its footer says")
             return conform(rows_read, self._schema, partition).cast(self._on_the_way)
 
     def size_bytes(self, rows: Any) -> int:

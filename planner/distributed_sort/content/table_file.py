@@ -22,6 +22,7 @@ from planner.distributed_sort.node_files.run_files import file_errors
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.folder_columns import folder_values
+from planner.sorting.tables.parquet_pages import page_sizes
 from planner.sorting.tables.parquet_parts import (
     follows_another_file,
     footer_fault,
@@ -181,6 +182,8 @@ def _footer(uri: str, version: FileVersion) -> Footer:
             raise arrow().ArrowInvalid(f"it lists the rows of other files, as {other}: name these")
         if follows_another_file(raw, metadata):
             raise arrow().ArrowInvalid("it is several files, one after the other: name these")
+    if not object_store.is_object(uri):  # where each page would take a request
+        page_sizes(uri, metadata)
     with _file(uri, size, metadata) as file:
         rows = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
         return Footer(metadata, file.schema_arrow, rows)

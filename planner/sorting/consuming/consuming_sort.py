@@ -9,7 +9,7 @@ journal and frees space while the next run or piece is made, so at most two of t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,15 +18,14 @@ from typing import Final, NamedTuple, Protocol
 
 from planner.errors import BadInputError, InputChangedError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
-from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, identity_of, merged_state
+from planner.sorting.consuming.inputs import ConsumeInput, Part, Range, delete_inputs, free_inputs, free_parts
+from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, merged_state, sync_folder
 
 STRETCHES: Final = 24
 """A stretch is this fraction of the inputs, or less if memory is short; the sort takes twice that as extra disk."""
 STEPS: Final = 28
 """A piece of the output is this fraction of the inputs. More pieces take less disk and more time."""
 LEAST_STRETCH_BYTES: Final = 1 << 19
-FREED_BYTES: Final = 4096
-"""Block size of most file systems; one with larger blocks frees a block only once all of it is released."""
 
 
 class SortedRun(NamedTuple):
@@ -43,12 +42,6 @@ class Step(NamedTuple):
     merge: Merge
     taken: list[int]
     is_end: bool
-
-
-Range = tuple[int, int]
-"""Offset and size of a range of bytes in a file."""
-Part = tuple[str, Sequence[Range]]
-"""A file and ranges of it."""
 
 
 class Engine(Protocol):
@@ -85,7 +78,10 @@ class Consumed:
 class ConsumingSort:
     """A new or resumed sort in its folder."""
 
-    def __init__(self, folder: WorkFolder, state: State, engine: Engine, progress: Progress) -> None:
+    def __init__(
+        self, folder: WorkFolder, state: State, engine: Engine, progress: Progress, option: ConsumeInput
+    ) -> None:
+        self._option = option
         self._folder = folder
         self._state = state
         self._engine = engine
@@ -106,7 +102,7 @@ class ConsumingSort:
                 self._merge_all()
                 self._require_unchanged(self._versions)
                 self._name_output(replaces=replaces)
-                self._remove_inputs()
+                self._delete_inputs()
                 self._folder.remove_all()
         except (PlannerError, OSError) as error:
             raise self._resumable(error) from error
@@ -144,7 +140,7 @@ class ConsumingSort:
         """Free parts of inputs or runs. Raises InputChangedError where another program wrote to the input."""
         inputs = [path for path, _ in parts if path in self._versions]
         self._require_unchanged(inputs)
-        free_parts(parts)
+        free_inputs(self._option, parts)
         self._versions |= {path: core.FileVersion(os.fsencode(path)) for path in inputs}
 
     def _require_unchanged(self, inputs: Iterable[str]) -> None:
@@ -224,34 +220,32 @@ class ConsumingSort:
         self._secure_meanwhile(state, self._folder.file(merge.name), parts, is_new=merge.end == 0)
 
     def _name_output(self, *, replaces: bool) -> None:
-        assert self._state.merged is not None
-        made, output = Path(self._folder.file(self._state.merged.name)), self._folder.output
-        if not made.exists():  # a sort that was killed got this far
-            return
-        if output.exists() and output.samefile(made):
-            made.unlink()
-            return
-        if replaces:
-            if output.exists():
-                take_after(output, made)
-            made.replace(output)
-        else:
-            try:
-                os.link(made, output)
-            except FileExistsError:
-                raise BadInputError(
-                    f"{output} appeared while the sort ran: move it away, or resume with --force",
-                    code="output-appeared",
-                ) from None
-            made.unlink()
-        directory = os.open(output.parent, os.O_RDONLY)
-        os.fsync(directory)
-        os.close(directory)
+        """Give the result its name, durably; a sort that was killed may have done so."""
+        made, output = Path(self._folder.file(self._merged.name)), self._folder.output
+        if made.exists() and not (output.exists() and output.samefile(made)):
+            if replaces:
+                if output.exists():
+                    take_after(output, made)
+                made.replace(output)
+            else:
+                try:
+                    os.link(made, output)
+                except FileExistsError:
+                    raise BadInputError(
+                        f"{output} appeared while the sort ran: move it away, or resume with --force",
+                        code="output-appeared",
+                    ) from None
+        made.unlink(missing_ok=True)
+        sync_folder(output.parent)
 
-    def _remove_inputs(self) -> None:
-        for path, identity in zip(self._state.inputs, self._state.identities, strict=True):
-            if os.path.exists(path) and identity_of(path) == identity:  # noqa: PTH110  # else the output replaced it
-                os.unlink(path)  # noqa: PTH108
+    @property
+    def _merged(self) -> Run:
+        assert self._state.merged is not None
+        return self._state.merged
+
+    def _delete_inputs(self) -> None:
+        inputs = list(zip(self._state.inputs, self._state.identities, strict=True))
+        delete_inputs(self._option, inputs, output=self._folder.output, output_bytes=self._merged.bytes)
 
 
 def next_merge(state: State, *, most: int) -> Merge:
@@ -272,38 +266,3 @@ def take_after(replaced: Path, made: Path) -> None:
     for name in os.listxattr(replaced) if hasattr(os, "listxattr") else ():
         if name.startswith("user.") or name == "system.posix_acl_access":
             os.setxattr(made, name, os.getxattr(replaced, name))
-
-
-def free_parts(parts: Sequence[Part]) -> None:
-    """Free the whole blocks within parts of files; zeroing the partial blocks would cost a transfer each."""
-    core.free_space([(os.fsencode(path), list(_whole_blocks(ranges))) for path, ranges in parts])
-
-
-def _whole_blocks(ranges: Sequence[Range]) -> Iterator[Range]:
-    for begin, size in ranges:
-        first, end = -(-begin // FREED_BYTES) * FREED_BYTES, (begin + size) // FREED_BYTES * FREED_BYTES
-        if first < end:
-            yield first, end - first
-
-
-def require_consumable(path: str) -> None:
-    """Raise BadInputError for a file whose space cannot be freed, or which has other names."""
-    status = os.stat(path)  # noqa: PTH116
-    if status.st_nlink > 1:
-        raise BadInputError(
-            f"{path} has {status.st_nlink} names, and none would keep its data: copy it first", code="several-names"
-        )
-    if not os.access(path, os.W_OK) or not os.access(os.path.dirname(path), os.W_OK):  # noqa: PTH120
-        raise BadInputError(
-            f"{path}: permission denied; --consume-input removes it, so you must be allowed to",
-            code="permission-denied",
-        )
-    try:
-        with core_errors():
-            core.free_space([(os.fsencode(path), [(status.st_size, FREED_BYTES)])])
-    except IoFailureError as error:
-        raise BadInputError(
-            f"{path}: its file system frees no parts of files; leave out --consume-input",
-            [error.message],
-            code="unsupported-file-system",
-        ) from error

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.native import Progress, core
-from planner.sorting.consuming.consuming_sort import Range, SortedRun, Step
+from planner.sorting.consuming.consuming_sort import SortedRun, Step
+from planner.sorting.consuming.inputs import Range
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened, within_address_space
@@ -277,7 +278,8 @@ def _tagged_rows(source: ParquetInput, number: int, taken: int) -> Tables:
     if group == footer.num_row_groups:
         return
     compute, library = arrow("pyarrow.compute"), arrow()
-    for batch in source.batches(range(group, footer.num_row_groups)):
+    rest = _view(source, FileFooter(_footer_file(footer)), range(group, footer.num_row_groups))  # without freed groups
+    for batch in rest.batches():
         table = library.Table.from_batches([batch])
         table = table.append_column(_RUN, library.repeat(library.scalar(number, library.int32()), batch.num_rows))
         places = library.array(range(first, first + batch.num_rows), library.int64())

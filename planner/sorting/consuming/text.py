@@ -13,15 +13,8 @@ from typing import Any, Final, NamedTuple
 from planner.compression.text_codecs import BLOCK_BYTES, Pipe, Source, open_source
 from planner.errors import BadInputError, PlannerError, reading
 from planner.native import Progress, core, core_errors
-from planner.sorting.consuming.consuming_sort import (
-    FREED_BYTES,
-    LEAST_STRETCH_BYTES,
-    STEPS,
-    STRETCHES,
-    Range,
-    SortedRun,
-    Step,
-)
+from planner.sorting.consuming.consuming_sort import LEAST_STRETCH_BYTES, STEPS, STRETCHES, SortedRun, Step
+from planner.sorting.consuming.inputs import FREED_BYTES, Range
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key

@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError
+from planner.sorting.consuming.inputs import Identity
 
 _JOURNAL: Final = "journal.json"
 _SLOTS: Final = ("state-0", "state-1")
-"""Files that hold the state in turn: a kill while one is written leaves the other intact."""
+"""Files that both hold the state: a kill while one is written, or damage to it, leaves the other."""
 _SLOT_HEAD: Final = struct.Struct("<QIQ")
 """Number of saves, checksum of that number and the text, and size of the text in bytes."""
 _SLOT_BYTES: Final = 1 << 14
 """A slot's size is a multiple of this, so that saving a state rarely changes the file size."""
 _CONSTANT: Final = ("asked", "inputs", "identities", "form")
 """Fields of the state stored in the journal itself, which is written once."""
-_VERSION: Final = 3
+_VERSION: Final = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,7 @@ class State:
     asked: dict[str, Any]
     """The options that set the format of the files and the sort order."""
     inputs: tuple[str, ...]
-    identities: tuple[tuple[int, int, int], ...]
-    """Device, inode number and size in bytes of each input."""
+    identities: tuple[Identity, ...]
     form: dict[str, Any]
     """The format's own data for resuming."""
     place: tuple[int, int]
@@ -94,8 +94,12 @@ class WorkFolder:
         return (self.path / _JOURNAL).exists()
 
     def make(self) -> None:
-        """Make the folder, removing the files of a sort that stopped before it wrote its journal."""
+        """Make the folder, removing the files of a sort that stopped before it wrote its journal. Raises BadInputError
+        where it holds rows.
+        """
         if self.path.exists():
+            if set(os.listdir(self.path)) - {f"{_JOURNAL}.new", *_SLOTS}:  # noqa: PTH208
+                raise self._damaged(f"it may hold rows, and {_JOURNAL} is missing")
             shutil.rmtree(self.path)
         self.path.mkdir(mode=0o700)
 
@@ -119,8 +123,9 @@ class WorkFolder:
         """Write the journal and the first state."""
         self.save(state)
         new = self.path / f"{_JOURNAL}.new"
+        values = {"version": _VERSION} | {name: getattr(state, name) for name in _CONSTANT}
         with new.open("w") as file:
-            json.dump({"version": _VERSION} | {name: getattr(state, name) for name in _CONSTANT}, file)
+            json.dump(values | {"checksum": _checksum(values)}, file)
             file.flush()
             os.fsync(file.fileno())
         new.replace(self.path / _JOURNAL)
@@ -136,34 +141,58 @@ class WorkFolder:
             os.fsync(self._lock)
 
     def save(self, state: State) -> None:
-        """Overwrite the older of the two saved states and wait until it is on the disk."""
+        """Write both slots, and wait until each is on the disk: what the state before needs is freed after that."""
         if not self._slots:
             self._slots = [os.open(self.path / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) for name in _SLOTS]
         self._saved += 1
         text = json.dumps({name: value for name, value in asdict(state).items() if name not in _CONSTANT}).encode()
         content = _SLOT_HEAD.pack(self._saved, zlib.crc32(text, self._saved), len(text)) + text
-        slot = self._slots[self._saved % len(_SLOTS)]
-        _write_at_start(slot, content + bytes(-len(content) % _SLOT_BYTES))
-        sync_data(slot)
+        for slot in self._slots:
+            _write_at_start(slot, content + bytes(-len(content) % _SLOT_BYTES))
+            sync_data(slot)
 
     def load(self) -> State:
-        """Return the state in the journal. Raises BadInputError if its version differs or no state can be read."""
-        values = json.loads((self.path / _JOURNAL).read_text())
-        if values.pop("version") != _VERSION:
+        """Return the state in the journal. Raises BadInputError if its version differs, or anything in the folder is
+        damaged or missing.
+        """
+        try:
+            values = json.loads((self.path / _JOURNAL).read_text())
+            version, checksum = values.get("version"), values.pop("checksum", None)
+        except (ValueError, AttributeError) as error:
+            raise self._damaged(f"{_JOURNAL} cannot be read") from error
+        if version != _VERSION:
             raise BadInputError(
                 f"{self.path}: another version of planner began this sort; resume it with that", code="other-version"
             )
-        self._saved, text = max(_saved_state((self.path / name).read_bytes()) for name in _SLOTS)
+        if checksum != _checksum(values):
+            raise self._damaged(f"{_JOURNAL} is not as it was written")
+        del values["version"]
+        self._saved, text = max(_saved_state(self.path / name) for name in _SLOTS)
         if not text:
-            raise BadInputError(
-                f"{self.path}: neither {' nor '.join(_SLOTS)} holds a whole state of the sort", code="damaged-state"
-            )
+            raise self._damaged(f"neither {' nor '.join(_SLOTS)} holds a whole state of the sort")
         values |= json.loads(text)
         values |= {"inputs": tuple(values["inputs"]), "identities": tuple(map(tuple, values["identities"]))}
         values |= {"place": tuple(values["place"]), "runs": tuple(Run(**run) for run in values["runs"])}
         merge, merged = values["merge"], values["merged"]
         values |= {"merge": merge and Merge(**merge), "merged": merged and Run(**merged)}
-        return State(**values)
+        state = State(**values)
+        self._require_files(state)
+        return state
+
+    def _require_files(self, state: State) -> None:
+        """Raise BadInputError unless all runs are there, and the merge or the result, which may have its name."""
+        merge, merged = state.merge, state.merged
+        for run in state.runs:
+            if _size_of(self.path / run.name) != run.bytes:
+                raise self._damaged(f"{run.name} has not the {run.bytes} bytes that were written")
+        if merge and merge.end and _size_of(self.path / merge.name) < merge.end:
+            raise self._damaged(f"{merge.name} has not the {merge.end} bytes that were written")
+        if merged and merged.bytes not in (_size_of(self.path / merged.name), _size_of(self.output)):
+            raise self._damaged(f"neither {merged.name} nor {self.output} is the result of {merged.bytes} bytes")
+
+    def _damaged(self, how: str) -> BadInputError:
+        advice = "nothing was changed, and no input deleted: put back what is missing, from a copy of the folder"
+        return BadInputError(f"{self.path} is damaged: {how}", [advice], code="damaged-state")
 
     def file(self, name: str) -> str:
         """Return the path of a file in the folder."""
@@ -187,13 +216,23 @@ def _write_at_start(descriptor: int, content: bytes) -> None:
         done += os.pwrite(descriptor, content[done:], done)
 
 
-def _saved_state(content: bytes) -> tuple[int, bytes]:
+def _saved_state(path: Path) -> tuple[int, bytes]:
     """Return the number and the text of the state in a slot; 0 and nothing if it was not completely written."""
+    content = path.read_bytes() if path.exists() else b""
     if len(content) < _SLOT_HEAD.size:
         return 0, b""
     number, checksum, size = _SLOT_HEAD.unpack_from(content)
     text = content[_SLOT_HEAD.size : _SLOT_HEAD.size + size]
     return (number, text) if len(text) == size and zlib.crc32(text, number & 0xFFFFFFFF) == checksum else (0, b"")
+
+
+def _checksum(values: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(values).encode())
+
+
+def _size_of(path: Path) -> int:
+    """Return the size of a file, -1 if there is none."""
+    return path.stat().st_size if path.is_file() else -1
 
 
 def sync_file(path: str) -> None:
@@ -210,10 +249,13 @@ def sync_data(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
-def identity_of(path: str) -> tuple[int, int, int]:
-    """Return the device, the inode number and the size in bytes of a file."""
-    status = os.stat(path)  # noqa: PTH116
-    return status.st_dev, status.st_ino, status.st_size
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def merged_state(state: State, result: Run) -> State:

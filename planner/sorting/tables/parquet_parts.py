@@ -149,27 +149,33 @@ def footer_fault(file: Any, metadata: Any) -> str:
     size = int.from_bytes(file.read(4), "little")
     file.seek(tail - size)
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    rows = 0
     try:
         for number, group in enumerate(_Reader(file.read(size)).groups()):
             where = f"row group {number}"
-            _require(stored_count(group, _GROUP_ROWS) >= 0 and stored_count(group, _GROUP_BYTES) >= 0, where)
+            group_rows = stored_count(group, _GROUP_ROWS)
+            rows += group_rows
+            _require(stored_count(group, _GROUP_BYTES) >= 0, where)
             chunks = _typed(group, _GROUP_COLUMNS, List).values
             _require(len(chunks) == len(leaves), f"{where}: {len(chunks)} columns, not {len(leaves)}")
             for chunk, leaf in zip(chunks, leaves, strict=True):
-                _require_sound(chunk, leaf, tail, f"{where}, column {leaf.path}")
+                _require_sound(chunk, leaf, group_rows, tail, f"{where}, column {leaf.path}")
+        _require(rows == metadata.num_rows, f"its row groups have {rows} rows, and the file {metadata.num_rows}")
     except (IndexError, ValueError) as error:
         return str(error)
     return ""
 
 
-def _require_sound(chunk: Any, leaf: Any, end: int, where: str) -> None:
+def _require_sound(chunk: Any, leaf: Any, rows: int, end: int, where: str) -> None:
     _require(isinstance(chunk, dict) and _CHUNK_ENCRYPTION not in chunk, f"{where}: encrypted, or no column chunk")
     about: Struct = _typed(chunk, _CHUNK_METADATA, dict)
     codec, sizes = stored_count(about, _CODEC), _typed(about, _SIZE_STATISTICS, dict, {})
     _require(codec in _CODECS, f"{where}: unknown codec {codec}")
     places = [stored_count(about, field) for field in (_DATA_PAGE, _DICTIONARY_PAGE) if field in about]
     size = stored_count(about, _CHUNK_BYTES)
-    _require(stored_count(about, _VALUES) >= 0 and stored_count(about, _DECODED_BYTES) >= 0, where)
+    values = stored_count(about, _VALUES)
+    is_right = values >= rows > 0 if leaf.max_repetition_level and values else values == rows
+    _require(is_right and stored_count(about, _DECODED_BYTES) >= 0, f"{where}: {values} values of {rows} rows")
     is_within = _DATA_PAGE in about and min(places) + size <= end
     _require(is_within or _CHUNK_FILE in chunk, f"{where}: its {size} bytes lie beyond the end of the file")
     _require(_UNENCODED_BYTES not in sizes or leaf.physical_type == "BYTE_ARRAY", f"{where}: wrong statistics")

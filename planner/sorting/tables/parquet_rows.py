@@ -98,13 +98,25 @@ class ParquetInput:
     def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
         """Yield the rows of all row groups, or of some. Raises BadInputError that names the file."""
         damaged = f"{self.shown} is damaged or encrypted, or pyarrow cannot read it"
-        with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file, arrow_errors(damaged):
+        wanted = range(self.metadata.num_row_groups) if groups is None else groups
+        rows = sum(self.metadata.row_group(group).num_rows for group in wanted)
+        with self.opened() as file, arrow_errors(damaged):
             first_row = self._first_rows[groups[0] if groups else 0]
             conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.shown)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
                 self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
+                rows -= batch.num_rows
                 yield with_one_order(conform(batch), self.categories)
+            if rows:
+                raise BadInputError(f"{damaged}: {abs(rows)} rows are missing or too many", code="not-a-table")
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """Open the file, once its pages are known to agree with its footer."""
+        self.pages  # noqa: B018  # raises BadInputError
+        with _open(self.path, self.metadata, int96_unit=self.int96_unit) as file:
+            yield file
 
     @cached_property
     def _first_rows(self) -> list[int]:
@@ -235,13 +247,13 @@ def _first_rows(sources: Sequence[ParquetInput], column: str) -> Iterator[Any]:
     """Yield the first value of a column in each row group: its dictionaries are the group's."""
     for source in (source for source in sources if column in source.schema.names):
         for group in range(source.metadata.num_row_groups):
-            with _open(source.path, source.metadata) as file:
+            with source.opened() as file:
                 batches = file.iter_batches(1, row_groups=[group], columns=[column])
                 yield from (batch.column(0) for batch in islice(batches, 1))
 
 
 def _int96_batches(source: ParquetInput, unit: str) -> Iterator[Any]:
-    with _open(source.path, source.metadata, int96_unit=unit) as file:
+    with replace(source, int96_unit=unit).opened() as file:
         yield from file.iter_batches(BATCH_ROWS, columns=int96_leaves(source.metadata))
 
 

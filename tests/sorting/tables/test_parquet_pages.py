@@ -43,11 +43,12 @@ def test_few_long_values_that_come_often_are_long_rows(tmp_path: Path) -> None:
     assert max(batch.nbytes for batch in read_footer(str(tmp_path / "in")).batches()) < 20_000_000
 
 
-def test_damaged_headers_count_as_one_page(tmp_path: Path) -> None:
+def test_damaged_headers_are_refused(tmp_path: Path) -> None:
     metadata = written(tmp_path / "in", s=[os.urandom(3000) for _ in range(1000)])
     with (tmp_path / "in").open("r+b") as file:
         file.write(b"PAR1" + b"\xff" * 100)
-    assert page_sizes(str(tmp_path / "in"), metadata).longest == metadata.row_group(0).column(0).total_uncompressed_size
+    with pytest.raises(BadInputError, match="is damaged: row group 0, column s"):
+        page_sizes(str(tmp_path / "in"), metadata)
 
 
 def test_no_rows_have_no_pages(tmp_path: Path) -> None:

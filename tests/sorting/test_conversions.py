@@ -238,3 +238,24 @@ def test_a_full_disk_of_temporary_files_is_named(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text("k,v\n" + "1,x\n" * 1000)
     with pytest.raises(PlannerError, match=r"no-such"):
         planner.sort(tmp_path / "in.csv", tmp_path / "out.parquet", key="k", temp_dirs=[tmp_path / "no-such"])
+
+
+def test_dictionaries_that_differ_by_row_group_become_one_in_an_arrow_file(tmp_path: Path) -> None:
+    rows = 5000
+    table = pa.table({"k": [number * 7919 % rows for number in range(rows)], "c": [f"v{n}" for n in range(rows)]})
+    parts = [table.slice(begin, 500) for begin in range(0, rows, 500)]
+    with pq.ParquetWriter(tmp_path / "in.parquet", dictionary_schema := pa.schema(
+        {"k": pa.int64(), "c": pa.dictionary(pa.int32(), pa.string())}
+    )) as writer:  # fmt: skip
+        for part in parts:
+            writer.write_table(part.cast(dictionary_schema))
+    planner.sort(tmp_path / "in.parquet", tmp_path / "out.arrow", key="k")
+    found = pyarrow.ipc.open_file(tmp_path / "out.arrow").read_all()
+    assert found.schema.equals(dictionary_schema)
+    assert found.cast(table.schema).equals(table.sort_by("k"))
+
+
+def test_an_empty_file_of_json_lines_stays_one(tmp_path: Path) -> None:
+    assert sort(tmp_path, "", "in.jsonl", "out.jsonl", "k").read_bytes() == b""
+    with pytest.raises(BadInputError, match="has no rows, and so no columns"):
+        planner.sort(tmp_path / "in.jsonl", tmp_path / "out.parquet", key="k")

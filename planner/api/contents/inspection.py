@@ -98,7 +98,8 @@ def _shown_format(
 ) -> Format | None:
     if kind is None:
         is_file = looks and all(stat.S_ISREG(mode_of(Path(look.name))) for look in looks)
-        return (format_by_name(looks[0]) if keys else "lines") if is_file else None
+        is_json = keys and "jsonl" in takes and is_file and suffix_of(looks[0]) in _OF_JSON
+        return ("jsonl" if is_json else format_by_name(looks[0]) if keys else "lines") if is_file else None
     if kind.format not in takes:  # JSON lines with keys
         raise BadInputError(
             f"{looks[0].name} is {kind.text}, whose members are no keys here: leave --key out to take whole lines",

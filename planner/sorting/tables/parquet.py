@@ -108,6 +108,10 @@ def sort_tables(
         progress.begin_phase(0, bytes_total=0)
         keeps_lines = job.format == format == "jsonl"
         staged = stack.enter_context(staged_tables(job, progress, keeps_lines=keeps_lines, say=say))
+        if not staged and keeps_lines:  # no rows stay as they are, too
+            for _ in write_tables(job, iter(()), LinesFile, format=format, threads=1, before_commit=lambda: None):
+                pass
+            return ParquetReport(0, 0, 0)
         if not staged:
             raise BadInputError(f"{job.inputs[0]} has no rows, and so no columns to sort by", code="no-columns")
         return _Sort(job, progress, inputs=staged, style=_STYLE, format=format).run()

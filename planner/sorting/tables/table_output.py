@@ -41,7 +41,6 @@ class TableFile:
         _require_kept(self._schema, format)
         self._encode = {"arrow": self._arrow, "jsonl": self._json}.get(format, self._csv)
         self._separator = "\t" if format == "tsv" else ","
-        self._is_begun = False
 
     def write(self, groups: Iterator[Any], *, threads: int) -> Iterator[Written]:
         """Write tables; yield the rows and bytes of each."""
@@ -64,9 +63,11 @@ class TableFile:
         """Yield an Arrow file; a pipe, which cannot be read from its end, gets a stream."""
         library, taker = arrow("pyarrow.ipc"), _Taker()
         new = library.new_file if self._file.seekable() else library.new_stream
-        with new(arrow().PythonFile(taker, "w"), self._schema) as writer:
+        options = library.IpcWriteOptions(emit_dictionary_deltas=True)
+        before: dict[int, Any] = {}
+        with new(arrow().PythonFile(taker, "w"), self._schema, options=options) as writer:
             for table in groups:
-                writer.write_table(table.cast(self._schema))
+                writer.write_table(_with_growing_dictionaries(table.cast(self._schema), before))
                 yield taker.taken(), Written(table.num_rows, table.nbytes)
         yield taker.taken(), Written(0, 0)
 
@@ -129,6 +130,19 @@ class _Taker:
         return content
 
 
+def _with_growing_dictionaries(table: Any, before: dict[int, Any]) -> Any:
+    """Return a table whose dictionaries begin with those of the tables before, kept by column: a file takes no others."""
+    library = arrow()
+    for number, field in enumerate(table.schema):
+        if not arrow("pyarrow.types").is_dictionary(field.type):
+            continue
+        earlier = before.get(number, library.array([], field.type))
+        both = library.chunked_array([earlier, *table.column(number).chunks], field.type).unify_dictionaries()
+        before[number] = both.chunk(0).slice(0, 0)
+        table = table.set_column(number, field, library.chunked_array(both.chunks[1:], field.type))
+    return table
+
+
 def _plain(value_type: Any, format: TableFormat) -> Any:
     """Return the type as which values are written: as it is in Arrow, without dictionaries in text."""
     types = arrow("pyarrow.types")
@@ -179,10 +193,9 @@ def _lines_of(rows: Any, *, before: int) -> Any:
                 ["write Parquet or Arrow, or make them null first"],
                 code="not-kept",
             ) from error
-    end = library.scalar("}\n" if parts else "{}\n")
     if not parts:
         return b"{}\n" * rows.num_rows
-    lines = compute.binary_join_element_wise(*parts, end, "", null_handling="replace", null_replacement="null")
+    lines = compute.binary_join_element_wise(*parts, "}\n", "", null_handling="replace", null_replacement="null")
     return "".join(lines.to_pylist()).encode()
 
 

@@ -131,7 +131,7 @@ class _Taker:
 
 
 def _with_growing_dictionaries(table: Any, before: dict[int, Any]) -> Any:
-    """Return a table whose dictionaries begin with those of the tables before, kept by column: a file takes no others."""
+    """Return a table whose dictionaries begin with those of the tables `before` it, by column: files take no others."""
     library = arrow()
     for number, field in enumerate(table.schema):
         if not arrow("pyarrow.types").is_dictionary(field.type):

@@ -125,8 +125,8 @@ def require_as_named(look: Look) -> None:
     is_named = look.name.endswith(tuple(SUFFIXES)) and look.stored
     if is_named and not (has_magic_bytes(look.stored) or is_text(look.stored)):
         raise BadInputError(
-            f"{look.name} is not compressed as its name says, and no text: its beginning is damaged, or its name is"
-            " wrong",
+            f"{look.name} is not compressed as its name says, and no text",
+            ["its beginning is damaged, or its name is wrong"],
             code="broken-compression",
         )
 

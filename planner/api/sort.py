@@ -97,6 +97,7 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
 
     to_stdout = str(outputs[0]) in STANDARD_OUTPUT
     job = replace(job, output="-" if to_stdout else str(outputs[0]))
+    require_readable(Path(name) for name in job.inputs if name != "-")
     if format := converted_to(job):
         if job.file_bytes and os.path.lexists(job.output):
             raise BadInputError(

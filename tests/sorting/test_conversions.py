@@ -259,3 +259,8 @@ def test_an_empty_file_of_json_lines_stays_one(tmp_path: Path) -> None:
     assert sort(tmp_path, "", "in.jsonl", "out.jsonl", "k").read_bytes() == b""
     with pytest.raises(BadInputError, match="has no rows, and so no columns"):
         planner.sort(tmp_path / "in.jsonl", tmp_path / "out.parquet", key="k")
+
+
+def test_a_missing_file_is_named_before_the_name_of_the_output(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no such file"):
+        planner.sort(tmp_path / "missing.csv", tmp_path / "out.parquet", key="k")

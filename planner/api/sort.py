@@ -232,7 +232,9 @@ def _paths(names: Any) -> list[Path]:
 def _is_in_place(job: SortJob) -> bool:
     """Return whether lines are sorted into a file that they are read from, which only the sort by keys does."""
     output = Path(job.output)
-    return job.is_lines and mode_of(output) != 0 and any(output.samefile(source) for source in job.inputs)
+    return (
+        job.is_lines and mode_of(output) != 0 and any(output.samefile(source) for source in job.inputs if source != "-")
+    )
 
 
 def _needs_pipes(job: SortJob) -> bool:

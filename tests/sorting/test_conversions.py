@@ -174,6 +174,8 @@ def test_a_damaged_arrow_file_is_named(tmp_path: Path) -> None:
         ("in.csv", "a,b\n1\n", "out.parquet", {"key": "a"}, "in.csv: pyarrow says"),
         ("in.csv", "a,b\n1,2\n", "out.orc", {"key": "a"}, "does not convert|no sort writes"),
         ("in.csv", "a,b\n1,2\n", "out.parquet", {"key": "a", "consume_input": True}, "keeps the format"),
+        ("in.csv", "a,b\n1,2\n", "out.parquet", {"key": "a", "compress": "gz"}, "compressed within"),
+        ("in.csv", "a,b\n1,2\n", "out.parquet.gz", {"key": "a"}, "compressed within"),
         ("in.csv", "a,b\n1,2\n", "out", {"key": "a", "file_bytes": 10**6}, "only tables are written as several"),
         ("in.csv", "a,b\nx,2\n", "out.parquet", {"key": "a:num"}, "of type string, which has its own order"),
         ("in.csv", "a,b\n1,2\n", "out.parquet", {"key": "a:fold"}, "is no text"),
@@ -264,3 +266,10 @@ def test_an_empty_file_of_json_lines_stays_one(tmp_path: Path) -> None:
 def test_a_missing_file_is_named_before_the_name_of_the_output(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no such file"):
         planner.sort(tmp_path / "missing.csv", tmp_path / "out.parquet", key="k")
+
+
+def test_lines_of_a_pipe_replace_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("old")
+    words = [sys.executable, "-m", "planner", "sort", "--lines", "-", "out.txt", "--force"]
+    subprocess.run(words, cwd=tmp_path, input=b"b\na\n", check=True)
+    assert (tmp_path / "out.txt").read_text() == "a\nb\n"

@@ -19,7 +19,8 @@ _LONGEST_LINE_BYTES: Final = 1 << 16
 _JSON_LINE: Final = re.compile(rb"(\xef\xbb\xbf)?\s*[\[{][ \t]*\r?\n")
 """First line of a JSON value that takes several lines."""
 _NAMED: Final = {".csv": "CSV", ".tsv": "CSV with tabs"}
-_OF_TEXT: Final = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl")
+OF_JSON: Final = (".json", ".jsonl", ".ndjson")
+OF_TEXT: Final = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl")
 _IN_WORDS: Final = {
     "records": "records of 100 bytes", "lines": "lines of text", "parquet": "Parquet", "jsonl": "JSON lines",
     "arrow": "Arrow", "orc": "ORC",
@@ -103,6 +104,6 @@ def _format_of(start: bytes, name: str, suffix: str) -> Format:
             f"{name} is one JSON value on several lines: write one a line, or say --format lines",
             code="multi-line-json",
         )
-    if start and b"\n" not in start and suffix not in _OF_TEXT:
+    if start and b"\n" not in start and suffix not in OF_TEXT:
         raise unknown(name, "has no line's end in its first 64 KiB")
     return "csv" if suffix in _NAMED else "lines"

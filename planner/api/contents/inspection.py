@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from planner.api.contents.csv_dialect import detect_dialect
-from planner.api.contents.file_kinds import FileKind, format_by_name, kind_of, suffix_of
+from planner.api.contents.file_kinds import OF_JSON, FileKind, format_by_name, kind_of, suffix_of
 from planner.api.files import mode_of
 from planner.compression.looks import Look, require_as_named
 from planner.compression.windows import HEADER_BYTES
@@ -24,7 +24,6 @@ _MOST_KEPT_BYTES: Final = 1 << 26
 _LEAST_KEPT_BYTES: Final = 1 << 12
 _OBJECT_BYTES: Final = 1 << 16
 """Size of the first request for an object; of lines only their compression matters."""
-_OF_JSON: Final = (".json", ".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +66,7 @@ def inspect(
     if format is None:
         looks, kinds = _looks_at(files, takes=takes)
         kind = _common(kinds)
-        if kind and kind.format == "lines" and keys and suffix_of(looks[0]) in _OF_JSON:
+        if kind and kind.format == "lines" and keys and suffix_of(looks[0]) in OF_JSON:
             kind = replace(kind, format="jsonl")
         format = _shown_format(looks, kind, keys, takes=takes, say=say)
         given["separator"] = given["separator"] or (kind.separator if kind else None)
@@ -98,7 +97,7 @@ def _shown_format(
 ) -> Format | None:
     if kind is None:
         is_file = looks and all(stat.S_ISREG(mode_of(Path(look.name))) for look in looks)
-        is_json = keys and "jsonl" in takes and is_file and suffix_of(looks[0]) in _OF_JSON
+        is_json = keys and "jsonl" in takes and is_file and suffix_of(looks[0]) in OF_JSON
         return ("jsonl" if is_json else format_by_name(looks[0]) if keys else "lines") if is_file else None
     if kind.format not in takes:  # JSON lines with keys
         raise BadInputError(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from planner.api.contents.file_kinds import OF_JSON, OF_TEXT
 from planner.compression.looks import SUFFIXES
 from planner.errors import BadInputError
 from planner.sorting.sort_job import SortJob, TableFormat
 
 _KEPT: Final[dict[str, tuple[TableFormat, ...]]] = {"csv": ("csv", "tsv"), "parquet": ("parquet",), "orc": ()}
 """Names of outputs whose rows are written as they were read."""
-_JSON_NAMES: Final = (".jsonl", ".ndjson", ".json")
 _NAMES: Final[dict[str, TableFormat]] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -20,10 +20,8 @@ _NAMES: Final[dict[str, TableFormat]] = {
     ".arrow": "arrow",
     ".feather": "arrow",
     ".ipc": "arrow",
-    **dict.fromkeys(_JSON_NAMES, "jsonl"),
+    **dict.fromkeys(OF_JSON, "jsonl"),
 }
-
-_OF_TEXT: Final = (".csv", ".tsv", ".txt", ".log", ".json", ".jsonl")
 _OF_TABLES: Final = (".parquet", ".arrow", ".feather", ".orc", ".avro", ".xlsx")
 _NOT_WRITTEN: Final = (".z", ".br", ".lz", ".lzma", ".lzo", ".snappy", ".zip", ".7z", ".rar", ".tar", ".tgz")
 """Names of compressions and archives that no sort writes."""
@@ -57,6 +55,11 @@ def converted_to(job: SortJob) -> TableFormat | None:
             "--consume-input keeps the format of its inputs: leave it out, or name the output as they are",
             code="no-conversion",
         )
+    if wanted == "parquet" and job.compression:
+        raise BadInputError(
+            f"{job.output}: Parquet is compressed within; leave out --compress and the suffix of a compression",
+            code="not-applicable",
+        )
     if not job.keys:
         raise BadInputError("say which columns to sort by: --key NAME", field="key", code="missing-key")
     return wanted
@@ -84,7 +87,7 @@ def require_fitting_name(output: Path, *, is_parquet: bool) -> None:
         raise BadInputError(
             f"{output}: no sort writes {output.suffix}; text may be {', '.join(SUFFIXES)}", code="wrong-suffix"
         )
-    if output.suffix.lower() in ({*_OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
+    if output.suffix.lower() in ({*OF_TEXT, *SUFFIXES} if is_parquet else _OF_TABLES):
         holds = "Parquet" if is_parquet else "what its input does"
         raise BadInputError(
             f"{output} would hold {holds}: a sort does not convert; name it otherwise", code="no-conversion"

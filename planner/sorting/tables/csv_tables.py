@@ -166,9 +166,12 @@ def _able(names: Sequence[str], values: Any) -> list[str]:
 
 def _keeps(name: str, values: Any) -> bool:
     try:
-        return _TYPES[name](values) and bool(values.cast(_arrow_type(name)) is not None)
+        if not _TYPES[name](values):
+            return False
+        values.cast(_arrow_type(name))
     except arrow().ArrowInvalid:  # a day that no month has, or more than 64 bits
         return False
+    return True
 
 
 def _arrow_type(name: str) -> Any:

@@ -18,13 +18,6 @@ from planner.sorting.sort_job import SortJob, TableFormat
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-_SUFFIXES: Final[dict[TableFormat, str]] = {
-    "csv": ".csv",
-    "tsv": ".tsv",
-    "jsonl": ".jsonl",
-    "arrow": ".arrow",
-    "parquet": ".parquet",
-}
 _STDOUT: Final = 1
 
 
@@ -86,7 +79,7 @@ def write_tables(
         before_commit()
         output.commit(size)
     else:
-        suffix = _SUFFIXES[format] + (f".{job.compression}" if job.compression else "")
+        suffix = f".{format}" + (f".{job.compression}" if job.compression else "")
         yield from _write_folder(job, job.file_bytes, suffix, groups, new, threads=threads, before_commit=before_commit)
 
 

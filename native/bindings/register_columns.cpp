@@ -10,6 +10,7 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/columns/chunked_rows.hpp"
+#include "sortcore/columns/text_types.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/records/record_order.hpp"
 
@@ -109,6 +110,16 @@ void record_order(const py::buffer& records, const py::buffer& out, std::uint32_
   sortcore::record_order(from.bytes(), record_bytes, threads, to.get_writable());
 }
 
+std::uint8_t types_of_texts(std::uint64_t rows, const Bits& validity, const py::buffer& offsets,
+                            const std::optional<py::buffer>& texts, std::uint8_t able) {
+  ChunkViews views({});
+  const BitChunk valid = validity.first ? BitChunk{views.add(*validity.first), validity.second} : BitChunk{};
+  const auto from = views.add(offsets);
+  const auto bytes = texts ? views.add(*texts) : ColumnChunk{};
+  const py::gil_scoped_release unlocked;
+  return sortcore::types_of_texts(rows, valid, from, bytes, able);
+}
+
 }  // namespace
 
 void register_columns(py::module_& module) {
@@ -125,6 +136,8 @@ void register_columns(py::module_& module) {
            py::arg("out"), py::kw_only(), py::arg("offset_bytes"));
   module.def("record_order", &record_order, py::arg("records"), py::arg("out"), py::kw_only(),
              py::arg("record_bytes"), py::arg("threads") = 0);
+  module.def("types_of_texts", &types_of_texts, py::arg("rows"), py::kw_only(), py::arg("validity"),
+             py::arg("offsets"), py::arg("texts"), py::arg("able"));
 }
 
 }  // namespace sortcore::python

@@ -6,7 +6,6 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/gensort/generate_lines.hpp"
-#include "sortcore/lines/line_sort.hpp"
 #include "sortcore/validation/validate_lines.hpp"
 
 namespace py = pybind11;
@@ -16,21 +15,6 @@ namespace {
 
 LineFormat make_format(std::uint64_t key_offset, std::optional<std::uint64_t> key_bytes) {
   return {key_offset, key_bytes.value_or(LineFormat::to_the_end)};
-}
-
-std::uint64_t sort_into(const py::buffer& source, const py::buffer& out, std::uint64_t key_offset,
-                        std::optional<std::uint64_t> key_bytes, unsigned threads, Progress* progress) {
-  const BytesView from(source, BytesView::Access::read, "source");
-  const BytesView to(out, BytesView::Access::write, "out");
-  refuse_overlap(from.bytes(), to.bytes());
-  const py::gil_scoped_release unlocked;
-  return sort_lines(from.bytes(), to.writable_bytes(), make_format(key_offset, key_bytes), threads, progress);
-}
-
-std::uint64_t count_in(const py::buffer& text, unsigned threads) {
-  const BytesView view(text, BytesView::Access::read, "text");
-  const py::gil_scoped_release unlocked;
-  return count_lines(view.bytes(), threads);
 }
 
 LineSummary validate_buffer(const py::buffer& text, std::uint64_t key_offset,
@@ -66,10 +50,6 @@ void register_summary(py::module_& module) {
 
 void register_lines(py::module_& module) {
   register_summary(module);
-  module.def("sort_lines", &sort_into, py::arg("source"), py::arg("out"), py::kw_only(),
-             py::arg("key_offset") = 0, py::arg("key_bytes") = py::none(), py::arg("threads") = 0,
-             py::arg("progress") = py::none());
-  module.def("count_lines", &count_in, py::arg("text"), py::kw_only(), py::arg("threads") = 0);
   module.def("validate_lines", &validate_buffer, py::arg("text"), py::kw_only(), py::arg("key_offset") = 0,
              py::arg("key_bytes") = py::none(), py::arg("threads") = 0);
   module.def("validate_lines_file", &validate_path, py::arg("path"), py::kw_only(), py::arg("key_offset") = 0,

@@ -1,6 +1,5 @@
 #include <pybind11/stl.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,10 +55,10 @@ py::dict report_dict(const SortReport& report) {
 
 py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> outputs,
                     std::vector<std::string> replicas, std::vector<std::string> temporary_directories,
-                    std::uint32_t record_bytes, std::uint32_t key_offset, std::uint32_t key_bytes, bool lines,
-                    std::optional<std::uint64_t> line_key_bytes, bool stable, std::uint64_t memory_bytes,
-                    unsigned threads, unsigned queue_depth, bool allow_direct, unsigned passes,
-                    const std::string& spill, bool replaces, Progress* progress) {
+                    std::uint32_t record_bytes, std::uint32_t key_offset, std::uint32_t key_bytes,
+                    bool stable, std::uint64_t memory_bytes, unsigned threads, unsigned queue_depth,
+                    bool allow_direct, unsigned passes, const std::string& spill, bool replaces,
+                    Progress* progress) {
   if (passes > 2) throw py::value_error("passes must be 1, 2, or 0 to choose");
   SortFilesRequest request;
   request.inputs = std::move(inputs);
@@ -67,7 +66,6 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
   request.replicas = std::move(replicas);
   request.temporary_directories = std::move(temporary_directories);
   request.format = {.record_bytes = record_bytes, .key_offset = key_offset, .key_bytes = key_bytes};
-  if (lines) request.lines = LineFormat{key_offset, line_key_bytes.value_or(LineFormat::to_the_end)};
   request.stable = stable;
   request.memory_bytes = memory_bytes;
   request.threads = threads;
@@ -89,11 +87,10 @@ void register_sort_files(py::module_& module) {
   module.def("sort_files", &sort_paths, py::arg("inputs"), py::arg("outputs"), py::kw_only(),
              py::arg("replicas") = std::vector<std::string>{},
              py::arg("temporary_directories") = std::vector<std::string>{}, py::arg("record_bytes") = 100,
-             py::arg("key_offset") = 0, py::arg("key_bytes") = 10, py::arg("lines") = false,
-             py::arg("line_key_bytes") = py::none(), py::arg("stable") = false, py::arg("memory_bytes") = 0,
-             py::arg("threads") = 0, py::arg("queue_depth") = 0, py::arg("allow_direct") = true,
-             py::arg("passes") = 0, py::arg("spill") = "auto", py::arg("replaces") = true,
-             py::arg("progress") = py::none());
+             py::arg("key_offset") = 0, py::arg("key_bytes") = 10, py::arg("stable") = false,
+             py::arg("memory_bytes") = 0, py::arg("threads") = 0, py::arg("queue_depth") = 0,
+             py::arg("allow_direct") = true, py::arg("passes") = 0, py::arg("spill") = "auto",
+             py::arg("replaces") = true, py::arg("progress") = py::none());
 }
 
 }  // namespace sortcore::python

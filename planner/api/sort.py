@@ -110,17 +110,12 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
     require_fitting_name(outputs[0], is_parquet=job.format == "parquet")
     if job.consume_input:
         return sort_consuming(job, on_progress=on_progress)
-    is_text = job.is_text_or_table or job.merge or job.limit or job.compress or _is_in_place(job)
-    if not (is_text or _needs_pipes(job)):
+    if _is_of_plain_records(job):
         require_inputs(job, outputs)
-        try:
-            return sort_here.sort_records(job, outputs, on_progress)
-        except BadInputError as error:
-            if not (job.is_lines and error.code == "bad-record") or job.more_outputs:
-                raise  # the sort by keys takes lines that are longer than a chunk
+        return sort_here.sort_records(job, outputs, on_progress)
     if job.more_outputs:
         raise BadInputError(
-            "a sort by keys, or of compressed text or pipes, writes one file: leave out --more-output",
+            "a sort by keys, or of pipes or what is compressed, writes one file: leave out --more-output",
             code="one-output",
         )
     require_inputs(job, [Path(job.output)], is_text=True)
@@ -229,25 +224,16 @@ def _paths(names: Any) -> list[Path]:
     return [Path(names)] if isinstance(names, str | os.PathLike) else [Path(name) for name in names]
 
 
-def _is_in_place(job: SortJob) -> bool:
-    """Return whether lines are sorted into a file that they are read from, which only the sort by keys does."""
-    output = Path(job.output)
-    return (
-        job.is_lines and mode_of(output) != 0 and any(output.samefile(source) for source in job.inputs if source != "-")
-    )
-
-
-def _needs_pipes(job: SortJob) -> bool:
-    """Return whether an input is compressed or not a file of its stated size, or the output is not a file or to be
-    compressed.
-
-    Of records only a file with the suffix of a compression can be compressed.
+def _is_of_plain_records(job: SortJob) -> bool:
+    """Return whether records are sorted by their bytes from files to files; text, and what pipes and compression hold,
+    is sorted by keys. Of records only a file with the suffix of a compression can be compressed.
     """
     from planner.compression.looks import SUFFIXES, has_magic_bytes
 
     mode, output = mode_of(Path(job.output)), Path(job.output)
+    if not job.record_bytes or job.keys or job.unique or job.merge or job.limit or job.compress:
+        return False
     if job.output == "-" or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or output.suffix in SUFFIXES:
-        return True
-    compressed = (look for look in job.looks if has_magic_bytes(look.stored))
-    is_compressed = any(not job.record_bytes or Path(look.name).suffix in SUFFIXES for look in compressed)
-    return is_compressed or not all(look.is_plain for look in job.looks)
+        return False
+    names = (look.name for look in job.looks if has_magic_bytes(look.stored))
+    return all(look.is_plain for look in job.looks) and not any(Path(name).suffix in SUFFIXES for name in names)

@@ -27,8 +27,7 @@ def sort_records(job: SortJob, outputs: Sequence[Path], on_progress: OnProgress 
         memory_for_sorting(job.memory_bytes) as memory_bytes,
     ):
         report = sort_file(job.inputs, outputs, replace(job, memory_bytes=memory_bytes), progress=progress)
-    counted = "lines" if job.is_lines else "records"
-    return SortResult(counted=counted, count=report.records, seconds=report.seconds, report=report)
+    return SortResult(counted="records", count=report.records, seconds=report.seconds, report=report)
 
 
 def sort_text(job: SortJob, *, say: Callable[[str], None] | None, on_progress: OnProgress | None) -> SortResult:

@@ -157,7 +157,8 @@ class SortJob(Comparison):
             option="--more-output",
             takes=list[str],
         ),
-        Without("ray", "key", "format=csv", *_TABLES),
+        Without("ray", "key"),
+        With("format=records"),
     ] = ()
     union_by_name: Annotated[
         bool, Help("Columns that not all Parquet files have are null where they are missing."), With(*_TABLES)

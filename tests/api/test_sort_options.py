@@ -23,7 +23,7 @@ GIVEN: Final[dict[str, Any]] = {
 }  # fmt: skip
 REFUSED: Final = {
     "records": {"separator", "no_header", "zero_terminated", "lines", "union_by_name", "file_bytes"},
-    "lines": {"separator", "no_header", "record_size", "union_by_name", "file_bytes"},
+    "lines": {"separator", "no_header", "record_size", "more_outputs", "union_by_name", "file_bytes"},
     "csv": {
         "zero_terminated", "record_size", "key_offset", "key_size", "more_outputs", "lines", "union_by_name",
         "file_bytes",

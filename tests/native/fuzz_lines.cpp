@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "random_lines.hpp"
-#include "sortcore/lines/line_sort.hpp"
-#include "sortcore/lines/line_splitters.hpp"
+#include "line_sorting.hpp"
 #include "sortcore/lines/line_stretch.hpp"
 #include "sortcore/validation/validate_lines.hpp"
 
@@ -30,24 +28,6 @@ void check_stretches(std::span<const std::byte> text, std::size_t stretch_bytes)
   }
   demand(behind == text.size());
 }
-
-void check_splitters(const Text& text, const LineFormat& format, std::size_t partitions) {
-  std::vector<std::string> keys;
-  for (const auto line : lines::split(text)) {
-    const auto key = format.key_of(line);
-    keys.emplace_back(reinterpret_cast<const char*>(key.data()), key.size());
-  }
-  const LineSplitters splitters(keys, partitions);
-  std::ranges::sort(keys);
-  std::size_t before = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::size_t now = splitters.partition_of(std::as_bytes(std::span(keys[i])));
-    demand(now >= before && now < splitters.partitions());
-    if (i > 0 && now == before && splitters.holds_one_key(now)) demand(keys[i] == keys[i - 1]);
-    if (i > 0 && keys[i] == keys[i - 1]) demand(now == before);
-    before = now;
-  }
-}
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
@@ -57,11 +37,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const auto* const first = reinterpret_cast<const std::byte*>(data);
   const Text text(first + choices, first + size);
   const Text expected = lines::expected_sorted(text, format);
-  Text sorted(expected.size());
-  sort_lines(text, sorted, format, 1 + data[2] % 2U);
+  const Text sorted = lines::sorted_by_core(text, format, 1 + data[2] % 2U);
   demand(sorted == expected);
   check_stretches(text, 1 + data[3]);
-  check_splitters(text, format, 1 + data[3] % 7U);
   const LineSummary before = validate_lines(text, format), after = validate_lines(sorted, format);
   demand(after.unordered == 0 && after.checksum == before.checksum && after.lines == before.lines &&
          after.bytes == expected.size());

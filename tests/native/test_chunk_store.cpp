@@ -1,4 +1,4 @@
-// Threads that wait for memory continue: random capacities, fillings and line lengths, under a watchdog.
+// Threads that wait for memory continue: random capacities, fillings and records, under a watchdog.
 #include "sortcore/external/chunk_store.hpp"
 
 #include <algorithm>
@@ -8,11 +8,9 @@
 #include <set>
 
 #include "check.hpp"
-#include "random_lines.hpp"
-#include "sortcore/external/item_type.hpp"
-#include "sortcore/external/line_source.hpp"
+#include "shapes.hpp"
 #include "sortcore/external/two_passes.hpp"
-#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/validation/validate.hpp"
 #include "temporary_directory.hpp"
 #include "watchdog.hpp"
 
@@ -52,7 +50,6 @@ class Passage {
 
   void fill() {
     store_.start_spilling(random_.below(4 * plan_.chunks));
-    store_.watch(&clock_, 1);
     ThreadGroup group(monitor_);
     group.start(plan_.queue_depth, [&] { store_.spill_while_needed(clock_); });
     group.start(1, [&] { store_.touch_ahead(); });
@@ -61,7 +58,6 @@ class Passage {
       store_.stop_spilling();
     });
     group.join();
-    store_.watch(nullptr, 0);
   }
 
   void empty() {
@@ -82,7 +78,7 @@ class Passage {
   static ExternalPlan random_plan(RandomSequence& random) {
     ExternalPlan plan;
     plan.chunk_bytes = chunk_bytes;
-    plan.packing = static_cast<Packing>(random.below(3));
+    plan.packing = random.below(2) == 0 ? Packing::never : Packing::always;
     plan.pack_buffers = plan.packing == Packing::never ? 0 : 1;
     plan.low_water_chunks = 1 + random.below(2);
     plan.chunks = plan.low_water_chunks + 1 + random.below(random.below(3) == 0 ? 8 : 2);
@@ -141,80 +137,40 @@ class Passage {
 
 // Memory divided as by `plan_two_passes`, which would not go as low: twice the chunks being filled, and a
 // partition may have from a third to three fifths of them.
-ExternalPlan tiny_plan(RandomSequence& random) {
+ExternalPlan tiny_plan(const RecordFormat& format, RandomSequence& random) {
   ExternalPlan plan;
   plan.threads = static_cast<unsigned>(1 + random.below(2));
   plan.queue_depth = static_cast<unsigned>(1 + random.below(3));
   plan.stable = random.below(2) == 0;
-  plan.packing = static_cast<Packing>(random.below(3));
+  plan.packing = random.below(2) == 0 ? Packing::never : Packing::always;
   plan.pack_buffers = plan.packing == Packing::never ? 0 : 2 * plan.queue_depth;
-  plan.grain_bytes = 1;
-  plan.chunk_bytes = 1'000 + random.below(4'000);
-  plan.longest_line_bytes = plan.chunk_bytes;
-  plan.line_stride_bytes = 3 * plan.chunk_bytes;
-  plan.block_bytes = 4 * plan.chunk_bytes + page_bytes;
+  plan.grain_bytes = format.record_bytes;
+  plan.chunk_bytes = format.record_bytes * (1 + random.below(5'000) / format.record_bytes);
+  plan.block_bytes = 4 * plan.chunk_bytes;
   plan.blocks = plan.threads + 2 * plan.queue_depth + 2;
   plan.partitions = 1 + random.below(8);
   plan.low_water_chunks = plan.queue_depth + plan.threads;
   plan.chunks = 2 * (plan.partitions * plan.threads + 2 * plan.low_water_chunks) + random.below(10);
   plan.partition_limit_bytes = plan.chunks * plan.chunk_bytes * 3 / (5 + random.below(5));
-  plan.scratch_bytes = line_scratch_bytes(plan.partition_limit_bytes / 4, plan.threads);
   return plan;
 }
 
-void append_long_lines(lines::Text& text, std::uint64_t count, std::size_t bytes, RandomSequence& random) {
-  for (; count > 0; --count) {
-    lines::append(text, "zz");
-    text.push_back(static_cast<std::byte>('a' + random.below(20)));
-    text.resize(text.size() + bytes - 4, std::byte{'z'});
-    text.push_back(newline);
-  }
-}
-
-void append_short_lines(lines::Text& text, std::uint64_t bytes, RandomSequence& random) {
-  const std::uint64_t line_bytes = random.below(40);
-  for (const std::uint64_t end = text.size() + bytes; text.size() < end;) {
-    lines::append_random(text, line_bytes, random);
-    text.push_back(newline);
-  }
-}
-
-// Short lines, and long ones with the same beginning, most of which leave their chunks nearly half empty.
-// Where the short ones come first, a sample has few of the long ones, and they meet in one partition.
-lines::Text text_of_extremes(const ExternalPlan& plan, RandomSequence& random) {
-  lines::Text text;
-  const std::uint64_t half = plan.longest_line_bytes / 2;
-  const std::uint64_t long_bytes = half + 1 + random.below(random.below(2) == 0 ? half / 8 : half - 1);
-  const std::uint64_t most = plan.partition_limit_bytes / long_bytes;  // long lines
-  const std::uint64_t count = most - random.below(most / 8 + 1);
-  const std::uint64_t short_bytes = random.below(6 * plan.partition_limit_bytes);
-  if (random.below(2) == 0) {
-    append_short_lines(text, short_bytes, random);
-    append_long_lines(text, count, long_bytes, random);
-    return text;
-  }
-  for (std::uint64_t i = 0; i < count; ++i) {
-    append_short_lines(text, short_bytes / count, random);
-    append_long_lines(text, 1, long_bytes, random);
-  }
-  return text;
-}
-
-void sort_text(const TemporaryDirectory& directory, const lines::Text& text, const ExternalPlan& plan,
-               Progress& progress) {
+void sort_records(const TemporaryDirectory& directory, const shapes::Bytes& records,
+                  const RecordFormat& format, const ExternalPlan& plan, Progress& progress) {
   std::ofstream(directory / "in", std::ios::binary)
-      .write(reinterpret_cast<const char*>(text.data()), static_cast<std::streamsize>(text.size()));
+      .write(reinterpret_cast<const char*>(records.data()), static_cast<std::streamsize>(records.size()));
   File input = File::open_to_read(directory / "in", File::Caching::buffered);
   SortReport report;
-  report.input_bytes = text.size();
+  report.input_bytes = records.size();
   std::vector<OutputFile> outputs;
   outputs.emplace_back(directory / "out", File::Caching::buffered);
   ScratchFiles scratch({directory.path()}, File::Caching::buffered);
-  LineFilesSource source({InputFile{&input, text.size()}}, plan);
-  sort_in_two_passes(source, *line_items({}), outputs, scratch, plan, &progress, report);
-  lines::Text sorted(outputs.front().size());
+  FilesSource source({InputFile{&input, records.size()}}, format, plan);
+  sort_in_two_passes(source, format, outputs, scratch, plan, &progress, report);
+  shapes::Bytes sorted(outputs.front().size());
   if (!sorted.empty()) outputs.front().file().read_exactly(sorted.data(), sorted.size(), 0);
-  CHECK(sorted == lines::expected_sorted(text, {}));
+  const Summary before = validate_records(records, format), after = validate_records(sorted, format);
+  CHECK(after.unordered == 0 && after.checksum == before.checksum && sorted.size() == records.size());
 }
 }  // namespace
 
@@ -235,16 +191,20 @@ THREADED_TEST(chunks_pass_through_any_store) {
   }
 }
 
-THREADED_TEST(lines_of_any_length_pass_through_little_memory) {
+// Where the keys of a sample say little, most records meet in one partition, which is split again and again.
+THREADED_TEST(records_pass_through_little_memory) {
   RandomSequence random(62);
   const TemporaryDirectory directory;
   Watchdog watchdog;
   for (std::uint64_t round = 0; round < usual_rounds / 10 * check::effort(); ++round) {
-    const ExternalPlan plan = tiny_plan(random);
-    const lines::Text text = text_of_extremes(plan, random);
+    const RecordFormat format = shapes::random_format(random);
+    const ExternalPlan plan = tiny_plan(format, random);
+    const std::uint64_t most = 8 * plan.partition_limit_bytes / format.record_bytes + 2;
+    const shapes::Bytes records =
+        shapes::random_records(format, random.below(most), shapes::all_keys[round % 9], random);
     Progress progress;
     watchdog.watch(&progress);
-    sort_text(directory, text, plan, progress);
+    sort_records(directory, records, format, plan, progress);
     watchdog.watch(nullptr);
     ++check::cases();
   }

@@ -4,9 +4,8 @@
 #include <thread>
 
 #include "check.hpp"
+#include "line_sorting.hpp"
 #include "lines/newlines.hpp"
-#include "random_lines.hpp"
-#include "sortcore/lines/line_sort.hpp"
 
 namespace {
 using namespace sortcore;
@@ -14,16 +13,9 @@ using lines::Text;
 
 constexpr std::uint64_t line_effort = check::sanitized ? 1 : 10;
 
-Text sorted_by_core(const Text& text, const LineFormat& format, unsigned threads) {
-  Text out(text.size() + (!text.empty() && text.back() != newline));
-  sort_lines(text, out, format, threads);
-  return out;
-}
-
 void check_line_sort(const Text& text, const LineFormat& format, unsigned threads) {
-  CHECK(sorted_by_core(text, format, threads) == lines::expected_sorted(text, format));
+  CHECK(lines::sorted_by_core(text, format, threads) == lines::expected_sorted(text, format));
   ++check::cases();
-  CHECK_EQUAL(count_lines(text, threads), lines::split(text).size());
 }
 }  // namespace
 
@@ -54,8 +46,9 @@ THREADED_TEST(lines_are_gathered_in_any_parts) {
     const Text text =
         lines::random_text(3'000, lines::all_kinds[round % std::size(lines::all_kinds)], random);
     const Text expected = lines::expected_sorted(text, {});
-    LineSorter sorter({}, 2);
-    sorter.sort(text);
+    RunSorter sorter({}, false, 2);
+    sorter.sort(text, UINT64_MAX, nullptr);
+    CHECK_EQUAL(sorter.lines(), lines::split(text).size());
     CHECK_EQUAL(sorter.bytes(), expected.size());
     Text part(1 + random.below(5'000));
     for (std::size_t at = expected.size() / 2; at < expected.size(); at += part.size()) {
@@ -63,32 +56,6 @@ THREADED_TEST(lines_are_gathered_in_any_parts) {
       sorter.gather(at, part);
       CHECK(std::equal(part.begin(), part.end(), expected.begin() + static_cast<std::ptrdiff_t>(at)));
     }
-    CHECK_THROWS(bad_input, sorter.gather(expected.size(), part));
-  }
-}
-
-// Runs of one text, like chunks of memory, with gaps between.
-THREADED_TEST(lines_in_several_runs) {
-  RandomSequence random(24);
-  for (std::uint64_t round = 0; round < 50 * line_effort; ++round) {
-    Text memory, joined;
-    std::vector<TextRun> runs;
-    for (std::uint64_t left = random.below(6); left > 0; --left) {
-      memory.resize(memory.size() + random.below(100), std::byte{'x'});
-      Text run = lines::random_text(random.below(300), lines::Kind::mixed, random);
-      if (!run.empty() && random.below(2) == 0) run.back() = newline;
-      runs.push_back({memory.size(), run.size()});
-      memory.insert(memory.end(), run.begin(), run.end());
-      joined.insert(joined.end(), run.begin(), run.end());
-      if (!run.empty() && run.back() != newline) joined.push_back(newline);
-    }
-    if (random.below(2) == 0) memory.resize(memory.size() + 64);
-    const LineFormat format = lines::random_format(random);
-    LineSorter sorter(format, 2);
-    sorter.sort(memory.data(), runs);
-    Text out(sorter.bytes());
-    sorter.gather(0, out);
-    CHECK(out == lines::expected_sorted(joined, format));
   }
 }
 
@@ -137,9 +104,9 @@ TEST(text_that_changes_while_it_is_sorted_does_no_harm) {
   int noticed = 0;
   for (std::uint64_t round = 0;
        round < 30 * check::effort() && (round < 10 || noticed == 0 || !check::sanitized); ++round) {
-    LineSorter sorter({}, 2);
+    RunSorter sorter({}, false, 2);
     try {
-      sorter.sort(text);
+      sorter.sort(text, UINT64_MAX, nullptr);
       Text out(sorter.bytes());
       sorter.gather(0, out);
     } catch (const Error& error) {
@@ -160,9 +127,9 @@ TEST(an_end_of_the_last_line_that_comes_and_goes_does_no_harm) {
     for (volatile std::byte& last = text.back(); !done;) last = last == newline ? std::byte{'x'} : newline;
   });
   for (std::uint64_t round = 0; round < 2'000 * check::effort(); ++round) {
-    LineSorter sorter({}, 1);
+    RunSorter sorter({}, false, 1);
     try {
-      sorter.sort(text);
+      sorter.sort(text, UINT64_MAX, nullptr);
       CHECK(sorter.bytes() - text.size() <= 1);
       Text out(sorter.bytes());
       sorter.gather(0, out);
@@ -174,9 +141,3 @@ TEST(an_end_of_the_last_line_that_comes_and_goes_does_no_harm) {
   done = true;
 }
 #endif
-
-TEST(a_key_of_no_bytes_is_refused) {
-  CHECK_THROWS(bad_input, LineSorter({.key_offset = 0, .key_bytes = 0}));
-  Text out(3);
-  CHECK_THROWS(bad_input, sort_lines(Text(3, newline), std::span(out).first(2), {}));
-}

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "check.hpp"
-#include "random_lines.hpp"
 #include "shapes.hpp"
-#include "sortcore/external/line_source.hpp"
 #include "sortcore/external/sort_files.hpp"
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/validation/validate.hpp"
@@ -71,29 +69,27 @@ SortFilesRequest two_pass_request(const TemporaryDirectory& directory, RandomSeq
 }
 
 // A source whose sample covers only the beginning of the input.
-template <typename Source>
-class Misleading : public Source {
+class Misleading : public FilesSource {
  public:
-  using Source::Source;
+  using FilesSource::FilesSource;
   std::uint64_t sample(std::size_t count, const BlockSource::Visit& visit) override {
     bool first = true;
-    return Source::sample(count, [&](std::span<const std::byte> part, std::size_t) {
+    return FilesSource::sample(count, [&](std::span<const std::byte> part, std::size_t) {
       if (std::exchange(first, false)) visit(part, 64);
     });
   }
 };
 
-template <typename Source, typename... Format>
-SortReport sort_misled(const TemporaryDirectory& directory, const ItemType& items, const ExternalPlan& plan,
-                       const Format&... format) {
+SortReport sort_misled(const TemporaryDirectory& directory, const RecordFormat& format,
+                       const ExternalPlan& plan) {
   File input = File::open_to_read(directory / "in", File::Caching::buffered);
   SortReport report;
   report.input_bytes = input.size();
   std::vector<OutputFile> outputs;
   outputs.emplace_back(directory / "out", File::Caching::buffered);
   ScratchFiles scratch({directory.path()}, File::Caching::buffered);
-  Misleading<Source> source({InputFile{&input, input.size()}}, format...);
-  sort_in_two_passes(source, items, outputs, scratch, plan, nullptr, report);
+  Misleading source({InputFile{&input, input.size()}}, format, plan);
+  sort_in_two_passes(source, format, outputs, scratch, plan, nullptr, report);
   outputs.front().commit();
   return report;
 }
@@ -125,24 +121,6 @@ THREADED_TEST(two_passes_sort_random_shapes) {
     CHECK_EQUAL(directory.files(), 2U);
     ++check::cases();
     check_sorted(read(directory / "out"), records, format, request.stable);
-  }
-}
-
-THREADED_TEST(two_passes_sort_random_text) {
-  RandomSequence random(42);
-  for (std::uint64_t round = 0; round < usual_rounds * check::effort(); ++round) {
-    const TemporaryDirectory directory;
-    const auto kind = lines::all_kinds[round % std::size(lines::all_kinds)];
-    const Bytes text = lines::random_text(random.below(20'000), kind, random);
-    write(directory / "in", text);
-    SortFilesRequest request = two_pass_request(directory, random);
-    request.lines = lines::random_format(random);
-    request.memory_bytes = 40'000'000;
-    request.stable = true;
-    sort_files(request);
-    CHECK(read(directory / "out") == lines::expected_sorted(text, *request.lines));
-    CHECK_EQUAL(directory.files(), 2U);
-    ++check::cases();
   }
 }
 
@@ -213,34 +191,9 @@ THREADED_TEST(a_partition_that_is_too_large_is_split_again) {
     for (std::size_t at = 50'000; at < records.size(); at += 100) records[at] = std::byte{9};
     write(directory / "in", records);
     const ExternalPlan plan = plan_two_passes(small_plan(records.size(), stable));
-    const SortReport report =
-        sort_misled<RecordFilesSource>(directory, *record_items(format), plan, format, plan);
+    const SortReport report = sort_misled(directory, format, plan);
     CHECK(report.partitions_split_again > 0);
     check_sorted(read(directory / "out"), records, format, stable);
-  }
-}
-
-THREADED_TEST(a_partition_of_lines_that_is_too_large_is_split_again) {
-  RandomSequence random(45);
-  for (const bool many_lines : {false, true}) {
-    const TemporaryDirectory directory;
-    Bytes text = lines::random_text(3'000, lines::Kind::few, random);
-    if (text.back() != newline) text.push_back(newline);
-    const int least = many_lines ? 600'000 : 60'000, most = many_lines ? 2'500'000 : 150'000;
-    for (int i = 0; i < (check::sanitized ? least : most); ++i) {
-      text.push_back(static_cast<std::byte>('d' + random.below(20)));
-      if (!many_lines) lines::append(text, "-a-beginning-that-is-shared-by-all-lines-of-this-letter-");
-      if (!many_lines) lines::append_random(text, 100, random);
-      text.push_back(newline);
-    }
-    write(directory / "in", text);
-    PlanRequest request = small_plan(text.size(), true);
-    request.format = {1, 0, 1};
-    request.mean_line_bytes = 80;
-    const ExternalPlan plan = plan_two_passes(request);
-    const SortReport report = sort_misled<LineFilesSource>(directory, *line_items({}), plan, plan);
-    CHECK(report.partitions_split_again > 0);
-    CHECK(read(directory / "out") == lines::expected_sorted(text, {}));
   }
 }
 
@@ -256,44 +209,19 @@ TEST(blocks_of_records_hold_every_record_once) {
     ExternalPlan plan;
     plan.padded = true;
     plan.block_bytes = round_up_to_pages(format.record_bytes) + page_bytes * (1 + random.below(9));
-    RecordFilesSource source({InputFile{&file, records.size()}}, format, plan);
+    FilesSource source({InputFile{&file, records.size()}}, format, plan);
     Buffer block(plan.block_bytes);
     StageClock clock;
     Bytes found;
     std::uint64_t seams_in_a_page = 0;
     while (const auto filled = source.next(block.data(), clock)) {
-      CHECK_EQUAL(filled->offset, found.size());
-      if (file.is_direct() && filled->offset % page_bytes != 0) ++seams_in_a_page;
+      if (file.is_direct() && found.size() % page_bytes != 0) ++seams_in_a_page;
       found.insert(found.end(), filled->content.begin(), filled->content.end());
     }
     CHECK(found == records);
     const std::uint64_t read_twice = clock.bytes - records.size();
     CHECK(read_twice == seams_in_a_page * page_bytes ||
           (seams_in_a_page > 0 && read_twice > (seams_in_a_page - 1) * page_bytes));
-  }
-}
-
-TEST(blocks_of_text_hold_every_line_once) {
-  RandomSequence random(46);
-  for (std::uint64_t round = 0; round < usual_rounds; ++round) {
-    const TemporaryDirectory directory;
-    const Bytes text = lines::random_text(random.below(3'000), lines::all_kinds[round % 8], random);
-    write(directory / "in", text);
-    File file = File::open_to_read(directory / "in", File::Caching::buffered);
-    ExternalPlan plan;
-    plan.line_stride_bytes = page_bytes * (1 + random.below(3));
-    plan.longest_line_bytes = page_bytes;
-    LineFilesSource source({InputFile{&file, text.size()}}, plan);
-    Buffer block(plan.line_stride_bytes + plan.longest_line_bytes + page_bytes);
-    StageClock clock;
-    Bytes found;
-    while (const auto filled = source.next(block.data(), clock)) {
-      if (!filled->content.empty()) CHECK_EQUAL(filled->offset, found.size());
-      found.insert(found.end(), filled->content.begin(), filled->content.end());
-    }
-    Bytes expected = text;
-    if (!expected.empty() && expected.back() != newline) expected.push_back(newline);
-    CHECK(found == expected);
   }
 }
 

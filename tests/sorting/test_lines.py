@@ -1,4 +1,4 @@
-"""Sorting text by lines: any bytes, in one pass and in two, in the order of sorted() and GNU sort."""
+"""Sorting text by lines: any bytes, in memory and in runs, in the order of sorted() and GNU sort."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import planner
 from planner.errors import BadInputError
-from planner.native import core
-from planner.sorting.records.local import sort_file
-from planner.sorting.sort_job import SortJob
+from planner.sorting.records.keyed import TextReport
 
 SMALL_MEMORY_BYTES = 24_000_000
 
@@ -72,51 +72,45 @@ texts = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"\
     parts=st.lists(texts, min_size=1, max_size=3),
     key_offset=st.integers(0, 5),
     key_size=st.one_of(st.none(), st.integers(1, 10)),
-    two_passes=st.booleans(),
 )
-def test_any_bytes(tmp_path: Path, parts: list[bytes], key_offset: int, key_size: int | None, two_passes: bool) -> None:
+def test_any_bytes(tmp_path: Path, parts: list[bytes], key_offset: int, key_size: int | None) -> None:
     paths = [tmp_path / f"in{number}" for number in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
         path.write_bytes(part)
-    passes = 1 if not two_passes and len(parts) == 1 else 2
-    core.sort_files(
-        [str(path) for path in paths],
-        [str(tmp_path / "out")],
-        lines=True,
-        key_offset=key_offset,
-        line_key_bytes=key_size,
-        stable=True,
-        memory_bytes=64_000_000,
-        passes=passes,
-    )
-    assert (tmp_path / "out").read_bytes() == expected(parts, key_offset=key_offset, key_size=key_size)
+    range_of_bytes: dict[str, Any] = {"key_offset": key_offset, "key_size": key_size}
+    planner.sort(paths, tmp_path / "out", format="lines", **range_of_bytes, force=True)
+    assert (tmp_path / "out").read_bytes() == expected(parts, **range_of_bytes)
 
 
 @pytest.mark.parametrize(
     "shape", ["log", "all equal", "empty", "nine in ten equal", "long common beginning", "ascending", "long lines"]
 )
-def test_two_passes_sort_any_distribution(tmp_path: Path, shape: str) -> None:
+def test_runs_of_any_distribution_are_merged(tmp_path: Path, shape: str) -> None:
     text = many_lines(shape)
     (tmp_path / "in").write_bytes(text)
-    report = core.sort_files(
-        [str(tmp_path / "in")], [str(tmp_path / "out")], lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES
-    )
+    done = sort_in_runs(tmp_path)
     output = (tmp_path / "out").read_bytes()
     assert output == expected([text])
-    assert report["records"] == output.count(b"\n")
+    assert done.count == output.count(b"\n")
     assert names_in(tmp_path) == ["in", "out"]
 
 
+def sort_in_runs(folder: Path, **options: Any) -> planner.SortResult:
+    done = planner.sort(
+        folder / "in", folder / "out", format="lines", memory_bytes=SMALL_MEMORY_BYTES, threads=2, force=True, **options
+    )
+    assert isinstance(done.report, TextReport)
+    assert done.report.runs > 1 or (folder / "in").stat().st_size < SMALL_MEMORY_BYTES
+    return done
+
+
 @pytest.mark.parametrize("memory_bytes", [None, SMALL_MEMORY_BYTES])
-def test_a_key_range_is_stable_on_request(tmp_path: Path, memory_bytes: int | None) -> None:
+def test_a_key_range_is_stable(tmp_path: Path, memory_bytes: int | None) -> None:
     text = many_lines("log", count=500_000)
     (tmp_path / "in").write_bytes(text)
-    sort_file(
-        tmp_path / "in",
-        tmp_path / "out",
-        SortJob(lines=True, key_offset=19, key_size=4, stable=True, memory_bytes=memory_bytes, force=True),
-    )
-    assert (tmp_path / "out").read_bytes() == expected([text], key_offset=19, key_size=4)
+    options: dict[str, Any] = {"key_offset": 19, "key_size": 4}
+    planner.sort(tmp_path / "in", tmp_path / "out", lines=True, memory_bytes=memory_bytes, **options)
+    assert (tmp_path / "out").read_bytes() == expected([text], **options)
 
 
 def test_like_gnu_sort(tmp_path: Path) -> None:
@@ -124,64 +118,46 @@ def test_like_gnu_sort(tmp_path: Path) -> None:
     if program is None:
         pytest.skip("there is no sort program to compare with")
     (tmp_path / "in").write_bytes(many_lines("log", count=100_000) + b"\x00\n\xff\r\n\n\n")
-    sort_file(tmp_path / "in", tmp_path / "out", SortJob(lines=True, force=True))
+    planner.sort(tmp_path / "in", tmp_path / "out", format="lines", force=True)
     command = [program, "-o", str(tmp_path / "theirs"), str(tmp_path / "in")]
     subprocess.run(command, check=True, env=os.environ | {"LC_ALL": "C"})
     assert (tmp_path / "out").read_bytes() == (tmp_path / "theirs").read_bytes()
 
 
-def test_several_inputs_and_outputs(tmp_path: Path) -> None:
+def test_several_inputs(tmp_path: Path) -> None:
     parts = [many_lines("log", count=150_000), b"", b"\n\nno newline at the end", many_lines("log", count=90_000)]
     inputs = [tmp_path / f"in{number}" for number in range(len(parts))]
     for path, part in zip(inputs, parts, strict=True):
         path.write_bytes(part)
-    outputs = [tmp_path / "out0", tmp_path / "out1"]
-    report = sort_file(inputs, outputs, SortJob(lines=True, memory_bytes=SMALL_MEMORY_BYTES, force=True))
-    contents = [path.read_bytes() for path in outputs]
-    assert b"".join(contents) == expected(parts)
-    assert max(map(len, contents)) < 1.5 * min(map(len, contents))
-    assert report.output_bytes_written == sum(map(len, contents))
-    assert report.input_bytes == sum(map(len, parts))
+    done = planner.sort(inputs, tmp_path / "out", format="lines", memory_bytes=SMALL_MEMORY_BYTES)
+    assert (tmp_path / "out").read_bytes() == expected(parts)
+    assert done.count == expected(parts).count(b"\n")
 
 
-def test_the_longest_line_is_named_and_sorted_and_a_longer_one_refused(tmp_path: Path) -> None:
-    source, output = tmp_path / "in", tmp_path / "out"
+def test_a_long_line_among_short_ones(tmp_path: Path) -> None:
     text = many_lines("log")
-    source.write_bytes(text)
-    paths = [str(source)], [str(output)]
-    report = core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
-    longest = next(int(c["value"].split()[0]) for c in report["choices"] if c["name"] == "longest line")
-    assert longest >= 16_384
-    long_line = b"2026" + bytes(longest - 5) + b"\n"
-    fitting = text[:9_000_000] + b"\n" + long_line + text[9_000_000:]
-    source.write_bytes(fitting)
-    core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
-    assert output.read_bytes() == expected([fitting])
-    output.unlink()
-    source.write_bytes(text[:9_000_000] + b"\n2026" + bytes(2_000_000) + b"\n" + text[9_000_000:])
-    with pytest.raises(ValueError, match=r"in: the line that begins at byte 9000001 is longer than \d+ bytes"):
-        core.sort_files(*paths, lines=True, passes=2, memory_bytes=SMALL_MEMORY_BYTES)
-    assert names_in(tmp_path) == ["in"]
+    with_long = text[:9_000_000] + b"\n2026" + bytes(2_000_000) + b"\n" + text[9_000_000:]
+    (tmp_path / "in").write_bytes(with_long)
+    sort_in_runs(tmp_path)
+    assert (tmp_path / "out").read_bytes() == expected([with_long])
 
 
-def test_many_short_lines_leave_one_pass_for_two(tmp_path: Path) -> None:
-    # The sampled windows hold long lines; between them are only empty lines, too many for one pass.
+def test_many_empty_lines_between_long_ones(tmp_path: Path) -> None:
     text = bytearray(b"x" * 99 + b"\n") * 300_000
     for at in range(0, len(text), len(text) // 64):
         text[at + 50_000 : at + 400_000] = b"\n" * 350_000
     (tmp_path / "in").write_bytes(text)
-    report = sort_file(tmp_path / "in", tmp_path / "out", SortJob(lines=True, memory_bytes=100_000_000, force=True))
-    assert report.mode == "two passes"
+    planner.sort(tmp_path / "in", tmp_path / "out", format="lines", memory_bytes=100_000_000)
     lines = sorted(re.findall(rb"[^\n]+", text))
     empty = text.count(b"\n") - len(lines)
     assert (tmp_path / "out").read_bytes() == b"\n" * empty + b"\n".join(lines) + b"\n"
 
 
 @pytest.mark.parametrize(
-    ("shape", "message"), [({"key_size": 0}, "at least one byte"), ({"key_offset": -1}, "between")]
+    ("shape", "message"), [({"key_size": 0}, "at least 1"), ({"key_offset": -1}, "at least 0")]
 )
 def test_impossible_keys_are_refused(tmp_path: Path, shape: dict[str, int], message: str) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
     with pytest.raises(BadInputError, match=message):
-        sort_file(tmp_path / "in", tmp_path / "out", SortJob(lines=True, **shape, force=True))
+        planner.sort(tmp_path / "in", tmp_path / "out", format="lines", **shape)
     assert names_in(tmp_path) == ["in"]

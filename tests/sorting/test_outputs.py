@@ -138,10 +138,10 @@ def test_more_inputs_than_files_may_be_open(tmp_path: Path) -> None:
 def test_progress_ends_at_the_total(tmp_path: Path, memory_bytes: int | None) -> None:
     sources = [tmp_path / "a", tmp_path / "b"][: 1 if memory_bytes is None else 2]
     for path in sources:
-        path.write_bytes(b"b\na")
+        path.write_bytes(b"b" * 100 + b"a" * 100)
     progress = Progress()
-    sort_file(sources, tmp_path / "out", SortJob(lines=True, memory_bytes=memory_bytes, force=True), progress=progress)
-    assert (tmp_path / "out").read_bytes() == b"a\n" * len(sources) + b"b\n" * len(sources)
+    sort_file(sources, tmp_path / "out", SortJob(memory_bytes=memory_bytes, force=True), progress=progress)
+    assert (tmp_path / "out").read_bytes() == b"a" * 100 * len(sources) + b"b" * 100 * len(sources)
     assert progress.bytes_done == progress.bytes_total
 
 

@@ -25,31 +25,25 @@ std::size_t stride_bytes(const RecordFormat& format, const ExternalPlan& plan) {
 
 }  // namespace
 
-FilesSource::FilesSource(std::vector<InputFile> inputs, std::size_t stride_bytes, bool in_order)
-    : inputs_(std::move(inputs)) {
+FilesSource::FilesSource(std::vector<InputFile> inputs, const RecordFormat& format, const ExternalPlan& plan)
+    : inputs_(std::move(inputs)), format_(format) {
+  const std::size_t stride = stride_bytes(format, plan);
   const auto add = [&](std::size_t input, std::uint64_t offset) {
     const std::uint64_t left = inputs_[input].bytes - offset;
     pieces_.push_back({pieces_.size(), static_cast<std::uint32_t>(input), offset,
-                       static_cast<std::size_t>(std::min<std::uint64_t>(left, stride_bytes))});
+                       static_cast<std::size_t>(std::min<std::uint64_t>(left, stride))});
   };
   std::uint64_t longest = 0;
   for (const InputFile& input : inputs_) longest = std::max(longest, input.bytes);
-  if (in_order) {
+  if (plan.stable) {
     for (std::size_t input = 0; input < inputs_.size(); ++input)
-      for (std::uint64_t offset = 0; offset < inputs_[input].bytes; offset += stride_bytes)
-        add(input, offset);
+      for (std::uint64_t offset = 0; offset < inputs_[input].bytes; offset += stride) add(input, offset);
     return;
   }
-  for (std::uint64_t offset = 0; offset < longest; offset += stride_bytes) {
+  for (std::uint64_t offset = 0; offset < longest; offset += stride) {
     for (std::size_t input = 0; input < inputs_.size(); ++input)
       if (offset < inputs_[input].bytes) add(input, offset);
   }
-}
-
-std::optional<FilesSource::Piece> FilesSource::next_piece() {
-  const std::size_t index = next_.fetch_add(1);
-  if (index >= pieces_.size()) return std::nullopt;
-  return pieces_[index];
 }
 
 // Evenly spaced windows, each shifted at random within its stretch so that no period of the input biases the
@@ -58,7 +52,7 @@ std::uint64_t FilesSource::sample(std::size_t count, const Visit& visit) {
   std::uint64_t total = 0;
   for (const InputFile& input : inputs_) total += input.bytes;
   const std::size_t window_bytes =
-      std::max<std::size_t>(smallest_window, round_up_to_pages(least_window_bytes()));
+      std::max<std::size_t>(smallest_window, round_up_to_pages(2 * std::size_t{format_.record_bytes}));
   const std::uint64_t all_spots =
       std::clamp(total / (least_unsampled * window_bytes), fewest_sample_spots, most_sample_spots);
   std::vector<SampleSpot> spots;
@@ -92,7 +86,7 @@ std::uint64_t FilesSource::visit_spots(std::span<const SampleSpot> spots, std::s
     });
     for (std::size_t i = 0; i < group.size(); ++i) {
       const std::span<const std::byte> window(windows.data() + i * window_bytes, group[i].bytes);
-      visit(usable(window, group[i].offset), keys);
+      visit(whole_records(window, group[i].offset), keys);
       bytes_read += window.size();
     }
   }
@@ -110,25 +104,22 @@ void FilesSource::check_sizes() const {
   }
 }
 
-RecordFilesSource::RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format,
-                                     const ExternalPlan& plan)
-    : FilesSource(std::move(inputs), stride_bytes(format, plan), plan.stable), format_(format) {}
-
-std::optional<SourceBlock> RecordFilesSource::next(std::byte* into, StageClock& clock) {
-  const auto piece = next_piece();
-  if (!piece) return std::nullopt;
-  const auto [file, file_bytes] = input(*piece);
+std::optional<SourceBlock> FilesSource::next(std::byte* into, StageClock& clock) {
+  const std::size_t index = next_.fetch_add(1);
+  if (index >= pieces_.size()) return std::nullopt;
+  const Piece& piece = pieces_[index];
+  const auto [file, file_bytes] = inputs_[piece.input];
   const bool direct = file->is_direct();
-  const std::size_t skipped = direct ? piece->offset % page_bytes : 0;
-  const std::uint64_t end = piece->offset + piece->bytes;
-  file->read_exactly(into, skipped + piece->bytes, piece->offset - skipped);
-  clock.bytes += (direct ? std::min(round_up_to_pages(end), file_bytes) : end) - (piece->offset - skipped);
-  return SourceBlock{{into + skipped, piece->bytes}, piece->sequence, &file->path(), piece->offset};
+  const std::size_t skipped = direct ? piece.offset % page_bytes : 0;
+  const std::uint64_t end = piece.offset + piece.bytes;
+  file->read_exactly(into, skipped + piece.bytes, piece.offset - skipped);
+  clock.bytes += (direct ? std::min(round_up_to_pages(end), file_bytes) : end) - (piece.offset - skipped);
+  return SourceBlock{{into + skipped, piece.bytes}, piece.sequence};
 }
 
 // The whole records within a window of a file that begins at `offset`.
-std::span<const std::byte> RecordFilesSource::usable(std::span<const std::byte> window,
-                                                     std::uint64_t offset) const {
+std::span<const std::byte> FilesSource::whole_records(std::span<const std::byte> window,
+                                                      std::uint64_t offset) const {
   const std::size_t record_bytes = format_.record_bytes;
   const std::size_t skipped = (record_bytes - offset % record_bytes) % record_bytes;
   if (skipped >= window.size()) return {};

@@ -15,7 +15,7 @@ ChunkStore::ChunkStore(Monitor& monitor, ScratchFiles& scratch, const ExternalPl
       loaded_(monitor),
       written_(monitor),
       scratch_(scratch, plan.chunk_bytes, plan.pack_buffers > 0 ? Lz4::of_the_system() : nullptr),
-      packing_(plan.packing, plan.threads),
+      packs_(plan.packing == Packing::always),
       chunk_bytes_(plan.chunk_bytes),
       low_water_(plan.low_water_chunks),
       least_room_(plan.threads),
@@ -121,11 +121,6 @@ void ChunkStore::start_spilling(std::uint64_t expected_chunks) {
   spill_stopped_ = false;
 }
 
-void ChunkStore::watch(const StageClock* clock, unsigned threads) {
-  const auto lock = monitor_.lock();
-  packing_.watch(clock, threads);
-}
-
 void ChunkStore::stop_spilling() {
   const auto lock = monitor_.lock();
   spill_stopped_ = true;
@@ -157,10 +152,9 @@ void ChunkStore::spill_one(std::unique_lock<std::mutex>& lock, StageClock& clock
   contents_[partition].in_memory.pop_back();
   ++contents_[partition].transfers_running;
   ++spilling_;
-  const bool packs = packing_.is_on();
   if (can_spill()) spilling_due_.notify_one();
   lock.unlock();
-  const StoredChunk stored = scratch_.write({data(victim.chunk), victim.bytes}, group_of(partition), packs);
+  const StoredChunk stored = scratch_.write({data(victim.chunk), victim.bytes}, group_of(partition), packs_);
   clock.bytes += victim.bytes;
   lock.lock();
   --spilling_;

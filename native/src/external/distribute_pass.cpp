@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "sortcore/external/distributor.hpp"
 #include "sortcore/io/queue.hpp"
 
 namespace sortcore {
@@ -75,7 +76,7 @@ void tell_what_is_to_come(const SortContext& context, std::uint64_t fresh_bytes,
 
 }  // namespace
 
-PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
+PhaseReport distribute(const SortContext& context, BlockSource& source, const Division& division,
                        std::span<const ChunkStore::Partition> partitions, std::uint64_t fresh_bytes) {
   const PhaseWatch watch(&context.monitor);
   const ExternalPlan& plan = context.plan;
@@ -86,12 +87,11 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, Division
   ThreadsLeft distributors_left(distributors);
   ThreadGroup group(context.monitor);
   tell_what_is_to_come(context, fresh_bytes, distributors * partitions.size());
-  context.store.watch(&clocks.distributing, distributors);
   group.start(1, [&] { context.store.touch_ahead(); });
   group.start(plan.queue_depth, [&] { context.store.spill_while_needed(clocks.writing); });
   group.start(distributors, [&] {
-    const auto distributor = division.distributor(context.store, partitions, plan.grain_bytes);
-    distribute_blocks(context, *distributor, queue, clocks.distributing);
+    Distributor distributor(context.store, division.partitioner(), partitions, plan.grain_bytes);
+    distribute_blocks(context, distributor, queue, clocks.distributing);
     if (distributors_left.leave()) context.store.stop_spilling();
   });
   group.start(plan.queue_depth, [&] {
@@ -99,7 +99,6 @@ PhaseReport distribute(const SortContext& context, BlockSource& source, Division
     if (readers.leave()) queue.close();
   });
   group.join();
-  context.store.watch(nullptr, 0);
   return watch.report("distribute", {report_stage("read", plan.queue_depth, clocks.reading),
                                      report_stage("distribute", distributors, clocks.distributing),
                                      report_stage("write temporary", plan.queue_depth, clocks.writing)});

@@ -12,15 +12,18 @@ constexpr std::size_t default_record_bytes = 100;
 
 }  // namespace
 
-Distributor::Distributor(ChunkStore& store, std::span<const ChunkStore::Partition> partitions,
-                         std::size_t grain_bytes)
+Distributor::Distributor(ChunkStore& store, const Partitioner& partitioner,
+                         std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes)
     : store_(store),
+      partitioner_(partitioner),
       capacity_(store.chunk_bytes() / grain_bytes * grain_bytes),
       spreads_(!store.holds_the_rest()),
       partitions_(partitions.begin(), partitions.end()),
       grain_bytes_(grain_bytes),
       open_(partitions.size()),
-      begun_(partitions.size()) {}
+      begun_(partitions.size()),
+      ids_(batch_records),
+      counts_(partitions.size()) {}
 
 void Distributor::finish() {
   for (std::size_t index = 0; index < open_.size(); ++index) hand_over(index);
@@ -34,14 +37,14 @@ void Distributor::hand_over(std::size_t index) {
   open = {};
 }
 
-void Distributor::renew(std::size_t index, std::size_t least_bytes, StageClock& clock) {
+void Distributor::renew(std::size_t index, StageClock& clock) {
   hand_over(index);
   Open& open = open_[index];
   open.chunk = store_.acquire(clock);
   open.has_chunk = true;
   open.next = store_.data(open.chunk);
   const std::size_t capacity = begun_[index] == 0 ? first_capacity(index) : capacity_;
-  open.end = open.next + (capacity < least_bytes ? capacity_ : capacity);
+  open.end = open.next + (capacity < partitioner_.format().record_bytes ? capacity_ : capacity);
   ++begun_[index];
 }
 
@@ -54,15 +57,7 @@ std::size_t Distributor::first_capacity(std::size_t index) const noexcept {
   return (index * grains / open_.size() + 1) * grain_bytes_;
 }
 
-RecordDistributor::RecordDistributor(ChunkStore& store, const Partitioner& partitioner,
-                                     std::span<const ChunkStore::Partition> partitions,
-                                     std::size_t grain_bytes)
-    : Distributor(store, partitions, grain_bytes),
-      partitioner_(partitioner),
-      ids_(batch_records),
-      counts_(partitions.size()) {}
-
-void RecordDistributor::add(const SourceBlock& block, StageClock& clock) {
+void Distributor::add(const SourceBlock& block, StageClock& clock) {
   const std::span<const std::byte> records = block.content;
   const std::size_t batch_bytes = batch_records * partitioner_.format().record_bytes;
   for (std::size_t begin = 0; begin < records.size(); begin += batch_bytes) {
@@ -74,12 +69,12 @@ void RecordDistributor::add(const SourceBlock& block, StageClock& clock) {
   }
 }
 
-void RecordDistributor::copy_records(std::span<const std::byte> records, StageClock& clock) {
+void Distributor::copy_records(std::span<const std::byte> records, StageClock& clock) {
   const std::size_t record_bytes = partitioner_.format().record_bytes;
   const std::byte* from = records.data();
   for (std::size_t i = 0; from != records.data() + records.size(); ++i, from += record_bytes) {
-    Open& to = open(ids_[i]);
-    if (to.next == to.end) renew(ids_[i], record_bytes, clock);
+    Open& to = open_[ids_[i]];
+    if (to.next == to.end) renew(ids_[i], clock);
     // The compiler turns a copy of known size into a few wide moves.
     if (record_bytes == default_record_bytes) {
       std::memcpy(to.next, from, default_record_bytes);

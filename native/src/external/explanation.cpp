@@ -64,7 +64,7 @@ std::vector<Choice> explain_one_pass(const OnePassPlan& plan, const PlanRequest&
 
 std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const SortReport& report, const File& input,
                                        const File& output) {
-  std::vector<Choice> choices = {
+  return {
       {"memory", bytes(plan.memory_bytes), memory_reason},
       {"threads", std::to_string(plan.threads), threads_reason},
       {"queue depth", std::to_string(plan.queue_depth),
@@ -80,15 +80,9 @@ std::vector<Choice> explain_two_passes(const ExternalPlan& plan, const SortRepor
       {"largest partition", bytes(plan.partition_limit_bytes), "a larger one is split again"},
       {"equal keys", plan.stable ? "in the order of the input" : "in any order",
        plan.stable ? "asked for: one thread distributes" : "not asked to be stable"},
+      {"input", transfer_words(input.is_direct()), "past the page cache unless it is there already"},
+      {"output", transfer_words(output.is_direct()), output_reason},
   };
-  if (plan.longest_line_bytes != 0) {
-    choices.push_back({"longest line", bytes(plan.longest_line_bytes),
-                       "with its newline: a chunk; more memory allows longer ones"});
-  }
-  choices.push_back(
-      {"input", transfer_words(input.is_direct()), "past the page cache unless it is there already"});
-  choices.push_back({"output", transfer_words(output.is_direct()), output_reason});
-  return choices;
 }
 
 }  // namespace sortcore

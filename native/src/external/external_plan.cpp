@@ -13,7 +13,6 @@
 #include "sortcore/error.hpp"
 #include "sortcore/external/one_pass.hpp"
 #include "sortcore/io/file.hpp"
-#include "sortcore/lines/line_sort.hpp"
 #include "sortcore/records/record_array.hpp"
 #include "sortcore/records/record_sort.hpp"
 
@@ -98,24 +97,18 @@ std::uint64_t address_space_for_sorting() {
 }
 
 std::uint64_t scratch_for(const PlanRequest& request, std::uint64_t bytes) {
-  if (request.mean_line_bytes != 0)
-    return line_scratch_bytes(bytes / request.mean_line_bytes, request.threads);
   return scratch_bytes(bytes / request.format.record_bytes, request.threads);
 }
 
-// Limit for records or, at their mean length, lines: a sort in memory numbers them with 32 bits.
+// A sort in memory numbers records with 32 bits.
 std::uint64_t most_bytes_in_memory(const PlanRequest& request) {
-  const std::uint64_t item_bytes =
-      request.mean_line_bytes != 0 ? request.mean_line_bytes : request.format.record_bytes;
-  return item_bytes > UINT64_MAX / max_records_in_memory ? UINT64_MAX : item_bytes * max_records_in_memory;
+  return request.format.record_bytes * max_records_in_memory;
 }
 
-bool is_enough(const ExternalPlan& plan, const PlanRequest& request) {
+bool is_enough(const ExternalPlan& plan) {
   const std::size_t needed =
       plan.partitions * plan.threads + plan.low_water_chunks + plan.queue_depth + plan.threads;
-  const bool holds_lines =
-      request.mean_line_bytes == 0 || plan.block_bytes > plan.chunk_bytes + 2 * page_bytes;
-  return plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes && holds_lines;
+  return plan.chunks >= 2 * needed && plan.partition_limit_bytes >= plan.chunk_bytes;
 }
 
 // Bytes of the input that memory holds, without the empty part of chunks that are not full.
@@ -178,7 +171,7 @@ void plan_partitions(ExternalPlan& plan, const PlanRequest& request, std::uint64
       std::min(std::clamp<std::uint64_t>(wanted, fewest_partitions, most_partitions), most));
 }
 
-// Records are numbered by their place in all chunks, lines are not.
+// Records are numbered by their place in all chunks.
 std::size_t most_chunks(const ExternalPlan& plan, const PlanRequest& request, std::uint64_t memory) {
   const RecordArray numbers(nullptr, request.format.record_bytes, plan.chunk_bytes);
   return static_cast<std::size_t>(
@@ -187,21 +180,15 @@ std::size_t most_chunks(const ExternalPlan& plan, const PlanRequest& request, st
 
 void plan_chunks(ExternalPlan& plan, const PlanRequest& request, const Transfers& transfers,
                  std::uint64_t memory) {
-  const bool lines = request.mean_line_bytes != 0;
-  const std::uint64_t largest = std::min<std::uint64_t>(
-      {transfers.largest_chunk, lines ? plan.block_bytes / 4 : plan.block_bytes, plan.partition_limit_bytes});
+  const std::uint64_t largest =
+      std::min<std::uint64_t>({transfers.largest_chunk, plan.block_bytes, plan.partition_limit_bytes});
   for (const std::uint64_t share : filling_shares) {
     plan.chunk_bytes = chunk_size(plan, memory / (share * plan.threads * plan.partitions),
                                   static_cast<std::size_t>(largest));
-    plan.chunks = lines ? memory / plan.chunk_bytes : most_chunks(plan, request, memory);
-    plan.chunks = static_cast<std::size_t>(less(plan.chunks, plan.pack_buffers));
+    plan.chunks = static_cast<std::size_t>(less(most_chunks(plan, request, memory), plan.pack_buffers));
     plan.low_water_chunks = std::max<std::size_t>(plan.chunks / free_share, plan.queue_depth + plan.threads);
-    if (is_enough(plan, request)) break;
+    if (is_enough(plan)) break;
   }
-  if (!lines) return;
-  // A block of input holds a stride and, whatever its length, the rest of the line at the stride's end.
-  plan.longest_line_bytes = plan.chunk_bytes;
-  plan.line_stride_bytes = plan.block_bytes - plan.chunk_bytes - page_bytes;
 }
 
 ExternalPlan divide_memory(const PlanRequest& request, const Grain& grain, const Transfers& transfers) {
@@ -213,17 +200,15 @@ ExternalPlan divide_memory(const PlanRequest& request, const Grain& grain, const
   return plan;
 }
 
-// Lines keep their large chunks: one of them is the longest line.
 ExternalPlan divide_memory(const PlanRequest& request) {
   const Grain grain = choose_grain(request);
   const ExternalPlan large = divide_memory(request, grain, large_transfers);
-  if (request.mean_line_bytes != 0) return large;
   const ExternalPlan small = divide_memory(request, grain, small_transfers);
   const std::uint64_t held = held_bytes(small, request);
   const std::uint64_t gained = less(held, held_bytes(large, request));
   const bool pays =
       gained > 0 && (held == request.input_bytes || gained > request.input_bytes / worthwhile_share);
-  return pays && is_enough(small, request) ? small : large;
+  return pays && is_enough(small) ? small : large;
 }
 
 PlanRequest without_packing(PlanRequest request) {
@@ -236,7 +221,7 @@ std::uint64_t least_memory_bytes(PlanRequest request) {
   constexpr std::uint64_t most = std::uint64_t{1} << 50, precision = 1 << 16;
   const auto enough = [&](std::uint64_t bytes) {
     request.memory_bytes = bytes;
-    return is_enough(divide_memory(request), request);
+    return is_enough(divide_memory(request));
   };
   std::uint64_t too_few = std::max(request.memory_bytes, precision);
   std::uint64_t suffices = 2 * too_few;
@@ -265,14 +250,14 @@ Grain choose_grain(const PlanRequest& request) {
     return {bytes, true, false};
   const Grain padded{record_bytes, true, true};
   if (request.wants_direct && least_transfer_bytes(record_bytes) <= most &&
-      is_enough(divide_memory(request, padded, large_transfers), request))
+      is_enough(divide_memory(request, padded, large_transfers)))
     return padded;
   return {record_bytes, false, false};
 }
 
 ExternalPlan plan_two_passes(const PlanRequest& request) {
   ExternalPlan plan = divide_memory(request);
-  if (is_enough(plan, request)) return plan;
+  if (is_enough(plan)) return plan;
   if (request.packing.packing != Packing::never) return plan_two_passes(without_packing(request));
   throw Error(ErrorCode::too_little_memory,
               "sorting " + counted(request.input_bytes, "byte") + " in two passes with " +

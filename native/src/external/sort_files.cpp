@@ -12,14 +12,10 @@
 #include "external/explanation.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/external/depth_probe.hpp"
-#include "sortcore/external/item_type.hpp"
-#include "sortcore/external/line_source.hpp"
 #include "sortcore/external/one_pass.hpp"
-#include "sortcore/external/one_pass_lines.hpp"
 #include "sortcore/external/two_passes.hpp"
 #include "sortcore/io/file_version.hpp"
 #include "sortcore/io/input_mapping.hpp"
-#include "sortcore/lines/line_sort.hpp"
 #include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
 
@@ -139,21 +135,6 @@ PlanRequest plan_request(const SortFilesRequest& request, const OpenInputs& inpu
   return wanted;
 }
 
-// Learns from a sample the length of lines and their size after LZ4.
-void look_at_lines(const SortFilesRequest& request, OpenInputs& inputs, PlanRequest& wanted) {
-  const Lz4* const lz4 = Lz4::of_the_system();
-  wanted.mean_line_bytes = UINT64_MAX;
-  std::optional<double> share;
-  for (std::size_t i = 0; i < inputs.files.size(); ++i) {
-    const LineSample sample =
-        sample_lines(inputs.files[i], inputs.sizes[i], request.spill == Spill::automatic ? lz4 : nullptr);
-    wanted.mean_line_bytes = std::min(wanted.mean_line_bytes, sample.mean_line_bytes);
-    const double of_all = static_cast<double>(inputs.sizes[i]) / static_cast<double>(inputs.total_bytes);
-    if (sample.packed_share) share = share.value_or(0) + of_all * *sample.packed_share;
-  }
-  wanted.packing = choose_packing(request.spill, lz4, share);
-}
-
 // Places where a file may begin: on a page and, counted from the first file, on a record.
 std::size_t mapping_unit_bytes(const PlanRequest& wanted) {
   return std::lcm<std::size_t>(wanted.format.record_bytes, page_bytes);
@@ -165,7 +146,7 @@ bool maps_together(const OpenInputs& inputs, const PlanRequest& wanted) {
   constexpr std::uint64_t most_gap_bytes = std::uint64_t{1} << 36;
   const std::uint64_t gap_bytes = inputs.files.size() * mapping_unit_bytes(wanted);
   const std::uint64_t numbers = (inputs.total_bytes + gap_bytes) / wanted.format.record_bytes;
-  return gap_bytes <= most_gap_bytes && (wanted.mean_line_bytes != 0 || numbers <= max_records_in_memory);
+  return gap_bytes <= most_gap_bytes && numbers <= max_records_in_memory;
 }
 
 bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs, const PlanRequest& wanted) {
@@ -175,36 +156,17 @@ bool goes_in_one_pass(const SortFilesRequest& request, const OpenInputs& inputs,
   return inputs.warmth >= warm_share && fits_in_one_pass(wanted);
 }
 
-// Number of lines for which the memory limit leaves room besides the input and the blocks.
-std::uint64_t most_lines(const PlanRequest& wanted) {
-  PlanRequest without_lines = wanted;
-  without_lines.mean_line_bytes = UINT64_MAX;
-  const std::uint64_t least = one_pass_memory_bytes(without_lines);
-  if (least >= wanted.memory_bytes) return 0;
-  constexpr std::uint64_t many = 1'000'000;
-  const std::uint64_t of_many = line_scratch_bytes(many, wanted.threads);
-  return std::clamp((wanted.memory_bytes - least) / of_many * many, many, max_records_in_memory);
-}
-
-void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs,
-                  const std::optional<LineFormat>& lines, const PlanRequest& wanted, SortReport& report,
-                  Progress* progress) {
+void run_one_pass(OpenInputs& inputs, std::vector<OutputFile>& outputs, const PlanRequest& wanted,
+                  SortReport& report, Progress* progress) {
   const std::size_t grain = choose_grain(without_excess(wanted)).output_bytes();
   const OnePassPlan plan{wanted.threads, wanted.queue_depth,
                          std::max(one_pass_block_bytes / grain, std::size_t{1}) * grain};
   InputMapping mapping(inputs.files, inputs.sizes, mapping_unit_bytes(wanted));
   report.mode = "one pass";
-  if (lines) {
-    auto sorted =
-        sort_lines_in_one_pass(mapping, *lines, outputs.front(), plan, most_lines(wanted), progress);
-    report.records = sorted.lines;
-    std::ranges::move(sorted.phases, std::back_inserter(report.phases));
-  } else {
-    outputs.front().set_size(inputs.total_bytes);
-    report.records = inputs.total_bytes / wanted.format.record_bytes;
-    std::ranges::move(sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress),
-                      std::back_inserter(report.phases));
-  }
+  outputs.front().set_size(inputs.total_bytes);
+  report.records = inputs.total_bytes / wanted.format.record_bytes;
+  std::ranges::move(sort_in_one_pass(mapping, wanted.format, outputs.front(), plan, progress),
+                    std::back_inserter(report.phases));
   report.input_bytes_read = inputs.total_bytes;
   report.kept_bytes = inputs.total_bytes;
   report.choices = explain_one_pass(plan, wanted, outputs.front().file());
@@ -263,31 +225,11 @@ void run_two_passes(const SortFilesRequest& request, OpenInputs& inputs, std::ve
   std::vector<InputFile> sources;
   for (std::size_t i = 0; i < inputs.files.size(); ++i)
     sources.push_back({&inputs.files[i], inputs.sizes[i]});
-  std::unique_ptr<FilesSource> source;
-  if (request.lines) {
-    source = std::make_unique<LineFilesSource>(std::move(sources), plan);
-  } else {
-    source = std::make_unique<RecordFilesSource>(std::move(sources), wanted.format, plan);
-  }
-  const auto items = request.lines ? line_items(*request.lines) : record_items(wanted.format);
+  FilesSource source(std::move(sources), wanted.format, plan);
   if (outputs.size() == 1) outputs.front().set_size(inputs.total_bytes);  // a full disk is noticed now
   report.mode = "two passes";
-  sort_in_two_passes(*source, *items, outputs, scratch, plan, progress, report);
+  sort_in_two_passes(source, wanted.format, outputs, scratch, plan, progress, report);
   report.choices = explain_two_passes(plan, report, inputs.files.front(), outputs.front().file());
-}
-
-// The number of lines is known only once they are counted: if too many, the sort begins again.
-void sort_open_files(const SortFilesRequest& request, OpenInputs& inputs, std::vector<OutputFile>& outputs,
-                     const PlanRequest& wanted, const Disks& disks, SortReport& report, Progress* progress) {
-  if (!goes_in_one_pass(request, inputs, wanted))
-    return run_two_passes(request, inputs, outputs, wanted, disks, report, progress);
-  try {
-    run_one_pass(inputs, outputs, request.lines, wanted, report, progress);
-  } catch (const Error& error) {
-    const bool may_choose = request.passes == SortFilesRequest::Passes::automatic;
-    if (!request.lines || !may_choose || error.code() != ErrorCode::too_little_memory) throw;
-    run_two_passes(request, inputs, outputs, wanted, disks, report, progress);
-  }
 }
 
 }  // namespace
@@ -296,10 +238,6 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   const auto start = Clock::now();
   SortFilesRequest request = given;
   if (request.memory_bytes == 0) request.memory_bytes = default_memory_bytes();
-  if (request.lines) {
-    request.lines->check();
-    request.format = {.record_bytes = 1, .key_offset = 0, .key_bytes = 1};  // files of any size, whole pages
-  }
   request.format.check();
   Disks disks;
   OpenInputs inputs = open_inputs(request);
@@ -312,7 +250,6 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
   const bool direct = choose_grain(without_excess(wanted)).direct;
   if (direct) read_cold_directly(inputs);
   wanted.packing = choose_packing(request.spill, Lz4::of_the_system(), std::nullopt);
-  if (request.lines) look_at_lines(request, inputs, wanted);
   std::vector<OutputFile> outputs;
   const auto caching = direct ? File::Caching::direct : File::Caching::buffered;
   for (std::size_t i = 0; i < request.outputs.size(); ++i) {
@@ -321,7 +258,11 @@ SortReport sort_files(const SortFilesRequest& given, Progress* progress) {
     outputs.back().keep_to(disks);
     if (!request.replaces) outputs.back().replace_nothing();
   }
-  sort_open_files(request, inputs, outputs, wanted, disks, report, progress);
+  if (goes_in_one_pass(request, inputs, wanted)) {
+    run_one_pass(inputs, outputs, wanted, report, progress);
+  } else {
+    run_two_passes(request, inputs, outputs, wanted, disks, report, progress);
+  }
   std::ranges::move(std::exchange(report.disks, {}), std::back_inserter(report.choices));
   throw_if_cancelled(progress);
   require_unchanged(inputs.versions);

@@ -14,9 +14,9 @@ constexpr unsigned deepest_split = 32;
 
 class TwoPassSort {
  public:
-  TwoPassSort(const ItemType& items, ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
+  TwoPassSort(const RecordFormat& format, ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
               SortReport& report)
-      : items_(items),
+      : format_(format),
         plan_(plan),
         progress_(progress),
         report_(report),
@@ -44,8 +44,7 @@ class TwoPassSort {
  private:
   struct Pending {
     OutputPartition to;
-    unsigned depth;               // number of times it has been distributed
-    std::uint64_t scratch_bytes;  // to sort it
+    unsigned depth;  // number of times it has been distributed
   };
 
   void begin_phase(std::uint32_t phase) {
@@ -56,31 +55,22 @@ class TwoPassSort {
   // work concurrently.
   void distribute_input(FilesSource& source, std::size_t outputs) {
     const PhaseWatch watch(&monitor_);
-    const auto division = items_.divide(source, plan_.partitions, report_.sample_bytes_read);
+    const Division division(format_, source, plan_.partitions, report_.sample_bytes_read);
     report_.phases.push_back(watch.report("sample", {}));
-    const std::size_t count = division->partitions();
+    const std::size_t count = division.partitions();
     std::vector<ChunkStore::Partition> numbers(count);
-    std::vector<std::size_t> indices;  // in the division, of those pending
     for (std::size_t turn = 0; turn < (count + outputs - 1) / outputs + 1; ++turn) {
       for (std::size_t output = 0; output < outputs; ++output) {
         const std::size_t index = output * count / outputs + turn;
         if (index >= (output + 1) * count / outputs) continue;
         numbers[index] = store_.add_partition();
-        indices.push_back(index);
-        pending_.push_back({{numbers[index], output, division->holds_one_key(index)}, 1, 0});
+        pending_.push_back({{numbers[index], output, division.holds_one_key(index)}, 1});
       }
     }
     report_.partitions = count;
-    report_.phases.push_back(distribute(context_, source, *division, numbers, report_.input_bytes));
-    for (std::size_t i = 0; i < count; ++i)
-      report_.records += learn_scratch(pending_[i], *division, indices[i]);
-  }
-
-  // Returns the records or lines of the partition.
-  std::uint64_t learn_scratch(Pending& pending, const Division& division, std::size_t index) {
-    const std::uint64_t items = division.items(index, store_.bytes_of(pending.to.partition));
-    pending.scratch_bytes = division.scratch_bytes(items, plan_.threads);
-    return items;
+    report_.phases.push_back(distribute(context_, source, division, numbers, report_.input_bytes));
+    for (const Pending& pending : pending_)
+      report_.records += store_.bytes_of(pending.to.partition) / format_.record_bytes;
   }
 
   void set_sizes(std::span<OutputFile> outputs) {
@@ -93,23 +83,22 @@ class TwoPassSort {
   void write(std::span<OutputFile> outputs) {
     std::vector<OutputStream> streams;
     for (OutputFile& output : outputs) streams.emplace_back(output, blocks_);
-    const auto sorter = items_.sorter(plan_.threads, plan_.stable);
+    PartitionSorter sorter(format_, plan_.threads, plan_.stable);
     std::size_t next = 0;
     while (next < pending_.size()) {
       std::vector<OutputPartition> stretch;
       for (; next < pending_.size() && fits(pending_[next]); ++next) stretch.push_back(pending_[next].to);
-      if (!stretch.empty()) report_.phases.push_back(write_partitions(context_, stretch, streams, *sorter));
+      if (!stretch.empty()) report_.phases.push_back(write_partitions(context_, stretch, streams, sorter));
       if (next < pending_.size()) split(next);
     }
     for (const Pending& pending : pending_) report_.one_key_partitions += pending.to.holds_one_key ? 1 : 0;
   }
 
-  // Long lines may leave chunks half empty, so that few bytes take many chunks.
+  // Chunks that are partly filled may be more than those of full ones.
   bool fits(const Pending& pending) {
     return pending.to.holds_one_key ||
            (store_.bytes_of(pending.to.partition) <= plan_.partition_limit_bytes &&
-            store_.chunks_of(pending.to.partition) <= plan_.chunks &&
-            pending.scratch_bytes <= plan_.scratch_bytes);
+            store_.chunks_of(pending.to.partition) <= plan_.chunks);
   }
 
   void split(std::size_t index) {
@@ -120,35 +109,31 @@ class TwoPassSort {
                   "a partition of " + std::to_string(bytes) +
                       " bytes does not get smaller by splitting; give more memory");
     }
-    PartitionSource source(store_, parent.to.partition, items_.sample_bytes_per_key(parent.depth),
-                           plan_.stable);
-    const std::uint64_t wanted = 2 * bytes / std::max<std::uint64_t>(plan_.partition_limit_bytes, 1) +
-                                 2 * parent.scratch_bytes / std::max<std::uint64_t>(plan_.scratch_bytes, 1) +
-                                 2;
+    PartitionSource source(store_, parent.to.partition, format_.record_bytes, plan_.stable);
+    const std::uint64_t wanted = 2 * bytes / std::max<std::uint64_t>(plan_.partition_limit_bytes, 1) + 2;
     const auto parts =
         static_cast<std::size_t>(std::min<std::uint64_t>(wanted, std::max<std::size_t>(plan_.partitions, 2)));
-    const auto division = items_.divide(source, parts, report_.sample_bytes_read);
+    const Division division(format_, source, parts, report_.sample_bytes_read);
     std::vector<ChunkStore::Partition> numbers;
     std::vector<Pending> children;
-    for (std::size_t part = 0; part < division->partitions(); ++part) {
+    for (std::size_t part = 0; part < division.partitions(); ++part) {
       numbers.push_back(store_.add_partition(parent.to.partition));
       children.push_back(
-          {{numbers.back(), parent.to.output, division->holds_one_key(part)}, parent.depth + 1, 0});
+          {{numbers.back(), parent.to.output, division.holds_one_key(part)}, parent.depth + 1});
     }
     SortContext unwatched = context_;  // data distributed again has been counted already
     unwatched.progress = nullptr;
     const std::uint64_t written_bytes =
         store_.written_chunks_of(parent.to.partition) * std::uint64_t{plan_.chunk_bytes};
-    report_.phases.push_back(distribute(unwatched, source, *division, numbers, written_bytes));
+    report_.phases.push_back(distribute(unwatched, source, division, numbers, written_bytes));
     report_.phases.back().name = "split again";
-    for (std::size_t part = 0; part < children.size(); ++part) learn_scratch(children[part], *division, part);
     ++report_.partitions_split_again;
     report_.partitions += children.size() - 1;
     pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(index));
     pending_.insert(pending_.begin() + static_cast<std::ptrdiff_t>(index), children.begin(), children.end());
   }
 
-  const ItemType& items_;
+  RecordFormat format_;
   const ExternalPlan& plan_;
   Progress* progress_;
   SortReport& report_;
@@ -161,10 +146,10 @@ class TwoPassSort {
 
 }  // namespace
 
-void sort_in_two_passes(FilesSource& source, const ItemType& items, std::span<OutputFile> outputs,
+void sort_in_two_passes(FilesSource& source, const RecordFormat& format, std::span<OutputFile> outputs,
                         ScratchFiles& scratch, const ExternalPlan& plan, Progress* progress,
                         SortReport& report) {
-  TwoPassSort(items, scratch, plan, progress, report).run(source, outputs);
+  TwoPassSort(format, scratch, plan, progress, report).run(source, outputs);
 }
 
 }  // namespace sortcore

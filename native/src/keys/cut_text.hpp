@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "lines/line_index.hpp"
 #include "sortcore/keys/key_order.hpp"
-#include "sortcore/lines/line_sort.hpp"
 
 namespace sortcore {
 

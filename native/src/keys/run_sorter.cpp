@@ -16,7 +16,7 @@ namespace {
 
 [[noreturn]] void throw_too_little() {
   throw Error(ErrorCode::too_little_memory,
-              "the memory given does not hold the places and keys of a megabyte of lines; give more memory");
+              "the memory given does not hold the places and keys of a few lines; give more memory");
 }
 
 KeyOrder opposite(KeyOrder order) {
@@ -89,7 +89,7 @@ bool RunSorter::order_without_keys(const Progress* progress) {
   return true;
 }
 
-// Takes half of the lines as long as there are too many; a piece is taken whole.
+// Takes half of the lines as long as there are too many.
 void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memory_bytes,
                             const Progress* progress) {
   constexpr std::uint64_t many = 1'000'000, key_start_bytes = sizeof(std::uint64_t);
@@ -105,12 +105,15 @@ void RunSorter::index_lines(std::span<const std::byte> text, std::uint64_t memor
       break;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::too_little_memory || most_lines == max_records_in_memory) throw;
-      if (runs_.size() > 1)
+      if (runs_.size() > 1) {
         runs_.resize(runs_.size() / 2);
-      else if (may_exceed_)
+      } else if (const auto half = whole_lines_end(text.first(runs_.front().bytes / 2), order_); half > 0) {
+        runs_.front().bytes = half;
+      } else if (may_exceed_) {
         most_lines = max_records_in_memory;
-      else
+      } else {
         throw_too_little();
+      }
     }
   }
   line_runs_.assign(index_.lines().begin(), index_.lines().end());

@@ -39,7 +39,7 @@ class RunSorter {
 
   // Sorts whole lines from the beginning of `text`, whose last may lack its end: all, or as many as fit into
   // `memory_bytes` next to the text. Returns their bytes. `text` must stay until the last `gather`. Throws
-  // Error(too_little_memory) if that is less than a megabyte of lines, KeysTooLong for a longer line,
+  // Error(too_little_memory) if that is not even a few lines, KeysTooLong for a longer line,
   // Error(bad_record) for a row of CSV by its number, from `first_row` on over all calls.
   std::size_t sort(std::span<const std::byte> text, std::uint64_t memory_bytes, const Progress* progress);
 

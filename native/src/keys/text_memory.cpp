@@ -4,10 +4,10 @@
 
 #include "counted.hpp"
 #include "keys/ended_lines.hpp"
+#include "lines/line_index.hpp"
 #include "sortcore/buffer.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/keys/line_encoder.hpp"
-#include "sortcore/lines/line_sort.hpp"
 
 namespace sortcore {
 namespace {

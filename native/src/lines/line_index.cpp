@@ -22,6 +22,10 @@ bool lacks_end(const std::byte* base, const TextRun& run, std::byte line_end) {
 
 }  // namespace
 
+std::uint64_t line_scratch_bytes(std::uint64_t lines, unsigned threads) {
+  return scratch_bytes(lines, threads) + lines * sizeof(std::uint64_t) + Buffer::huge_page_bytes;
+}
+
 void LineIndex::build(const std::byte* base, std::span<const TextRun> runs, unsigned threads,
                       std::uint64_t most_lines, const Progress* progress, std::byte line_end,
                       std::optional<std::byte> quote) {

@@ -9,11 +9,21 @@
 
 #include "lines/quoted_lines.hpp"
 #include "sortcore/buffer.hpp"
-#include "sortcore/lines/line_sort.hpp"
+#include "sortcore/lines/line_format.hpp"
 #include "sortcore/progress.hpp"
 #include "sortcore/records/record_sort.hpp"
 
 namespace sortcore {
+
+// Consecutive whole lines, from `first_byte` of a text on; the last may lack its newline.
+struct TextRun {
+  std::uint64_t first_byte;
+  std::uint64_t bytes;
+};
+
+// Bytes of scratch that sorting this many lines may need, in addition to input and output: about 21 a line
+// and work space of the threads.
+std::uint64_t line_scratch_bytes(std::uint64_t lines, unsigned threads);
 
 // Lines are numbered in the order of the runs of text. Line i lies from start(i) to start(i + 1), newline
 // included; after the last line of a run comes its end, a number that is no line.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lines/newlines.hpp"
-#include "sortcore/error.hpp"
 
 namespace sortcore {
 namespace {
@@ -26,14 +25,6 @@ std::optional<std::size_t> LineStretch::first_line(std::span<const std::byte> wi
 std::optional<std::size_t> LineStretch::lines_end(std::span<const std::byte> window,
                                                   std::size_t from) const noexcept {
   return behind_newline(window, std::max(from, bytes));
-}
-
-void throw_line_too_long(const std::string& path, std::uint64_t offset, std::size_t longest_bytes) {
-  throw Error(ErrorCode::bad_record,
-              path + ": the line that begins at byte " + std::to_string(offset) + " is longer than " +
-                  std::to_string(longest_bytes) +
-                  " bytes, the most that two passes can do in this memory; give more memory",
-              path, static_cast<std::int64_t>(offset));
 }
 
 }  // namespace sortcore

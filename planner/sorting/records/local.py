@@ -153,8 +153,6 @@ def sort_file(
             record_bytes=record_bytes,
             key_offset=job.key_offset,
             key_bytes=DEFAULT_KEY_BYTES if job.key_size is None else job.key_size,
-            lines=job.is_lines,
-            line_key_bytes=job.key_size,
             stable=job.stable,
             memory_bytes=job.memory_bytes or 0,
             threads=job.threads or 0,

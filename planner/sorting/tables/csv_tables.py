@@ -7,10 +7,11 @@ code 007, a number of 20 digits and the day 2020-02-30 stay text. An empty value
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.errors import BadInputError
+from planner.native import core
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
 from planner.sorting.text.csv_keys import NO_QUOTE
 
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 8 << 20
 """What is parsed at a time; a row may be as long."""
-_MOST_DIGITS: Final = 17
-"""Digits that a double can have and still be written back as it was read."""
-_MOST_WHOLE_DIGITS: Final = 15
-"""Digits of whole numbers that doubles hold exactly."""
-_TIME: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d})?)?%s"
-_ZONE: Final = r"(Z|[+-][0-9]{2}:?[0-9]{2})"
 
 
 class ChunkReader(io.RawIOBase):
@@ -86,48 +81,10 @@ def require_names(names: Sequence[str], *, path: str) -> None:
         )
 
 
-def _are_whole(values: Any) -> bool:
-    """Return whether values are whole numbers of 64 bits, written as they are written back."""
-    compute = arrow("pyarrow.compute")
-    return bool(compute.all(compute.equal(values.cast("int64").cast("string"), values)).as_py())
-
-
-def _are_doubles(values: Any) -> bool:
-    """Return whether values are decimal numbers that a double holds, whole ones exactly; a code like 007 is none."""
-    compute = arrow("pyarrow.compute")
-    numbers = values.cast("double")
-    if not compute.all(compute.is_finite(numbers)).as_py() or _any_matches(values, "^[-+]?0[0-9]|^[+ ]|[ _]$"):
-        return False
-    long = values.filter(compute.greater(compute.utf8_length(values), _MOST_WHOLE_DIGITS))
-    digits = compute.utf8_length(compute.replace_substring_regex(long, "[eE].*$|[-.]", ""))
-    too_long = compute.greater(digits, _MOST_DIGITS)
-    return not (compute.any(too_long).as_py() or _any_matches(long, f"^-?[0-9]{{{_MOST_WHOLE_DIGITS + 1},}}$"))
-
-
-def _any_matches(values: Any, pattern: str) -> bool:
-    compute = arrow("pyarrow.compute")
-    return bool(compute.any(compute.match_substring_regex(values, pattern)).as_py())
-
-
-def _all_match(pattern: str) -> Callable[[Any], bool]:
-    def keeps(values: Any) -> bool:
-        compute = arrow("pyarrow.compute")
-        return bool(compute.all(compute.match_substring_regex(values, f"^({pattern})$")).as_py())
-
-    return keeps
-
-
-_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
-    "int64": _are_whole,
-    "double": _are_doubles,
-    "bool": _all_match("true|false|True|False|TRUE|FALSE"),
-    "date32": _all_match("[0-9]{4}-[0-9]{2}-[0-9]{2}"),
-    "timestamp[us]": _all_match(_TIME % (6, "")),
-    "timestamp[us, UTC]": _all_match(_TIME % (6, _ZONE)),
-    "timestamp[ns]": _all_match(_TIME % (9, "")),
-    "timestamp[ns, UTC]": _all_match(_TIME % (9, _ZONE)),
-}
-"""Types that a column of text may have, the first that fits, each with whether it keeps some values."""
+_TYPES: Final = (
+    "int64", "double", "bool", "date32", "timestamp[us]", "timestamp[us, UTC]", "timestamp[ns]", "timestamp[ns, UTC]"
+)  # fmt: skip
+"""Types that a column of text may have, by the core's bits: it has the first that keeps all its values."""
 
 
 class FoundTypes:
@@ -135,43 +92,34 @@ class FoundTypes:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
-        self._able = [list(_TYPES) for _ in names]
+        self._able = [(1 << len(_TYPES)) - 1 for _ in names]
         self._seen = [False] * len(names)
 
     def add(self, batch: Any) -> None:
-        """Take rows in."""
+        """Take rows in. Raises BadInputError for damaged ones."""
         for place, column in enumerate(batch.columns):
-            values = column.drop_null()
-            if len(values) and self._able[place]:
-                self._seen[place] = True
-                self._able[place] = _able(self._able[place], values)
+            self._seen[place] |= column.null_count < len(column)
+            if self._able[place] and len(column):
+                validity, offsets, texts = column.buffers()
+                self._able[place] = core.types_of_texts(
+                    len(column),
+                    validity=(validity if column.null_count else None, column.offset),
+                    offsets=offsets.slice(4 * column.offset),
+                    texts=texts,
+                    able=self._able[place],
+                )
 
     def schema(self) -> Any:
         """Return the columns with their types; what has no value is text."""
         fields = [
-            arrow().field(name, _arrow_type(able[0]) if seen and able else arrow().string())
+            arrow().field(name, _arrow_type(_first(able)) if seen and able else arrow().string())
             for name, able, seen in zip(self._names, self._able, self._seen, strict=True)
         ]
         return arrow().schema(fields)
 
 
-def _able(names: Sequence[str], values: Any) -> list[str]:
-    """Return the types that keep some values; short whole numbers are doubles without a look."""
-    if names[0] == "int64" and _keeps("int64", values):
-        compute = arrow("pyarrow.compute")
-        is_short = compute.max(compute.utf8_length(values)).as_py() <= _MOST_WHOLE_DIGITS
-        return [name for name in names if name == "int64" or (name == "double" and is_short)]
-    return [name for name in names if name != "int64" and _keeps(name, values)]
-
-
-def _keeps(name: str, values: Any) -> bool:
-    try:
-        if not _TYPES[name](values):
-            return False
-        values.cast(_arrow_type(name))
-    except arrow().ArrowInvalid:  # a day that no month has, or more than 64 bits
-        return False
-    return True
+def _first(able: int) -> str:
+    return next(name for bit, name in enumerate(_TYPES) if able >> bit & 1)
 
 
 def _arrow_type(name: str) -> Any:

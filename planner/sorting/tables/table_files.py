@@ -101,7 +101,7 @@ class _Stage:
         self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115  # as long as the stack
         self._open_files.callback(_close, self._file)
         self.paths.append(f"/proc/self/fd/{self._file.fileno()}")
-        options = {"compression": "lz4", "use_dictionary": False}
+        options = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
         self._writer = arrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
         self._open_files.callback(_close, self._writer)
 

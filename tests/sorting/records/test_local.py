@@ -146,17 +146,6 @@ def test_several_inputs_of_any_record_go_in_one_pass(tmp_path: Path, record_size
     assert (tmp_path / "out").read_bytes() == b"".join(ordered)
 
 
-def test_several_warm_texts_go_in_one_pass(tmp_path: Path) -> None:
-    texts = [b"pear\nfig", b"", b"apple\n\nquince\n", b"kiwi"]
-    for number, text in enumerate(texts):
-        (tmp_path / f"in{number}").write_bytes(text)
-    report = sort_file(
-        [tmp_path / f"in{number}" for number in range(4)], tmp_path / "out", SortJob(lines=True, force=True)
-    )
-    assert report.mode == "one pass"
-    assert (tmp_path / "out").read_bytes() == b"\napple\nfig\nkiwi\npear\nquince\n"
-
-
 def test_a_partition_too_large_is_split_again(tmp_path: Path) -> None:
     # Most records share seven key bytes, which the sample of such a small input hardly shows.
     keys = keys_of("uniform", RECORDS)

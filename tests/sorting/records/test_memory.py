@@ -198,13 +198,13 @@ def test_this_process_holds_something() -> None:
 
 
 def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path) -> None:
-    (tmp_path / "in").write_bytes(b"b\na\n")
-    with refused("memory", "4 bytes", "`memory_bytes=16MiB`", field="memory_bytes") as error:
+    (tmp_path / "in").write_bytes(b"b" * 100 + b"a" * 100)
+    with refused("memory", "200 bytes", "`memory_bytes=1MiB`", field="memory_bytes") as error:
         planner.sort(
             tmp_path / "in",
             tmp_path / "out",
-            lines=True,
-            memory_bytes=16 << 20,
+            format="records",
+            memory_bytes=1 << 20,
             threads=2,
             more_outputs=[tmp_path / "more"],
         )
@@ -213,22 +213,21 @@ def test_the_memory_that_is_advised_is_that_of_the_whole_process(tmp_path: Path)
     planner.sort(
         tmp_path / "in",
         tmp_path / "out",
-        lines=True,
+        format="records",
         memory_bytes=parse_size(advised[1]),
         threads=2,
         more_outputs=[tmp_path / "more"],
     )
-    assert (tmp_path / "out").read_bytes() + (tmp_path / "more").read_bytes() == b"a\nb\n"
+    assert (tmp_path / "out").read_bytes() + (tmp_path / "more").read_bytes() == b"a" * 100 + b"b" * 100
 
 
-@pytest.mark.parametrize("options", [{"lines": True}, {"record_size": 4, "key_size": 1}])
-def test_too_little_memory_names_its_option(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_too_little_memory_names_its_option(tmp_path: Path) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
     limits = {"memory_bytes": 1, "threads": 1, "more_outputs": [tmp_path / "more"]}
     words = (
         "sorting 4 bytes in two passes with 1 thread does not fit into `memory_bytes=1B`; give at least `memory_bytes="
     )
     with pytest.raises(BadInputError, match=f"^{words}\\d+MB`$"):
-        planner.sort(tmp_path / "in", tmp_path / "out", **options, **limits)
+        planner.sort(tmp_path / "in", tmp_path / "out", record_size=4, key_size=1, **limits)
     with pytest.raises(MemoryError, match="does not fit into 1 byte of memory; give"):
-        core.sort_files([str(tmp_path / "in")], [str(tmp_path / "out")], passes=2, memory_bytes=1, lines=True)
+        core.sort_files([str(tmp_path / "in")], [str(tmp_path / "out")], passes=2, memory_bytes=1, record_bytes=4, key_bytes=1)

@@ -1,4 +1,4 @@
-// Sources of records or lines for a distribution pass, block by block.
+// Sources of records for a distribution pass, block by block.
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,8 @@
 namespace sortcore {
 
 struct SourceBlock {
-  std::span<const std::byte> content;  // whole records or lines
+  std::span<const std::byte> content;  // whole records
   std::uint64_t sequence = 0;          // number of the block within its source, in input order, from 0
-  const std::string* path = nullptr;   // of the input, if it comes from one,
-  std::uint64_t offset = 0;            // and where in it the content begins
 };
 
 class BlockSource {
@@ -30,7 +28,7 @@ class BlockSource {
   // Reads the next block into `into`, which has room for a block of the plan; nothing at the end. Threads may
   // call at once.
   virtual std::optional<SourceBlock> next(std::byte* into, StageClock& clock) = 0;
-  // Passes `visit` evenly spread parts of the source, each beginning with a whole record or line, and the
+  // Passes `visit` evenly spread parts of the source, each beginning with a whole record, and the
   // number of keys wanted from each; `count` of them in all. Returns the bytes read for it.
   using Visit = std::function<void(std::span<const std::byte> part, std::size_t keys)>;
   virtual std::uint64_t sample(std::size_t count, const Visit& visit) = 0;
@@ -42,27 +40,17 @@ struct InputFile {
 };
 
 // Input files, read in turn so that several disks work at once, or one after another where order counts.
+//
+// Blocks hold whole records. A direct read begins with the page of the block's first record: if the block
+// before ends in that page, the page is read twice.
 class FilesSource : public BlockSource {
  public:
-  FilesSource(std::vector<InputFile> inputs, std::size_t stride_bytes, bool in_order);
+  FilesSource(std::vector<InputFile> inputs, const RecordFormat& format, const ExternalPlan& plan);
 
+  std::optional<SourceBlock> next(std::byte* into, StageClock& clock) override;
   std::uint64_t sample(std::size_t count, const Visit& visit) override;
   // Throws Error(io) if the length of an input has changed.
   void check_sizes() const;
-
- protected:
-  struct Piece {
-    std::uint64_t sequence;
-    std::uint32_t input;
-    std::uint64_t offset;
-    std::size_t bytes;
-  };
-  std::optional<Piece> next_piece();
-  const InputFile& input(const Piece& piece) const noexcept { return inputs_[piece.input]; }
-  // The part of a window that begins with a whole record or line.
-  virtual std::span<const std::byte> usable(std::span<const std::byte> window,
-                                            std::uint64_t offset) const = 0;
-  virtual std::size_t least_window_bytes() const = 0;
 
  private:
   struct SampleSpot {
@@ -70,27 +58,20 @@ class FilesSource : public BlockSource {
     std::uint64_t offset;
     std::size_t bytes;
   };
+  struct Piece {
+    std::uint64_t sequence;
+    std::uint32_t input;
+    std::uint64_t offset;
+    std::size_t bytes;
+  };
+  std::span<const std::byte> whole_records(std::span<const std::byte> window, std::uint64_t offset) const;
   std::uint64_t visit_spots(std::span<const SampleSpot> spots, std::size_t window_bytes, std::size_t keys,
                             const Visit& visit) const;
 
   std::vector<InputFile> inputs_;
+  RecordFormat format_;
   std::vector<Piece> pieces_;
   std::atomic<std::size_t> next_{0};
-};
-
-// Blocks hold whole records. A direct read begins with the page of the block's first record: if the block
-// before ends in that page, the page is read twice.
-class RecordFilesSource : public FilesSource {
- public:
-  RecordFilesSource(std::vector<InputFile> inputs, const RecordFormat& format, const ExternalPlan& plan);
-  std::optional<SourceBlock> next(std::byte* into, StageClock& clock) override;
-
- protected:
-  std::span<const std::byte> usable(std::span<const std::byte> window, std::uint64_t offset) const override;
-  std::size_t least_window_bytes() const override { return 2 * std::size_t{format_.record_bytes}; }
-
- private:
-  RecordFormat format_;
 };
 
 // A partition to be split again.

@@ -94,9 +94,6 @@ class ChunkStore {
   // `expected_chunks` is an estimate: if fewer come, too much is written, and if more come, the last of them
   // wait for the disk.
   void start_spilling(std::uint64_t expected_chunks);
-  // `clock` is that of the `threads` computing threads, and shows whether packing takes time from them. Null
-  // ends the watch.
-  void watch(const StageClock* clock, unsigned threads);
   // True if there is room for all data still to come.
   bool holds_the_rest();
   void stop_spilling();
@@ -174,7 +171,7 @@ class ChunkStore {
   Condition loaded_;
   Condition written_;
   PackedScratch scratch_;
-  PackingSwitch packing_;
+  bool packs_;
   std::size_t chunk_bytes_;
   std::size_t low_water_;
   std::uint64_t least_room_;  // for any chunks to come

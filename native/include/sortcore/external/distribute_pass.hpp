@@ -5,8 +5,8 @@
 
 #include "sortcore/external/block_source.hpp"
 #include "sortcore/external/chunk_store.hpp"
+#include "sortcore/external/division.hpp"
 #include "sortcore/external/external_plan.hpp"
-#include "sortcore/external/item_type.hpp"
 #include "sortcore/external/sort_report.hpp"
 
 namespace sortcore {
@@ -22,7 +22,7 @@ struct SortContext {
 
 // Reads all of `source` and leaves everything in `partitions[division's partition]` of the store. Of it
 // `fresh_bytes` are not in the store's memory yet. Rethrows the first failure of any stage.
-PhaseReport distribute(const SortContext& context, BlockSource& source, Division& division,
+PhaseReport distribute(const SortContext& context, BlockSource& source, const Division& division,
                        std::span<const ChunkStore::Partition> partitions, std::uint64_t fresh_bytes);
 
 }  // namespace sortcore

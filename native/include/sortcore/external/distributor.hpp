@@ -1,4 +1,4 @@
-// One thread's share of the first pass: distribution of records or lines to the chunks of their partitions.
+// One thread's share of the first pass: distribution of records to the chunks of their partitions.
 #pragma once
 
 #include <cstddef>
@@ -15,52 +15,38 @@ namespace sortcore {
 // Fills its own chunk per partition, so that threads meet only when a chunk is full.
 class Distributor {
  public:
-  virtual ~Distributor() = default;
+  // `partitions[i]` is the store's number of the partitioner's partition i.
+  Distributor(ChunkStore& store, const Partitioner& partitioner,
+              std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes);
   Distributor(const Distributor&) = delete;
   Distributor& operator=(const Distributor&) = delete;
 
-  virtual void add(const SourceBlock& block, StageClock& clock) = 0;
+  void add(const SourceBlock& block, StageClock& clock);
   // Hands over the partly filled chunks.
   void finish();
 
- protected:
+ private:
   struct Open {
     std::byte* next = nullptr;  // place of the next record; equal to `end` when there is no room
     std::byte* end = nullptr;
     ChunkStore::Chunk chunk = 0;
     bool has_chunk = false;
   };
-  // `partitions[i]` is the store's number of partition i of the division.
-  Distributor(ChunkStore& store, std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes);
 
-  Open& open(std::size_t index) noexcept { return open_[index]; }
-  // Makes room for at least `least_bytes`, which a chunk must hold.
-  void renew(std::size_t index, std::size_t least_bytes, StageClock& clock);
-  std::size_t chunk_bytes() const noexcept { return store_.chunk_bytes(); }
-
- private:
+  void copy_records(std::span<const std::byte> records, StageClock& clock);
+  // Makes room for at least a record.
+  void renew(std::size_t index, StageClock& clock);
   void hand_over(std::size_t index);
   std::size_t first_capacity(std::size_t index) const noexcept;
 
   ChunkStore& store_;
+  const Partitioner& partitioner_;
   std::size_t capacity_;  // of a chunk
   bool spreads_;          // the moments at which chunks are full
   std::vector<ChunkStore::Partition> partitions_;
   std::size_t grain_bytes_;
   std::vector<Open> open_;
   std::vector<std::uint32_t> begun_;  // chunks of each partition so far
-};
-
-class RecordDistributor : public Distributor {
- public:
-  RecordDistributor(ChunkStore& store, const Partitioner& partitioner,
-                    std::span<const ChunkStore::Partition> partitions, std::size_t grain_bytes);
-  void add(const SourceBlock& block, StageClock& clock) override;
-
- private:
-  void copy_records(std::span<const std::byte> records, StageClock& clock);
-
-  const Partitioner& partitioner_;
   std::vector<PartitionId> ids_;
   std::vector<std::uint64_t> counts_;
 };

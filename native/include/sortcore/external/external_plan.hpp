@@ -25,11 +25,9 @@ struct ExternalPlan {
   std::string packing_reason;
   std::size_t pack_buffers = 0;  // of a chunk's size, for threads that write or read them
   std::size_t partitions = 1;
-  std::uint64_t partition_limit_bytes = 0;  // a larger one is split again,
-  std::uint64_t scratch_bytes = 0;          // and so is one that needs more to be sorted
+  std::uint64_t partition_limit_bytes = 0;  // a larger one is split again
+  std::uint64_t scratch_bytes = 0;          // to sort one as large as that
   bool stable = false;
-  std::size_t longest_line_bytes = 0;  // 0: records
-  std::size_t line_stride_bytes = 0;   // of input reads; the rest of a block is for the end of its last line
   bool direct = true;
   bool padded = false;  // see Grain
   bool wanted_direct = true;
@@ -47,8 +45,7 @@ struct PlanRequest {
   std::string queue_depth_reason = "given, or the usual";
   unsigned outputs = 1;
   bool wants_direct = true;
-  bool stable = false;                // equal keys keep the order of the input
-  std::uint64_t mean_line_bytes = 0;  // of lines, not records: `format` is ignored then
+  bool stable = false;  // equal keys keep the order of the input
   PackingChoice packing;
 };
 
@@ -66,7 +63,7 @@ struct Grain {
 
 // With direct transfers a grain is the least common multiple of a record and a page. If that is too large for
 // a block, or for little memory, chunks are padded; if there is too little memory for that, transfers go
-// through the page cache. Lines are treated as records of one byte.
+// through the page cache.
 Grain choose_grain(const PlanRequest& request);
 
 // For a sort in two passes. Throws Error(too_little_memory), stating a sufficient amount.
@@ -84,8 +81,7 @@ PartFilled part_filled_chunks(std::uint64_t opened);
 // Memory that one pass over a mapped input needs: the pages of the input, the keys, the blocks.
 std::uint64_t one_pass_memory_bytes(const PlanRequest& request);
 
-// True if the memory is enough for that, and the number of records or lines is within the limit of a sort in
-// memory.
+// True if the memory is enough for that, and the records are few enough for a sort in memory.
 bool fits_in_one_pass(const PlanRequest& request);
 
 // Default memory limit: four fifths of the available memory, within the process's control groups, and a

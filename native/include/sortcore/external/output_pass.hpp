@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sortcore/external/distribute_pass.hpp"
-#include "sortcore/external/item_type.hpp"
 #include "sortcore/external/output_stream.hpp"
+#include "sortcore/external/partition_sorter.hpp"
 
 namespace sortcore {
 

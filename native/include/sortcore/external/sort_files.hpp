@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sortcore/external/packing.hpp"
 #include "sortcore/external/sort_report.hpp"
-#include "sortcore/lines/line_format.hpp"
 #include "sortcore/progress.hpp"
 #include "sortcore/records/record_format.hpp"
 
@@ -25,11 +23,10 @@ struct SortFilesRequest {
   std::vector<std::string> replicas;
   std::vector<std::string> temporary_directories;  // none: the first output's
   RecordFormat format;
-  std::optional<LineFormat> lines;  // text instead of records; `format` is ignored then
-  bool stable = false;              // equal keys keep the order of the input; one pass always does so
-  std::uint64_t memory_bytes = 0;   // 0: four fifths of the available memory
-  unsigned threads = 0;             // 0: all available
-  unsigned queue_depth = 0;         // 0: tried out from `probe_from_bytes` on, else four
+  bool stable = false;             // equal keys keep the order of the input; one pass always does so
+  std::uint64_t memory_bytes = 0;  // 0: four fifths of the available memory
+  unsigned threads = 0;            // 0: all available
+  unsigned queue_depth = 0;        // 0: tried out from `probe_from_bytes` on, else four
   std::uint64_t probe_from_bytes = 4'000'000'000;  // smaller inputs are not worth a trial of the disks
   bool allow_direct = true;
   Passes passes = Passes::automatic;
@@ -37,11 +34,10 @@ struct SortFilesRequest {
 };
 
 // Outputs appear complete or not at all; inputs are only read; no temporary file remains. Progress: phase 0
-// reads (keys, or records to distribute), phase 1 writes. Lines: a missing last newline is added to each
-// input.
+// reads (keys, or records to distribute), phase 1 writes.
 //
-// Throws Error: bad_input (an output that is an input, no such directory), bad_record (half a record, a line
-// too long), io (with path and offset), input_changed, too_little_memory, cancelled.
+// Throws Error: bad_input (an output that is an input, no such directory), bad_record (half a record), io
+// (with path and offset), input_changed, too_little_memory, cancelled.
 SortReport sort_files(const SortFilesRequest& request, Progress* progress = nullptr);
 
 }  // namespace sortcore

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 
 namespace sortcore {
 
@@ -23,9 +22,5 @@ struct LineStretch {
   // `window` ends before.
   std::optional<std::size_t> lines_end(std::span<const std::byte> window, std::size_t from) const noexcept;
 };
-
-// Throws Error(bad_record) with the file, the line's beginning in it, and the limit.
-[[noreturn]] void throw_line_too_long(const std::string& path, std::uint64_t offset,
-                                      std::size_t longest_bytes);
 
 }  // namespace sortcore

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from planner.schemas.plan import Candidate
+if TYPE_CHECKING:
+    from planner.schemas.plan import Candidate
 
 EVERY_REGION: Final = "all"
 """The region of a catalog with the same prices in all of a cloud's regions."""

@@ -153,9 +153,7 @@ def test_many_empty_lines_between_long_ones(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_bytes() == b"\n" * empty + b"\n".join(lines) + b"\n"
 
 
-@pytest.mark.parametrize(
-    ("shape", "message"), [({"key_size": 0}, "at least 1"), ({"key_offset": -1}, "at least 0")]
-)
+@pytest.mark.parametrize(("shape", "message"), [({"key_size": 0}, "at least 1"), ({"key_offset": -1}, "at least 0")])
 def test_impossible_keys_are_refused(tmp_path: Path, shape: dict[str, int], message: str) -> None:
     (tmp_path / "in").write_bytes(b"b\na\n")
     with pytest.raises(BadInputError, match=message):

@@ -10,7 +10,6 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any, Final
 
-from planner.distributed_sort.dataset.store_access import ACCOUNT
 from planner.errors import BadInputError, PlannerError
 from planner.extras import optional
 from planner.sorting.tables.arrow_library import arrow
@@ -113,6 +112,8 @@ def _reached(files: Sequence[str]) -> tuple[Any, list[str]]:
 
 
 def _in_file_system(place: str) -> tuple[Any, str]:
+    from planner.distributed_sort.dataset.store_access import ACCOUNT
+
     scheme, _, path = place.rpartition("://")
     bucket = path.partition("/")[0]
     roots = {"": "/", "az": f"abfss://{bucket}@{os.environ.get(ACCOUNT)}.dfs.core.windows.net"}

@@ -10,7 +10,6 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -230,4 +229,6 @@ def test_too_little_memory_names_its_option(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match=f"^{words}\\d+MB`$"):
         planner.sort(tmp_path / "in", tmp_path / "out", record_size=4, key_size=1, **limits)
     with pytest.raises(MemoryError, match="does not fit into 1 byte of memory; give"):
-        core.sort_files([str(tmp_path / "in")], [str(tmp_path / "out")], passes=2, memory_bytes=1, record_bytes=4, key_bytes=1)
+        core.sort_files(
+            [str(tmp_path / "in")], [str(tmp_path / "out")], passes=2, memory_bytes=1, record_bytes=4, key_bytes=1
+        )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from planner.clouds.tag_rules import require_tags
 from planner.config.cloud_defaults import default_region
 from planner.errors import BadInputError, about
 from planner.schemas.door import Between, Help, Offset, checked
@@ -111,8 +112,7 @@ class RentalOptions:
             parse_network(self.ssh_from)
         check_site(self.subnet, ssh_from=self.ssh_from, no_public_address=self.no_public_address, jump=self.jump)
         with about("tag"):
-            for tag in self.tags:
-                _check_tag(*tag)
+            require_tags(self.tags, cloud=self.cloud)
         _ = self.regions
 
     @property
@@ -158,24 +158,6 @@ def named_regions(words: Sequence[str], cloud: str) -> tuple[str, ...]:
     from planner.catalog.cloud_regions import regions_of
 
     return regions_of(words, [load_catalog(cloud)])[0] if words else ()
-
-
-def _check_tag(key: str, value: str) -> None:
-    """Raise BadInputError for a tag in a form that not all clouds accept."""
-    tag = f"{key}={value}"
-    if not re.fullmatch("[a-z][a-z0-9_-]{0,62}", key) or not re.fullmatch("[a-z0-9_-]{0,63}", value):
-        raise BadInputError(
-            f"`tag={tag}`: write key=value in lower-case letters, digits, - and _",
-            ["all clouds take those: cost-center=lab-7"],
-            field="tag",
-            code="malformed",
-        )
-    if key.startswith("planner-"):
-        raise BadInputError(
-            f"`tag={tag}`: keys that begin with planner- are the planner's own; choose another",
-            field="tag",
-            code="reserved",
-        )
 
 
 def check_site(subnet: str | None, *, ssh_from: str | None, no_public_address: bool, jump: str | None = None) -> None:

@@ -210,7 +210,9 @@ class Order:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of every resource, in characters that all clouds take: lower-case letters, digits, '-' and '_'."""
+        """The tags of every resource; the planner's own are in characters that all clouds take: lower-case letters,
+        digits, '-' and '_'.
+        """
         own = {"planner-run": self.run, "planner-owner": self.owner, "planner-expires": stamp(self.expires_at)}
         return dict(self.user_tags) | own | ({"planner-origin": self.origin} if self.origin else {})
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.clouds.aws import scheduled_end
 from planner.clouds.aws.client import Service
-from planner.clouds.cloud_errors import NotFoundError, StillInUseError
+from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, StillInUseError
 from planner.clouds.protocol import Resource, delete_each, require_named
 
 STAGES: Final = (
@@ -29,8 +30,6 @@ MOST_PER_CALL: Final = 1000
 _MOST_VALUES: Final = 200
 """Most values in one filter."""
 _LIVE_INSTANCES: Final = ["pending", "running", "stopping", "stopped", "shutting-down"]
-_OF_SERVICES: Final = {"vpc": ("vpc-endpoint", "security-group"), "subnet": ("network-interface",)}
-"""Resources that an account's services, such as GuardDuty, put into its networks."""
 _ENDING: Final = frozenset({"shutting-down", "deleting"})
 _GONE: Final = frozenset({"terminated", "deleted"})
 
@@ -89,6 +88,28 @@ RESOURCE_TYPES: Final = {
     )
     for name, listing, list_key, id_key, deletion, state in _TYPES
 }
+_ANY_TYPE: Final = RESOURCE_TYPES | {
+    name: ResourceType(listing=listing, list_key=list_key, id=id_key, deletion=deletion, state=state, tags="Tags")
+    for name, listing, list_key, id_key, deletion, state in (
+        ("network-acl", "describe_network_acls", "NetworkAcls", "NetworkAclId", "delete_network_acl", ""),
+        ("nat-gateway", "describe_nat_gateways", "NatGateways", "NatGatewayId", "delete_nat_gateway", "State"),
+    )
+}
+"""Types that others may put into a run's network, too."""
+_IN_NETWORK: Final = (
+    "instance", "nat-gateway", "vpc-endpoint", "network-interface", "subnet", "route-table", "network-acl",
+    "security-group",
+)  # fmt: skip
+_HOLDERS: Final = {
+    "vpc": (*((name, "vpc-id") for name in _IN_NETWORK), ("internet-gateway", "attachment.vpc-id")),
+    "subnet": tuple((name, "subnet-id") for name in ("instance", "nat-gateway", "network-interface")),
+    "security-group": (
+        ("network-interface", "group-id"),
+        ("security-group", "ip-permission.group-id"),
+        ("security-group", "egress.ip-permission.group-id"),
+    ),
+}
+"""What may keep a resource in use, with the filter that finds it."""
 
 
 def find(ec2: Service, resource_kind: str, *, run: str | None) -> Iterator[tuple[Resource, dict[str, Any]]]:
@@ -115,8 +136,9 @@ def _hyphenated(name: str) -> str:
 
 def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iterator[tuple[Resource, dict[str, Any]]]:
     live = [{"Name": "instance-state-name", "Values": _LIVE_INSTANCES}] if resource_kind == "instance" else []
-    resource_type = RESOURCE_TYPES[resource_kind]
-    for item in ec2.items(resource_type.listing, resource_type.list_key, Filters=[chosen, *live]):
+    resource_type = _ANY_TYPE[resource_kind]
+    filters = {"Filter" if resource_kind == "nat-gateway" else "Filters": [chosen, *live]}
+    for item in ec2.items(resource_type.listing, resource_type.list_key, **filters):
         for description in item["Instances"] if resource_kind == "instance" else [item]:
             state = _state(description, resource_type)
             if state not in _GONE:
@@ -131,27 +153,42 @@ def _described(ec2: Service, resource_kind: str, chosen: dict[str, Any]) -> Iter
 
 
 def holders(ec2: Service, resources: Sequence[Resource]) -> Iterator[str]:
-    """Yield others' resources in the VPCs and subnets among some resources, each as the command that deletes it."""
+    """Yield what is not of the run and keeps some of its resources in use, each as the command that deletes it, or that
+    shows it where a service of AWS must.
+    """
     for resource in resources:
-        for resource_kind in _OF_SERVICES.get(resource.kind, ()):
-            resource_type, within = (
-                RESOURCE_TYPES[resource_kind],
-                {"Name": f"{resource.kind}-id", "Values": [resource.id]},
-            )
-            for found, description in _described(ec2, resource_kind, within):
-                if not found.run and description.get("GroupName") != "default":
-                    command = resource_type.deletion.replace("_", "-")
-                    yield f"aws ec2 {command} --{_option(resource_type)} {found.id} --region {ec2.region}"
+        for resource_kind, filter_name in _HOLDERS.get(resource.kind, ()):
+            within = {"Name": filter_name, "Values": [resource.id]}
+            with suppress(PermissionDeniedError):  # the least policy may be older
+                for found, description in _described(ec2, resource_kind, within):
+                    if found.run != resource.run and not _goes_with_another(resource_kind, description):
+                        yield _command(resource_kind, found.id, description, region=ec2.region)
 
 
-def _option(resource_type: ResourceType) -> str:
-    name = _hyphenated(resource_type.id)
-    return f"{name}s" if resource_type.deletion.endswith("s") else name
+def _goes_with_another(resource_kind: str, description: dict[str, Any]) -> bool:
+    """Return whether a resource is a network's own, or goes with the machine that it belongs to."""
+    if resource_kind == "security-group":
+        return bool(description.get("GroupName") == "default")
+    if resource_kind == "route-table":
+        return any(association.get("Main") for association in description.get("Associations", ()))
+    if resource_kind == "network-interface":
+        attachment = description.get("Attachment") or {}
+        return bool(attachment.get("InstanceId") and attachment.get("DeleteOnTermination"))
+    return resource_kind == "network-acl" and bool(description.get("IsDefault"))
+
+
+def _command(resource_kind: str, id: str, description: dict[str, Any], *, region: str) -> str:
+    """Return the command that deletes a resource, or shows whose it is if a service of AWS has made it."""
+    resource_type = _ANY_TYPE[resource_kind]
+    is_managed = resource_kind in ("network-interface", "vpc-endpoint") and description.get("RequesterManaged")
+    operation = resource_type.listing if is_managed else resource_type.deletion
+    option = _hyphenated(resource_type.id) + "s" * operation.endswith("s")
+    return f"aws ec2 {operation.replace('_', '-')} --{option} {id} --region {region}"
 
 
 def tags_of(description: dict[str, Any], resource_kind: str) -> dict[str, str]:
     """Return the tags in AWS's description of a resource of a kind."""
-    return {tag["Key"]: tag["Value"] for tag in description.get(RESOURCE_TYPES[resource_kind].tags, [])}
+    return {tag["Key"]: tag["Value"] for tag in description.get(_ANY_TYPE[resource_kind].tags, [])}
 
 
 def delete(ec2: Service, resources: Sequence[Resource]) -> None:

@@ -41,8 +41,9 @@ RESOURCE_TYPES: Final = {
 
 
 def description(tags: dict[str, str], *, region: str) -> str:
-    """Return tags, and the region, in the form of a description."""
-    return " ".join(f"{key}={value}" for key, value in {**tags, _REGION: region}.items())
+    """Return the planner's own tags, and the region, as a description, which has 2,048 characters at most."""
+    own = {key: value for key, value in tags.items() if key.startswith("planner-")}
+    return " ".join(f"{key}={value}" for key, value in {**own, _REGION: region}.items())
 
 
 def find(

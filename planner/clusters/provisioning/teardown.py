@@ -26,7 +26,9 @@ class Teardown:
 
     account: Reconciliation
     say: Say
-    _held: set[Key] = field(default_factory=set)
+    _held: dict[Key, Resource] = field(default_factory=dict)
+    _looks: Counter[Key] = field(default_factory=Counter)
+    """Looks in which a resource was in use."""
 
     @property
     def _provider(self) -> Provider:
@@ -106,13 +108,23 @@ class Teardown:
         return tuple(item for item in self.account.list_existing(kinds, region=region) if item.key not in self._held)
 
     def _report_held(self, left: Iterable[Resource]) -> None:
-        """Leave the resources that another owner's resources keep in use, and report both."""
+        """Leave the resources that another owner's keep in use, and those that these keep in turn, and report both."""
         for resource in left:
+            self._looks[resource.key] += 1
             if holders := self._provider.holders([resource]):
-                self._held.add(resource.key)
+                self._held[resource.key] = resource
                 self.say(f"{resource.text} stays, free of charge: it holds what is not of this run. To remove it:")
-                for text in holders:
+                for text in dict.fromkeys(holders):
                     self.say(f"  {text}")
+            elif self._looks[resource.key] >= _LISTINGS and self._goes_with_held(resource):
+                self._held[resource.key] = resource
+                self.say(f"{resource.text} stays with it, free of charge")
+
+    def _goes_with_held(self, resource: Resource) -> bool:
+        """Return whether something that stays may need a resource: what is deleted before it, or with it."""
+        at = {kind: number for number, stage in enumerate(self._provider.stages) for kind in stage}
+        here = (held for held in self._held.values() if held.region == resource.region)
+        return any(at[held.kind] <= at[resource.kind] for held in here)
 
     def _delete_unseen(self, kinds: list[str], region: str, *, seen: set[Key]) -> None:
         """Request the deletion of ordered resources that do not show, once: they may only be late. A policy may deny

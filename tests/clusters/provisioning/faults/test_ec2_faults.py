@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import boto3
 import pytest
@@ -273,6 +274,53 @@ def test_what_a_service_put_into_the_network_is_left_and_named(ec2: EmulatedEc2)
     down(directory, watched)
     assert f"  aws ec2 delete-security-group --group-id {made['GroupId']} --region us-east-1" in told
     assert set(ec2.left()) == {"vpc", "security-group", "route-table"}, "its network, with what every network has"
+
+
+def put_into(service: Any, network: str, what: str) -> str:
+    """Create something of another owner in a run's network, and return the command that removes it."""
+    where = "--region us-east-1"
+    if what == "route table":
+        table = service.create_route_table(VpcId=network)["RouteTable"]["RouteTableId"]
+        return f"delete-route-table --route-table-id {table} {where}"
+    if what == "list of rules":
+        rules = service.create_network_acl(VpcId=network)["NetworkAcl"]["NetworkAclId"]
+        return f"delete-network-acl --network-acl-id {rules} {where}"
+    if what == "subnet":
+        made = service.create_subnet(VpcId=network, CidrBlock="10.77.200.0/24")
+        return f"delete-subnet --subnet-id {made['Subnet']['SubnetId']} {where}"
+    subnet = service.describe_subnets(Filters=[{"Name": "vpc-id", "Values": [network]}])["Subnets"][0]["SubnetId"]
+    made = service.run_instances(
+        ImageId="ami-00000000000000002", MinCount=1, MaxCount=1, InstanceType="t3.micro", SubnetId=subnet,
+        BlockDeviceMappings=[{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": 30}}],
+    )  # fmt: skip
+    return f"terminate-instances --instance-ids {made['Instances'][0]['InstanceId']} {where}"
+
+
+@pytest.mark.parametrize(
+    ("what", "kept"),
+    [
+        ("route table", "DeleteVpc"),
+        ("list of rules", "DeleteVpc"),
+        ("subnet", "DeleteVpc"),
+        ("machine", "DeleteSubnet"),
+    ],
+)
+def test_whatever_another_owner_put_into_the_network_is_named_at_once(ec2: EmulatedEc2, what: str, kept: str) -> None:
+    """EC2 keeps what something is inside; the emulation does not look at all of it (terraform-provider-aws#46747)."""
+    told: list[str] = []
+    watched = replace(session(), say=told.append, policy=replace(QUICK, gone_s=20.0))
+    keyed, directory = begin(order("guarded"))
+    up(keyed, [Place(choice=choice(), region="us-east-1", zone="us-east-1a")], directory, watched)
+    url = f"http://127.0.0.1:{ec2.port}"
+    keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
+    with closing(boto3.client("ec2", region_name="us-east-1", endpoint_url=url, **keys)) as service:
+        command = put_into(service, network_of(directory), what)
+    in_use = ec2_error("DependencyViolation", "it has dependencies and cannot be deleted")
+    ec2.proxy.judge = lambda seen: in_use if seen.action == kept else None
+    down(directory, watched)
+    assert f"  aws ec2 {command}" in told
+    assert ec2.machines() == (1 if what == "machine" else 0), "the run's own have ended"
+    assert any("guarded) stays with it, free of charge" in text for text in told) == (what == "machine")
 
 
 def test_a_machine_that_somebody_protected_is_named_and_the_others_end(ec2: EmulatedEc2) -> None:

@@ -98,7 +98,7 @@ def require_named(run: str | None) -> None:
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """A machine of a run. `id` may serve as the name of a file or a host. Addresses are '' until the cloud assigns
-    them; `reason` is why a machine ended.
+    them; `reason` is why a machine ended, and `ends_all` whether that would end every other machine of the region, too.
     """
 
     id: str
@@ -111,6 +111,7 @@ class Node:
     public_address: str = ""
     launched_at: datetime | None = None
     reason: str = ""
+    ends_all: bool = False
 
     @property
     def is_lost(self) -> bool:

@@ -48,7 +48,9 @@ def control(request: Request) -> Response:
 def json_service(request: Request) -> Response:
     """Answer for the price list and the quotas, which moto lacks; no other service uses this protocol."""
     operation, body = request.headers.get("X-Amz-Target", "").rpartition(".")[2], request.get_data()
-    if operation == "GetServiceQuota":
+    if operation == "GetServiceQuota" and not State.world.has_applied_quotas:
+        return Response(json.dumps({"__type": "NoSuchResourceException"}), 400, mimetype="application/x-amz-json-1.1")
+    if operation in ("GetServiceQuota", "GetAWSDefaultServiceQuota"):
         region = request.headers["Authorization"].split("/")[2]
         is_of_vcpus = json.loads(body)["ServiceCode"] == "ec2"
         value = quota_of(region) if is_of_vcpus else State.world.quota_networks.get(region, 5.0)

@@ -209,7 +209,7 @@ def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
         return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
     if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
         return errors.StillInUseError(text)
-    if code.endswith((".NotFound", ".Unknown", ".NotAttached", "ResourceNotFoundException")):
+    if code.endswith((".NotFound", ".Unknown", ".NotAttached", "ResourceNotFoundException", "NoSuchResourceException")):
         return errors.NotFoundError(text, cloud_code=code)
     if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists", "ConflictException")):
         return errors.DuplicateError(text, cloud_code=code)

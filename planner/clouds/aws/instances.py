@@ -88,6 +88,8 @@ _IO_BYTES: Final = 256 * 1024
 """Most bytes that count as one operation."""
 _ON_CREDIT: Final = re.compile(r"t[2-9]")
 """Burstable types that take a credit specification, by name."""
+_OF_THE_ACCOUNT: Final = ("Client.InvalidKMSKey", "Client.InvalidSnapshot")
+"""First words of codes for ends at boot that have their cause in the account's keys and images, not in a zone."""
 _TAGGED: Final = ("instance", "volume", "network-interface")
 
 
@@ -309,6 +311,7 @@ def _node(instance: dict[str, Any], *, region: str) -> Node:
         public_address=instance.get("PublicIpAddress", ""),
         launched_at=instance.get("LaunchTime"),
         reason=instance.get("StateReason", {}).get("Message", ""),
+        ends_all=instance.get("StateReason", {}).get("Code", "").startswith(_OF_THE_ACCOUNT),
     )
 
 

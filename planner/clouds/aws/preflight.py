@@ -12,6 +12,7 @@ from itertools import compress
 from typing import Any, Final, Self
 
 from planner.clouds.aws import scheduled_end
+from planner.clouds.aws.account_settings import public_access_finding, volume_key_finding
 from planner.clouds.aws.client import CREATE_SPOT_ROLE, Connect, Service, temporary_credentials_end
 from planner.clouds.aws.instances import (
     described_reservation,
@@ -23,7 +24,7 @@ from planner.clouds.aws.instances import (
 )
 from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import denied_conditions, identity_finding, permission_finding
-from planner.clouds.cloud_errors import RefusedCallError
+from planner.clouds.cloud_errors import NotFoundError, RefusedCallError
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import AnswerCache, PreflightLog
 from planner.clouds.price_lists.aws import hourly_usd, is_in_region, price_filters, spot_usd
@@ -46,10 +47,11 @@ def preflight(order: Order, connect: Connect) -> Preflight:
     account = connect("sts", order.choices[0].regions[0]).call("get_caller_identity")
     log.note("credentials", True, f"account {account['Account']} as {account['Arn']}")
     regions = list(dict.fromkeys(region for choice in order.choices for region in choice.regions))
-    allowed, roomy, _, may_end, *_ = checks.at_once(
+    allowed, roomy, reachable, _, may_end, *_ = checks.at_once(
         [
             lambda its: its.allowed_regions(regions),
             lambda its: its.regions_within_quotas(regions),
+            lambda its: its.regions_reached(regions),
             lambda its: its.check_spot_role(regions[0]),
             lambda its: its.log.add(scheduled_end.finding(its.connect("iam", regions[0]), scheduled_end.role_named())),
             *(
@@ -59,7 +61,8 @@ def preflight(order: Order, connect: Connect) -> Preflight:
             ),
         ]
     )
-    log.places = [place for place in log.places if may_end and place.region in allowed and place.region in roomy]
+    usable = set(allowed).intersection(roomy, reachable) if may_end else set()
+    log.places = [place for place in log.places if place.region in usable]
     return log.result()
 
 
@@ -160,6 +163,17 @@ class _Checks:
         if self.order.node_identity and allowed and not self.may_lend_identity(allowed[0]):
             return []
         return allowed
+
+    def regions_reached(self, regions: Sequence[str]) -> list[str]:
+        """Return the regions whose settings let the caller reach the head; note the key of volumes."""
+        reached = self.at_once([partial(_Checks.is_reached, region=region) for region in regions])
+        return list(compress(regions, reached))
+
+    def is_reached(self, region: str) -> bool:
+        """Return whether a region's settings let the caller reach the head; note the key of volumes."""
+        ec2 = self.connect("ec2", region)
+        is_open = self.log.add(public_access_finding(ec2, self.order))
+        return self.log.add(volume_key_finding(ec2)) and is_open
 
     def is_permitted(self, region: str) -> bool:
         decode = partial(denied_conditions, self.connect("sts", region))
@@ -371,13 +385,17 @@ def quota_vcpus(quotas: Service, instance_type: str, *, spot: bool = False) -> f
 
 
 def quota_value(quotas: Service, code: str, *, service: str = "ec2") -> float | None:
-    """Return a quota of a service in a region; None when unknown."""
-    try:
-        answer = quotas.call("get_service_quota", ServiceCode=service, QuotaCode=code)
-    except PlannerError:
-        return None
-    value = answer.get("Quota", {}).get("Value")
-    return None if value is None else float(value)
+    """Return a quota of a service in a region: the applied one, or AWS's default where none is; None when unknown."""
+    for operation in ("get_service_quota", "get_aws_default_service_quota"):
+        try:
+            value = quotas.call(operation, ServiceCode=service, QuotaCode=code).get("Quota", {}).get("Value")
+        except NotFoundError:
+            continue  # only quotas that were changed have an applied value
+        except PlannerError:
+            return None
+        if value is not None:
+            return float(value)
+    return None
 
 
 def used_vcpus(ec2: Service, instance_type: str, *, spot: bool = False) -> int:

@@ -23,9 +23,13 @@ _ROUNDS: Final = 3
 
 
 class NeverJoinedError(ProviderRefusedError):
-    """Too few machines came up in time."""
+    """Too few machines came up in time; `ends_all` if no zone of the region would give them."""
 
     code = "never-joined"
+
+    def __init__(self, message: str, details: Sequence[str] = (), *, ends_all: bool = False) -> None:
+        super().__init__(message, details)
+        self.ends_all = ends_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +82,9 @@ class Launch:
         """
         refusals: list[str] = []
         full: set[tuple[str, str, str]] = set()
+        closed: set[str] = set()
         for number, place in enumerate(places):
-            if _of_quota(place) in full:
+            if _of_quota(place) in full or place.region in closed:
                 continue
             if number and (reason := self._too_late(place)):
                 self.say(f"no: {reason}")
@@ -98,10 +103,13 @@ class Launch:
                     instance_type=place.choice.instance_type,
                     machines=place.choice.machines,
                 )
-                refusals.append(f"{place.text}: {refusal.message}")
+                refusals += [f"{place.text}: {refusal.message}", *refusal.details[:1]]
                 if isinstance(refusal, QuotaExceededError):
                     full.add(_of_quota(place))
-            self._retreat(place, following=[other for other in places[number + 1 :] if _of_quota(other) not in full])
+                if isinstance(refusal, NeverJoinedError) and refusal.ends_all:
+                    closed.add(place.region)
+            left = [other for other in places[number + 1 :] if _of_quota(other) not in full]
+            self._retreat(place, following=[other for other in left if other.region not in closed])
         raise ProviderRefusedError("no place gave the cluster; nothing was left there", refusals, code="no-place")
 
     def _too_late(self, place: Place) -> str:
@@ -158,6 +166,8 @@ class _Joining:
             lost = [node for node in ended if node.id not in replaced]
             if any(node.reason == UNSEEN for node in nodes):
                 continue  # it may be the head
+            if any(node.ends_all for node in lost):
+                break
             if lost and rounds < _ROUNDS:
                 launched += self._replace(lost, alive=[node for node in nodes if not node.is_lost], round=rounds)
                 replaced, rounds = frozenset(node.id for node in ended), rounds + 1
@@ -200,7 +210,11 @@ class _Joining:
             self.launch.directory.note("ended", nodes=[node.id for node in late])
         if len(running) < choice.nodes or not any(node.head for node in running):
             reasons = [f"{node.id}: {node.reason}" for node in nodes if node.is_lost and node.reason]
-            raise NeverJoinedError(f"{len(running)} of {choice.machines} machines run; {choice.nodes} needed", reasons)
+            raise NeverJoinedError(
+                f"{len(running)} of {choice.machines} machines run; {choice.nodes} needed",
+                reasons,
+                ends_all=any(node.ends_all for node in nodes),
+            )
         return self._of(running)
 
     def _of(self, running: list[Node]) -> Cluster:

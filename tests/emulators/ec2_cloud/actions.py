@@ -86,6 +86,13 @@ class Additions(Launches):
             endpoint.route_table_ids = there
         return original(self)
 
+    def describe_vpc_block_public_access_options(self: Any, original: Any) -> Any:
+        options = {"AwsRegion": self.region, "InternetGatewayBlockMode": State.world.public_access}
+        return ActionResult({"VpcBlockPublicAccessOptions": options})
+
+    def get_ebs_default_kms_key_id(self: Any, original: Any) -> Any:
+        return ActionResult({"KmsKeyId": State.world.volume_key})
+
     def delete_placement_group(self: Any, original: Any) -> Any:
         name = self._get_param("GroupName")
         if (self.region, name) not in State.groups:
@@ -219,6 +226,8 @@ def install() -> None:
     for name in (
         *("create_placement_group", "describe_placement_groups", "delete_placement_group"),
         "describe_capacity_reservations",
+        "describe_vpc_block_public_access_options",
+        "get_ebs_default_kms_key_id",
     ):
         setattr(EC2Response, name, complete(name, lambda self: None))
         getattr(EC2Response, name).__name__ = name

@@ -32,6 +32,9 @@ class World:
     launches_per_s: float = 2.0
     reservations: list[dict[str, Any]] = field(default_factory=list)  # of capacity, as AWS describes them
     end_reason: str = "Client.InternalError: Client error on launch"
+    public_access: str = "off"  # VPC Block Public Access
+    volume_key: str = "alias/aws/ebs"
+    has_applied_quotas: bool = True  # Service Quotas has applied values of changed quotas only
 
 
 class State:

@@ -276,6 +276,29 @@ def test_what_a_service_put_into_the_network_is_left_and_named(ec2: EmulatedEc2)
     assert set(ec2.left()) == {"vpc", "security-group", "route-table"}, "its network, with what every network has"
 
 
+def test_a_key_that_cannot_be_used_ends_the_tries_after_one_zone(ec2: EmulatedEc2) -> None:
+    reason = "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"
+    ec2.world(end_at_boot=10_000, end_reason=reason)
+    assert refused(ec2, code=4).splitlines()[-1].endswith(reason)
+    assert set(ec2.launches()) == {"us-east-1a"}
+    assert ec2.left() == {}
+
+
+@pytest.mark.parametrize(
+    ("world", "said"),
+    [
+        ({"public_access": "block-bidirectional"}, "NO  public access in us-east-1: block-bidirectional"),
+        ({"volume_key": "arn:aws:kms:us-east-1:1:key/k"}, "?   key of volumes in us-east-1: arn:aws:kms:us-east-1:1"),
+        ({"has_applied_quotas": False}, "ok  quota of networks in us-east-1: 1 needed"),
+    ],
+)
+def test_the_account_s_own_settings_are_looked_at(ec2: EmulatedEc2, world: dict[str, Any], said: str) -> None:
+    ec2.world(**world)
+    ended = ec2.planner(*ec2.up)
+    assert said in ended.text
+    assert ended.code == (4 if "NO" in said else 0)
+
+
 def put_into(service: Any, network: str, what: str) -> str:
     """Create something of another owner in a run's network, and return the command that removes it."""
     where = "--region us-east-1"

@@ -18,13 +18,20 @@ from planner.clouds.aws.permissions import action_of, permission_finding, writes
 POLICY = Path(__file__).resolve().parents[3] / "docs" / "aws-policy.json"
 NOT_ENFORCED = {
     "ec2:CreateTags",
+    "ec2:DescribeNatGateways",
+    "ec2:DescribeNetworkAcls",
     "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeVpcBlockPublicAccessOptions",
+    "ec2:GetEbsDefaultKmsKeyId",
     "iam:GetRole",
     "pricing:GetProducts",
+    "servicequotas:GetAWSDefaultServiceQuota",
     "servicequotas:GetServiceQuota",
     "sts:DecodeAuthorizationMessage",
 }
-"""Not enforced by the emulator, but by AWS. Without the last five, prices, quota and reasons are unknown."""
+"""Not enforced by the emulator, but by AWS, or done without: all but the first only tell of prices, quotas, settings,
+reasons, and of what others put into a network.
+"""
 ROLE = "arn:aws:iam::123456789012:role/sorter"
 """The role of the existing instance profile."""
 Enforce = Callable[[dict[str, Any]], None]

@@ -130,7 +130,7 @@ def test_lines_are_generated_sorted_and_validated(tmp_path: Path) -> None:
     made = json.loads(call("generate", data, "--lines", "--size", "300KB", "--json"))
     assert made["lines"] == Path(data).read_bytes().count(b"\n") > 1000
     report = json.loads(call("sort", "--lines", "--key-offset", "28", "--key-size", "8", data, out, "--json"))
-    assert report["records"] == made["lines"]
+    assert report["lines"] == made["lines"]
     by_key = json.loads(call("validate", "--lines", "--key-offset", "28", "--key-size", "8", out, "--json"))
     assert (by_key["sorted"], by_key["records"], by_key["bytes"]) == (True, made["lines"], 300_000)
     assert by_key["duplicates"] > 0

@@ -115,7 +115,7 @@ def test_devices_and_pipes_are_written_as_they_are(options: str) -> None:
     [
         "generate {} --records 1",
         "sort --lines there {}",
-        "sort --lines there new --more-output {}",
+        "sort --record-size 2 --key-size 1 there new --more-output {}",
         "validate --summary {} there",
         "plan --data 1TB --out {}",
         "plan --data 1TB --html {}",
@@ -140,7 +140,7 @@ def test_an_empty_file_is_bad_input(reader: str) -> None:
     [
         "generate there --records 1",
         "sort --lines folder/in there",
-        "sort --lines folder/in new --more-output there",
+        "sort --record-size 2 --key-size 1 folder/in new --more-output there",
         "validate --summary there folder/in",
         "plan --data 1TB --out there",
         "plan --data 1TB --html there",

@@ -34,9 +34,10 @@ def test_a_refusal_says_what_to_type(words: str, sentence: str) -> None:
 
 
 def test_the_result_of_a_sort_is_a_file_with_a_name(tmp_path: Path) -> None:
-    source = tmp_path / "in.log"
-    source.write_text("b\na\n")
-    outcome = CliRunner().invoke(build(), ["sort", str(source), "out", "--more-output", "-"])
+    source = tmp_path / "in.dat"
+    source.write_bytes(bytes(200))
+    words = ["sort", "--format", "records", str(source), "out", "--more-output", "-"]
+    outcome = CliRunner().invoke(build(), words)
     require(outcome.exception, "output-is-pipe")
 
 

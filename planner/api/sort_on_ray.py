@@ -70,7 +70,7 @@ def sort_on_ray(
             say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
         request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes, "copies": job.copies}
         request |= {"uniform": job.uniform, "output": place, "sums_input": True, "partition_bytes": job.file_bytes}
-        request |= {"directory": os.pathsep.join(roots)}
+        request |= {"directory": os.pathsep.join(roots), "wait_s": job.wait_s}
         journal = str(output.with_name(f".{output.name}.journal").resolve())
         driver = ray_session(address=job.ray or "", command=lambda *words: list(words), environment=os.environ)
         with driver as session:

@@ -42,6 +42,15 @@ def output_file(name: str | os.PathLike[str]) -> Path:
         raise BadInputError(
             f"{text} is a folder: name the file in it that is to be written, as {text}sorted", code="is-folder"
         )
+    return path_of(name)
+
+
+def path_of(name: str | os.PathLike[str]) -> Path:
+    """Return a path. An address in an object store loses a slash; raises BadInputError where it would lose more."""
+    if "://" in (text := os.fspath(name)):
+        from planner.distributed_sort.dataset.object_store import require_plain_name
+
+        require_plain_name(text)
     return Path(name)
 
 

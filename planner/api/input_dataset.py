@@ -47,7 +47,7 @@ def files_dataset(
         form, looks = _looked_into(form, names, say=say)
     else:
         looks = {}
-    source = _dataset_of(form, names, looks, fills=fills, columns=columns)
+    source = _dataset_of(form, names, looks, fills=fills, columns=columns, say=say)
     joined = [copy for partition in source.partitions for copy in partition.copies if copy.parts]
     if joined and say is not None:
         say(f"note: {sum(len(copy.parts) for copy in joined)} small files are joined to {len(joined)} splits")
@@ -111,6 +111,7 @@ def _dataset_of(
     *,
     fills: bool,
     columns: Collection[str],
+    say: Callable[[str], None] | None,
 ) -> Dataset:
     from planner.distributed_sort.dataset.dataset import TextFormat
     from planner.distributed_sort.dataset.table_dataset import tables_of
@@ -118,7 +119,7 @@ def _dataset_of(
     from planner.sorting.text.text_job import csv_columns, line_keys, separator_byte
 
     if form.format == "parquet":
-        return tables_of(names, form.keys, unique=form.unique, fills=fills, columns=columns)
+        return tables_of(names, form.keys, unique=form.unique, fills=fills, columns=columns, say=say)
     if form.format == "csv":
         return rows_of(names, csv_columns(form), unique=form.unique, looks=looks)
     text = TextFormat(

@@ -13,6 +13,7 @@ from planner.api.files import (
     STANDARD_OUTPUT,
     mode_of,
     output_file,
+    path_of,
     require_inputs,
     require_output_apart,
     require_readable,
@@ -221,7 +222,7 @@ def _of_files(job: SortJob, files: dict[Path, Folders]) -> SortJob:
 
 
 def _paths(names: Any) -> list[Path]:
-    return [Path(names)] if isinstance(names, str | os.PathLike) else [Path(name) for name in names]
+    return [path_of(name) for name in ([names] if isinstance(names, str | os.PathLike) else names)]
 
 
 def _is_of_plain_records(job: SortJob) -> bool:

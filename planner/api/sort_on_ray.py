@@ -70,7 +70,7 @@ def sort_on_ray(
             say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
         request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes, "copies": job.copies}
         request |= {"uniform": job.uniform, "output": place, "sums_input": True, "partition_bytes": job.file_bytes}
-        request |= {"directory": os.pathsep.join(roots)}
+        request |= {"directory": os.pathsep.join(roots), "wait_s": job.wait_s}
         journal = str(output.with_name(f".{output.name}.journal").resolve())
         driver = ray_session(address=job.ray or "", command=lambda *words: list(words), environment=os.environ)
         with driver as session:
@@ -99,7 +99,7 @@ def _names(sources: Sequence[Path], rows: Any, staging: StrPath | None, *, outpu
             ["staging='s3://bucket/prefix', or a folder that all nodes share"],
             code="missing-argument",
         )
-    place = name_of(Path(staging))
+    place = name_of(staging)
     if f"{place}/".startswith(f"{output.rstrip('/')}/"):
         raise BadInputError(
             f"staging {place} is where the output goes, {output}: name another place", code="same-place"
@@ -119,8 +119,8 @@ def manifest_and_place(output: Path, to: str | None, *, say: Callable[[str], Non
     """
     place = name_of(output)
     if "://" not in place:
-        return output, to
-    if to is not None and name_of(Path(to)) != place:
+        return output, to and name_of(to)
+    if to is not None and name_of(to).rstrip("/") != place.rstrip("/"):
         raise BadInputError(f"OUTPUT {place} and --to {to}: say once where the output goes", code="contradiction")
     manifest = Path(f"{output.name}.json")
     if say:
@@ -189,13 +189,14 @@ def files_among(sources: Sequence[Path]) -> list[Path]:
     return [path for path in sources if not path.is_dir() and "://" not in name_of(path)]
 
 
-def name_of(source: Path) -> str:
+def name_of(source: StrPath) -> str:
     """Return a path as this program writes it, or an object store address if the path is one that has lost a slash.
-    Raises BadInputError as `planner_uri` does.
+    Raises BadInputError as `planner_uri` and `require_plain_name` do.
     """
     address = _URI.sub(r"\1://", str(source))
     if "://" not in address:
         return address
-    from planner.distributed_sort.dataset.object_store import planner_uri
+    from planner.distributed_sort.dataset.object_store import planner_uri, require_plain_name
 
+    require_plain_name(address)
     return planner_uri(address)

@@ -23,6 +23,7 @@ from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.distributed_sort.generate import generate_with_checksum
 from planner.distributed_sort.head_address import ADVICE, require_head
 from planner.distributed_sort.job.job import SortRequest
+from planner.distributed_sort.job.memory_kills import limit_retries
 from planner.distributed_sort.job.nodes import Nodes, import_ray
 from planner.distributed_sort.job.silence import REPORT_EVERY_S, waiting
 from planner.distributed_sort.node_files.node_environment import end_machine, node_name
@@ -42,6 +43,7 @@ def main(orders: Iterable[str], *, descriptor: int, address: str) -> None:
     def emit(event: dict[str, Any]) -> None:
         os.write(descriptor, (json.dumps(event) + "\n").encode())
 
+    limit_retries()
     ray = import_ray()
     for line in orders:
         try:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import BadInputError, IoFailureError
@@ -39,6 +41,8 @@ def require_head(address: str) -> None:
     if not (host and port.isdigit()):
         return
     _require_listener(address, host.strip("[]"), int(port))
+    if _has_tls():
+        return
     if reason := _refusal(place, is_client=scheme == "ray"):
         raise IoFailureError(f"--ray {address}: {reason}", [ADVICE, *_MORE], code="no-ray-cluster")
 
@@ -46,13 +50,17 @@ def require_head(address: str) -> None:
 def _require_listener(address: str, host: str, port: int) -> None:
     try:
         with socket.create_connection((host, port), timeout=_LISTENS_WITHIN_S) as connection:
-            first = b"" if os.environ.get("RAY_USE_TLS", "0") in ("1", "true") else _first_answer(connection)
+            first = b"" if _has_tls() else _first_answer(connection)
     except OSError as error:
         raise IoFailureError(
             f"--ray {address}: nothing listens there: {error.strerror or 'no answer'}", [ADVICE], code="nothing-listens"
         ) from error
     if first and first[3] != _SETTINGS:
         raise IoFailureError(f"--ray {address}: what listens there is not Ray", [ADVICE], code="not-ray")
+
+
+def _has_tls() -> bool:
+    return os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true")
 
 
 def _first_answer(connection: socket.socket) -> bytes:
@@ -69,21 +77,32 @@ def _refusal(place: str, *, is_client: bool) -> str:
     """Return the reason why a service is not the expected head, '' if it is, or if that is unknown."""
     try:
         import grpc
-        from ray._private.grpc_utils import init_grpc_channel
         from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc, ray_client_pb2, ray_client_pb2_grpc
     except ImportError:  # Ray can do without, and may move them
         return ""
-    with init_grpc_channel(place) as channel:
+    shown = {"metadata": _token(), "timeout": _ANSWERS_WITHIN_S}
+    with grpc.insecure_channel(place) as channel:
         try:
             if is_client:
                 ping = ray_client_pb2.ClusterInfoRequest(type=ray_client_pb2.ClusterInfoType.PING)
-                ray_client_pb2_grpc.RayletDriverStub(channel).ClusterInfo(ping, timeout=_ANSWERS_WITHIN_S)
+                ray_client_pb2_grpc.RayletDriverStub(channel).ClusterInfo(ping, **shown)
                 return ""
             service = gcs_service_pb2_grpc.NodeInfoGcsServiceStub(channel)
-            answer = service.CheckAlive(gcs_service_pb2.CheckAliveRequest(), timeout=_ANSWERS_WITHIN_S)
+            answer = service.CheckAlive(gcs_service_pb2.CheckAliveRequest(), **shown)
             return _difference(answer.ray_version)
         except grpc.RpcError as error:
             return _reason(error.code().name, is_client=is_client)
+
+
+def _token() -> tuple[tuple[str, str], ...]:
+    """Return Ray's token as gRPC sends it, from where Ray takes it; nothing without one."""
+    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
+        return ()
+    token = os.environ.get("RAY_AUTH_TOKEN", "")
+    if not token:
+        with suppress(OSError):
+            token = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token").read_text()
+    return (("authorization", f"Bearer {token.strip()}"),) if token.strip() else ()
 
 
 def _difference(version: str) -> str:

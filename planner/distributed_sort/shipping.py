@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from planner.compression.text_codecs import LIBRARIES
 from planner.distributed_sort.job.events import Emit, ignore
+from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.silence import REPORT_EVERY_S, waiting
 from planner.errors import IoFailureError
 from planner.native import core
@@ -104,6 +105,8 @@ def _ask_nodes(ray: Any, names: Sequence[str], emit: Emit) -> list[tuple[str, Ve
     for reference in asked.keys() - set(left):
         try:
             found.append((asked[reference], ray.get(reference)))
+        except ray.exceptions.OutOfMemoryError as error:
+            raise KilledForMemoryError.of(str(error)) from error
         except ray.exceptions.RayError:
             continue
     return found

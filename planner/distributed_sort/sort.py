@@ -108,7 +108,7 @@ def sort_dataset(
     """
     held = Journal(journal)
     with held.hold():
-        nodes = Nodes(ray, directory=request.directory, emit=emit)
+        nodes = Nodes(ray, directory=request.directory, emit=emit, wait_s=request.wait_s)
         places = _manifest_places(request, manifest, nodes)
         job, resumed = _prepare_job(request, nodes, held, emit, places=places, replaces=replaces)
         try:

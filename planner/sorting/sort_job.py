@@ -12,7 +12,18 @@ from typing import Annotated, Final, Literal, get_args
 
 from planner.compression.looks import Look
 from planner.errors import BadInputError
-from planner.schemas.door import Between, Bytes, Count, Help, Offset, With, Without, arguments_of, require_together
+from planner.schemas.door import (
+    Between,
+    Bytes,
+    Count,
+    Help,
+    Offset,
+    Seconds,
+    With,
+    Without,
+    arguments_of,
+    require_together,
+)
 
 StrPath = str | os.PathLike[str]
 ClusterFormat = Literal["records", "lines", "csv", "parquet"]
@@ -227,6 +238,9 @@ class SortJob(Comparison):
     uniform: Annotated[
         bool, Help("With --ray: trust keys to be evenly spread, as Indy may; nothing is sampled."), With("ray")
     ] = False
+    wait_s: Annotated[
+        Seconds, Help("With --ray: how long to wait for CPUs that other jobs use."), With("ray")
+    ] = 3600.0  # fmt: skip
     output_format: Annotated[
         TableFormat | None,
         Help("What OUTPUT holds; as its name ends otherwise, or else as INPUT."),

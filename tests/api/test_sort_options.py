@@ -18,7 +18,7 @@ GIVEN: Final[dict[str, Any]] = {
     "separator": ";", "no_header": True, "unique": True, "zero_terminated": True, "merge": True, "limit": 1,
     "compress": "gz", "record_size": 200, "key_offset": 10, "key_size": 1, "stable": True, "spill": "lz4",
     "more_outputs": ["more"], "copies": 2, "to": "s3://bucket/x", "file_bytes": 10**6, "directory": "/mnt",
-    "uniform": True, "lines": True,
+    "uniform": True, "wait_s": 60.0, "lines": True,
     "consume_input": True, "union_by_name": True,
 }  # fmt: skip
 REFUSED: Final = {
@@ -33,7 +33,7 @@ REFUSED: Final = {
         "more_outputs", "lines",
     },
 }  # fmt: skip
-FOR_CLUSTERS: Final = {"copies", "to", "directory", "uniform"}
+FOR_CLUSTERS: Final = {"copies", "to", "directory", "uniform", "wait_s"}
 UNSEEN: Final = {"stable", "spill", "consume_input", "union_by_name"}
 """Options that are obeyed but have no visible effect on so few rows."""
 

@@ -48,6 +48,7 @@ class SortArguments(ComparisonArguments, total=False):
     to: str | None
     uniform: bool
     union_by_name: bool
+    wait_s: float
 
 
 class DiskArguments(TypedDict, total=False):

@@ -61,8 +61,9 @@ def files_of_dataset(dataset: Any) -> dict[Path, Folders]:
     places = [scheme + fragment.path if scheme else str(Path(fragment.path).resolve()) for fragment in fragments]
     named = [folder_values(place.split("/")[:-1]) for place in places]
     folders = [{name: values[name] for name in values if name in own} for values, own in zip(named, keys, strict=True)]
-    for fragment, own, found in zip(fragments, keys, folder_scalars(folders), strict=True):
-        if own != {name: value.as_py() for name, value in found.items()} or own.keys() != keys[0].keys():
+    for fragment, own, text, found in zip(fragments, keys, folders, folder_scalars(folders), strict=True):
+        said = {name: text[name] if _is_inferred_text(value) else value.as_py() for name, value in found.items()}
+        if own != said or own.keys() != keys[0].keys():
             raise BadInputError(
                 f"{fragment.path}: its folders do not say {fragment.partition_expression}, as the pyarrow Dataset does",
                 ["a sort takes folders called NAME=VALUE, with integers or text; name the files or their folder"],
@@ -75,6 +76,12 @@ def files_of_dataset(dataset: Any) -> dict[Path, Folders]:
             code="schema-mismatch",
         )
     return dict(zip(map(Path, places), folders, strict=True))
+
+
+def _is_inferred_text(value: Any) -> bool:
+    """Return whether pyarrow takes for text what a sort takes for a real number or a date."""
+    types = arrow("pyarrow.types")
+    return bool(types.is_floating(value.type) or types.is_date(value.type))
 
 
 def _with_metadata(fragment: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
@@ -32,7 +31,7 @@ class SortOptions(DeclaredOptions, of=[sort_data]):
 
 def sort(
     sources: Annotated[
-        list[Path] | None, Argument(metavar="INPUT", help="The files to sort; they are only read.", show_default=False)
+        list[str] | None, Argument(metavar="INPUT", help="The files to sort; they are only read.", show_default=False)
     ] = None,
     output: Annotated[
         str, Argument(metavar="OUTPUT", help="Where the result goes; it appears whole or not at all.")
@@ -75,10 +74,10 @@ def sort(
     if check and "ray" in asked:
         raise BadInputError("--check is for one machine: leave it out, or leave out --ray", code="contradiction")
     if check:
-        _check([*(sources or ()), Path(output)], asked, json=json)
+        _check([*(sources or ()), output], asked, json=json)
         return
     if not sources and not asked["resume"]:
-        sources, output = [Path(output)], _standard_output(asked)
+        sources, output = [output], _standard_output(asked)
     result = _sort(sources or [], output, asked)
     _show(result, to_stdout=output in STANDARD_OUTPUT, explain=explain, json=json)
 
@@ -92,7 +91,7 @@ def _standard_output(asked: SortOptions) -> str:
     return "-"
 
 
-def _sort(sources: list[Path], output: str, asked: SortOptions) -> SortResult:
+def _sort(sources: list[str], output: str, asked: SortOptions) -> SortResult:
     """Sort with progress shown."""
     if "ray" in asked:
         with shown_events() as on_event:
@@ -101,7 +100,7 @@ def _sort(sources: list[Path], output: str, asked: SortOptions) -> SortResult:
         return sort_data(sources, output, say=talk, on_progress=on_progress, **asked)
 
 
-def _check(files: list[Path], asked: SortOptions, *, json: bool) -> None:
+def _check(files: list[str], asked: SortOptions, *, json: bool) -> None:
     """Print the first out-of-order line, and end with 1 if there is one, as `gnusort -c` does."""
     asked.require_taken_by(find_disorder, "--check writes nothing")
     if len(files) > 1:

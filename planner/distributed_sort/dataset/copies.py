@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
+from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.errors import InputChangedError, IoFailureError, PlannerError
 
@@ -35,7 +36,7 @@ class Outcomes:
         """Wait for the outcome of a partition on a node, and keep it, or the reason of its failure."""
         try:
             result = outcome()
-        except InputChangedError:  # for all who read it
+        except (InputChangedError, KilledForMemoryError):  # for all who read it, or after several tries
             raise
         except PlannerError as error:
             self.failed[number] = str(error)

@@ -46,6 +46,9 @@ would have all of an object read for its sample.
 
 
 _SAID: Final = re.compile(r"<(Code|Message)>([^<]+)</")
+_ODD_PART: Final = re.compile(r"(?:^|/)\.{0,2}(?:/|$)|[\x00-\x1f\x7f]")
+_ODD_NAME: Final = re.compile(r'Path "(.*?)"(?: contained empty|: Encountered)', re.DOTALL)
+"""The name of an object in the library's words."""
 
 
 def planner_uri(address: str) -> str:
@@ -248,7 +251,19 @@ def _not_found() -> type[Exception]:
     return NotFoundError
 
 
+def require_plain_name(uri: str) -> None:
+    """Raise BadInputError for an object or a prefix whose name the store's library cannot use, or would change."""
+    path = uri.partition("://")[2].partition("/")[2].removesuffix("/")
+    if path and _ODD_PART.search(path):
+        raise BadInputError(
+            f"{uri!r}: names with an empty part (a//b), a part . or .., or a control character cannot be used",
+            ["rename it with the store's own tools, or name other objects or prefixes"],
+            code="odd-name",
+        )
+
+
 def _store_and_path(uri: str) -> tuple[Any, str]:
+    require_plain_name(uri)
     scheme, _, rest = uri.partition("://")
     bucket, _, path = rest.partition("/")
     return _store(f"{scheme}://{bucket}"), path.rstrip("/")
@@ -277,13 +292,17 @@ def _store_errors(doing: str, uri: str) -> Iterator[None]:
     InputChangedError if another version was asked for. A long wait, as the library retries, is noted for the node's
     service.
     """
-    from obstore.exceptions import BaseError, PreconditionError
+    from obstore.exceptions import BaseError, InvalidPathError, PreconditionError
 
     try:
         with track_request(f"the store has yet to let it {doing} {uri}"):
             yield
     except PreconditionError as error:
         raise InputChangedError.of(uri, "its ETag is another") from error
+    except InvalidPathError as error:  # of one of the objects listed
+        if found := _ODD_NAME.search(str(error)):
+            require_plain_name(f"{'/'.join(uri.split('/', 3)[:3])}/{found[1]}")
+        raise BadInputError(f"cannot {doing} {uri}: {error}", code="odd-name") from error
     except (BaseError, OSError) as error:
         if refused := account_error(uri, str(error)):
             raise refused from error

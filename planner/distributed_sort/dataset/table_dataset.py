@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -18,7 +18,7 @@ from planner.distributed_sort.dataset.joined_files import join_small
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.folder_columns import folder_types
+from planner.sorting.tables.folder_columns import columns_twice, folder_types, twice_said
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle, style_of
 from planner.sorting.tables.parquet_schemas import int96_leaves, interval_leaves, require_no_interval, united_schema
 from planner.sorting.tables.table_keys import has_categories, parse_table_keys
@@ -45,6 +45,8 @@ class _Source:
     style: dict[str, Any]
     row_bytes: float | None
     folders: dict[str, str | None] = field(default_factory=dict)
+    twice: Collection[str] = ()
+    """Columns that both the file and its folders have."""
     has_int96: bool = False
     intervals: tuple[str, ...] = ()
 
@@ -56,11 +58,12 @@ def tables_of(
     unique: bool = False,
     fills: bool = False,
     columns: Collection[str] = (),
+    say: Callable[[str], None] | None = None,
 ) -> Dataset:
     """Return the rows of Parquet files, of all files in directories and below prefixes of object stores, and of
     manifests written by sorts of Parquet. All nodes must reach the files by these names. Folders called `NAME=VALUE`
-    give the rows below them a column, of integers if all values are. With `columns`, only these columns are added, from
-    all folders in a file's path.
+    give the rows below them a column, as `folder_types` says, and `say` gets those that files have, too. With
+    `columns`, only these columns are added, from all folders in a file's path.
 
     Columns go by their names; columns missing from some files are refused, unless it `fills` them with nulls. Raises
     BadInputError for columns of another type, for keys that are no columns or have no order, and for files that are not
@@ -69,6 +72,8 @@ def tables_of(
     manifests = [name for name in sources if is_manifest(name)]
     files = [name for name in sources if name not in manifests]
     read = _with_folders([*map(_of_manifest, manifests), *_of_files(files, columns)])
+    if say and (twice := {name for source in read for name in source.twice}):
+        say(twice_said(twice))
     first = read[0]
     schema = united_schema([source.schema for source in read], [source.name for source in read], fills=fills)
     intervals = [leaf for source in read for leaf in source.intervals]
@@ -123,20 +128,21 @@ def _fields_of(style: ParquetStyle) -> dict[str, Any]:
 
 
 def _of_file(name: str, below: str, columns: Collection[str], *, is_decoded: bool) -> _Source:
-    with _opened(name) as (file, footer):
-        row_bytes = _decoded_row_bytes(file) if is_decoded else None
-    partition = Partition(records=footer.metadata.num_rows, copies=(Copy(uri=name),), groups=footer.group_rows)
-    style = _fields_of(style_of(footer.metadata))
     below = "" if columns else below if is_object(below) else str(Path(below).resolve())
     given = {key: value for key, value in folders_of(name, below).items() if not columns or key in columns}
-    folders = {key: value for key, value in given.items() if key not in footer.schema.names}
+    with _opened(name) as (file, footer):
+        row_bytes = _decoded_row_bytes(file) if is_decoded else None
+        twice = columns_twice(file, given, path=name)
+    partition = Partition(records=footer.metadata.num_rows, copies=(Copy(uri=name),), groups=footer.group_rows)
+    style = _fields_of(style_of(footer.metadata))
     return _Source(
         name=name,
         partitions=(partition,),
         schema=footer.schema,
         style=style,
         row_bytes=row_bytes,
-        folders=folders,
+        folders={key: value for key, value in given.items() if key not in twice},
+        twice=twice,
         has_int96=bool(int96_leaves(footer.metadata)),
         intervals=tuple(interval_leaves(footer.metadata)),
     )

@@ -15,6 +15,7 @@ from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import Slice, display_name
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.free_cpus import WAIT_S
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.pending_tasks import PendingTasks
@@ -46,7 +47,7 @@ class SortRequest:
     leaves out nodes that are much slower than the others, if the others can do their work. On more nodes than
     `nodes_per_coordinator`, coordinators order the tasks of about that number of nodes each. Small data makes no
     partition for each node that has much less than `least_partition_bytes`; `partition_bytes` is the intended size of a
-    partition. A new job's id is `job`, or drawn where that is ''.
+    partition. A new job's id is `job`, or drawn where that is ''. It waits for CPUs that other jobs use for `wait_s`.
     """
 
     source: Dataset
@@ -64,6 +65,7 @@ class SortRequest:
     least_partition_bytes: int | None = None
     partition_bytes: int | None = None
     job: str = ""
+    wait_s: float = WAIT_S
 
     def stored_bytes(self, source: Dataset) -> float:
         """Return the bytes written to the nodes' own disks in all; the output of tables counts as 0, as its size is

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
 from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.events import Emit, ignore
+from planner.distributed_sort.job.free_cpus import WAIT_S, CpuQueue, wait_for_cpus
+from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, REPORT_EVERY_S, Pulses, Silence, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
+from planner.distributed_sort.node_files.requests import announced
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
 from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of
@@ -27,9 +30,6 @@ LOST: Final = object()
 NOWHERE: Final = "", 0
 """The address of a node whose service does not answer."""
 _CHECK_EVERY_S: Final = 0.5
-_FREE_WITHIN_S: Final = 2.0
-_LONGEST_BUSY_S: Final = 9.0
-"""Wait for CPUs that another job uses: those of a job that ends are free within a second or two."""
 _LONGEST_ANSWER_S: Final = 0.5
 """The driver's longest wait for the answer of a service."""
 
@@ -40,17 +40,19 @@ def import_ray() -> Any:
 
 
 class Nodes:
-    """The nodes that offered CPUs when the job began.
+    """The nodes that offered CPUs when the job began, or within `wait_s` where other jobs used all.
 
     `lost` names those that have gone since, and those left out for being slow; `avoided` names only the latter.
     """
 
-    def __init__(self, ray: Any, *, directory: str = "", emit: Emit = ignore) -> None:
+    def __init__(self, ray: Any, *, directory: str = "", emit: Emit = ignore, wait_s: float = WAIT_S) -> None:
         self._ray = ray
         self.emit = emit
         self.stuck: frozenset[str] = frozenset()
         """Nodes that are there, but do nothing."""
         self._pulses: Pulses | None = Pulses(ray)
+        self._queue = CpuQueue(ray, wait_s=wait_s)
+        self._hosts: dict[str, str] = {}
         self._directory = directory
         self._remotes: dict[Callable[..., Any], Any] = {}
         self._placed: dict[tuple[Callable[..., Any], str, bool], Any] = {}
@@ -67,7 +69,7 @@ class Nodes:
         self._addresses: dict[str, Address] = {}
         self.tasks = 0
         """Tasks begun so far, including calls of services: Ray keeps account of each in the driver."""
-        self._discover()
+        self._discover(wait_s)
 
     @property
     def ray(self) -> Any:
@@ -79,7 +81,7 @@ class Nodes:
         reports stuck nodes.
         """
         own: dict[str, Any] = {"_ray": None, "_remotes": {}, "_placed": {}, "tasks": 0, "emit": ignore, "_pulses": None}
-        return vars(self) | own
+        return vars(self) | own | {"_queue": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _ray=import_ray())
@@ -107,7 +109,8 @@ class Nodes:
     def _place(self, task: Callable[..., Any], node: str, *, firmly: bool) -> Any:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        remote = self._remotes.setdefault(task, self._ray.remote(task))
+        job = self._ray.get_runtime_context().get_job_id()
+        remote = self._remotes.setdefault(task, self._ray.remote(announced(task, job=job)))
         return remote.options(
             num_cpus=self.concurrency.cpus(self.cpus[node]),
             max_retries=WORKER_RETRIES,
@@ -214,19 +217,29 @@ class Nodes:
 
     def note_stuck(self, node: str) -> None:
         """Count a node as lost that is there, but does nothing, unless its tasks wait for another service."""
-        if not (self._pulses and self._pulses.of(node).awaits):
+        if not (self._pulses and (self._pulses.of(node).awaits or self._find_queued([node]))):
             self.stuck |= {node}
 
-    def report_silent_nodes(self, silence: Silence, busy: Collection[str]) -> None:
-        """Report silent nodes with tasks, except those with a known and reported reason, and count one as lost that is
-        silent for long.
+    def report_silent_nodes(self, silence: Silence, busy: Collection[str], *, ordered: Collection[str] = ()) -> None:
+        """Report silent nodes with tasks or calls, except those with a known and reported reason, and count one as lost
+        that is silent for long. Of the nodes with `ordered` tasks, those wait that lack CPUs for them.
         """
         if (pulses := self._pulses) is not None:
             for node in busy:
                 if pulses.is_late(node) or pulses.of(node).awaits:
                     silence.hear(node)
+            for node in self._find_queued(ordered):
+                silence.queue(node)
         if stuck := silence.check(busy, self.emit):
             self.note_stuck(stuck)
+
+    def _find_queued(self, nodes: Collection[str]) -> Collection[str]:
+        """Return the nodes on which no task of the sort runs because other jobs use their CPUs."""
+        if (pulses := self._pulses) is None:
+            return ()
+        idle = {name: (self._ids[name], self.concurrency.cpus(self.cpus[name]))
+                for name in nodes if pulses.of(name).running == 0}  # fmt: skip
+        return self._queue.find(idle, {self._ids[name]: cpus for name, cpus in self.cpus.items()}, self.emit)
 
     def run_on_all(self, task: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
         """Run a task on every node and return the results by node, without those of nodes lost meanwhile."""
@@ -250,7 +263,8 @@ class Nodes:
         began, said = time.monotonic(), 1
         while not self._ray.wait([reference], timeout=_CHECK_EVERY_S, fetch_local=False)[0]:
             if (since_s := time.monotonic() - began) >= said * REPORT_EVERY_S:
-                self.emit(waiting(nodes, since_s=since_s))
+                if not self._find_queued(nodes):
+                    self.emit(waiting([self._hosts.get(name, name) for name in nodes], since_s=since_s))
                 said += 1
                 if since_s > LEAST_PATIENCE_S:
                     self._note_idle(nodes)
@@ -283,6 +297,8 @@ class Nodes:
                 cause = cause.cause
             if isinstance(cause, PlannerError):
                 raise cause from None
+            if isinstance(cause, exceptions.OutOfMemoryError):
+                raise KilledForMemoryError.of(str(cause)) from error
             if isinstance(cause, exceptions.RayError):
                 return LOST
             raise IoFailureError(
@@ -326,7 +342,7 @@ class Nodes:
         stuck = {self._ids[name] for name in self.stuck} if self._pulses else set()
         return {node["NodeID"] for node in self._ray.nodes() if node["Alive"]} - stuck
 
-    def _discover(self) -> None:
+    def _discover(self, wait_s: float) -> None:
         """Ask every node that has free CPUs for its facts.
 
         Raises IoFailureError without such a node, or when nodes differ in version or share a name.
@@ -334,7 +350,9 @@ class Nodes:
         offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not offering:
             raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first", code="no-node")
-        self.cpus = self._free_cpus({node["NodeID"]: node["Resources"]["CPU"] for node in offering})
+        offered = {node["NodeID"]: node["Resources"]["CPU"] for node in offering}
+        self._hosts = {node["NodeID"]: node["NodeManagerAddress"] for node in offering}
+        self.cpus = wait_for_cpus(self._ray, offered, hosts=self._hosts, wait_s=wait_s, emit=self.emit)
         self._ids = {node: node for node in self.cpus}
         self.concurrency = Concurrency.of(self.cpus.values())
         # A process takes a second to start, so all are started before anything waits for them.
@@ -352,33 +370,6 @@ class Nodes:
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
         }
 
-    def _free_cpus(self, offered: Mapping[str, float]) -> dict[str, float]:
-        """Return the free CPUs by node id, without nodes that have none. Busy nodes get a moment to finish. Through
-        Ray's client, which only has the sum, all count as free if any are. Raises IoFailureError when none gets free.
-        """
-        from ray._private.state import available_resources_per_node  # the public API has only the sum of all nodes
-        from ray.util.client import ray as client
-
-        def free_cpus() -> dict[str, float]:
-            if client.is_connected():
-                any_is_free = self._ray.available_resources().get("CPU", 0.0) >= min(1.0, *offered.values())
-                return {node: cpus * any_is_free for node, cpus in offered.items()}
-            there = available_resources_per_node()
-            return {node: min(there.get(node, {}).get("CPU", 0.0), cpus) for node, cpus in offered.items()}
-
-        began = time.monotonic()
-        while (waited_s := time.monotonic() - began) < _LONGEST_BUSY_S:
-            free = free_cpus()
-            usable = {node: cpus for node, cpus in free.items() if cpus >= min(1.0, offered[node])}
-            if usable == offered or (usable and waited_s >= _FREE_WITHIN_S):
-                return usable
-            time.sleep(_CHECK_EVERY_S / 5)
-        raise IoFailureError(
-            f"other jobs use all {sum(offered.values()):g} CPUs of the Ray cluster's {len(offered)} nodes",
-            ["wait until they end, or add nodes; `ray status` shows who uses what"],
-            code="no-free-cpus",
-        )
-
 
 @cache
 def _service(job: str, node_id: str, host: str) -> Any:
@@ -392,7 +383,7 @@ def _service(job: str, node_id: str, host: str) -> Any:
     ray.method(concurrency_group=PULSE)(NodeService.pulse)
     actor = ray.remote(concurrency_groups={STORING: MOST_STORING, PULSE: 1})(NodeService)
     placed = actor.options(num_cpus=0, max_restarts=-1, scheduling_strategy=affinity)
-    return placed.remote(host, token=_token(job), seed=secrets.randbits(32))
+    return placed.remote(host, token=_token(job), seed=secrets.randbits(32), job=job)
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, Silence
 from planner.distributed_sort.node_files.run_files import DiskFullError
@@ -126,12 +127,16 @@ class PendingTasks:
                 if task.node not in self._nodes.lost:
                     self._on_full_disk(task.node, error)
                 task.on_end(LOST)
+            except KilledForMemoryError:  # Ray has tried it several times
+                raise
             except IoFailureError as error:
                 task.on_failure(error)
             else:
                 task.on_end(outcome)
         if (now := self._silence.now()) >= self._next_look_s:
-            self._nodes.report_silent_nodes(self._silence, {task.node for task in self._tasks.values()})
+            tasks = self._tasks.values()
+            ordered = {task.node for task in tasks if not task.is_call}
+            self._nodes.report_silent_nodes(self._silence, {task.node for task in tasks}, ordered=ordered)
             self._next_look_s = now + _LONGEST_WAIT_S
 
     def _give_up(self, lost: frozenset[str]) -> None:

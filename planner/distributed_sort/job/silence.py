@@ -40,6 +40,7 @@ class Silence:
         self._heard: dict[str, float] = {}
         self._reported_at_s = clock()
         self._longest_s = 0.0
+        self._queued_at_s: dict[str, float] = {}
 
     def now(self) -> float:
         """Return the time of this clock."""
@@ -50,9 +51,13 @@ class Silence:
         self._heard.setdefault(node, self._clock())
 
     def hear(self, node: str, *, took_s: float = 0.0) -> None:
-        """Note that a task of a node ended."""
-        self._heard[node] = self._clock()
-        self._longest_s = max(self._longest_s, took_s)
+        """Note that a task of a node ended, `took_s` after it was ordered."""
+        self._heard[node] = now = self._clock()
+        self._longest_s = max(self._longest_s, min(took_s, now - self._queued_at_s.get(node, -math.inf)))
+
+    def queue(self, node: str) -> None:
+        """Note that a node's tasks have yet to begin, so that their time has."""
+        self._heard[node] = self._queued_at_s[node] = self._clock()
 
     def check(self, busy: Collection[str], emit: Emit) -> str:
         """Emit the nodes with tasks that have been silent for a while. Return the one that was silent longest, if that
@@ -75,13 +80,14 @@ class Silence:
 
 @dataclass(frozen=True, kw_only=True)
 class Pulse:
-    """A service's report on its node: how long it has done nothing, and which service its tasks `awaits` since when,
-    such as an object store; '' for none.
+    """A service's report on its node: how long it has done nothing; which service its tasks `awaits` since when, such
+    as an object store, '' for none; and the number of `running` tasks of this sort, None where that is unknown.
     """
 
     idle_s: float = 0.0
     awaits: str = ""
     awaits_s: float = 0.0
+    running: int | None = None
 
 
 _REQUEST_EVERY_S: Final = 3.0

@@ -13,6 +13,7 @@ from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.partition_reader import nodes_with
 from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
 from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.errors import InputChangedError, IoFailureError
 from planner.units import count_of
@@ -100,7 +101,7 @@ def _run_attempt(
         try:
             if (outcome := nodes.wait_for(reference, nodes=(node,))) is not LOST:
                 ended[number] = outcome
-        except InputChangedError:
+        except (InputChangedError, KilledForMemoryError):
             raise
         except IoFailureError as error:
             fault = unreadable_copy(tasks[number].partition, node, reachable, error)

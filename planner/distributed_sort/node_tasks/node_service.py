@@ -19,7 +19,7 @@ from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.job.silence import Pulse
 from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.requests import longest_request
+from planner.distributed_sort.node_files.requests import longest_request, running_tasks
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
 from planner.distributed_sort.node_tasks.resource_sampler import Sampler
@@ -36,9 +36,12 @@ _PROBE: Final = "probe-0"
 
 
 class NodeService:
-    """Service whose process listens on `host`, at a port derived from `seed`, for clients that know the `token`."""
+    """Service whose process listens on `host`, at a port derived from `seed`, for clients that know the `token`. It
+    counts the tasks of the Ray `job`.
+    """
 
-    def __init__(self, host: str, *, token: bytes, seed: int) -> None:
+    def __init__(self, host: str, *, token: bytes, seed: int, job: str = "") -> None:
+        self._job = job
         self._sampler = Sampler()
         self._server = BlockServer(host, token=token, seed=seed)
         self._fetcher = BlockFetcher(token)
@@ -52,7 +55,8 @@ class NodeService:
     def pulse(self) -> Pulse:
         """Return the state of the node."""
         awaits, awaits_s = longest_request()
-        return Pulse(idle_s=self._sampler.idle_s(), awaits=awaits, awaits_s=awaits_s)
+        running = running_tasks(self._job)
+        return Pulse(idle_s=self._sampler.idle_s(), awaits=awaits, awaits_s=awaits_s, running=running)
 
     def meet(self, others: Collection[Address], neighbour: Address) -> str:
         """Begin a sort with nodes at these addresses, and return why `neighbour` cannot be fetched from, '' if it

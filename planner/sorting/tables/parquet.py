@@ -104,7 +104,7 @@ def sort_tables(
         stack.enter_context(core_errors())
         stack.enter_context(arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"))
         if job.format in (None, "parquet"):
-            return _Sort(job, progress, format=format).run()
+            return _Sort(job, progress, format=format, say=say).run()
         progress.begin_phase(0, bytes_total=0)
         keeps_lines = job.format == format == "jsonl"
         staged = stack.enter_context(staged_tables(job, progress, keeps_lines=keeps_lines, say=say))
@@ -161,13 +161,14 @@ class _Sort:
         keys: Sequence[ColumnKey] | None = None,
         style: ParquetStyle | None = None,
         format: TableFormat = "parquet",
+        say: Callable[[str], None] | None = None,
     ) -> None:
         self._job = job
         self._format = format
         self._progress = progress
         self._reads_files = inputs is None  # and frees none of their space
         self._memory_bytes = job.memory_bytes or 0
-        sources = inputs or read_footers(job.inputs, fills=job.union_by_name, folders=job.folders)
+        sources = inputs or read_footers(job.inputs, fills=job.union_by_name, folders=job.folders, say=say)
         self._inputs = [replace(source, memory_bytes=self._memory_bytes) for source in sources]
         self._first = self._inputs[0]
         self._keys = keys_of(job.keys, self._inputs) if keys is None else list(keys)

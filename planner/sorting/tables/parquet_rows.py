@@ -17,7 +17,7 @@ from typing import Any, Final
 from planner.errors import BadInputError, reading
 from planner.native import Progress, core, core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
-from planner.sorting.tables.folder_columns import folder_scalars
+from planner.sorting.tables.folder_columns import columns_twice, folder_scalars, twice_said
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
 from planner.sorting.tables.parquet_parts import (
     follows_another_file,
@@ -203,19 +203,25 @@ def read_footers(
     folders: Sequence[Mapping[str, str | None]] = (),
     categories: Mapping[str, Any] | None = None,
     names: Sequence[str] = (),
+    say: Callable[[str], None] | None = None,
 ) -> list[ParquetInput]:
     """Return inputs read with one schema; 96-bit times in the given unit, or in the one that holds them all. Errors
-    call the files by `names` if there are any.
+    call the files by `names` if there are any. `say` gets the columns that files and folders both have.
 
     With `fills`, columns missing in some files are null there; the folders of each path may add some. Ordered
     `categories` are those of all files otherwise. Raises BadInputError also for columns that differ, for categories
     without a common order, and for 96-bit times that no unit holds.
     """
-    sources = []
-    for path, name in zip(paths, names or paths, strict=True):
+    sources, twice = list[ParquetInput](), set[str]()
+    for number, (path, name) in enumerate(zip(paths, names or paths, strict=True)):
         version = core.FileVersion(os.fsencode(path))
         with _open(path, None) as file:
             sources.append(ParquetInput(path, file.metadata, file.schema_arrow, version=version, name=name))
+        if folders:
+            with sources[-1].opened() as file:
+                twice |= columns_twice(file, folders[number], path=name)
+    if twice and say:
+        say(twice_said(twice))
     if timed := [source for source in sources if int96_leaves(source.metadata)]:
         unit = unit or int96_unit({source.path: partial(_int96_batches, source) for source in timed})
         sources = [_in_unit(source, unit) if int96_leaves(source.metadata) else source for source in sources]

@@ -73,6 +73,46 @@ def test_folders_say_columns_as_duckdb_reads_them(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "same.parquet") == found
 
 
+def test_folders_of_dates_and_real_numbers_are_typed(tmp_path: Path) -> None:
+    """Dates as DuckDB types them, real numbers as Spark does, where none changes when it is written again."""
+    for day, share, grade, n in (("2024-01-01", "0.25", "1.5", 1), ("2023-12-31", "-3", "1.10", 2)):
+        put(tmp_path / f"in/day={day}/share={share}/grade={grade}/odd={day[:4]}-02-30/1.parquet", n=[n])
+    planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key=["share"])
+    found = pq.read_table(tmp_path / "out.parquet")
+    types = [str(field.type) for field in found.schema]
+    assert dict(zip(found.schema.names, types, strict=True)) == {
+        "n": "int64", "day": "date32[day]", "share": "double", "grade": "string", "odd": "string"
+    }  # fmt: skip
+    source = f"read_parquet('{tmp_path}/in/**/*.parquet', hive_partitioning=true)"
+    assert found["day"].to_pylist() == [
+        day for (day,) in duckdb.sql(f"select day from {source} order by n desc").fetchall()
+    ]
+    assert found["share"].to_pylist() == [-3.0, 0.25]
+
+
+def test_a_column_that_folders_repeat_is_told_and_may_not_differ(tmp_path: Path) -> None:
+    said = list[str]()
+    for month in (1, 2):
+        put(tmp_path / f"in/month=0{month}/1.parquet", n=[month, 7], month=[month, month])
+    planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key=["n"], say=said.append)
+    assert [line for line in said if "repeat what the files' own columns hold: month" in line]
+    assert pq.read_table(tmp_path / "out.parquet")["month"].to_pylist() == [1, 2, 1, 2]
+    put(tmp_path / "in/month=03/1.parquet", n=[1, 2], month=[3, 4])
+    with refused("folder-mismatch", "month=03/1.parquet"):
+        planner.sort(tmp_path / "in", tmp_path / "other.parquet", format="parquet", key=["n"])
+    pq.write_table(pa.table({"n": [1], "month": ["x"]}), tmp_path / "in/month=03/1.parquet", write_statistics=False)
+    with refused("folder-mismatch", "month=03/1.parquet"):
+        planner.sort(tmp_path / "in", tmp_path / "other.parquet", format="parquet", key=["n"])
+
+
+@pytest.mark.parametrize("folders", [("Year=1", "year=2"), ("N=1",)])
+def test_names_that_differ_by_case_alone_are_refused(tmp_path: Path, folders: tuple[str, ...]) -> None:
+    for folder in folders:
+        put(tmp_path / f"in/{folder}/1.parquet", n=[1])
+    with refused("names-differ-by-case" if len(folders) == 1 else "partition-mismatch"):
+        planner.sort(tmp_path / "in", tmp_path / "out.parquet", format="parquet", key=["n"])
+
+
 def test_a_number_that_would_change_stays_text(tmp_path: Path) -> None:
     for month, n in (("10", 2), ("09", 1)):
         put(tmp_path / f"in/month={month}/1.parquet", n=[n])

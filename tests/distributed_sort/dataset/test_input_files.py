@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 import obstore
 import pytest
 from obstore.store import MemoryStore
 from refusals import refused
 
+import planner
 from planner.config.user_files import require_no_table_log
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
@@ -128,3 +131,26 @@ def test_an_object_with_the_name_of_a_prefix_is_not_left_out(objects: MemoryStor
     obstore.put(objects, "in", b"2\n")
     with refused("ambiguous-place"):
         files_of("s3://bucket/in")
+
+
+@pytest.mark.parametrize("odd", ["in/a//b.csv", "in/./x.csv", "in/t\tab.csv"])
+def test_an_object_that_the_stores_library_cannot_name_is_told(bucket: str, odd: str) -> None:
+    address = f"{os.environ['AWS_ENDPOINT_URL']}/{bucket.removeprefix('s3://')}"
+    signed = {"Authorization": "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request",
+              "Content-Type": "application/octet-stream"}  # fmt: skip
+    for name in ("in/fine.csv", "other/fine.csv", odd):
+        urlopen(Request(f"{address}/{quote(name)}", data=b"1\n", headers=signed, method="PUT")).close()
+    with refused("odd-name", repr(f"{bucket}/{odd}"), "rename it"):
+        files_of(f"{bucket}/in")
+    assert files_of(f"{bucket}/in/fine.csv") == {f"{bucket}/in/fine.csv": 2}
+    assert files_of(f"{bucket}/other/") == {f"{bucket}/other/fine.csv": 2}
+
+
+@pytest.mark.parametrize("place", ["s3://b/out//", "s3://b/a//out", "s3://b//out", "s3a://b/../out", "s3://b/o\nut"])
+def test_a_place_whose_name_would_be_changed_is_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "in.csv").write_text("a\n1\n")
+    asked = {"ray": "127.0.0.1:1", "format": "csv", "key": "a"}
+    for inputs, output, to in ((tmp_path / "in.csv", place, None), (place, "out.json", None),
+                               (tmp_path / "in.csv", "out.json", place)):  # fmt: skip
+        with refused("odd-name", repr(place)):
+            planner.sort(inputs, output, to=to, **asked)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from planner.errors import BadInputError
 
 
 def written(path: Path, table: pa.Table, **options: object) -> str:
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(table, path, **options)
     return str(path)
 
@@ -46,12 +46,14 @@ def test_a_directory_is_all_its_files(tmp_path: Path) -> None:
 
 def test_folders_give_columns(tmp_path: Path) -> None:
     """Only folders below the source do, and not for columns that the files have."""
-    source, rows = tmp_path / "not=this" / "in", pa.table({"k": [1, 2], "own": [5, 6]})
+    said = list[str]()
+    source, rows = tmp_path / "not=this" / "in", pa.table({"k": [1, 2], "own": [9, 9]})
     for day, hour, name in (("1", "07", "a%20b"), ("-12", "8", "c"), ("__HIVE_DEFAULT_PARTITION__", "9", "d")):
         path = source / f"day={day}" / f"hour={hour}" / f"name={name}" / "own=9" / "x.parquet"
         path.parent.mkdir(parents=True)
         pq.write_table(rows, path)
-    dataset = tables_of([str(source)], ["day", "k"])
+    dataset = tables_of([str(source)], ["day", "k"], say=said.append)
+    assert said == ["note: the folders' names repeat what the files' own columns hold: own"]
     table = dataset.layout.table
     assert table is not None
     types = {"k": pa.int64(), "own": pa.int64(), "day": pa.int64(), "hour": pa.string(), "name": pa.string()}
@@ -61,6 +63,26 @@ def test_folders_give_columns(tmp_path: Path) -> None:
     pq.write_table(rows, source / "day=3" / "y.parquet")
     with refused("schema-mismatch", "y.parquet"):
         tables_of([str(source)], ["k"])
+
+
+def test_folders_that_contradict_files_or_each_other_are_refused(tmp_path: Path) -> None:
+    for folder, code in (("a=5", "folder-mismatch"), ("A=1", "names-differ-by-case")):
+        written(tmp_path / folder / folder / "a.parquet", pa.table({"a": [1, 1]}))
+        with refused(code):
+            tables_of([str(tmp_path / folder)], ["a"])
+    for day in ("Day=1", "day=2"):
+        written(tmp_path / "in" / day / "a.parquet", pa.table({"a": [1]}))
+    with refused("names-differ-by-case", "Day", "day"):
+        tables_of([str(tmp_path / "in")], ["a"])
+
+
+def test_folders_of_dates_and_real_numbers_are_typed(tmp_path: Path) -> None:
+    for day, share in (("2024-01-01", "0.5"), ("2024-01-02", "2")):
+        written(tmp_path / "in" / f"day={day}" / f"share={share}" / "a.parquet", pa.table({"a": [1]}))
+    dataset = tables_of([str(tmp_path / "in")], ["day", "share"])
+    assert dataset.layout.table is not None
+    types = {"a": pa.int64(), "day": pa.date32(), "share": pa.float64()}
+    assert dataset.layout.table.arrow_schema().equals(pa.schema(types))
 
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:

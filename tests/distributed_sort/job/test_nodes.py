@@ -59,17 +59,3 @@ def test_a_port_that_is_blocked_is_named_and_what_to_open(monkeypatch: pytest.Mo
     with refused("port-blocked", "host-c:7", "8 s", kind=IoFailureError) as caught:
         ring(monkeypatch, {"a": "", "b": "no answer within 8 s", "c": "Connection refused"}, alive="bc")
     assert "20000 to 29999" in caught.value.details[0]
-
-
-def test_cpus_that_none_is_free_of_are_told_through_rays_client_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise its tasks would wait until the other jobs end."""
-    from ray.util.client import ray as client
-
-    nodes, free = Nodes.__new__(Nodes), {"CPU": 1.0}
-    monkeypatch.setattr(client, "is_connected", lambda: True)
-    monkeypatch.setattr(module, "_LONGEST_BUSY_S", 0.2)
-    monkeypatch.setattr(nodes, "_ray", SimpleNamespace(available_resources=lambda: free), raising=False)
-    assert nodes._free_cpus({"a": 2.0, "b": 4.0}) == {"a": 2.0, "b": 4.0}
-    free.clear()
-    with refused("no-free-cpus", "6 CPUs", kind=IoFailureError):
-        nodes._free_cpus({"a": 2.0, "b": 4.0})

@@ -33,7 +33,8 @@ class LostNodes:
     lost = frozenset[str]()
     given_up = 0
 
-    def report_silent_nodes(self, silence: Silence, busy: set[str]) -> None:
+    def report_silent_nodes(self, silence: Silence, busy: set[str], *, ordered: set[str]) -> None:
+        del ordered
         silence.check(busy, lambda _: None)
 
     def give_up(self) -> None:

@@ -135,3 +135,19 @@ def test_what_tasks_wait_for_is_said_every_ten_seconds() -> None:
     )
     expected = {"event": "waiting", "nodes": ["a"], "since_s": 12, "reason": "the store"}
     assert (events, stopped) == ([expected] * 4, [])
+
+
+def test_a_tasks_time_begins_when_it_runs() -> None:
+    clock, events = Clock(), list[Any]()
+    silence = Silence(clock)
+    silence.begin("a")
+    while clock.s < 500:  # Ray queues it
+        clock.s += 1
+        silence.queue("a")
+        assert silence.check(("a",), events.append) == ""
+    clock.s += 3
+    silence.hear("a", took_s=clock.s)
+    silence.begin("a")
+    stuck_at_s = next(at for at in range(504, 2000) if setattr(clock, "s", at) or silence.check(("a",), events.append))
+    assert 560 <= stuck_at_s <= 566, "ten times three seconds are less than a minute"
+    assert all(event["since_s"] < 60 for event in events)

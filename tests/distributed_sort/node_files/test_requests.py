@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.distributed_sort.node_files import requests
-from planner.distributed_sort.node_files.requests import longest_request, track_request
+from planner.distributed_sort.node_files.requests import announced, longest_request, running_tasks, track_request
 
 
 def note_in(node: Path) -> Path:
@@ -46,3 +46,14 @@ def test_a_node_without_room_for_notes_works_on(this_node: Path, monkeypatch: py
     monkeypatch.setenv("PLANNER_NODE_MEMORY", str(this_node / "gone"))
     with track_request("read"):
         assert longest_request() == ("", 0.0)
+
+
+def test_running_tasks_are_counted_by_their_job(this_node: Path) -> None:
+    del this_node
+    counts = list[tuple[int, int]]()
+    task = announced(lambda add: counts.append((running_tasks("01"), running_tasks("02"))) or add + 1, job="01")
+    assert task(2) == 3
+    assert (counts, running_tasks("01")) == ([(1, 0)], 0)
+    with pytest.raises(ZeroDivisionError):
+        announced(lambda: 1 / 0, job="01")()
+    assert running_tasks("01") == 0

@@ -145,7 +145,7 @@ class InstantNodes:
     def have_arrived(self, blocks: list[Any]) -> list[bool]:
         return [True for _ in blocks]
 
-    def report_silent_nodes(self, *_: Any) -> None:
+    def report_silent_nodes(self, *_: Any, **__: Any) -> None:
         """All of them are busy."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:

@@ -44,7 +44,7 @@ class FakeNodes:
     def threads(self, _: str) -> int:
         return 1
 
-    def report_silent_nodes(self, *_: Any) -> None:
+    def report_silent_nodes(self, *_: Any, **__: Any) -> None:
         """All of them are busy."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:

@@ -87,7 +87,7 @@ class FakeNodes:
     def ask_address(self, node: str) -> None:
         assert node not in self.lost
 
-    def report_silent_nodes(self, *_: Any) -> None:
+    def report_silent_nodes(self, *_: Any, **__: Any) -> None:
         """All of them are busy."""
 
     def detect_losses(self, **_: Any) -> frozenset[str]:

@@ -104,8 +104,6 @@ def sort_files(
     record_bytes: int = 100,
     key_offset: int = 0,
     key_bytes: int = 10,
-    lines: bool = False,
-    line_key_bytes: int | None = None,
     stable: bool = False,
     memory_bytes: int = 0,
     threads: int = 0,
@@ -135,16 +133,6 @@ class LineSummary:
     def checksum(self) -> int: ...
     def append(self, next: LineSummary) -> None: ...
 
-def sort_lines(
-    source: Buffer,
-    out: Buffer,
-    *,
-    key_offset: int = 0,
-    key_bytes: int | None = None,
-    threads: int = 0,
-    progress: Progress | None = None,
-) -> int: ...
-def count_lines(text: Buffer, *, threads: int = 0) -> int: ...
 def validate_lines(
     text: Buffer, *, key_offset: int = 0, key_bytes: int | None = None, threads: int = 0
 ) -> LineSummary: ...
@@ -200,6 +188,9 @@ class PackedTable:
     def take(self, rows: Buffer, out: Sequence[tuple[Buffer | None, Buffer, Buffer | None]]) -> list[int]: ...
 
 def record_order(records: Buffer, out: Buffer, *, record_bytes: int, threads: int = 0) -> None: ...
+def types_of_texts(
+    rows: int, *, validity: tuple[Buffer | None, int], offsets: Buffer, texts: Buffer | None, able: int
+) -> int: ...
 def scratch_bytes(records: int, *, threads: int = 0) -> int: ...
 def warm_memory(bytes: int, *, threads: int = 0) -> None: ...
 def sort_records(

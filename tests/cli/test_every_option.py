@@ -172,7 +172,9 @@ def end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str
     here = folder.parent / "here"
     for name in [name for name in os.environ if name.startswith(("AWS_", "XDG_", "PLANNER_"))]:
         monkeypatch.delenv(name)
-    for name, value in {"HOME": str(here), "AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}.items():
+    usual = {"HOME": str(here), "AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
+    usual["PLANNER_CACHE"] = str(folder.parent / "cache")  # only the first run of a process fills it
+    for name, value in usual.items():
         monkeypatch.setenv(name, value)
 
     def end(words: Sequence[str]) -> End:

@@ -105,15 +105,17 @@ class CandidateGrid:
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: the default one first."""
-        return self._rows_of_types
+        rows, starts = self.by_type
+        return np.split(rows, starts[1:]) if len(rows) else []
 
     @cached_property
-    def _rows_of_types(self) -> list[Rows]:
+    def by_type(self) -> tuple[Rows, Rows]:
+        """All layouts (R,), those of a type at all its bandwidth weightings one after the other, the default one first,
+        and the places (T,) where those of each type begin.
+        """
         offered = self.context.catalog.instances.offered_row[self.context.layouts.type_row]
         rows = np.argsort(offered, kind="stable")
-        if not len(rows):
-            return []
-        return np.split(rows, np.flatnonzero(np.diff(offered[rows])) + 1)
+        return rows, np.flatnonzero(np.diff(offered[rows], prepend=-1))
 
     def type_name(self, row: int) -> str:
         """Return the instance type of a layout."""

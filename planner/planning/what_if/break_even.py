@@ -199,10 +199,10 @@ class Trial:
     def _figures(self, factor: float) -> tuple[float, float] | None:
         """Return the expected seconds and total cost of the type's best cluster; None if none meets the constraints."""
         slower, rows = self._slower[factor]
-        cell = slower.cells(rows).best(self.request.rule, limit=self._limit)
-        if cell is None:
+        best = slower.cells(rows).best(self.request.rule, limit=self._limit)
+        if not best.found[0]:
             return None
-        of, estimates = (rows[cell[0]], cell[1]), slower.estimates
+        of, estimates = (rows[best.rows[0]], best.columns[0]), slower.estimates
         return float(estimates.expected_s[of]), float(estimates.total_usd[of])
 
     @cached_property

@@ -25,6 +25,9 @@ VOLUMES: Final = MEDIA.index("volumes")
 OBJECTS: Final = MEDIA.index("object-store")
 MEMORY: Final = MEDIA.index("memory")
 
+_AS_IT_IS: Final = np.ones(1)
+_AS_IT_IS.flags.writeable = False
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layouts:
@@ -72,7 +75,7 @@ class Layouts:
 
     def speed(self, resource: str, rows: slice = slice(None)) -> Floats:
         """Return the factors of a resource's speed, shape (rows,), or (1,) where no what-if changes it."""
-        return self.speeds[resource][rows] if resource in self.speeds else np.ones(1)
+        return self.speeds[resource][rows] if resource in self.speeds else _AS_IT_IS
 
     def times(self, scale: Mapping[str, float | Floats]) -> Layouts:
         """Return the layouts with the speed of each of `RESOURCES` in `scale` multiplied by its factor, one for all or

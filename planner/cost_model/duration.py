@@ -275,16 +275,25 @@ class JobTimes:
         contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
         if len(contenders) < 2:
             return contenders[0] if contenders else NOTHING
-        doubled = [
-            load.only(cluster).times(
-                self._mean_slowdowns(name)[cluster]
-                * np.array([[0.5 if name == other else 1.0 for other in contenders]])
-            )
-            for name, load in self.loads[phase].items()
-            if name in alone
-        ]
-        left_s = dict(zip(contenders, order_statistics.barriers(doubled).mean_s[0].tolist(), strict=True))
-        return min(contenders, key=lambda name: (left_s[name], -alone[name]))
+        left_s = self._left_s(phase)
+        return min(contenders, key=lambda name: (float(left_s[name][cluster]), -alone[name]))
+
+    def _left_s(self, phase: int) -> Mapping[str, Floats]:
+        """Return the expected seconds (M,) of a phase if each of its resources were twice as fast."""
+        if phase not in self._halved:
+            loads = self.loads[phase]
+            factors = 1 - np.eye(len(loads)) / 2
+            doubled = [
+                load.times(self._mean_slowdowns(name)[:, None] * factors[place])
+                for place, (name, load) in enumerate(loads.items())
+            ]
+            self._halved[phase] = dict(zip(loads, order_statistics.barriers(doubled).mean_s.T, strict=True))
+        return self._halved[phase]
+
+    @cached_property
+    def _halved(self) -> dict[int, Mapping[str, Floats]]:
+        """Results of `_left_s`: all clusters of a batch are looked at together."""
+        return {}
 
     def _mean_slowdowns(self, resource: str) -> Floats:
         doubted = self.slowdowns.get(RATE_OF[resource])

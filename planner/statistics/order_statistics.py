@@ -37,8 +37,6 @@ _JOB_GRID: Final = 128
 """The same for a job, whose time spreads more widely."""
 _PARTS: Final = 128
 """Number of equally likely values that represent the distribution of a job, or of its only phase."""
-_MIXED: Final = 32
-"""The same where they are only seen through a factor that spreads them: a quantile differs by less than 1 in 500."""
 _FACTORS: Final = 12
 """Number of values of the factor that the phases share."""
 _PHASE_PARTS: Final = 16
@@ -125,17 +123,6 @@ class Loads:
     def times(self, factors: Floats) -> Loads:
         """Return the loads with medians multiplied, in as many ways as `factors` (M, D) has."""
         return replace(self, median_s=self.median_s * factors)
-
-    def only(self, cluster: int) -> Loads:
-        """Return the load of one cluster."""
-        spread = next(spread for spread, rows in self.spreads if cluster in rows)
-        alone = slice(cluster, cluster + 1)
-        return Loads(
-            median_s=self.median_s[alone],
-            spreads=[(spread, np.zeros(1, np.intp))],
-            count=self.count[alone],
-            spares=self.spares[alone],
-        )
 
     @property
     def mean_s(self) -> Floats:
@@ -294,7 +281,7 @@ def durations_of(sums: Floats, *, shared_sigma: float) -> Durations:
     if shared_sigma <= 0 or not sums.any():
         cdf = np.broadcast_to(np.append(_middles(sums.shape[1]), 1.0), (len(sums), sums.shape[1] + 1))
         return Durations(times_s=np.append(sums, sums[:, -1:], axis=1), cdf=cdf)
-    logs = np.log(np.maximum(_representatives(sums, parts=_MIXED), 1e-300))
+    logs = np.log(np.maximum(sums, 1e-300))
     reach = 4 * shared_sigma
     steps = np.linspace(0.0, 1.0, _JOB_GRID)
     log_times = (logs[:, :1] - reach) + (logs[:, -1:] - logs[:, :1] + 2 * reach) * steps

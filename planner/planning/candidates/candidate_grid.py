@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Final
+from functools import cached_property, lru_cache, partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking.selection import Cells
-from planner.planning.request.constraints import RESTARTS, Constraint, constraints
+from planner.planning.request.constraints import MACHINES, RESTARTS, Constraint, constraints, machines
 from planner.planning.request.filters import well_founded
 from planner.planning.request.job_context import job_context
 from planner.planning.request.region import Region
@@ -46,6 +46,7 @@ class CandidateGrid:
     request: Request
     ids: Rows
     found: dict[int, dict[float, Cluster]]
+    machines_most: float = np.inf
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, request: Request) -> CandidateGrid:
@@ -61,7 +62,10 @@ class CandidateGrid:
     @cached_property
     def asked(self) -> Sequence[Constraint]:
         """The constraints on the clusters."""
-        return constraints(self.context, self.estimates, self.request, region=self.offer.region)
+        asked = constraints(self.context, self.estimates, self.request, region=self.offer.region)
+        if np.isfinite(self.machines_most):
+            asked.append(machines(self.context, self.estimates, most=self.machines_most))
+        return asked
 
     @cached_property
     def good(self) -> Flags:
@@ -78,9 +82,8 @@ class CandidateGrid:
     @cached_property
     def sampled(self) -> CandidateGrid:
         """The same layouts at some sizes, evenly spread on a logarithmic scale: neighbours differ little."""
-        count = len(self.nodes)
-        columns = np.unique(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
-        return self if len(columns) == count else replace(self, nodes=self.nodes[columns])
+        columns = _sample(len(self.nodes))
+        return self if len(columns) == len(self.nodes) else replace(self, nodes=self.nodes[columns])
 
     def only(self, rows: Rows) -> CandidateGrid:
         """Return the grid of some layouts."""
@@ -88,15 +91,18 @@ class CandidateGrid:
 
     def under(self, request: Request) -> CandidateGrid:
         """Return the same clusters with the constraints of another request for the same job and budget."""
-        grid = replace(self, request=request)
-        if "estimates" in self.__dict__:
-            grid.__dict__.update(estimates=self.estimates)
-        grid.__dict__.update(sampled=grid if self.sampled is self else self.sampled.under(request))
-        return grid
+        return self._limited(request=request)
 
-    def at_most(self, nodes: float) -> CandidateGrid:
-        """Return the grid of the clusters of at most so many nodes."""
-        return replace(self, nodes=self.nodes[self.nodes <= nodes])
+    def at_most(self, machines: float) -> CandidateGrid:
+        """Return the same clusters, of which those of more machines, spares included, are not admissible."""
+        return self._limited(machines_most=machines)
+
+    def _limited(self, **limits: Any) -> CandidateGrid:
+        grid = replace(self, **limits)
+        known: dict[str, Any] = {name: at for name, at in self.__dict__.items() if name in ("estimates", "by_type")}
+        grid.__dict__.update(known)  # set as if cached: no limit changes it
+        grid.__dict__.update(sampled=grid if self.sampled is self else self.sampled._limited(**limits))
+        return grid
 
     @cached_property
     def partly_unknown(self) -> Flags:
@@ -129,15 +135,17 @@ class CandidateGrid:
         """Return the name of a cell: `79 x i8g.8xlarge`."""
         return f"{self.nodes[column]:.0f} x {self.type_name(row)}"
 
-    def cells(self, rows: Rows) -> Cells:
-        """Return the figures of some layouts by the estimates, inf for clusters that miss a constraint."""
-        good, power_w = self.good[rows], self.estimates.power_w[rows, None]
-        time_s = np.where(good, self.estimates.expected_s[rows], np.inf)
+    def cells(self, starts: Rows) -> Cells:
+        """Return the figures of groups of layouts, which begin at `starts`, by the estimates: inf for clusters that
+        miss a constraint.
+        """
+        time_s = np.where(self.good, self.estimates.expected_s, np.inf)
         return Cells(
             time_s=time_s,
-            total_usd=np.where(good, self.estimates.total_usd[rows], np.inf),
-            energy_j=energy_j(time_s, nodes=self.estimates.nodes, power_w=power_w),
-            charges_usd=self.estimates.charges_usd[rows],
+            total_usd=np.where(self.good, self.estimates.total_usd, np.inf),
+            energy_j=energy_j(time_s, nodes=self.estimates.nodes, power_w=self.estimates.power_w[:, None]),
+            charges_usd=self.estimates.charges_usd,
+            starts=starts,
         )
 
     def columns_of(self, row: int) -> list[int]:
@@ -180,7 +188,7 @@ class CandidateGrid:
             return float(clusters.total_p95_usd[at])
         if asked.name == RESTARTS:
             return float(clusters.times_begun[at])
-        if asked.name in ("quota", "capacity"):
+        if asked.name in ("quota", "capacity", MACHINES):
             usual = paid_nodes(clusters.nodes[at : at + 1], spare_fraction=self.context.overheads.spare_fraction)
             return estimated * cluster.machines / float(usual[0])
         return estimated
@@ -189,6 +197,12 @@ class CandidateGrid:
         """Return the ratio of a cluster to its tightest limit: at most 1 meets all constraints."""
         exactly = self.amounts(row, column)
         return max((exactly[constraint.name] / constraint.limit for constraint in self.asked), default=0.0)
+
+
+@lru_cache(maxsize=16)
+def _sample(count: int) -> Rows:
+    """Return the columns to sample of so many."""
+    return np.unique(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
 
 
 def build_grid(
@@ -245,9 +259,7 @@ def _feasible(
     founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
     fitting = fitting.only_rows(np.flatnonzero(founded))
     fitting_rows, small = feasibility.fits_capacity(fitting, request)
-    rejected = [*region.unasked, *lacking, *weak, *small]
-    rejected = [rejection for rejection in rejected if not split_weighting(rejection.instance_type)[1]]
-    return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
+    return fitting.only_rows(np.flatnonzero(fitting_rows)), [*region.unasked, *lacking, *weak, *small]
 
 
 def _gains_nothing(context: JobContext) -> Flags:

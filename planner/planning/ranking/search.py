@@ -7,7 +7,6 @@ sizes around it are, and the choice is made again. As bounds are optimistic, a c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -24,7 +23,7 @@ from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking import selection
 from planner.planning.ranking.selection import NO_LIMIT, Cells, Limit, ManyFigures, Picks
 from planner.planning.request import constraints
-from planner.schemas.plan import Objective, Rejection, Request
+from planner.schemas.plan import Objective, Rejection, Request, Rule
 
 BOUND: Final = 0.99
 """Least ratio of an exact figure to its estimate: of 8,640 clusters none had less than 0.991."""
@@ -37,7 +36,7 @@ decide, the ratio rises.
 _NEAR: Final = 0.02
 """Difference of the logarithms of two sizes between which the ratio is taken to be straight."""
 
-_WIDTHS: Final = ((0.2, 0.04), (0.1, 0.02), (0.05, 0.01), (0.02, 0.005), (0.01, 0.002), (0.005, 0.001), (0.001,))
+_WIDTHS: Final = ((0.1, 0.018), (0.05, 0.018, 0.009), (0.018, 0.005), (0.01, 0.002), (0.005, 0.001), (0.001,))
 """Shares of the size by which the sizes evaluated around a choice differ from it, each time smaller ones. After as
 many times, what was not evaluated is left: it differs by less than the share of the search's last steps.
 """
@@ -55,7 +54,7 @@ _SPARE_TYPES: Final = 5
 
 _AT_ONCE: Final = 16
 """Types of an order evaluated together at first."""
-_FURTHER: Final = 3
+_FURTHER: Final = 2
 """The same the second time, and then twice as many each time, if some of those that must be known are not."""
 
 
@@ -86,11 +85,13 @@ class Field:
         self.nodes = grids[0].nodes
         sizes = [len(grid.ids) for grid in grids]
         self.first_rows = np.cumsum([0, *sizes])
-        self.starts = np.concatenate([part.starts + row for part, row in zip(self.parts, self.first_rows)])
+        self.starts = np.concatenate(
+            [part.starts + row for part, row in zip(self.parts, self.first_rows[:-1], strict=True)]
+        )
         self.part_of_row = np.repeat(np.arange(len(grids)), sizes)
         self.charges_usd = np.concatenate([grid.estimates.charges_usd for grid in grids])
         self.kinds = np.concatenate([np.full(len(part.starts), part.kind) for part in self.parts])
-        places = list(zip(self.part_of_row[self.starts].tolist(), self.starts.tolist()))
+        places = list(zip(self.part_of_row[self.starts].tolist(), self.starts.tolist(), strict=True))
         self.names = [grids[part].type_name(row - int(self.first_rows[part])) for part, row in places]
         self.handicap = np.array([handicap(name) for name in self.names])
         self.at_least = np.concatenate([p.grid.partly_unknown[p.starts] for p in self.parts])
@@ -107,7 +108,7 @@ class Field:
         self._estimated["usd"] = total - self.charges_usd[:, None]  # charges are exact
         self._able = np.isfinite(total)
         self.limits: dict[str, Floats] = {}
-        for grid, first, end in zip(grids, self.first_rows, self.first_rows[1:]):
+        for grid, first, end in zip(grids, self.first_rows[:-1], self.first_rows[1:], strict=True):
             for asked in grid.asked:
                 limits = self.limits.setdefault(asked.name, np.full((shape[0], 1), np.inf))
                 limits[first:end] = asked.limit
@@ -121,7 +122,7 @@ class Field:
         """Return the columns of a layout that were evaluated before."""
         grid = self.parts[self.part_of_row[row]].grid
         own = row - int(self.first_rows[self.part_of_row[row]])
-        return grid.columns_of(own) if int(grid.ids[own]) in grid.found else []
+        return grid.columns_of(own) if grid.found.get(int(grid.ids[own])) else []
 
     @cached_property
     def types(self) -> Rows:
@@ -146,9 +147,7 @@ class Field:
             starts=self.starts,
         )
 
-    def unknown(
-        self, picks: Picks, in_order: Sequence[int], wanted: int, *, further: int
-    ) -> Iterator[tuple[int, int]]:
+    def unknown(self, picks: Picks, in_order: Sequence[int], wanted: int, *, further: int) -> Iterator[tuple[int, int]]:
         """Yield the cells picked of types in order that were not evaluated, unless those of the first `wanted` were."""
         known = self.known[picks.rows, picks.columns]
         if not all(known[of] for of in in_order[:wanted]):
@@ -162,8 +161,9 @@ class Field:
 
     def cluster(self, row: int, column: int) -> Cluster:
         """Return an evaluated cluster."""
-        part = self.part_of_row[row]
-        return self.parts[part].grid.cluster(row - int(self.first_rows[part]), column)
+        number = self.part_of_row[row]
+        grid: CandidateGrid = self.parts[number].grid
+        return grid.cluster(row - int(self.first_rows[number]), column)
 
     def figures_of(self, picks: Picks) -> ManyFigures:
         """Return the figures, exact or bounds, of a cell of each type; inf where a type has none."""
@@ -261,7 +261,14 @@ class Scope:
     field: Field
     cells: Cells
     groups: Sequence[Flags]
+    figures: dict[int, ManyFigures]
     given: Sequence[Sequence[int]] | None = None
+
+    def figures_of(self, picks: Picks) -> ManyFigures:
+        """Return the figures of cells picked of each type, taken from the field once."""
+        if id(picks) not in self.figures:
+            self.figures[id(picks)] = self.field.figures_of(picks)
+        return self.figures[id(picks)]
 
     @cached_property
     def rule(self) -> Rule:
@@ -278,7 +285,7 @@ class Scope:
     @cached_property
     def limits(self) -> list[Limit]:
         """The limit above the cheapest cluster of each group."""
-        figures = self.field.figures_of(self.cells.cheapest)
+        figures = self.figures_of(self.cells.cheapest)
         limits = [figures.only(np.array(types)).limit() if types else NO_LIMIT for types in self.cheapest]
         return [limit.without_hours for limit in limits] if self.rule == "papers" else limits
 
@@ -311,7 +318,7 @@ class Scope:
         """
         known = group & ~self.field.at_least & self.cells.cheapest.found
         among = np.flatnonzero((known if known.any() else group) & picks.found)
-        figures = self.field.figures_of(picks).only(among)
+        figures = self.figures_of(picks).only(among)
         in_order = np.argsort(figures.ranked_s, kind="stable") if objective == "time" else figures.in_order(objective)
         return [int(of) for of in among[in_order]]
 
@@ -320,15 +327,18 @@ class Scope:
         """The best cell of each type; the cheapest, until it is known, of one beyond the limit, which has a limit of
         its own.
         """
-        field_, fastest = self.field, self.field.figures_of(self.fastest_cells).ranked_s
-        alike_s = [max((selection.slowest_alike(fastest[of], self.rule) for of in types), default=0.0) for types in self.fastest]
+        field_, fastest_s = self.field, self.figures_of(self.fastest_cells).ranked_s
+        alike_s = [max((self._alike_s(fastest_s[of]) for of in types), default=0.0) for types in self.fastest]
         best = self.cells.best(self.rule, limit=self._limit, alike_s=self._by_type(alike_s) / field_.handicap)
         if self.rule not in ("balanced", "papers"):
             return best
         cheapest = self.cells.cheapest
         is_open = ~self.cells.any_within(self._limit) & ~field_.known[cheapest.rows, cheapest.columns]
-        rows, columns = (np.where(is_open, *of) for of in ((cheapest.rows, best.rows), (cheapest.columns, best.columns)))
-        return Picks(rows=rows, columns=columns, found=best.found)
+        rows = np.where(is_open, cheapest.rows, best.rows)
+        return Picks(rows=rows, columns=np.where(is_open, cheapest.columns, best.columns), found=best.found)
+
+    def _alike_s(self, fastest_s: float) -> float:
+        return float(selection.slowest_alike(fastest_s, self.rule))
 
     def ranked(self, number: int, picks: Picks | None = None) -> list[int]:
         """Return the types of a group, the best first by their best cells or others that are picked."""
@@ -336,11 +346,11 @@ class Scope:
         among = np.flatnonzero(self.groups[number] & picks.found)
         beside = self._figures(self.cells.cheapest, self.cheapest[number])
         beside = beside.and_those(self._figures(self.fastest_cells, self.fastest[number]))
-        in_order = self.field.figures_of(picks).only(among).in_order(self.rule, beside=beside)
+        in_order = self.figures_of(picks).only(among).in_order(self.rule, beside=beside)
         return [int(of) for of in among[in_order]]
 
     def _figures(self, picks: Picks, types: Sequence[int]) -> ManyFigures:
-        return self.field.figures_of(picks).only(np.array(types, np.intp))
+        return self.figures_of(picks).only(np.array(types, np.intp))
 
     def beside(self, number: int) -> list[Cluster]:
         """Return the clusters that others of a group are compared with."""
@@ -372,7 +382,7 @@ class Questions:
     def of(cls, field: Field) -> Questions:
         """Return the questions to a field."""
         cells, request = field.cells(), field.request
-        scope = partial(Scope, field=field, cells=cells)
+        scope = partial(Scope, field=field, cells=cells, figures={})
         kinds = scope(groups=[field.kinds == kind for kind in np.unique(field.kinds)])
         overall = kinds
         if len(kinds.groups) > 1:
@@ -542,7 +552,8 @@ def _types_of(grid: CandidateGrid, objective: Objective, *, sampled: CandidateGr
     best = rows[np.lexsort((least[rows], np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))))[starts]]
     unclear: Flags = np.zeros(len(starts), bool)
     if some is not grid:
-        unclear = np.isinf(least[best]) & np.logical_or.reduceat(some.within(_STEP).any(axis=1)[rows], starts)
+        is_near = np.asarray(some.within(_STEP).any(axis=1))[rows]
+        unclear = np.isinf(least[best]) & np.logical_or.reduceat(is_near, starts)
     types = Types(
         grid=grid,
         sampled=some,

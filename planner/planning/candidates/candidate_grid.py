@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.catalog.instances import FOR_VOLUMES, split_weighting
-from planner.cost_model.capacity import with_lasting_credit
+from planner.catalog.instances import split_weighting
 from planner.cost_model.clusters import Clusters, energy_j
-from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.model import CostModel
 from planner.cost_model.prices import Offer, paid_nodes, partly_unknown
@@ -22,10 +20,10 @@ from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import Cluster
+from planner.planning.candidates.usable import Usable
 from planner.planning.ranking.selection import Cells
 from planner.planning.request.constraints import MACHINES, RESTARTS, Constraint, constraints, machines
-from planner.planning.request.filters import well_founded
-from planner.planning.request.job_context import job_context
+from planner.planning.request.job_context import job_volumes
 from planner.planning.request.region import Region
 from planner.schemas.plan import Rejection, Request
 
@@ -212,10 +210,12 @@ def build_grid(
     asked for or lacks a fact.
     """
     nodes = _sizes(request, sizes, spare_fraction=overheads.spare_fraction)
-    whole = _context_of_all_types(request, model=model, region=region, overheads=overheads, most=int(nodes[-1]))
-    offer = _with_volumes(region.offer, whole, request)
-    context, rejected = _feasible(request, whole, region=region, offer=offer)
-    return CandidateGrid.of(context, offer, nodes=nodes, request=request), rejected
+    usable = Usable.of(request, model=model, region=region, overheads=overheads, most=int(nodes[-1]))
+    context = replace(usable.context, job=job_volumes(request), most_machines=request.most_machines)
+    fitting, small = feasibility.fits_capacity(context, request)
+    context = context.only_rows(np.flatnonzero(fitting))
+    rejected = [*region.unasked, *usable.rejected, *small]
+    return CandidateGrid.of(context, usable.offer, nodes=nodes, request=request), rejected
 
 
 def _sizes(request: Request, sizes: Floats | None, *, spare_fraction: float) -> Floats:
@@ -226,55 +226,3 @@ def _sizes(request: Request, sizes: Floats | None, *, spare_fraction: float) -> 
         return np.array([float(request.nodes)])
     every_size = np.arange(1.0, request.max_nodes + 1) if sizes is None else sizes
     return every_size[paid_nodes(every_size, spare_fraction=spare_fraction) <= request.most_machines]
-
-
-def _context_of_all_types(
-    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, most: int
-) -> JobContext:
-    """Return the job on all types of a region, with volumes on burst credit if that lasts and costs less."""
-    place = region.offer.region
-    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads, region=place)
-    sustained = with_volumes(volumes=region.volumes)
-    if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():
-        return sustained
-    lasting = with_lasting_credit(
-        sustained,
-        on_credit=region.volumes_on_credit,
-        price_usd_per_hour=region.offer.price_usd_per_hour,
-        nodes=request.nodes,
-        max_nodes=most,
-    )
-    return with_volumes(volumes=lasting)
-
-
-def _feasible(
-    request: Request, whole: JobContext, *, region: Region, offer: Offer
-) -> tuple[JobContext, list[Rejection]]:
-    """Return the requested layouts that have every fact and hold the data, and a rejection for each other type."""
-    asked = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & ~_gains_nothing(whole)))
-    fit, lacking = feasibility.with_all_facts(
-        asked, offer, networked=request.nodes != 1, powered=request.objective == "energy"
-    )
-    fitting = asked.only_rows(np.flatnonzero(fit))
-    founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
-    fitting = fitting.only_rows(np.flatnonzero(founded))
-    fitting_rows, small = feasibility.fits_capacity(fitting, request)
-    return fitting.only_rows(np.flatnonzero(fitting_rows)), [*region.unasked, *lacking, *weak, *small]
-
-
-def _gains_nothing(context: JobContext) -> Flags:
-    """Return the layouts whose type gives up network for volumes that the job does not use."""
-    for_volumes = np.char.endswith(context.catalog.instances.names, f"+{FOR_VOLUMES}")
-    return np.asarray(for_volumes[context.layouts.type_row] & ~context.layouts.uses(VOLUMES))
-
-
-def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:
-    """Return the offer with the price of a node on volumes, including costs that do not depend on capacity."""
-    fixed = np.zeros(len(offer.price_usd_per_hour))
-    on_volumes = context.layouts.uses(VOLUMES)
-    type_rows = context.layouts.type_row[on_volumes]
-    fixed[type_rows] = np.nan_to_num(context.volumes.fixed_usd_per_hour[type_rows])
-    if "price" in request.assume or not on_volumes.any():
-        return offer
-    factor = request.scale.get("price", 1.0)
-    return replace(offer, price_usd_per_hour=offer.price_usd_per_hour + fixed * factor)

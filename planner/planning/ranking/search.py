@@ -1,8 +1,9 @@
 """The best cluster of each type, found among all cells of all grids: bounds prune, exact figures decide.
 
-Every cell starts with a lower bound of each figure, its estimate less a hundredth. Whatever is asked for (the cheapest
-cluster, the best of a type, the first types) is chosen by bounds; if what is chosen was not evaluated yet, it and some
-sizes around it are, and the choice is made again. As bounds are optimistic, a choice that is exact is the best of all.
+Every cell starts with a lower bound of each figure, its estimate less a hundredth. All that is asked for (the cheapest
+cluster, the best of each type, the first types) is a reduction of the bounds of all cells; what is chosen and was not
+evaluated yet is evaluated in one batch, with some sizes around it, and all is chosen again. As bounds are optimistic, a
+choice that is exact is the best of all.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ decide, the ratio rises.
 _NEAR: Final = 0.02
 """Difference of the logarithms of two sizes between which the ratio is taken to be straight."""
 
-_WIDTHS: Final = ((0.1, 0.018), (0.05, 0.018, 0.009), (0.018, 0.005), (0.01, 0.002), (0.005, 0.001), (0.001,))
-"""Shares of the size by which the sizes evaluated around a choice differ from it, each time smaller ones. After as
-many times, what was not evaluated is left: it differs by less than the share of the search's last steps.
+_WIDTHS: Final = (
+    (0.1, 0.018), (0.05, 0.018, 0.009), (0.018, 0.005), (0.05, 0.01, 0.002), (0.018, 0.005), (0.05, 0.01, 0.002),
+    (0.018, 0.005, 0.001), (0.05, 0.01, 0.002), (0.005, 0.001),
+)  # fmt: skip
+"""Shares of the size by which the sizes evaluated around a choice differ from it, time after time: smaller ones, and
+wider ones again for a choice that moves on. After as many times, what was not evaluated is left.
 """
 
 _MARGIN: Final = 1.1

@@ -10,7 +10,7 @@ memory, in clusters large enough for that; the papers' equations do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -71,7 +71,7 @@ class Layouts:
     @property
     def columns(self) -> dict[str, Any]:
         """The arrays over layouts, without what-ifs."""
-        return {column.name: getattr(self, column.name) for column in fields(self) if column.name != "speeds"}
+        return {name: column for name, column in vars(self).items() if name != "speeds"}
 
     def speed(self, resource: str, rows: slice = slice(None)) -> Floats:
         """Return the factors of a resource's speed, shape (rows,), or (1,) where no what-if changes it."""

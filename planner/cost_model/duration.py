@@ -166,6 +166,9 @@ def _network_slowdowns(context: JobContext, nodes: Floats) -> Floats | None:
     return factors if (factors != 1).any() else None
 
 
+_ONE: Final = np.ones((1, 1))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JobTimes:
     """The times of clusters' jobs: `loads` of each phase by resource, and `slowdowns` (M, D) of the rates in doubt."""
@@ -193,13 +196,12 @@ class JobTimes:
         return [self._barrier(loads).later_by(barrier_s) for loads in self.loads]
 
     def _barrier(self, loads: Mapping[str, Loads]) -> Durations:
-        slowed = [load.times(self.slowdowns.get(RATE_OF[name], np.ones((1, 1)))) for name, load in loads.items()]
-        ways = max((load.median_s.shape[1] for load in slowed), default=1)
-        if not slowed:
+        if not loads:
             return Durations(times_s=np.zeros((len(self.nodes), 1, 1)), cdf=np.ones((len(self.nodes), 1, 1)))
-        return order_statistics.barriers(
-            [replace(load, median_s=np.broadcast_to(load.median_s, (len(self.nodes), ways))) for load in slowed]
-        )
+        slowed = [load.median_s * self.slowdowns.get(RATE_OF[name], _ONE) for name, load in loads.items()]
+        shape = (len(self.nodes), max(median_s.shape[1] for median_s in slowed))
+        pairs = zip(loads.values(), slowed, strict=True)
+        return order_statistics.barriers([load.lasting(np.broadcast_to(of, shape)) for load, of in pairs])
 
     @cached_property
     def phases_s(self) -> list[Floats]:

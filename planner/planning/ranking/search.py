@@ -59,7 +59,11 @@ _SPARE_TYPES: Final = 5
 _AT_ONCE: Final = 16
 """Types of an order evaluated together at first."""
 _FURTHER: Final = 2
-"""The same the second time, and then twice as many each time, if some of those that must be known are not."""
+"""The same the second time, and then four times as many each time, if some of those that must be known are not."""
+
+_MANY_TYPES: Final = 500
+_ROUNDS_OF_MANY: Final = 4
+"""Times that sizes of a type are evaluated where so many types are almost equally good."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -136,17 +140,18 @@ class Field:
     def cells(self) -> Cells:
         """Return the figures of the clusters that may meet all constraints."""
         good = self._able.copy()
-        closed = self._rounds[self.types] >= len(_WIDTHS)
+        rounds = len(_WIDTHS) if len(self.starts) <= _MANY_TYPES else _ROUNDS_OF_MANY
+        closed = self._rounds[self.types] >= rounds
         if closed.any():
             good &= self.known | ~closed[:, None]
         for name, limits in self.limits.items():
             good &= self.figures[name] <= limits
         time_s = np.where(good, self.figures["time"], np.inf)
-        energy = energy_j(time_s, nodes=self.nodes, power_w=self._power_w[:, None])
+        of_energy = self.request.objective == "energy"
         return Cells(
             time_s=time_s,
             total_usd=np.where(good, self.figures["usd"], np.inf),
-            energy_j=energy if self.request.objective == "energy" else None,
+            energy_j=energy_j(time_s, nodes=self.nodes, power_w=self._power_w[:, None]) if of_energy else None,
             charges_usd=self.charges_usd,
             starts=self.starts,
         )
@@ -460,7 +465,7 @@ def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[Candidate
     field, further = Field(parts, request), _AT_ONCE
     while unknown := (questions := Questions.of(field)).unknown(further=further):
         field.evaluate(sorted(unknown))
-        further = _FURTHER if further == _AT_ONCE else 2 * further
+        further = _FURTHER if further == _AT_ONCE else 4 * further
     clusters, by_pricing = questions.answers(questions.overall), questions.answers(questions.pricings)
     clusters += questions.answers(questions.kinds) if questions.kinds is not questions.overall else []
     clusters += [*by_pricing, *field.clusters(questions.kinds.best_cells, questions.shown[: questions.most])]

@@ -13,7 +13,8 @@ from approvals import Approve
 from planner import recommend as recommend_by
 from planner.api.request_inputs import inputs_of
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
-from planner.planning.ranking.search import Field, Part, select_clusters
+from planner.planning.ranking.field import Field, Part
+from planner.planning.ranking.search import select_clusters
 from planner.planning.ranking.selection import order
 from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, Request

@@ -16,6 +16,7 @@ import numpy as np
 
 from planner.arrays import Floats, Rows
 from planner.cost_model.bill import Bills
+from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.duration import NOTHING, JobTimes, PhaseUses, PlannedSpares, planned_spares
 from planner.cost_model.prices import Offer
 from planner.cost_model.staging import staging_seconds
@@ -61,6 +62,16 @@ class Clusters:
     def expected_s(self) -> Floats:
         """The expected seconds of the jobs, (M,)."""
         return self.times.expected_s
+
+    @cached_property
+    def fewest(self) -> Floats:
+        """The fewest nodes that hold the data, (M,)."""
+        return fewest_nodes(self.context)
+
+    @cached_property
+    def capacity_bytes(self) -> Mapping[str, Floats]:
+        """What each disk group of a node holds, (M,)."""
+        return capacity_per_node(self.context)
 
     @cached_property
     def steps_s(self) -> Mapping[str, Floats]:

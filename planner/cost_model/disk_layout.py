@@ -10,7 +10,7 @@ memory, in clusters large enough for that; the papers' equations do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +24,9 @@ LOCAL: Final = MEDIA.index("local")
 VOLUMES: Final = MEDIA.index("volumes")
 OBJECTS: Final = MEDIA.index("object-store")
 MEMORY: Final = MEDIA.index("memory")
+
+_AS_IT_IS: Final = np.ones(1)
+_AS_IT_IS.flags.writeable = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,11 +71,11 @@ class Layouts:
     @property
     def columns(self) -> dict[str, Any]:
         """The arrays over layouts, without what-ifs."""
-        return {column.name: getattr(self, column.name) for column in fields(self) if column.name != "speeds"}
+        return {name: column for name, column in vars(self).items() if name != "speeds"}
 
     def speed(self, resource: str, rows: slice = slice(None)) -> Floats:
         """Return the factors of a resource's speed, shape (rows,), or (1,) where no what-if changes it."""
-        return self.speeds[resource][rows] if resource in self.speeds else np.ones(1)
+        return self.speeds[resource][rows] if resource in self.speeds else _AS_IT_IS
 
     def times(self, scale: Mapping[str, float | Floats]) -> Layouts:
         """Return the layouts with the speed of each of `RESOURCES` in `scale` multiplied by its factor, one for all or

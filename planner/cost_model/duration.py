@@ -166,6 +166,9 @@ def _network_slowdowns(context: JobContext, nodes: Floats) -> Floats | None:
     return factors if (factors != 1).any() else None
 
 
+_ONE: Final = np.ones((1, 1))
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class JobTimes:
     """The times of clusters' jobs: `loads` of each phase by resource, and `slowdowns` (M, D) of the rates in doubt."""
@@ -193,13 +196,12 @@ class JobTimes:
         return [self._barrier(loads).later_by(barrier_s) for loads in self.loads]
 
     def _barrier(self, loads: Mapping[str, Loads]) -> Durations:
-        slowed = [load.times(self.slowdowns.get(RATE_OF[name], np.ones((1, 1)))) for name, load in loads.items()]
-        ways = max((load.median_s.shape[1] for load in slowed), default=1)
-        if not slowed:
+        if not loads:
             return Durations(times_s=np.zeros((len(self.nodes), 1, 1)), cdf=np.ones((len(self.nodes), 1, 1)))
-        return order_statistics.barriers(
-            [replace(load, median_s=np.broadcast_to(load.median_s, (len(self.nodes), ways))) for load in slowed]
-        )
+        slowed = [load.median_s * self.slowdowns.get(RATE_OF[name], _ONE) for name, load in loads.items()]
+        shape = (len(self.nodes), max(median_s.shape[1] for median_s in slowed))
+        pairs = zip(loads.values(), slowed, strict=True)
+        return order_statistics.barriers([load.lasting(np.broadcast_to(of, shape)) for load, of in pairs])
 
     @cached_property
     def phases_s(self) -> list[Floats]:
@@ -275,16 +277,25 @@ class JobTimes:
         contenders = [name for name, seconds in alone.items() if seconds > longest * _NEAR]
         if len(contenders) < 2:
             return contenders[0] if contenders else NOTHING
-        doubled = [
-            load.only(cluster).times(
-                self._mean_slowdowns(name)[cluster]
-                * np.array([[0.5 if name == other else 1.0 for other in contenders]])
-            )
-            for name, load in self.loads[phase].items()
-            if name in alone
-        ]
-        left_s = dict(zip(contenders, order_statistics.barriers(doubled).mean_s[0].tolist(), strict=True))
-        return min(contenders, key=lambda name: (left_s[name], -alone[name]))
+        left_s = self._left_s(phase)
+        return min(contenders, key=lambda name: (float(left_s[name][cluster]), -alone[name]))
+
+    def _left_s(self, phase: int) -> Mapping[str, Floats]:
+        """Return the expected seconds (M,) of a phase if each of its resources were twice as fast."""
+        if phase not in self._halved:
+            loads = self.loads[phase]
+            factors = 1 - np.eye(len(loads)) / 2
+            doubled = [
+                load.times(self._mean_slowdowns(name)[:, None] * factors[place])
+                for place, (name, load) in enumerate(loads.items())
+            ]
+            self._halved[phase] = dict(zip(loads, order_statistics.barriers(doubled).mean_s.T, strict=True))
+        return self._halved[phase]
+
+    @cached_property
+    def _halved(self) -> dict[int, Mapping[str, Floats]]:
+        """Results of `_left_s`: all clusters of a batch are looked at together."""
+        return {}
 
     def _mean_slowdowns(self, resource: str) -> Floats:
         doubted = self.slowdowns.get(RATE_OF[resource])

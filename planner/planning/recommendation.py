@@ -29,7 +29,7 @@ from planner.planning.candidates.candidates import Cluster, candidates
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
-from planner.planning.ranking.capacity import exceeds_capacity, within_capacity
+from planner.planning.ranking.capacity import MACHINES_AT_HAND, exceeds_capacity, within_capacity
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of
 from planner.planning.ranking.search import Selected, select_clusters
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
@@ -212,9 +212,11 @@ def _capacity(
     if grid is None:
         return None
     instances, machines = grid.context.catalog.instances, ranked[0].machines
-    selected = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
-    in_order = selection.order(selected.clusters, request.rule, beside=selected.beside)
-    smaller = [of.point for of in in_order if not exceeds_capacity(of)]
+    smaller: list[FrontierPoint] = []
+    if (request.nodes or 0) <= MACHINES_AT_HAND:
+        selected = select_clusters(replace(request, top=1), [within_capacity(of_model) for of_model in grids])
+        in_order = selection.order(selected.clusters, request.rule, beside=selected.beside)
+        smaller = [of.point for of in in_order if not exceeds_capacity(of)]
     vcpu = float(instances.vcpu[instances.index(ranked[0].instance_type)])
     return CapacityRequest(machines=machines, vcpus=machines * vcpu, smaller=smaller[0] if smaller else None)
 

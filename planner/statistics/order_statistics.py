@@ -122,18 +122,11 @@ class Loads:
 
     def times(self, factors: Floats) -> Loads:
         """Return the loads with medians multiplied, in as many ways as `factors` (M, D) has."""
-        return replace(self, median_s=self.median_s * factors)
+        return self.lasting(self.median_s * factors)
 
-    def only(self, cluster: int) -> Loads:
-        """Return the load of one cluster."""
-        spread = next(spread for spread, rows in self.spreads if cluster in rows)
-        alone = slice(cluster, cluster + 1)
-        return Loads(
-            median_s=self.median_s[alone],
-            spreads=[(spread, np.zeros(1, np.intp))],
-            count=self.count[alone],
-            spares=self.spares[alone],
-        )
+    def lasting(self, median_s: Floats) -> Loads:
+        """Return the loads with other medians."""
+        return Loads(median_s=median_s, spreads=self.spreads, count=self.count, spares=self.spares)
 
     @property
     def mean_s(self) -> Floats:

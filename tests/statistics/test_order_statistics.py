@@ -254,6 +254,13 @@ def test_nothing_to_do_takes_no_time() -> None:
     assert mean(sums_of([idle, idle], shared_sigma=0.1)) == 0
 
 
+def load_of(loads: Loads, cluster: int) -> Loads:
+    """Return the load of one cluster."""
+    spread, alone = next(spread for spread, rows in loads.spreads if cluster in rows), [cluster]
+    first = [(spread, np.zeros(1, np.intp))]
+    return Loads(median_s=loads.median_s[alone], spreads=first, count=loads.count[alone], spares=loads.spares[alone])
+
+
 def test_a_batch_is_what_its_clusters_are_alone() -> None:
     """Clusters of other sizes, spreads and spares, two resources, and one that is idle in the last."""
     rng = np.random.default_rng(5)
@@ -268,7 +275,7 @@ def test_a_batch_is_what_its_clusters_are_alone() -> None:
     ]
     whole = barriers(loads)
     for cluster in range(6):
-        alone = barriers([of.only(cluster) for of in loads])
+        alone = barriers([load_of(of, cluster) for of in loads])
         assert alone.mean_s[0] == pytest.approx(whole.mean_s[cluster], rel=1e-12)
         assert alone.cdf[0] == pytest.approx(whole.cdf[cluster], abs=1e-12)
 

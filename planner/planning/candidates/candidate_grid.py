@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Final
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.catalog.instances import FOR_VOLUMES, split_weighting
-from planner.cost_model.capacity import with_lasting_credit
+from planner.catalog.instances import split_weighting
 from planner.cost_model.clusters import Clusters, energy_j
-from planner.cost_model.disk_layout import VOLUMES
 from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.model import CostModel
 from planner.cost_model.prices import Offer, paid_nodes, partly_unknown
@@ -22,10 +20,10 @@ from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import Cluster
+from planner.planning.candidates.usable import Usable
 from planner.planning.ranking.selection import Cells
-from planner.planning.request.constraints import RESTARTS, Constraint, constraints
-from planner.planning.request.filters import well_founded
-from planner.planning.request.job_context import job_context
+from planner.planning.request.constraints import MACHINES, RESTARTS, Constraint, constraints, machines
+from planner.planning.request.job_context import job_volumes
 from planner.planning.request.region import Region
 from planner.schemas.plan import Rejection, Request
 
@@ -46,6 +44,7 @@ class CandidateGrid:
     request: Request
     ids: Rows
     found: dict[int, dict[float, Cluster]]
+    machines_most: float = np.inf
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, request: Request) -> CandidateGrid:
@@ -61,7 +60,10 @@ class CandidateGrid:
     @cached_property
     def asked(self) -> Sequence[Constraint]:
         """The constraints on the clusters."""
-        return constraints(self.context, self.estimates, self.request, region=self.offer.region)
+        asked = constraints(self.context, self.estimates, self.request, region=self.offer.region)
+        if np.isfinite(self.machines_most):
+            asked.append(machines(self.context, self.estimates, most=self.machines_most))
+        return asked
 
     @cached_property
     def good(self) -> Flags:
@@ -78,9 +80,8 @@ class CandidateGrid:
     @cached_property
     def sampled(self) -> CandidateGrid:
         """The same layouts at some sizes, evenly spread on a logarithmic scale: neighbours differ little."""
-        count = len(self.nodes)
-        columns = np.unique(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
-        return self if len(columns) == count else replace(self, nodes=self.nodes[columns])
+        columns = _sample(len(self.nodes))
+        return self if len(columns) == len(self.nodes) else replace(self, nodes=self.nodes[columns])
 
     def only(self, rows: Rows) -> CandidateGrid:
         """Return the grid of some layouts."""
@@ -88,15 +89,18 @@ class CandidateGrid:
 
     def under(self, request: Request) -> CandidateGrid:
         """Return the same clusters with the constraints of another request for the same job and budget."""
-        grid = replace(self, request=request)
-        if "estimates" in self.__dict__:
-            grid.__dict__.update(estimates=self.estimates)
-        grid.__dict__.update(sampled=grid if self.sampled is self else self.sampled.under(request))
-        return grid
+        return self._limited(request=request)
 
-    def at_most(self, nodes: float) -> CandidateGrid:
-        """Return the grid of the clusters of at most so many nodes."""
-        return replace(self, nodes=self.nodes[self.nodes <= nodes])
+    def at_most(self, machines: float) -> CandidateGrid:
+        """Return the same clusters, of which those of more machines, spares included, are not admissible."""
+        return self._limited(machines_most=machines)
+
+    def _limited(self, **limits: Any) -> CandidateGrid:
+        grid = replace(self, **limits)
+        known: dict[str, Any] = {name: at for name, at in self.__dict__.items() if name in ("estimates", "by_type")}
+        grid.__dict__.update(known)  # set as if cached: no limit changes it
+        grid.__dict__.update(sampled=grid if self.sampled is self else self.sampled._limited(**limits))
+        return grid
 
     @cached_property
     def partly_unknown(self) -> Flags:
@@ -105,15 +109,17 @@ class CandidateGrid:
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: the default one first."""
-        return self._rows_of_types
+        rows, starts = self.by_type
+        return np.split(rows, starts[1:]) if len(rows) else []
 
     @cached_property
-    def _rows_of_types(self) -> list[Rows]:
+    def by_type(self) -> tuple[Rows, Rows]:
+        """All layouts (R,), those of a type at all its bandwidth weightings one after the other, the default one first,
+        and the places (T,) where those of each type begin.
+        """
         offered = self.context.catalog.instances.offered_row[self.context.layouts.type_row]
         rows = np.argsort(offered, kind="stable")
-        if not len(rows):
-            return []
-        return np.split(rows, np.flatnonzero(np.diff(offered[rows])) + 1)
+        return rows, np.flatnonzero(np.diff(offered[rows], prepend=-1))
 
     def type_name(self, row: int) -> str:
         """Return the instance type of a layout."""
@@ -127,15 +133,17 @@ class CandidateGrid:
         """Return the name of a cell: `79 x i8g.8xlarge`."""
         return f"{self.nodes[column]:.0f} x {self.type_name(row)}"
 
-    def cells(self, rows: Rows) -> Cells:
-        """Return the figures of some layouts by the estimates, inf for clusters that miss a constraint."""
-        good, power_w = self.good[rows], self.estimates.power_w[rows, None]
-        time_s = np.where(good, self.estimates.expected_s[rows], np.inf)
+    def cells(self, starts: Rows) -> Cells:
+        """Return the figures of groups of layouts, which begin at `starts`, by the estimates: inf for clusters that
+        miss a constraint.
+        """
+        time_s = np.where(self.good, self.estimates.expected_s, np.inf)
         return Cells(
             time_s=time_s,
-            total_usd=np.where(good, self.estimates.total_usd[rows], np.inf),
-            energy_j=energy_j(time_s, nodes=self.estimates.nodes, power_w=power_w),
-            charges_usd=self.estimates.charges_usd[rows],
+            total_usd=np.where(self.good, self.estimates.total_usd, np.inf),
+            energy_j=energy_j(time_s, nodes=self.estimates.nodes, power_w=self.estimates.power_w[:, None]),
+            charges_usd=self.estimates.charges_usd,
+            starts=starts,
         )
 
     def columns_of(self, row: int) -> list[int]:
@@ -178,7 +186,7 @@ class CandidateGrid:
             return float(clusters.total_p95_usd[at])
         if asked.name == RESTARTS:
             return float(clusters.times_begun[at])
-        if asked.name in ("quota", "capacity"):
+        if asked.name in ("quota", "capacity", MACHINES):
             usual = paid_nodes(clusters.nodes[at : at + 1], spare_fraction=self.context.overheads.spare_fraction)
             return estimated * cluster.machines / float(usual[0])
         return estimated
@@ -189,6 +197,12 @@ class CandidateGrid:
         return max((exactly[constraint.name] / constraint.limit for constraint in self.asked), default=0.0)
 
 
+@lru_cache(maxsize=16)
+def _sample(count: int) -> Rows:
+    """Return the columns to sample of so many."""
+    return np.unique(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
+
+
 def build_grid(
     request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, sizes: Floats | None = None
 ) -> tuple[CandidateGrid, list[Rejection]]:
@@ -196,10 +210,12 @@ def build_grid(
     asked for or lacks a fact.
     """
     nodes = _sizes(request, sizes, spare_fraction=overheads.spare_fraction)
-    whole = _context_of_all_types(request, model=model, region=region, overheads=overheads, most=int(nodes[-1]))
-    offer = _with_volumes(region.offer, whole, request)
-    context, rejected = _feasible(request, whole, region=region, offer=offer)
-    return CandidateGrid.of(context, offer, nodes=nodes, request=request), rejected
+    usable = Usable.of(request, model=model, region=region, overheads=overheads, most=int(nodes[-1]))
+    context = replace(usable.context, job=job_volumes(request), most_machines=request.most_machines)
+    fitting, small = feasibility.fits_capacity(context, request)
+    context = context.only_rows(np.flatnonzero(fitting))
+    rejected = [*region.unasked, *usable.rejected, *small]
+    return CandidateGrid.of(context, usable.offer, nodes=nodes, request=request), rejected
 
 
 def _sizes(request: Request, sizes: Floats | None, *, spare_fraction: float) -> Floats:
@@ -210,57 +226,3 @@ def _sizes(request: Request, sizes: Floats | None, *, spare_fraction: float) -> 
         return np.array([float(request.nodes)])
     every_size = np.arange(1.0, request.max_nodes + 1) if sizes is None else sizes
     return every_size[paid_nodes(every_size, spare_fraction=spare_fraction) <= request.most_machines]
-
-
-def _context_of_all_types(
-    request: Request, *, model: CostModel, region: Region, overheads: RunOverheads, most: int
-) -> JobContext:
-    """Return the job on all types of a region, with volumes on burst credit if that lasts and costs less."""
-    place = region.offer.region
-    with_volumes = partial(job_context, request, model=model, catalog=region.catalog, overheads=overheads, region=place)
-    sustained = with_volumes(volumes=region.volumes)
-    if region.volumes_on_credit is None or not sustained.layouts.uses(VOLUMES).any():
-        return sustained
-    lasting = with_lasting_credit(
-        sustained,
-        on_credit=region.volumes_on_credit,
-        price_usd_per_hour=region.offer.price_usd_per_hour,
-        nodes=request.nodes,
-        max_nodes=most,
-    )
-    return with_volumes(volumes=lasting)
-
-
-def _feasible(
-    request: Request, whole: JobContext, *, region: Region, offer: Offer
-) -> tuple[JobContext, list[Rejection]]:
-    """Return the requested layouts that have every fact and hold the data, and a rejection for each other type."""
-    asked = whole.only_rows(np.flatnonzero(region.passed[whole.layouts.type_row] & ~_gains_nothing(whole)))
-    fit, lacking = feasibility.with_all_facts(
-        asked, offer, networked=request.nodes != 1, powered=request.objective == "energy"
-    )
-    fitting = asked.only_rows(np.flatnonzero(fit))
-    founded, weak = well_founded(fitting, request.evidence, networked=request.nodes not in (None, 1))
-    fitting = fitting.only_rows(np.flatnonzero(founded))
-    fitting_rows, small = feasibility.fits_capacity(fitting, request)
-    rejected = [*region.unasked, *lacking, *weak, *small]
-    rejected = [rejection for rejection in rejected if not split_weighting(rejection.instance_type)[1]]
-    return fitting.only_rows(np.flatnonzero(fitting_rows)), rejected
-
-
-def _gains_nothing(context: JobContext) -> Flags:
-    """Return the layouts whose type gives up network for volumes that the job does not use."""
-    for_volumes = np.char.endswith(context.catalog.instances.names, f"+{FOR_VOLUMES}")
-    return np.asarray(for_volumes[context.layouts.type_row] & ~context.layouts.uses(VOLUMES))
-
-
-def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:
-    """Return the offer with the price of a node on volumes, including costs that do not depend on capacity."""
-    fixed = np.zeros(len(offer.price_usd_per_hour))
-    on_volumes = context.layouts.uses(VOLUMES)
-    type_rows = context.layouts.type_row[on_volumes]
-    fixed[type_rows] = np.nan_to_num(context.volumes.fixed_usd_per_hour[type_rows])
-    if "price" in request.assume or not on_volumes.any():
-        return offer
-    factor = request.scale.get("price", 1.0)
-    return replace(offer, price_usd_per_hour=offer.price_usd_per_hour + fixed * factor)

@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 from planner.catalog.instances import Instances, handicap, split_weighting
-from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.caveats import Basis, deciding
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
@@ -40,6 +39,11 @@ class Cluster:
         return self._name[0]
 
     @property
+    def bandwidth_weighting(self) -> str:
+        """The type's bandwidth weighting: '' is the cloud's default."""
+        return self._name[1]
+
+    @cached_property
     def _name(self) -> tuple[str, str]:
         return split_weighting(self._context.catalog.instances.names[self._type_row])
 
@@ -116,7 +120,7 @@ class Cluster:
             model=self._context.model.name,
             cloud=self.cloud,
             instance_type=self.instance_type,
-            bandwidth_weighting=self._name[1],
+            bandwidth_weighting=self.bandwidth_weighting,
             nodes=self.nodes,
             pricing=self.pricing,
             region=self.clusters.offer.region,
@@ -149,7 +153,7 @@ class Cluster:
             machine=_machine(context.catalog.instances, type_row),
             bandwidth_weighting=weighting,
             nodes=nodes,
-            nodes_min=int(fewest_nodes(context)[0]),
+            nodes_min=int(clusters.fewest[at]),
             spares=spares,
             placement_group=nodes > 1 and nodes + spares <= basis.grouped_most,
             pricing=offer.pricing,
@@ -164,7 +168,7 @@ class Cluster:
             time_s=time_s,
             cost_usd=clusters.cost_usd(at),
             phases=phases,
-            capacity_bytes={group: _known(float(of[0])) for group, of in capacity_per_node(context).items()},
+            capacity_bytes={group: _known(float(of[at])) for group, of in clusters.capacity_bytes.items()},
             needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
             overheads_s=steps_s,
             bill=clusters.bills.lines(at, {"job": time_s.expected, **steps_s}, notes=staging_notes(context, nodes)),

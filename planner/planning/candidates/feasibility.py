@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def with_all_facts(
     lacking = np.stack([flags for flags, _, _ in facts], axis=1)
     left = np.asarray(~lacking.any(axis=1))
     first = context.layouts.first_of_types()
-    useless = first[~np.isin(type_rows[first], type_rows[left])]
+    useless = first[~np.isin(type_rows[first], type_rows[left]) & _is_as_offered(context, type_rows[first])]
     kinds = [row.tobytes() for row in lacking[useless]]  # few types differ in what they lack
     texts = {
         kind: _texts([facts[fact][1:] for fact in np.flatnonzero(np.frombuffer(kind, bool)).tolist()])
@@ -48,6 +48,11 @@ def with_all_facts(
         Rejection(instance_type=_name(context, type_row), reason=texts[kind][0], detail=texts[kind][1])
         for type_row, kind in zip(type_rows[useless].tolist(), kinds, strict=True)
     ]
+
+
+def _is_as_offered(context: JobContext, type_rows: Any) -> Any:
+    """Return whether rows of the catalog are of types without a bandwidth weighting, of which nobody asked."""
+    return context.catalog.instances.offered_row[type_rows] == type_rows
 
 
 def _missing_facts(
@@ -154,15 +159,17 @@ def fits_capacity(context: JobContext, request: Request) -> tuple[Flags, list[Re
     launched = paid_nodes(np.maximum(fewest, request.nodes or 1), spare_fraction=context.overheads.spare_fraction)
     large = ~(fewest > (request.nodes or np.inf)) & ~(launched > request.most_machines)
     type_rows = context.layouts.type_row
-    small = sorted(set(type_rows.tolist()) - set(type_rows[large].tolist()))
-    bounds = node_bounds(context) if small else {}
-    rejected = []
-    for type_row in small:
-        rows = np.flatnonzero(type_rows == type_row)
-        row = int(rows[np.argmin(fewest[rows])])
-        limit = max(bounds, key=lambda name: float(bounds[name][row]))
-        rejected.append(_too_few(context, type_row, least=float(fewest[row]), limit=limit, request=request))
-    return large, rejected
+    small = np.flatnonzero(~np.isin(type_rows, type_rows[large]))
+    small = small[np.lexsort((fewest[small], type_rows[small]))]
+    least = small[np.diff(type_rows[small], prepend=-1) > 0]  # the layout of each type that needs fewest
+    bounds = {name: nodes[least] for name, nodes in node_bounds(context).items()} if len(least) else {}
+    limits = [list(bounds)[limit] for limit in np.argmax(list(bounds.values()), axis=0)] if bounds else []
+    rows = zip(type_rows[least].tolist(), fewest[least].tolist(), launched[least].tolist(), limits, strict=True)
+    return large, [
+        _too_few(context, of_type, least=least, launched=launched, limit=limit, request=request)
+        for of_type, least, launched, limit in rows
+        if _is_as_offered(context, of_type)
+    ]
 
 
 _PURPOSE: Final = {
@@ -172,11 +179,14 @@ _PURPOSE: Final = {
 }
 
 
-def _too_few(context: JobContext, type_row: int, *, least: float, limit: str, request: Request) -> Rejection:
-    """Return the rejection of a type that needs more nodes than allowed, for the data, its copies or zones."""
+def _too_few(
+    context: JobContext, type_row: int, *, least: float, launched: float, limit: str, request: Request
+) -> Rejection:
+    """Return the rejection of a type that needs more nodes than allowed, for the data, its copies or zones: at `least`
+    so many, with which so many are launched.
+    """
     alone = request.nodes is not None and least > request.nodes
     working = max(least, request.nodes or 1)
-    launched = float(paid_nodes(np.array(working), spare_fraction=context.overheads.spare_fraction))
     needed, allowed = (least, request.nodes or 1) if alone else (launched, request.max_nodes)
     option = f"--nodes {allowed}" if alone else f"--max-nodes {allowed}"
     spares = f" and {count_text(launched - working, 'spare')}" if launched > working and not alone else ""

@@ -21,8 +21,4 @@ def exceeds_capacity(cluster: Cluster) -> bool:
 
 def within_capacity(grids: Sequence[CandidateGrid]) -> list[CandidateGrid]:
     """Return the grids without clusters that have more machines than a cloud has available."""
-    return [grid.at_most(_most_nodes(grid)) for grid in grids]
-
-
-def _most_nodes(grid: CandidateGrid) -> float:
-    return MACHINES_AT_HAND / (1 + grid.context.overheads.spare_fraction)
+    return [grid.at_most(MACHINES_AT_HAND) for grid in grids]

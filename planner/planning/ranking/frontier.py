@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from planner.catalog.instances import handicap
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
+from planner.planning.ranking.selection import figures_of
 from planner.schemas.plan import Candidate, FrontierPoint
 
 _APART: Final = 1.15
@@ -73,21 +73,27 @@ def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidat
     one, the first of `best`, and the cheapest. Of clusters that differ in the layout alone the first counts. Clusters
     with a partly unknown bill are left out if others have a known one.
     """
-    clusters = [cluster for cluster in clusters if not _is_lower_bound(cluster)] or clusters
-    points = {_cluster_key(point): point for point in map(point_of, reversed(clusters))}.values()
-    always = [point_of(cluster) for cluster in best[:1]]
-    always += [min(points, key=lambda point: _figures(point)[1])] if points else []
+    clusters = [cluster for cluster in clusters if not figures_of(cluster).at_least] or clusters
+    first = {_key(cluster): cluster for cluster in reversed(clusters)}
+    figures = {
+        key: (of.ranked_s, of.ranked_usd) for key, of in zip(first, map(figures_of, first.values()), strict=True)
+    }
+    always = {_key(cluster) for cluster in best[:1]}
+    always |= {min(figures, key=lambda key: figures[key][1])} if figures else set()
     frontier: list[FrontierPoint] = []
     least = math.inf
-    for point in sorted(points, key=_figures):
-        if point in always or _figures(point)[1] < least * (1 - _SAME_COST):
-            frontier.append(point)
-        least = min(least, _figures(point)[1])
+    for key in sorted(first, key=lambda key: figures[key]):
+        if key in always or figures[key][1] < least * (1 - _SAME_COST):
+            frontier.append(point_of(first[key]))
+        least = min(least, figures[key][1])
     return frontier
 
 
-def _is_lower_bound(cluster: Candidate | Cluster) -> bool:
-    return cluster.cost_usd.at_least if isinstance(cluster, Candidate) else cluster.figures.at_least
+def _key(of: Candidate | Cluster) -> tuple[str | int, ...]:
+    """Return what tells a cluster from others, but for its layout."""
+    if isinstance(of, Cluster):
+        return (*of.place, of.bandwidth_weighting, of.nodes)
+    return (of.model, of.cloud, of.region, of.pricing, of.instance_type, of.bandwidth_weighting, of.nodes)
 
 
 def point_of(candidate: Candidate | Cluster) -> FrontierPoint:
@@ -105,14 +111,3 @@ def point_of(candidate: Candidate | Cluster) -> FrontierPoint:
         time_s=candidate.time_s.expected,
         cost_usd_total=candidate.cost_usd.total,
     )
-
-
-def _figures(point: FrontierPoint) -> tuple[float, float]:
-    """Return time and total cost as used to order clusters."""
-    factor = handicap(point.instance_type)
-    return point.time_s * factor, point.cost_usd_total * factor
-
-
-def _cluster_key(point: FrontierPoint) -> FrontierPoint:
-    """Return what a point names without its figures."""
-    return replace(point, time_s=0.0, cost_usd_total=0.0)

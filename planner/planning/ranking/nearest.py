@@ -17,7 +17,7 @@ import numpy as np
 from planner.arrays import Flags, Floats, Rows
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
-from planner.planning.ranking.search import BOUND
+from planner.planning.ranking.field import BOUND
 from planner.planning.request.constraints import Constraint
 from planner.units import count_text
 

@@ -1,45 +1,29 @@
 """The best cluster of each type, found among all cells of all grids: bounds prune, exact figures decide.
 
-Every cell starts with a lower bound of each figure, its estimate less a hundredth. Whatever is asked for (the cheapest
-cluster, the best of a type, the first types) is chosen by bounds; if what is chosen was not evaluated yet, it and some
-sizes around it are, and the choice is made again. As bounds are optimistic, a choice that is exact is the best of all.
+Every cell starts with a lower bound of each figure, its estimate less a hundredth. All that is asked for (the cheapest
+cluster, the best of each type, the first types) is a reduction of the bounds of all cells; what is chosen and was not
+evaluated yet is evaluated in one batch, with some sizes around it, and all is chosen again. As bounds are optimistic, a
+choice that is exact is the best of all.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
-from planner.catalog.instances import handicap
-from planner.cost_model.clusters import energy_j
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking import selection
-from planner.planning.ranking.selection import NO_LIMIT, Cells, Figures, Limit
+from planner.planning.ranking.field import Field, Part
+from planner.planning.ranking.selection import NO_LIMIT, Cells, Limit, ManyFigures, Picks
 from planner.planning.request import constraints
 from planner.schemas.plan import Objective, Rejection, Request, Rule
-
-BOUND: Final = 0.99
-"""Least ratio of an exact figure to its estimate: of 8,640 clusters none had less than 0.991."""
-
-_BETWEEN: Final = 1 - 1e-4
-"""The same between two evaluated sizes of a layout, over the lesser of their ratios: where another resource comes to
-decide, the ratio rises.
-"""
-
-_NEAR: Final = 0.05
-"""Difference of the logarithms of two sizes between which the ratio is taken to be straight."""
-
-_WIDTHS: Final = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
-"""Shares of the size by which the sizes evaluated around a choice differ from it, each time a smaller one. After as
-many times, what was not evaluated is left: it differs by less than the share of the search's last steps.
-"""
 
 _MARGIN: Final = 1.1
 """Most by which the first type of all may exceed others by its estimates at the sizes sampled: the 5% within which a
@@ -49,431 +33,334 @@ faster cluster is preferred, and twice what a sample may miss.
 _STEP: Final = 1.15
 """Most by which a figure changes from one sampled size to the next."""
 
-_ROUNDS_OF_OTHERS: Final = 5
-"""Rounds for types that are only shown beside the first."""
-
 _SPARE_TYPES: Final = 5
 """Types evaluated beside those that are shown: one of them may come first where a rate is lower than planned."""
 
 _AT_ONCE: Final = 16
-"""Types evaluated together at first, then twice as many each time."""
+"""Types of an order evaluated together at first."""
+_FURTHER: Final = 2
+"""The same the second time, and then four times as many each time, if some of those that must be known are not."""
 
 
-@dataclass(eq=False)
-class TypeCells:
-    """All clusters of a type in a grid, `rows` (R,) by sizes (N,): each figure by its name, (R, N), exact where
-    `known`, elsewhere a lower bound.
+@dataclass(kw_only=True, eq=False)
+class Scope:
+    """The questions of a request to some groups of types (T,), which are apart, by the figures known so far: each is a
+    reduction of `cells`. `cheapest` are the types of each group that have the cheapest cluster, and `fastest` those
+    that have the fastest within the limit above it: with these the others are compared.
     """
 
-    grid: CandidateGrid
-    rows: Rows
-    request: Request
-    figures: dict[str, Floats] = field(init=False)
-    known: Flags = field(init=False)
-    _rounds: int = len(_WIDTHS)
-    _round: int = -1
-    _cells: Cells | None = None
+    field: Field
+    cells: Cells
+    groups: Sequence[Flags]
+    figures: dict[int, ManyFigures]
+    given: Sequence[Sequence[int]] | None = None
 
-    def __post_init__(self) -> None:
-        estimates = self.grid.estimates
-        self._charges_usd = estimates.charges_usd[self.rows]
-        self._estimated = {"time": estimates.expected_s[self.rows]}
-        self._estimated["usd"] = estimates.total_usd[self.rows] - self._charges_usd[:, None]  # charges are exact
-        self._estimated |= {asked.name: asked.measure[self.rows] for asked in self.grid.asked}
-        self._bound = 1 - 1e-9 if self.request.paper else BOUND  # the papers' sums are exact
-        self.figures = {name: self._bound * estimate for name, estimate in self._estimated.items()}
-        self.figures["usd"] += self._charges_usd[:, None]
-        self.known = np.zeros(self._estimated["usd"].shape, bool)
-        self.learn()
+    def figures_of(self, picks: Picks) -> ManyFigures:
+        """Return the figures of cells picked of each type, taken from the field once."""
+        if id(picks) not in self.figures:
+            self.figures[id(picks)] = self.field.figures_of(picks)
+        return self.figures[id(picks)]
 
-    @property
-    def name(self) -> str:
-        """The instance type."""
-        return self.grid.type_name(int(self.rows[0]))
+    @cached_property
+    def rule(self) -> Rule:
+        """The order of the clusters."""
+        return self.field.request.rule
 
-    @property
-    def at_least(self) -> bool:
-        """Whether the bill is a lower bound."""
-        return bool(self.grid.partly_unknown[self.rows[0]])
+    @cached_property
+    def cheapest(self) -> Sequence[Sequence[int]]:
+        """The type of each group with the cheapest cluster, unless `given`."""
+        if self.given is not None:
+            return self.given
+        return [self.in_order(self.cells.cheapest, group, "cost")[:1] for group in self.groups]
 
-    def cells(self) -> Cells:
-        """Return the figures of the clusters that may meet all constraints."""
-        if self._cells is None:
-            self._cells = self._able()
-        return self._cells
+    @cached_property
+    def limits(self) -> list[Limit]:
+        """The limit above the cheapest cluster of each group."""
+        figures = self.figures_of(self.cells.cheapest)
+        limits = [figures.only(np.array(types)).limit() if types else NO_LIMIT for types in self.cheapest]
+        return [limit.without_hours for limit in limits] if self.rule == "papers" else limits
 
-    def _able(self) -> Cells:
-        usd, time_s = self.figures["usd"], self.figures["time"]
-        good = np.isfinite(usd) if self._round < self._rounds else self.known.copy()
-        for asked in self.grid.asked:
-            good &= self.figures[asked.name] <= asked.limit
-        time_s = np.where(good, time_s, np.inf)
-        power_w = self.grid.estimates.power_w[self.rows, None]
-        of_energy = self.request.objective == "energy"
-        return Cells(
-            time_s=time_s,
-            total_usd=np.where(good, usd, np.inf),
-            energy_j=energy_j(time_s, nodes=self.grid.nodes, power_w=power_w) if of_energy else None,
-            charges_usd=self._charges_usd,
-        )
+    @cached_property
+    def _limit(self) -> Limit:
+        """The limits by type, (T,)."""
+        return Limit(**{name: self._by_type([getattr(of, name) for of in self.limits]) for name in vars(NO_LIMIT)})
 
-    def cluster(self, cell: tuple[int, int]) -> Cluster:
-        """Return an evaluated cluster."""
-        return self.grid.cluster(int(self.rows[cell[0]]), cell[1])
+    def _by_type(self, by_group: Sequence[float]) -> Floats:
+        amounts = np.zeros(len(self.field.names))
+        for group, amount in zip(self.groups, by_group, strict=True):
+            amounts[group] = amount
+        return amounts
 
-    def figures_of(self, cell: tuple[int, int]) -> Figures:
-        """Return the figures of a cluster, exact or bounds."""
-        if self.known[cell]:
-            return self.cluster(cell).figures
-        time_s, power_w = self.figures["time"][cell], self.grid.estimates.power_w[self.rows[cell[0]]]
-        energy = float(energy_j(time_s, nodes=self.grid.nodes[cell[1]], power_w=power_w))
-        return Figures(
-            time_s=float(time_s),
-            total_usd=float(self.figures["usd"][cell]),
-            charges_usd=float(self._charges_usd[cell[0]]),
-            at_least=bool(self.grid.partly_unknown[self.rows[cell[0]]]),
-            energy_j=None if math.isnan(energy) else energy,
-            handicap=handicap(self.name),
-        )
+    @cached_property
+    def fastest_cells(self) -> Picks:
+        """The fastest cell of each type, within the limit if there is one."""
+        return self.cells.least(self.cells.time_s) if self.rule == "time" else self.cells.fastest(self._limit)
 
-    def around(self, cell: tuple[int, int]) -> list[tuple[int, int]]:
-        """Return a cell and two sizes around it, less apart each time, as rows and columns of the grid; the first time
-        the least and the largest size of the layout.
+    @cached_property
+    def fastest(self) -> Sequence[Sequence[int]]:
+        """The type of each group with the fastest cluster, where that decides."""
+        if self.rule in ("cost", "energy"):
+            return [[] for _ in self.groups]
+        return [self.in_order(self.fastest_cells, group, "time")[:1] for group in self.groups]
+
+    def in_order(self, picks: Picks, group: Flags, objective: Objective) -> list[int]:
+        """Return types of a group, the cheapest or fastest of the cells picked first, with a fully known bill if there
+        are any that meet the request.
         """
-        sizes, (place, column) = self.grid.nodes, cell
-        able = np.flatnonzero(np.isfinite(self._estimated["usd"][place]))
-        width = _WIDTHS[min(self._round, len(_WIDTHS) - 1)]
-        near = np.searchsorted(sizes[able], sizes[column] * np.array([1 - width, 1 + width])).clip(0, len(able) - 1)
-        wanted = {column, *able[near if self.known[place].any() else [0, -1]].tolist()}
-        return [(int(self.rows[place]), int(at)) for at in sorted(wanted) if not self.known[place, at]]
+        known = group & ~self.field.at_least & self.cells.cheapest.found
+        among = np.flatnonzero((known if known.any() else group) & picks.found)
+        figures = self.figures_of(picks).only(among)
+        in_order = np.argsort(figures.ranked_s, kind="stable") if objective == "time" else figures.in_order(objective)
+        return [int(of) for of in among[in_order]]
 
-    def learn(self) -> None:
-        """Take in what was evaluated in the grid since."""
-        for place, row in enumerate(self.rows.tolist()):
-            columns = self.grid.columns_of(row)
-            if len(columns) > np.count_nonzero(self.known[place]):
-                clusters = [self.grid.cluster(row, column) for column in columns]
-                self._take(place, np.array(columns), clusters)
-        self._round += 1
-        self._cells = None
-
-    def _take(self, place: int, columns: Rows, clusters: Sequence[Cluster]) -> None:
-        row, charges_usd = int(self.rows[place]), float(self._charges_usd[place])
-        exact = {"time": np.array([c.expected_s for c in clusters])}
-        exact["usd"] = np.array([c.total_usd for c in clusters]) - charges_usd
-        asked_columns = columns.tolist() if self.grid.asked else []
-        amounts = [self.grid.amounts(row, column) for column in asked_columns]
-        exact |= {asked.name: np.array([of[asked.name] for of in amounts]) for asked in self.grid.asked}
-        after = np.searchsorted(columns, np.arange(len(self.grid.nodes)))
-        logs = np.log(self.grid.nodes)
-        ends = np.concatenate([[-np.inf], logs[columns], [np.inf]])
-        is_near = ends[after + 1] - ends[after] <= _NEAR
-        for name, values in exact.items():
-            estimated = self._estimated[name][place]
-            ratios = np.divide(values, estimated[columns], out=np.ones(len(values)), where=estimated[columns] > 0)
-            known = np.concatenate([ratios[:1], ratios, ratios[-1:]])
-            between = np.interp(logs, logs[columns], ratios)
-            between = np.where(is_near, between, np.minimum(known[after], known[after + 1]))
-            bounds = estimated * np.maximum(between * _BETWEEN, self._bound)
-            bounds[columns] = values
-            self.figures[name][place] = bounds + charges_usd if name == "usd" else bounds
-        self.known[place, columns] = True
-
-    def begin(self, *, rounds: int) -> None:
-        """Begin a search in which sizes around a choice are evaluated so often; then what is not evaluated is left
-        out.
+    @cached_property
+    def best_cells(self) -> Picks:
+        """The best cell of each type; the cheapest, until it is known, of one beyond the limit, which has a limit of
+        its own.
         """
-        self._round, self._rounds, self._cells = 0, rounds, None
+        field_, fastest_s = self.field, self.figures_of(self.fastest_cells).ranked_s
+        alike_s = [max((self._alike_s(fastest_s[of]) for of in types), default=0.0) for types in self.fastest]
+        best = self.cells.best(self.rule, limit=self._limit, alike_s=self._by_type(alike_s) / field_.handicap)
+        if self.rule not in ("balanced", "papers"):
+            return best
+        cheapest = self.cells.cheapest
+        is_open = ~self.cells.any_within(self._limit) & ~field_.known[cheapest.rows, cheapest.columns]
+        rows = np.where(is_open, cheapest.rows, best.rows)
+        return Picks(rows=rows, columns=np.where(is_open, cheapest.columns, best.columns), found=best.found)
 
-    def excess(self) -> float:
-        """Return the least ratio of an evaluated cluster to its tightest limit; at most 1 meets all constraints."""
-        shares = [self.figures[asked.name] / asked.limit for asked in self.grid.asked]
-        return float(np.min(np.max(shares, axis=0), where=self.known, initial=np.inf)) if shares else 0.0
+    def _alike_s(self, fastest_s: float) -> float:
+        return float(selection.slowest_alike(fastest_s, self.rule))
 
+    def ranked(self, number: int, picks: Picks | None = None) -> list[int]:
+        """Return the types of a group, the best first by their best cells or others that are picked."""
+        picks = picks or self.best_cells
+        among = np.flatnonzero(self.groups[number] & picks.found)
+        beside = self._figures(self.cells.cheapest, self.cheapest[number])
+        beside = beside.and_those(self._figures(self.fastest_cells, self.fastest[number]))
+        in_order = self.figures_of(picks).only(among).in_order(self.rule, beside=beside)
+        return [int(of) for of in among[in_order]]
 
-Choice = tuple[int, int] | None
-Chooser = Callable[[TypeCells], Choice]
+    def _figures(self, picks: Picks, types: Sequence[int]) -> ManyFigures:
+        return self.figures_of(picks).only(np.array(types, np.intp))
 
+    def beside(self, number: int) -> list[Cluster]:
+        """Return the clusters that others of a group are compared with."""
+        cheapest = self.field.clusters(self.cells.cheapest, self.cheapest[number])
+        return [*cheapest, *self.field.clusters(self.fastest_cells, self.fastest[number])]
 
-def evaluate(wanted: Iterable[tuple[TypeCells, tuple[int, int]]]) -> None:
-    """Evaluate chosen cells with some sizes around them, all of a grid at once."""
-    by_grid: dict[int, tuple[CandidateGrid, list[TypeCells], list[tuple[int, int]]]] = {}
-    for of_type, cell in wanted:
-        _, types, cells = by_grid.setdefault(id(of_type.grid), (of_type.grid, [], []))
-        types.append(of_type)
-        cells += of_type.around(cell)
-    for grid, types, cells in by_grid.values():
-        grid.evaluate(cells)
-        for of_type in types:
-            of_type.learn()
-
-
-def first_of(
-    types: Sequence[TypeCells], choose: Chooser, rank: Rank, *, wanted: int = 1, rounds: int = len(_WIDTHS)
-) -> list[Cluster]:
-    """Return the first clusters in an order, one of each type, where `choose` returns the best of a type by the figures
-    that are known, in at most so many rounds for a type.
-    """
-    for of in types:
-        of.begin(rounds=rounds)
-    choices = {id(of): _Choice.of(of, choose) for of in types}
-    at_once = _AT_ONCE
-    while True:
-        ranked = rank([choice for choice in choices.values() if choice])
-        unknown = [choice for choice in ranked if not choice.of_type.known[choice.cell]]
-        if not unknown or unknown[0] not in ranked[:wanted]:
-            return [choice.of_type.cluster(choice.cell) for choice in ranked[:wanted]]
-        evaluate((choice.of_type, choice.cell) for choice in unknown[:at_once])
-        choices |= {id(choice.of_type): _Choice.of(choice.of_type, choose) for choice in unknown[:at_once]}
-        at_once *= 2
+    def asked(self) -> Iterator[tuple[Picks, list[int], int]]:
+        """Yield for each question the cells picked, the types in order, and how many of them must be known."""
+        for number, group in enumerate(self.groups):
+            if self.given is None:
+                yield self.cells.cheapest, self.in_order(self.cells.cheapest, group, "cost"), 1
+            if self.fastest[number]:
+                yield self.fastest_cells, self.in_order(self.fastest_cells, group, "time"), 1
+            yield self.best_cells, self.ranked(number), 1
 
 
-def cheapest_of(types: Sequence[TypeCells]) -> list[Cluster]:
-    """Return the cheapest cluster, of those with a fully known bill if there are any; none if there is none."""
-    return first_of(_well_known(types), cheapest_cell, lambda choices: selection.order(choices, "cost"))
-
-
-def cheapest_cell(of_type: TypeCells) -> Choice:
-    """Return the cheapest cell of a type."""
-    return _least(of_type.cells().total_usd)
-
-
-def _well_known(types: Sequence[TypeCells]) -> Sequence[TypeCells]:
-    """Return the types with a fully known bill if there are any that meet the request, else all."""
-    return [of for of in types if not of.at_least and cheapest_cell(of) is not None] or types
-
-
-def _least(figures: Floats) -> Choice:
-    row, column = np.unravel_index(np.argmin(figures), figures.shape)
-    return (int(row), int(column)) if np.isfinite(figures[row, column]) else None
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Reference:
-    """What clusters are compared with under an objective: `cheapest` and `fastest` of all, the limit above the first,
-    and the seconds up to which a cluster is as fast as the second.
+@dataclass(kw_only=True, eq=False)
+class Questions:
+    """All that a request asks of a field by the figures known so far: the best of all, of each of several kinds and
+    ways to pay, and of each of the first types: a type is shown at its best within its kind.
     """
 
-    rule: Rule
-    limit: Limit
-    cheapest: Sequence[Cluster]
-    fastest: Sequence[Cluster] = ()
-    alike_s: float = 0.0
+    field: Field
+    kinds: Scope
+    overall: Scope
+    pricings: Scope
 
     @classmethod
-    def of(cls, types: Sequence[TypeCells], cheapest: Sequence[Cluster], rule: Rule) -> Reference:
-        """Return the reference for some types, of which `cheapest` is the cheapest."""
-        limit = selection.limit_of(cheapest) if cheapest else NO_LIMIT
-        limit = limit.without_hours if rule == "papers" else limit
-        reference = cls(rule=rule, limit=limit, cheapest=cheapest)
-        if rule in ("cost", "energy"):
-            return reference
-        fastest = first_of(
-            _well_known(types),
-            reference.fastest_cell,
-            lambda choices: sorted(choices, key=lambda choice: choice.figures.ranked_s),
-        )
-        alike_s = max((selection.slowest_alike(of.figures.ranked_s, rule) for of in fastest), default=0.0)
-        return replace(reference, fastest=fastest, alike_s=alike_s)
-
-    def fastest_cell(self, of_type: TypeCells) -> Choice:
-        """Return the fastest cell of a type, within the limit if there is one."""
-        cells = of_type.cells()
-        return _least(cells.time_s if self.rule == "time" else np.where(cells.within(self.limit), cells.time_s, np.inf))
-
-    def best_cell(self, of_type: TypeCells) -> Choice:
-        """Return the best cell of a type; the cheapest, until it is known, of one beyond the limit, which has a limit
-        of its own.
-        """
-        cells = of_type.cells()
-        if self.rule in ("balanced", "papers") and not cells.within(self.limit).any():
-            cheapest = cheapest_cell(of_type)
-            if cheapest is None or not of_type.known[cheapest]:
-                return cheapest
-        return cells.best(self.rule, limit=self.limit, alike_s=self.alike_s / handicap(of_type.name))
-
-    def rank(self, choices: list[_Choice]) -> list[_Choice]:
-        """Return choices, the best first."""
-        return selection.order(choices, self.rule, beside=self.beside)
+    def of(cls, field: Field) -> Questions:
+        """Return the questions to a field."""
+        cells, request = field.cells(), field.request
+        scope = partial(Scope, field=field, cells=cells, figures={})
+        kinds = scope(groups=[field.kinds == kind for kind in np.unique(field.kinds)])
+        overall = kinds
+        if len(kinds.groups) > 1:
+            overall = scope(groups=[np.ones(len(field.names), bool)], given=[list(chain(*kinds.cheapest))])
+        pricings = request.pricings if len(request.pricings) > 1 else ()
+        by_pricing = scope(groups=[field.pricings == pricing for pricing in pricings])
+        return cls(field=field, kinds=kinds, overall=overall, pricings=by_pricing)
 
     @property
-    def beside(self) -> list[Cluster]:
-        """The clusters that others are compared with."""
-        return [*self.cheapest, *self.fastest]
+    def shown(self) -> list[int]:
+        """The types in the order of all."""
+        return self.overall.ranked(0, self.kinds.best_cells)
 
+    @property
+    def most(self) -> int:
+        """The number of types to evaluate."""
+        return self.field.request.top + _SPARE_TYPES
 
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    of_type: TypeCells
-    cell: tuple[int, int]
-    figures: Figures
+    def unknown(self, *, further: int) -> set[tuple[int, int]]:
+        """Return the cells, by row and column, that must be evaluated before all is answered, with those of `further`
+        types in the order of a question.
+        """
+        scopes = {id(scope): scope for scope in (self.kinds, self.overall, self.pricings)}.values()
+        asked = [*chain(*(scope.asked() for scope in scopes)), (self.kinds.best_cells, self.shown, self.most)]
+        return set(chain(*(self.field.unknown(*question, further=further) for question in asked)))
 
-    @classmethod
-    def of(cls, of_type: TypeCells, choose: Chooser) -> _Choice | None:
-        cell = choose(of_type)
-        return None if cell is None else cls(of_type, cell, of_type.figures_of(cell))
-
-
-Rank = Callable[[list[_Choice]], list[_Choice]]
+    def answers(self, scope: Scope) -> list[Cluster]:
+        """Return the first cluster of each group of a scope."""
+        ranked = (scope.ranked(number)[:1] for number in range(len(scope.groups)))
+        return [cluster for types in ranked for cluster in self.field.clusters(scope.best_cells, types)]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Selected:
     """The best cluster of each of the first types, those `beside` that all are compared with, and the best of each of
-    several ways to pay; `types` are all, and `looked_at` those that could be among the first.
+    several ways to pay; `types` are all, `field` has those that could be among the first, and `only` is the type of a
+    cluster that meets all constraints although its type's estimates did not.
     """
 
     clusters: list[Cluster]
     beside: list[Cluster]
     by_pricing: list[Cluster]
-    types: Sequence[_Type]
-    looked_at: Sequence[TypeCells]
+    types: Sequence[Types]
+    field: Field | None
+    only: str = ""
 
     @property
     def feasible(self) -> int:
         """The number of types that meet all constraints by the estimates."""
-        return sum(math.isfinite(of.least) for of in self.types)
+        return sum(int(np.isfinite(of.least).sum()) for of in self.types)
 
     def rejected(self) -> list[Rejection]:
         """Return the rejections of the types that do not, or were found not to when they were evaluated."""
-        return [*(of.missed() for of in self.types if math.isinf(of.least)), *_near_misses(self.looked_at)]
+        missed = [*chain(*(of.missed() for of in self.types)), *(self.field.near_misses() if self.field else ())]
+        return [rejection for rejection in missed if rejection.instance_type != self.only]
 
     def with_the_only(self, cluster: Cluster) -> Selected:
         """Return the selection with a cluster that meets all constraints although its type's estimates did not."""
-        types = [of for of in self.types if math.isfinite(of.least) or of.name != cluster.instance_type]
-        looked_at = [of for of in self.looked_at if of.name != cluster.instance_type]
-        return replace(self, clusters=[cluster], types=types, looked_at=looked_at)
+        return replace(self, clusters=[cluster], only=cluster.instance_type)
 
 
 def select_clusters(request: Request, grids_by_kind: Sequence[Sequence[CandidateGrid]]) -> Selected:
     """Return the recommended cluster, the first of each kind (model and way to pay), and the best of each of the first
-    `top` types and some more: a type is shown at its best within its kind.
+    `top` types and some more.
     """
     by_kind = [[of for grid in grids for of in _types_of(grid, request.objective)] for grids in grids_by_kind]
-    kinds = [list(_shortlist(request, of_kind)) for of_kind in by_kind]
-    every, rule = list(chain(*kinds)), request.rule
-    references = [Reference.of(types, cheapest_of(types), rule) for types in kinds]
-    overall = references[0]
-    if len(kinds) > 1:
-        overall = Reference.of(every, [cluster for of in references for cluster in of.cheapest], rule)
-    own = {id(of_type): of for of, types in zip(references, kinds, strict=True) for of_type in types}
-    clusters = first_of(every, overall.best_cell, overall.rank)
-    for of, types in zip(references, kinds, strict=True) if len(kinds) > 1 else ():
-        clusters += first_of(types, of.best_cell, of.rank)
-    pricings = request.pricings if len(request.pricings) > 1 else ()
-    by_pricing = [cluster for pricing in pricings for cluster in _best_of_pricing(every, pricing, rule)]
-    clusters += first_of(
-        every,
-        lambda of_type: own[id(of_type)].best_cell(of_type),
-        overall.rank,
-        wanted=request.top + _SPARE_TYPES,
-        rounds=_ROUNDS_OF_OTHERS,
-    )
+    parts = [part for kind, types in enumerate(by_kind) for part in _shortlist(request, types, kind=kind)]
+    every = list(chain(*by_kind))
+    if not parts:
+        return Selected(clusters=[], beside=[], by_pricing=[], types=every, field=None)
+    field, further = Field(parts, request), _AT_ONCE
+    while unknown := (questions := Questions.of(field)).unknown(further=further):
+        field.evaluate(sorted(unknown))
+        further = _FURTHER if further == _AT_ONCE else 4 * further
+    clusters, by_pricing = questions.answers(questions.overall), questions.answers(questions.pricings)
+    clusters += questions.answers(questions.kinds) if questions.kinds is not questions.overall else []
+    clusters += [*by_pricing, *field.clusters(questions.kinds.best_cells, questions.shown[: questions.most])]
     return Selected(
-        clusters=list({id(cluster): cluster for cluster in [*clusters, *by_pricing]}.values()),
-        beside=overall.beside,
+        clusters=list({id(cluster): cluster for cluster in clusters}.values()),
+        beside=questions.overall.beside(0),
         by_pricing=by_pricing,
-        types=list(chain(*by_kind)),
-        looked_at=every,
+        types=every,
+        field=field,
     )
-
-
-def _best_of_pricing(types: Sequence[TypeCells], pricing: str, rule: Rule) -> list[Cluster]:
-    """Return the best cluster of a way to pay, as if planned alone: cheaper clusters of another would change which are
-    as fast as the fastest, or within the limit.
-    """
-    alike = [of for of in types if of.grid.offer.pricing == pricing]
-    reference = Reference.of(alike, cheapest_of(alike), rule)
-    return first_of(alike, reference.best_cell, reference.rank)
-
-
-def _near_misses(types: Sequence[TypeCells]) -> Iterator[Rejection]:
-    """Yield the rejections of types that were evaluated, and of which no cluster meets all constraints."""
-    for of in types:
-        if of.known.any() and cheapest_cell(of) is None:
-            nearness = max(of.excess(), 1.0)
-            reason = of.grid.asked[0].reason if of.grid.asked else ""
-            detail = f"by {100 * (nearness - 1):.2g}%, computed exactly"
-            yield Rejection(instance_type=of.name, reason=reason, detail=detail, nearness=nearness)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Type:
-    """A type of a `grid` with its layouts there, the objective's first criterion at the best of the sizes `sampled`
-    (`least`: inf if none is admissible), the hours that it takes then, and what is charged for it at any size.
+class Types:
+    """T types of a `grid`: their layouts `rows` (R,), which follow each other from `starts` (T,), the objective's first
+    criterion at the best of the sizes `sampled` (`least`: inf if none is admissible), the hours that it takes then, and
+    what is charged at any size.
     """
 
     grid: CandidateGrid
     sampled: CandidateGrid
     rows: Rows
-    least: float
-    hours: float
-    charges_usd: float
+    starts: Rows
+    least: Floats
+    hours: Floats
+    charges_usd: Floats
 
     @property
-    def name(self) -> str:
-        """The instance type."""
-        return self.grid.type_name(int(self.rows[0]))
+    def bills_unknown(self) -> Flags:
+        """Whether the types' bills are lower bounds."""
+        return self.grid.partly_unknown[self.rows[self.starts]]
 
-    def missed(self) -> Rejection:
-        """Return the rejection of a type that misses a constraint at all sizes."""
-        return constraints.missed(self.name, self.rows, self.sampled.asked)
+    def only(self, types: Rows) -> Types:
+        """Return some of the types."""
+        rows = self.rows_of(types)
+        starts = np.cumsum([0, *map(len, rows[:-1])])
+        figures = {name: getattr(self, name)[types] for name in ("least", "hours", "charges_usd")}
+        return replace(self, rows=np.concatenate(rows), starts=starts, **figures)
+
+    def rows_of(self, types: Rows) -> list[Rows]:
+        """Return the layouts of some types."""
+        ends = np.append(self.starts, len(self.rows))
+        return [self.rows[ends[of] : ends[of + 1]] for of in types.tolist()]
+
+    def missed(self) -> Iterator[Rejection]:
+        """Yield the rejections of the types that miss a constraint at all sizes."""
+        for rows in self.rows_of(np.flatnonzero(np.isinf(self.least))):
+            yield constraints.missed(self.grid.type_name(int(rows[0])), rows, self.sampled.asked)
 
 
-def _shortlist(request: Request, types: Sequence[_Type]) -> Iterator[TypeCells]:
+def _shortlist(request: Request, types_of_kind: Sequence[Types], *, kind: int) -> Iterator[Part]:
     """Yield the types that can be among the first, apart by whether their bills are known, at all their sizes."""
-    by_bill: tuple[list[_Type], ...] = ([], [])
-    for of_type in types:
-        if math.isfinite(of_type.least):
-            by_bill[bool(of_type.grid.partly_unknown[of_type.rows[0]])].append(of_type)
-    for alike in by_bill:
-        alike.sort(key=lambda of_type: of_type.least)
-        most = _most(alike, request) if alike else 0.0
-        kept = [of_type for of_type in alike if of_type.least <= most]
-        by_grid = {id(of_type.grid): of_type.grid for of_type in kept}
-        for key, grid in by_grid.items():
-            of_grid = [of_type.rows for of_type in kept if id(of_type.grid) == key]
-            part = grid.only(np.concatenate(of_grid))
-            ends = np.cumsum([len(rows) for rows in of_grid])
-            for rows in np.split(np.arange(ends[-1]), ends[:-1]):
-                yield TypeCells(part, rows, request)
+    if not types_of_kind:
+        return
+    names = ("least", "hours", "charges_usd", "bills_unknown")
+    least, hours, charges_usd, unknown = (np.concatenate([getattr(of, name) for of in types_of_kind]) for name in names)
+    places = [(number, of) for number, types in enumerate(types_of_kind) for of in range(len(types.least))]
+    for is_unknown in (False, True):
+        alike = np.flatnonzero(np.isfinite(least) & (unknown == is_unknown))
+        alike = alike[np.argsort(least[alike], kind="stable")]
+        if not len(alike):
+            continue
+        most = _most(request, least[alike], hours=float(hours[alike[0]]), charges_usd=float(charges_usd[alike[0]]))
+        by_grid: dict[int, list[int]] = {}
+        for place in alike[least[alike] <= most].tolist():
+            of_grid, of_type = places[place]
+            by_grid.setdefault(of_grid, []).append(of_type)
+        for of_grid, types in by_grid.items():
+            rows = types_of_kind[of_grid].rows_of(np.array(types))
+            starts = np.cumsum([0, *map(len, rows[:-1])])
+            yield Part(grid=types_of_kind[of_grid].grid.only(np.concatenate(rows)), starts=starts, kind=kind)
 
 
-def _most(alike: Sequence[_Type], request: Request) -> float:
-    """Return the most that the first criterion may be at for a type to be among the first, of types in its order."""
-    wanted = alike[min(len(alike), request.top + _SPARE_TYPES) - 1].least
-    cheapest = alike[0]
-    saving_usd = selection.USD_PER_HOUR_SAVED * cheapest.hours if request.rule == "balanced" else 0.0
-    charges_usd = 0.0 if request.objective in ("time", "energy") else cheapest.charges_usd
-    return charges_usd + _MARGIN * (max(wanted, cheapest.least + saving_usd) - charges_usd)
+def _most(request: Request, least: Floats, *, hours: float, charges_usd: float) -> float:
+    """Return the most that the first criterion may be at for a type to be among the first, of types whose `least` rise;
+    the first takes so many hours and is charged so much.
+    """
+    wanted, cheapest = float(least[min(len(least), request.top + _SPARE_TYPES) - 1]), float(least[0])
+    saving_usd = selection.USD_PER_HOUR_SAVED * hours if request.rule == "balanced" else 0.0
+    charges_usd = 0.0 if request.objective in ("time", "energy") else charges_usd
+    return charges_usd + _MARGIN * (max(wanted, cheapest + saving_usd) - charges_usd)
 
 
-def _types_of(grid: CandidateGrid, objective: Objective, *, sampled: CandidateGrid | None = None) -> Iterator[_Type]:
+def _types_of(grid: CandidateGrid, objective: Objective, *, sampled: CandidateGrid | None = None) -> Iterator[Types]:
     """Yield the types of a grid as they are at the sizes sampled, or at all sizes if only some size between may suit:
     from one size to the next a figure changes by at most `_STEP`.
     """
     if not (len(grid.ids) and len(grid.nodes)):
         return
     some = sampled or grid.sampled
+    rows, starts = grid.by_type
     least, hours = _least_of_rows(some, objective)
-    near: Flags = np.zeros(len(least), bool) if some is grid else np.asarray(some.within(_STEP).any(axis=1))
-    unclear = []
-    for rows in grid.rows_of_types():
-        best = int(rows[np.argmin(least[rows])])
-        if math.isinf(least[best]) and near[rows].any():
-            unclear.append(rows)
-        else:
-            yield _Type(
-                grid=grid,
-                sampled=some,
-                rows=rows,
-                least=float(least[best]),
-                hours=float(hours[best]),
-                charges_usd=float(some.estimates.charges_usd[best]),
-            )
-    if unclear:
-        part = grid.only(np.concatenate(unclear))
-        yield from _types_of(part, objective, sampled=part)
+    best = rows[np.lexsort((least[rows], np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))))[starts]]
+    unclear: Flags = np.zeros(len(starts), bool)
+    if some is not grid:
+        is_near = np.asarray(some.within(_STEP).any(axis=1))[rows]
+        unclear = np.isinf(least[best]) & np.logical_or.reduceat(is_near, starts)
+    types = Types(
+        grid=grid,
+        sampled=some,
+        rows=rows,
+        starts=starts,
+        least=least[best],
+        hours=hours[best],
+        charges_usd=some.estimates.charges_usd[best],
+    )
+    if not unclear.any():
+        yield types
+        return
+    if not unclear.all():
+        yield types.only(np.flatnonzero(~unclear))
+    part = grid.only(np.concatenate(types.rows_of(np.flatnonzero(unclear))))
+    yield from _types_of(part, objective, sampled=part)
 
 
 def _least_of_rows(grid: CandidateGrid, objective: Objective) -> tuple[Floats, Floats]:

@@ -10,13 +10,14 @@ would rent ten times the nodes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Protocol, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
-from planner.arrays import Flags, Floats
+from planner.arrays import Flags, Floats, Rows
 from planner.catalog.instances import handicap
 from planner.schemas.plan import Candidate, Request, Rule
 
@@ -37,12 +38,12 @@ _SAME_TIME_S: Final = 60.0
 @dataclass(frozen=True, kw_only=True)
 class Limit:
     """Total, `usd`, up to which a faster cluster is preferred to the cheapest, which takes `time_s` and costs
-    `least_usd`; above it, each hour saved may cost `USD_PER_HOUR_SAVED`.
+    `least_usd`; above it, each hour saved may cost `USD_PER_HOUR_SAVED`. Arrays are limits of as many clusters.
     """
 
-    usd: float
-    least_usd: float = 0.0
-    time_s: float = 0.0
+    usd: Floats | float
+    least_usd: Floats | float = 0.0
+    time_s: Floats | float = 0.0
 
     @property
     def without_hours(self) -> Limit:
@@ -99,6 +100,80 @@ class Figures:
         return self.total_usd * self.handicap
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ManyFigures:
+    """`Figures` of M clusters, each of shape (M,); an unknown energy is inf."""
+
+    time_s: Floats
+    total_usd: Floats
+    charges_usd: Floats
+    at_least: Flags
+    energy_j: Floats
+    handicap: Floats
+
+    @classmethod
+    def of(cls, clusters: Sequence[Ranked | Candidate]) -> ManyFigures:
+        """Return the figures of some clusters."""
+        figures = [figures_of(cluster) for cluster in clusters]
+        columns = {name: [getattr(of, name) for of in figures] for name in _FIGURES}
+        columns["energy_j"] = [math.inf if joules is None else joules for joules in columns["energy_j"]]
+        kinds = {name: bool if name == "at_least" else float for name in _FIGURES}
+        return cls(**{name: np.array(column, kinds[name]) for name, column in columns.items()})
+
+    def only(self, rows: Rows) -> ManyFigures:
+        """Return the figures of some of the clusters."""
+        return ManyFigures(**{name: getattr(self, name)[rows] for name in _FIGURES})
+
+    def and_those(self, others: ManyFigures) -> ManyFigures:
+        """Return the figures of these clusters and others."""
+        columns = {name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in _FIGURES}
+        return ManyFigures(**columns)
+
+    @cached_property
+    def ranked_s(self) -> Floats:
+        """Seconds by which the clusters are ordered."""
+        return self.time_s * self.handicap
+
+    @cached_property
+    def ranked_usd(self) -> Floats:
+        """Dollars by which the clusters are ordered."""
+        return self.total_usd * self.handicap
+
+    def limit(self) -> Limit:
+        """Return the limit above the cheapest of the clusters with a fully known bill, if there is one."""
+        at = int(np.lexsort((self.total_usd, self.at_least))[0])
+        least = float(self.total_usd[at])
+        usd = limit_above(least, charges_usd=float(self.charges_usd[at]))
+        return Limit(usd=usd, least_usd=least, time_s=float(self.time_s[at]))
+
+    def in_order(self, objective: Rule, *, beside: ManyFigures | None = None) -> Rows:
+        """Return the places (M,) of the clusters, best first; see `order`."""
+        if not len(self.time_s):
+            return np.zeros(0, np.intp)
+        every = self if beside is None else self.and_those(beside)
+        return np.lexsort(self._keys(objective, every)[::-1])
+
+    def _keys(self, objective: Rule, every: ManyFigures) -> tuple[Floats | Flags, ...]:
+        """Return what decides, the first first."""
+        seconds, usd = self.ranked_s, self.ranked_usd
+        if objective == "cost":
+            return self.at_least, usd, seconds
+        if objective == "energy":
+            return self.energy_j, seconds
+        if objective == "time":
+            slow = seconds > slowest_alike(float(every.ranked_s.min()), objective)
+            return slow, np.where(slow, seconds, self.at_least), usd, seconds
+        limit = every.limit() if objective == "balanced" else every.limit().without_hours
+        near = limit.admits(total_usd=every.ranked_usd, time_s=every.ranked_s)
+        within, counted = near[: len(usd)], near & (every.at_least == self.at_least.min())
+        fastest_s = float(np.min(every.ranked_s, where=counted, initial=np.inf))
+        slow = within & (seconds > slowest_alike(fastest_s, objective))
+        return self.at_least, ~within, slow, np.where(slow, seconds, usd), np.where(slow, usd, seconds)
+
+
+_FIGURES: Final = tuple(field.name for field in fields(Figures))
+
+
 class Ranked(Protocol):
     """Something with the figures of a cluster."""
 
@@ -115,67 +190,110 @@ def figures_of(cluster: Ranked | Candidate) -> Figures:
     return Figures.of(cluster) if isinstance(cluster, Candidate) else cluster.figures
 
 
-def limit_above(least_usd: float, *, charges_usd: float) -> float:
+def limit_above(least_usd: Floats | float, *, charges_usd: Floats | float) -> Any:
     """Return the total up to which a faster cluster is preferred to the cheapest, which costs `least_usd`."""
     return least_usd + (SLACK - 1) * (least_usd - charges_usd)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Picks:
+    """A cell of each of G groups of layouts, by its row and column; `found` (G,) is False where a group has none."""
+
+    rows: Rows
+    columns: Rows
+    found: Flags
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
-    """Figures of clusters of one kind (model and way to pay): R layouts by N sizes, (R, N), inf where a cluster is not
-    admissible; `charges_usd` are by layout (R,).
+    """Figures of clusters: R layouts by N sizes, (R, N), inf where a cluster is not admissible; `charges_usd` are by
+    layout (R,). Layouts of one group, such as a type, follow each other; `starts` (G,) are their first rows.
     """
 
     time_s: Floats
     total_usd: Floats
     energy_j: Floats | None
     charges_usd: Floats
+    starts: Rows = field(default_factory=lambda: np.zeros(1, np.intp))
 
-    def limit(self) -> Limit | None:
-        """Return the limit above the cheapest cluster; None if there is none."""
-        place = int(np.argmin(self.total_usd))
-        least = float(self.total_usd.flat[place])
-        if not math.isfinite(least):
-            return None
-        charges_usd = float(self.charges_usd[place // self.total_usd.shape[1]])
-        usd = limit_above(least, charges_usd=charges_usd)
-        return Limit(usd=usd, least_usd=least, time_s=float(self.time_s.flat[place]))
+    @cached_property
+    def groups(self) -> Rows:
+        """The group of each layout, (R,)."""
+        return np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.time_s)))
+
+    def least(self, figures: Floats) -> Picks:
+        """Return the cell of each group where some figures (R, N) are least; the first of several."""
+        columns = figures.argmin(axis=1)
+        values = figures[np.arange(len(columns)), columns]
+        rows = np.lexsort((values, self.groups))[self.starts]
+        return Picks(rows=rows, columns=columns[rows], found=np.isfinite(values[rows]))
+
+    @cached_property
+    def cheapest(self) -> Picks:
+        """The cheapest cell of each group."""
+        return self.least(self.total_usd)
+
+    def of_layouts(self, by_group: Floats | Flags | float) -> Any:
+        """Return what is of each group (G,), or of all, for each layout, (R, 1)."""
+        return by_group[self.groups, None] if isinstance(by_group, np.ndarray) else by_group
+
+    def limits(self) -> Limit:
+        """Return the limit above the cheapest cell of each group, (G,)."""
+        rows, columns = self.cheapest.rows, self.cheapest.columns
+        least = self.total_usd[rows, columns]
+        with np.errstate(invalid="ignore"):
+            usd = limit_above(least, charges_usd=self.charges_usd[rows])
+        return Limit(usd=usd, least_usd=least, time_s=self.time_s[rows, columns])
 
     def within(self, limit: Limit) -> Flags:
-        """Return the clusters within a limit, (R, N)."""
-        return limit.admits(total_usd=self.total_usd, time_s=self.time_s) & np.isfinite(self.total_usd)
+        """Return the clusters within a limit, of all groups or of each, (R, N)."""
+        by_layout = Limit(**{name: self.of_layouts(amount) for name, amount in vars(limit).items()})
+        with np.errstate(invalid="ignore"):
+            return by_layout.admits(total_usd=self.total_usd, time_s=self.time_s) & np.isfinite(self.total_usd)
 
-    def best(self, objective: Rule, *, limit: Limit, alike_s: float = 0.0) -> tuple[int, int] | None:
-        """Return row and column of the best cluster; None if none is admissible.
+    def any_within(self, limit: Limit) -> Flags:
+        """Return whether each group has a cluster within a limit, (G,)."""
+        return np.logical_or.reduceat(self.within(limit).any(axis=1), self.starts)
 
-        `limit` is the limit above the cheapest cluster of any type. Under the balanced objective, a type that reaches
+    def least_of_groups(self, figures: Floats) -> Floats:
+        """Return the least of some figures in each group, (G,)."""
+        return np.minimum.reduceat(figures.min(axis=1), self.starts)
+
+    def fastest(self, limit: Limit) -> Picks:
+        """Return the fastest cell of each group within a limit."""
+        return self.least(np.where(self.within(limit), self.time_s, np.inf))
+
+    def best(self, objective: Rule, *, limit: Limit, alike_s: Floats | float = 0.0) -> Picks:
+        """Return the best cell of each group.
+
+        `limit` is the limit above the cheapest cluster of any type. Under the balanced objective, a group that reaches
         it is shown at its fastest within it, any other at its fastest within the limit of its own cheapest. Clusters
         up to `alike_s` count as being as fast as the fastest of any type.
         """
         total, time = self.total_usd, self.time_s
-        own = self.limit()
-        if own is None:
-            return None
         if objective in ("balanced", "papers"):
+            own = self.limits()
             limit, own = (limit, own) if objective == "balanced" else (limit.without_hours, own.without_hours)
             within = self.within(limit)
-            alike_s = alike_s if within.any() else 0.0
-            time = np.where(within if within.any() else self.within(own), time, np.inf)
+            reaches = np.logical_or.reduceat(within.any(axis=1), self.starts)
+            alike_s = np.where(reaches, alike_s, 0.0)
+            if not reaches.all():
+                within |= ~self.of_layouts(reaches) & self.within(own)
+            time = np.where(within, time, np.inf)
         energy = time if self.energy_j is None else self.energy_j
         first, second = {"cost": (total, time), "energy": (energy, time)}.get(objective, (time, total))
-        least = float(first.min())
-        slowest_s = alike_s if least <= alike_s else slowest_alike(least, objective)
-        ties = first <= (slowest_s if first is time else least * (1 + 1e-9))
-        alike = np.min(second, where=ties, initial=np.inf) * (1 + 1e-9)  # equation 7 gives many sizes one cost
-        ties &= second <= alike
-        row, column = np.unravel_index(np.argmin(np.where(ties, first, np.inf)), total.shape)
-        return int(row), int(column)
+        least = self.least_of_groups(first)
+        slowest_s = np.where(least <= alike_s, alike_s, slowest_alike(least, objective))
+        ties = first <= self.of_layouts(slowest_s if first is time else least * (1 + 1e-9))
+        alike = self.least_of_groups(np.where(ties, second, np.inf)) * (1 + 1e-9)
+        ties &= second <= self.of_layouts(alike)  # equation 7 gives many sizes one cost
+        best = self.least(np.where(ties, first, np.inf))
+        return replace(best, found=best.found & self.cheapest.found)
 
 
-def slowest_alike(fastest_s: float, objective: Rule) -> float:
-    """Return the time up to which a cluster counts as being as fast as the fastest."""
-    allowed_s = fastest_s + _SAME_TIME_S if objective == "balanced" else 0.0
-    return max(fastest_s * SAME_TIME, allowed_s)
+def slowest_alike(fastest_s: Any, objective: Rule) -> Any:
+    """Return the time up to which a cluster counts as being as fast as the fastest, of one or elementwise."""
+    return np.maximum(fastest_s * SAME_TIME, fastest_s + _SAME_TIME_S if objective == "balanced" else 0.0)
 
 
 def order(
@@ -185,48 +303,13 @@ def order(
     faster. A cluster with a partly unknown bill does not rank higher for costing less, nor bare metal before others
     that are as good.
     """
-    if not clusters:
-        return []
-    figures = [figures_of(cluster) for cluster in clusters]
-    every = [*figures, *map(figures_of, beside)]
-    limit, fastest = limit_of(every), min(of.ranked_s for of in every)
-    limit = limit.without_hours if objective == "papers" else limit
-    first_in_part = min(of.at_least for of in figures)
-    near = [of for of in every if _is_within(of, limit) and of.at_least == first_in_part]
-    fastest_near = min((of.ranked_s for of in near), default=math.inf)
-    alike_s = slowest_alike(fastest_near, objective)
-
-    def balanced(of: Figures) -> tuple[float, ...]:
-        if _is_within(of, limit):
-            return (of.at_least, 0, *_by_time(of, alike_s))
-        return (of.at_least, 1, of.ranked_usd, of.ranked_s)
-
-    keys: dict[str, Callable[[Figures], tuple[float, ...]]] = {
-        "cost": lambda of: (of.at_least, of.ranked_usd, of.ranked_s),
-        "energy": lambda of: (math.inf if of.energy_j is None else of.energy_j, of.ranked_s),
-        "time": lambda of: _by_time(of, slowest_alike(fastest, "time")),
-        "balanced": balanced,
-        "papers": balanced,
-    }
-    places = sorted(range(len(figures)), key=lambda place: keys[objective](figures[place]))
-    return [clusters[place] for place in places]
-
-
-def _by_time(of: Figures, slowest_alike_s: float) -> tuple[float, ...]:
-    """Return the sort key by time, and by the bill for clusters as fast as the fastest."""
-    time, total = of.ranked_s, of.ranked_usd
-    return (0, of.at_least, total, time) if time <= slowest_alike_s else (1, time, total)
-
-
-def _is_within(of: Figures, limit: Limit) -> bool:
-    return bool(limit.admits(total_usd=of.ranked_usd, time_s=of.ranked_s))
+    places = ManyFigures.of(clusters).in_order(objective, beside=ManyFigures.of(beside))
+    return [clusters[place] for place in places.tolist()]
 
 
 def limit_of(clusters: Sequence[Ranked | Candidate]) -> Limit:
     """Return the limit above the cheapest cluster with a fully known bill, if there is one."""
-    cheapest = min(map(figures_of, clusters), key=lambda of: (of.at_least, of.total_usd))
-    limit_usd = limit_above(cheapest.total_usd, charges_usd=cheapest.charges_usd)
-    return Limit(usd=limit_usd, least_usd=cheapest.total_usd, time_s=cheapest.time_s)
+    return ManyFigures.of(clusters).limit()
 
 
 def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:

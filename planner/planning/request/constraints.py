@@ -19,7 +19,7 @@ from planner.cost_model.staging import overheads_s
 from planner.cost_model.workload import JobContext
 from planner.planning.request.filters import weak_network
 from planner.schemas.plan import Candidate, NodeLimit, Rejection, Request
-from planner.units import format_duration, format_usd
+from planner.units import count_text, format_duration, format_usd
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +66,7 @@ class Constraint:
         return f"{_OPTIONS[self.name]} {_rounded_up(self.name, amount)}" if self.name in _OPTIONS else ""
 
 
+MACHINES: Final = "number of machines"
 RESTARTS: Final = "limit on restarts"
 _MOST_BEGUN: Final = 100.0
 """Most begins, on average, of a job that is planned: of such jobs hardly one in a hundred ends at the first attempt."""
@@ -185,6 +186,13 @@ def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]
             limit=_MOST_BEGUN,
             shown="begins",
         )
+
+
+def machines(context: JobContext, estimates: Estimates, *, most: float) -> Constraint:
+    """Return the constraint on all machines, spares included."""
+    launched = np.broadcast_to(_launched(context, estimates), estimates.total_usd.shape)
+    reason = f"needs more than {count_text(most, 'machine')}"
+    return Constraint(name=MACHINES, reason=reason, measure=launched, limit=most, shown="launches")
 
 
 def _launched(context: JobContext, estimates: Estimates) -> Floats:

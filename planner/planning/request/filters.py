@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from fnmatch import translate
 from functools import lru_cache
 from itertools import combinations
@@ -32,7 +33,23 @@ Filter = Callable[[str, str, float], str]
 """Takes a type's name, architecture and bytes of memory, and returns why it is left out, '' if it is not."""
 
 
-def filters(request: Request) -> dict[str, Filter]:
+@dataclass(frozen=True)
+class _Asked:
+    """What a request says of types."""
+
+    instances: tuple[str, ...]
+    exclude: tuple[str, ...]
+    arch: str | None
+    min_memory_bytes: int | None
+    previous_generations: bool
+    paper: bool
+
+    @classmethod
+    def of(cls, request: Request) -> _Asked:
+        return cls(**{field.name: getattr(request, field.name) for field in fields(cls)})
+
+
+def filters(request: Request | _Asked) -> dict[str, Filter]:
     """Return the filters of a request by the option that sets them."""
     by_option: dict[str, Filter] = {}
     if request.instances:
@@ -55,9 +72,16 @@ def filters(request: Request) -> dict[str, Filter]:
 
 def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     """Return which types (T,) pass the request's filters, and a rejection for each other."""
+    return _wanted(_Asked.of(request), catalog)
+
+
+@lru_cache(maxsize=64)
+def _wanted(request: _Asked, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
+    """Return them once: a what-if and a sweep ask for the same types again."""
     types, chosen = _types(catalog), list(filters(request).values())
     passed = ~_past_their_time(request, catalog)
-    unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed).tolist()]
+    as_offered = catalog.instances.offered_row == np.arange(len(passed))
+    unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed & as_offered).tolist()]
     for row in np.flatnonzero(passed).tolist() if chosen else ():
         listed, arch, memory_bytes = types[row]
         name, weighting = split_weighting(listed)  # patterns match types as they are offered
@@ -69,7 +93,7 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     return passed, unasked
 
 
-def _past_their_time(request: Request, catalog: Catalog) -> Flags:
+def _past_their_time(request: _Asked, catalog: Catalog) -> Flags:
     """Return the types (T,) that their cloud counts as a previous generation and that were not named; --paper keeps
     all. If no type is current, as in catalogs of past years, none counts as previous.
     """
@@ -135,8 +159,8 @@ def well_founded(context: JobContext, wanted: str, *, networked: bool) -> tuple[
             text = f"{name}: {evidence_name(int(codes[row]))}"
             so_far = weak.setdefault(int(type_rows[row]), [])
             so_far += [text] * (text not in so_far)
-    lost = sorted(set(type_rows.tolist()) - set(type_rows[passed].tolist()))
-    names = context.catalog.instances.names
+    offered, names = context.catalog.instances.offered_row, context.catalog.instances.names
+    lost = sorted(row for row in set(type_rows.tolist()) - set(type_rows[passed].tolist()) if offered[row] == row)
     reason = f"rests on weaker evidence than --set evidence={wanted}"
     return passed, [
         Rejection(instance_type=names[row], reason=reason, detail=", ".join(weak[row]), nearness=1.0 + len(weak[row]))

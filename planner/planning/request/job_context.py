@@ -81,7 +81,7 @@ def job_context(
     context = JobContext(
         catalog=catalog,
         model=model,
-        job=JobVolumes.of(stored.sorted_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio),
+        job=job_volumes(request),
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
         objects=choose_object_store(catalog, is_assumed=not request.paper and is_assumed("requests", request.unknown)),
@@ -108,6 +108,12 @@ def job_context(
     if overheads.node_sigma:
         doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding, catalog=catalog)
     return replace(context, doubts=doubts).times(request.scale)
+
+
+def job_volumes(request: Request) -> JobVolumes:
+    """Return the bytes that the job of a request moves."""
+    sorted_bytes = stored_data(request).sorted_bytes
+    return JobVolumes.of(sorted_bytes, map_ratio=request.map_ratio, reduce_ratio=request.reduce_ratio)
 
 
 _SEEN_TOGETHER: Final = {"network", "local_read", "local_write", "object_read", "object_write"}

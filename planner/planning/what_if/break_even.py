@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats, Rows
+from planner.arrays import Floats
 from planner.catalog import EVIDENCE
 from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.rates import evidence_name
@@ -168,19 +168,17 @@ class Trial:
         """Return by how much time and total cost of the type's best cluster grow at a factor, by the estimates; empty
         if no cluster meets the constraints, there or as planned.
         """
-        if not self._slower:
+        if not self._figures:
             self._estimate(self.factors)
-        after, planned = self._figures(factor), self._planned
+        after, planned = self._figures[factor], self._figures[1.0]
         pairs = zip(after, planned, strict=True) if after and planned else ()
         return [now / before if before else 1.0 for now, before in pairs]
 
     @cached_property
-    def _planned(self) -> tuple[float, float] | None:
-        return self._figures(1.0)
-
-    @cached_property
-    def _slower(self) -> dict[float, tuple[CandidateGrid, Rows]]:
-        """The type's clusters at each factor estimated so far, as layouts of a grid."""
+    def _figures(self) -> dict[float, tuple[float, float] | None]:
+        """The expected seconds and total cost of the type's best cluster at each factor estimated so far; None if none
+        meets the constraints.
+        """
         return {}
 
     def _estimate(self, factors: Sequence[float]) -> None:
@@ -193,17 +191,13 @@ class Trial:
         context = context.times({self.rate: np.repeat(factors, len(rows))})
         nodes = np.union1d(grid.sampled.nodes, [self.best.nodes])
         slower = CandidateGrid.of(context, grid.offer, nodes=nodes, request=grid.request)
-        of_factors = np.arange(len(rows) * len(factors)).reshape(len(factors), len(rows))
-        self._slower.update((factor, (slower, of)) for factor, of in zip(factors, of_factors, strict=True))
-
-    def _figures(self, factor: float) -> tuple[float, float] | None:
-        """Return the expected seconds and total cost of the type's best cluster; None if none meets the constraints."""
-        slower, rows = self._slower[factor]
-        cell = slower.cells(rows).best(self.request.rule, limit=self._limit)
-        if cell is None:
-            return None
-        of, estimates = (rows[cell[0]], cell[1]), slower.estimates
-        return float(estimates.expected_s[of]), float(estimates.total_usd[of])
+        best = slower.cells(np.arange(len(factors)) * len(rows)).best(self.request.rule, limit=self._limit)
+        time_s, usd = (of[best.rows, best.columns] for of in (slower.estimates.expected_s, slower.estimates.total_usd))
+        figures = zip(time_s.tolist(), usd.tolist(), strict=True)
+        self._figures.update(
+            (factor, of if found else None)
+            for factor, of, found in zip(factors, figures, best.found.tolist(), strict=True)
+        )
 
     @cached_property
     def _limit(self) -> Limit:

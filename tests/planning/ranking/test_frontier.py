@@ -11,10 +11,10 @@ import pytest
 from approvals import Approve
 
 from planner import recommend
-from planner.planning.ranking.frontier import _figures, frontier_of, point_of
+from planner.planning.ranking.frontier import frontier_of, point_of
 from planner.planning.ranking.selection import SAME_TIME, limit_above, order
 from planner.report.terminal.short_answer import short_answer
-from planner.schemas.plan import Candidate, FrontierPoint, Plan
+from planner.schemas.plan import Candidate, Plan
 from planner.units import format_usd
 
 FAST = {"price": 4.0, "read": 8e9, "write": 6e9, "vcpu": 32, "network_baseline_bytes_per_s": 3.125e9}
@@ -160,14 +160,6 @@ def test_types_whose_disks_nobody_measured_are_counted(
     assert rented.types == 1
     assert rented.measure == "planner bench fleet --cloud aws --instance TYPE --nodes 2"
     assert not plan_of(market).unmeasured
-
-
-def test_bare_metal_counts_as_half_a_percent_slower_and_dearer() -> None:
-    point = FrontierPoint(
-        model="indy", cloud="aws", instance_type="a.metal", nodes=1, time_s=100.0, cost_usd_total=200.0
-    )
-    assert _figures(point) == pytest.approx((100.5, 201))
-    assert _figures(replace(point, instance_type="a.large")) == (100, 200)
 
 
 def test_the_cheapest_is_what_asking_for_the_cheapest_gives() -> None:

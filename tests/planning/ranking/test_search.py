@@ -13,7 +13,8 @@ from approvals import Approve
 from planner import recommend as recommend_by
 from planner.api.request_inputs import inputs_of
 from planner.planning.candidates.candidate_grid import CandidateGrid, build_grid
-from planner.planning.ranking.search import TypeCells, select_clusters
+from planner.planning.ranking.field import Field, Part
+from planner.planning.ranking.search import select_clusters
 from planner.planning.ranking.selection import order
 from planner.planning.request.region import Region
 from planner.schemas.plan import Candidate, Request
@@ -123,19 +124,19 @@ def grid_of(market: str) -> tuple[CandidateGrid, Request]:
 def test_bounds_are_below_what_is_exact_and_become_it(market: str) -> None:
     """Whatever was evaluated: at first nothing, then the ends, then every third size, then all."""
     grid, request = grid_of(market)
-    sizes = range(len(grid.estimates.nodes))
-    whole = TypeCells(grid_of(market)[0], np.array([0]), request)
-    able = [column for column in sizes if np.isfinite(whole.figures["usd"][0, column])]
-    whole.grid.evaluate([(0, column) for column in able])
-    whole.learn()
-    of = TypeCells(grid, np.array([0]), request)
+    whole, of = (field_of(made, request) for made in (grid_of(market)[0], grid))
+    able = np.flatnonzero(np.isfinite(whole.figures["usd"][0])).tolist()
+    whole.take_in([(0, column) for column in able])
     for some in ([], [able[0], able[-1]], able[::3], able):
-        grid.evaluate([(0, column) for column in some])
-        of.learn()
+        of.take_in([(0, column) for column in some])
         for name, exact in whole.figures.items():
             assert (of.figures[name][0, able] <= exact[0, able] * (1 + 1e-12)).all()
-        assert set(np.flatnonzero(of.known[0])) == set(some)
+        assert set(some) <= set(np.flatnonzero(of.known[0]))
     assert of.figures["usd"][0, able] == pytest.approx(whole.figures["usd"][0, able])
+
+
+def field_of(grid: CandidateGrid, request: Request) -> Field:
+    return Field([Part(grid=grid, starts=np.zeros(1, int), kind=0)], request)
 
 
 def test_few_clusters_are_evaluated(market: str) -> None:

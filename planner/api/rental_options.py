@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from planner.clouds.tag_rules import require_tags
 from planner.config.cloud_defaults import default_region
 from planner.errors import BadInputError, about
 from planner.schemas.door import Between, Help, Offset, checked
@@ -111,8 +110,11 @@ class RentalOptions:
 
             parse_network(self.ssh_from)
         check_site(self.subnet, ssh_from=self.ssh_from, no_public_address=self.no_public_address, jump=self.jump)
-        with about("tag"):
-            require_tags(self.tags, cloud=self.cloud)
+        if self.tag:
+            from planner.clouds.tag_rules import require_tags
+
+            with about("tag"):
+                require_tags(self.tags, cloud=self.cloud)
         _ = self.regions
 
     @property

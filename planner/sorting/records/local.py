@@ -86,7 +86,7 @@ class SortSetting:
 class SortReport:
     """Result of a sort. In two passes each record is read and written twice, less the `kept_bytes` that memory held.
 
-    `records` are lines if lines were sorted. `spilled_bytes` went to scratch files; `packed_bytes` of them were packed
+    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed
     to `packed_to_bytes`. The temporary bytes are those that the disks moved.
     """
 
@@ -125,20 +125,16 @@ def sort_file(
     """Sort the records of `source` (a file or several) into `output`, and into `replica` too if one is named, as a
     `job` says.
 
-    The key is `key_size` bytes (10) from `key_offset` on. With `lines` the files are newline-terminated text instead:
-    the key of a line is its bytes from `key_offset` on, `key_size` of them at most, or to its end if that is None; a
-    last line without a newline gets one. Keys compare as unsigned bytes. With `stable` equal keys keep the order of the
-    input, several files counting as concatenated; otherwise they do so in one pass only.
+    The key is `key_size` bytes (10) from `key_offset` on. Keys compare as unsigned bytes. With `stable` equal keys keep
+    the order of the input, several files counting as concatenated; otherwise they do so in one pass only.
 
-    `spill` is the format of data that does not fit in memory: packed with "lz4", or "plain". With "auto" text is packed
-    while processors wait for disks, if a sample of it shrinks.
+    `spill` is the format of data that does not fit in memory: packed with "lz4", otherwise as it is.
 
     A file that has an output's name, even one that appears during the sort, stays unless `force` replaces it. Several
     outputs get about equal, consecutive shares of the sorted records; files on different disks work in parallel.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
-    for half a record, a line that is too long for two passes in this memory, an impossible format, an output that is
-    the input or too little memory; IoFailureError, naming file and offset, for a disk that fails or is full;
+    for half a record, an impossible format, an output that is the input or too little memory; IoFailureError, naming file and offset, for a disk that fails or is full;
     InterruptedRunError when cancelled.
     """
     record_bytes = USUAL_RECORD_BYTES if job.record_size is None else job.record_size

@@ -105,7 +105,7 @@ def validate_line_files(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> ValidationReport:
-    """Validate text files as consecutive parts of one output, by lines or a byte range of them, as `sort_file` does.
+    """Validate text files as consecutive parts of one output, by lines or a byte range of them.
 
     A last line without a newline counts as if it had one. Raises BadInputError for an impossible key, IoFailureError
     for a file that cannot be read, InterruptedRunError when cancelled.

@@ -134,8 +134,8 @@ def sort_file(
     outputs get about equal, consecutive shares of the sorted records; files on different disks work in parallel.
 
     Outputs appear complete or not at all, the input is only read, and no temporary file survives. Raises BadInputError
-    for half a record, an impossible format, an output that is the input or too little memory; IoFailureError, naming file and offset, for a disk that fails or is full;
-    InterruptedRunError when cancelled.
+    for half a record, an impossible format, an output that is the input or too little memory; IoFailureError, naming
+    file and offset, for a disk that fails or is full; InterruptedRunError when cancelled.
     """
     record_bytes = USUAL_RECORD_BYTES if job.record_size is None else job.record_size
     sizes = {"key_offset": job.key_offset, "key_size": job.key_size or 0, "threads": job.threads or 0}

@@ -21,6 +21,7 @@ call.
 _GATHERING_S: Final = 50e-6
 """Longest wait for several tasks, per running task: Ray takes a few microseconds to look at each."""
 _LONGEST_UPLOAD_S: Final = 30.0
+_ENDS_SOON_S: Final = 1.0
 _LONGEST_CANCEL_S: Final = 10.0
 """Longest wait for cancelled tasks: a killed process ends within a second or two; a task of a lost node may never be
 reported.
@@ -156,16 +157,19 @@ class PendingTasks:
             task.on_end(LOST)
 
     def cancel_all(self) -> None:
-        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up. Those
-        that may be uploading first get time to end on their own: a killed one leaves parts in the store.
+        """Cancel every task and wait a while for their processes to end, so that none writes after a clean-up.
+
+        Tasks first get time to end on their own: those that may be uploading, as a killed one leaves parts in the
+        store, and all others a moment, as Ray ends the driver where it cancels a task that is just ending (ray-project/
+        ray pull request 54798 has mended one such race).
         """
         if any(task.is_call for task in self._tasks.values()):
             self._nodes.give_up()
-        if self._uploads and (uploading := [reference for reference, task in self._tasks.items() if not task.is_call]):
-            self._ray.wait(uploading, num_returns=len(uploading), timeout=_LONGEST_UPLOAD_S, fetch_local=False)
-        for reference, task in self._tasks.items():
-            if not task.is_call:
-                self._ray.cancel(reference, force=True)
+        if orders := [reference for reference, task in self._tasks.items() if not task.is_call]:
+            longest_s = _LONGEST_UPLOAD_S if self._uploads else _ENDS_SOON_S
+            _, orders = self._ray.wait(orders, num_returns=len(orders), timeout=longest_s, fetch_local=False)
+        for reference in orders:
+            self._ray.cancel(reference, force=True)
         if running := list(self._tasks):
             self._ray.wait(running, num_returns=len(running), timeout=_LONGEST_CANCEL_S, fetch_local=False)
         self._tasks.clear()

@@ -135,7 +135,7 @@ def test_a_full_disk_is_handed_on_once_and_its_tasks_are_lost() -> None:
 
 def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterwards() -> None:
     class Ending(Silent):
-        """A Ray whose tasks end while the caller waits."""
+        """A Ray whose tasks end while the caller waits, once they were cancelled."""
 
         writing = frozenset({"one", "two"})
 
@@ -143,7 +143,8 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
             assert limits["num_returns"] == len(in_progress)
             assert limits["timeout"] > 0
             self.writing = self.writing - {reference for reference, force in self.cancelled if force}
-            return in_progress, []
+            running = [reference for reference in in_progress if reference in self.writing]
+            return [reference for reference in in_progress if reference not in running], running
 
     ray = Ending()
     tasks = PendingTasks(ray, cast("Nodes", LostNodes()))
@@ -154,22 +155,23 @@ def test_cancelling_waits_for_the_processes_so_that_nothing_is_written_afterward
     assert len(tasks) == 0
 
 
-def test_what_may_be_uploading_has_time_to_end_by_itself() -> None:
-    class Uploading(Silent):
-        """A Ray whose tasks end while the caller waits, unless they were killed before."""
+@pytest.mark.parametrize(("uploads", "longest_s"), [(True, 30.0), (False, 1.0)])
+def test_tasks_have_time_to_end_by_themselves(uploads: bool, longest_s: float) -> None:
+    class Ending(Silent):
+        """A Ray of which one task ends while the caller waits, and the other does not."""
 
-        def wait(self, in_progress: list[str], **_: Any) -> tuple[list[str], list[str]]:
-            assert not self.cancelled or self.ended
-            self.ended = True
+        def wait(self, in_progress: list[str], **limits: Any) -> tuple[list[str], list[str]]:
+            if not self.cancelled:
+                assert limits["timeout"] == longest_s
+                return in_progress[:1], in_progress[1:]
             return in_progress, []
 
-        ended = False
-
-    ray = Uploading()
-    tasks = PendingTasks(ray, cast("Nodes", LostNodes()), uploads=True)
+    ray = Ending()
+    tasks = PendingTasks(ray, cast("Nodes", LostNodes()), uploads=uploads)
     tasks.add("one", lambda _: None, node="a")
+    tasks.add("two", lambda _: None, node="a")
     tasks.cancel_all()
-    assert ray.ended and ray.cancelled == [("one", True)]
+    assert ray.cancelled == [("two", True)]
 
 
 def test_calls_of_services_are_told_to_give_up_since_they_cannot_be_cancelled() -> None:

@@ -42,8 +42,9 @@ def read_versioned(text: str, *, what: str) -> dict[str, Any]:
     """
     try:
         document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise BadInputError(f"{what} is not JSON: {error}", code="not-json") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadInputError(f"{what} is not JSON: {reason}", code="not-json") from error
     if not isinstance(document, dict):
         raise BadInputError(f"{what}: expected an object, found {shown(document)}", code="wrong-type")
     version = document.pop("version", VERSION)

@@ -140,6 +140,10 @@ class BearerToken:
         return hmac.compare_digest(given, self._expected)
 
 
+_MOST_LEVELS: Final = 32
+_TOO_DEEP: Final = f"the question is nested too deeply: it may have {_MOST_LEVELS} levels"
+
+
 def _handler(question: str, ask: Ask, limits: Limits) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         try:
@@ -153,12 +157,22 @@ def _handler(question: str, ask: Ask, limits: Limits) -> Callable[[Request], Awa
             asked = json.loads(body)
         except ValueError as error:
             return _bad(400, f"the question is no JSON: {error}", code="not-json")
+        except RecursionError:
+            return _bad(400, _TOO_DEEP, code="too-deep")
+        if _is_deeper(asked, _MOST_LEVELS):
+            return _bad(400, _TOO_DEEP, code="too-deep")
         if not isinstance(asked, dict):
             return _bad(400, 'the question is no JSON object, such as {"asked": {"data": "1TB"}}', code="wrong-type")
         status, document = await ask(question, asked)
         return JSONResponse(document, status, {"Retry-After": "5"} if status == 503 else None)
 
     return handle
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Return whether a JSON value has objects or lists within each other, more levels of them than these."""
+    within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return bool(within) and (levels == 0 or any(_is_deeper(inner, levels - 1) for inner in within))
 
 
 async def _body(request: Request, most_bytes: int) -> bytes | None:

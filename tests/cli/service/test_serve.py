@@ -104,6 +104,8 @@ def test_without_the_token_nothing_is_answered(served: Served) -> None:
     [
         ("/plan", b"{", 400, "no JSON"),
         ("/plan", [1], 400, "no JSON object"),
+        ("/plan", b"[" * 100_000 + b"]" * 100_000, 400, "nested too deeply"),
+        ("/plan", b'{"asked":' * 500 + b"1" + b"}" * 500, 400, "nested too deeply"),
         ("/plan", {}, 400, "asked: an object is expected"),
         ("/plan", {"asked": ASKED | {"daeta": "1TB"}}, 400, "no such argument"),
         ("/plan", {"asked": {"data": "1"}}, 400, "1"),

@@ -15,10 +15,10 @@ namespace {
 
 constexpr bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
 
-// Reads a text from its beginning.
-class Reader {
+// Takes a text apart from its beginning.
+class TextScanner {
  public:
-  explicit Reader(std::string_view text) noexcept : text_(text) {}
+  explicit TextScanner(std::string_view text) noexcept : text_(text) {}
 
   bool at_end() const noexcept { return text_.empty(); }
   bool take(char wanted) noexcept {
@@ -69,7 +69,7 @@ bool fits_in_64_bits(std::string_view text) noexcept {
 
 std::uint8_t types_of_number(std::string_view text) noexcept {
   constexpr std::size_t most_digits = 17, most_whole_digits = 15;
-  Reader reader(text);
+  TextScanner reader(text);
   const bool is_negative = reader.take('-');
   const std::string_view whole = reader.take_digits();
   if (whole.size() > 1 && whole.front() == '0') return 0;
@@ -99,7 +99,7 @@ bool is_day(int year, int month, int day) noexcept {
 bool is_within(int number, int most) noexcept { return number >= 0 && number <= most; }
 
 // Takes Z, +01:00 or -0130.
-bool take_zone(Reader& reader) noexcept {
+bool take_zone(TextScanner& reader) noexcept {
   if (reader.take('Z')) return true;
   if (!reader.take_any("+-")) return false;
   if (!is_within(reader.take_number(2), 23)) return false;
@@ -110,7 +110,7 @@ bool take_zone(Reader& reader) noexcept {
 std::uint8_t types_of_time(std::string_view text) noexcept {
   constexpr int first_of_nanoseconds = 1678, last_of_nanoseconds = 2261;
   constexpr std::size_t digits_of_microseconds = 6, digits_of_nanoseconds = 9;
-  Reader reader(text);
+  TextScanner reader(text);
   const int year = reader.take_number(4);
   if (!reader.take('-')) return 0;
   const int month = reader.take_number(2);

@@ -86,8 +86,8 @@ class SortSetting:
 class SortReport:
     """Result of a sort. In two passes each record is read and written twice, less the `kept_bytes` that memory held.
 
-    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed
-    to `packed_to_bytes`. The temporary bytes are those that the disks moved.
+    `spilled_bytes` went to scratch files; `packed_bytes` of them were packed to `packed_to_bytes`. The temporary bytes
+    are those that the disks moved.
     """
 
     mode: str

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -385,23 +384,18 @@ import ray, sys, time
 ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
 def hold():
     time.sleep(600)
-use = ray.remote(num_cpus=3)(hold).options(scheduling_strategy="SPREAD")
-used = [use.remote() for _ in range(int(sys.argv[2]))]
-for _ in range(600):
-    if ray.available_resources().get("CPU", 0) <= 9 - 3 * len(used):
-        print("used", flush=True)
-        break
+used = ray.remote(num_cpus=3)(hold).remote()
+while ray.available_resources().get("CPU", 0) > 6:
     time.sleep(0.1)
-else:
-    sys.exit("the CPUs are not there")
+print("used", flush=True)
 time.sleep(600)
 """
-"""Uses all CPUs of a number of the three nodes."""
+"""Uses all CPUs of one of the three nodes."""
 
 
 @contextmanager
-def busy_nodes(cluster: SortCluster, count: int) -> Iterator[None]:
-    words = cluster.emulated.command(0, sys.executable, "-c", HOG, cluster.emulated.ray.address, str(count))
+def busy_node(cluster: SortCluster) -> Iterator[None]:
+    words = cluster.emulated.command(0, sys.executable, "-c", HOG, cluster.emulated.ray.address)
     environment = cluster.emulated.environment()
     with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE) as hog:
         assert hog.stdout is not None and hog.stdout.readline() == b"used\n"
@@ -412,19 +406,9 @@ def busy_nodes(cluster: SortCluster, count: int) -> Iterator[None]:
 
 
 @quick_soak
-def test_a_cluster_whose_cpus_are_all_in_use_says_so(sort_cluster: SortCluster, tmp_path: Path) -> None:
-    source = generated(sort_cluster, "busy-in", records=1000)
-    with busy_nodes(sort_cluster, 3):
-        began = time.monotonic()
-        with pytest.raises(IoFailureError, match="other jobs use all 9 CPUs of the Ray cluster's 3 nodes"):
-            sort_cluster.sort(source, tmp_path / "j", output="busy")
-        assert time.monotonic() - began < 60  # it is told after 9 s; the jobs take ten minutes
-
-
-@quick_soak
 def test_a_node_whose_cpus_are_in_use_is_left_in_peace(sort_cluster: SortCluster, tmp_path: Path) -> None:
     source = generated(sort_cluster, "free-in", records=1000)
-    with busy_nodes(sort_cluster, 1):
+    with busy_node(sort_cluster):
         output, report = sort_cluster.sort(source, tmp_path / "j", output="free")
     check(source, output)
     assert len(report["nodes"]) == 2

@@ -46,7 +46,8 @@ def wait_for_cpus(
     while (waited_s := time.monotonic() - began) <= max(wait_s, _FREE_WITHIN_S):
         free = free_cpus(ray, offered)
         usable = {node: cpus for node, cpus in free.items() if cpus >= min(1.0, offered[node])}
-        if usable == offered or (usable and waited_s >= _FREE_WITHIN_S):
+        is_new = sum(free.values()) <= ray.available_resources().get("CPU", 0.0)  # nodes tell theirs late
+        if (is_new and usable == offered) or (usable and waited_s >= _FREE_WITHIN_S):
             return usable
         if waited_s >= said * REPORT_EVERY_S:
             emit(waiting(hosts.values(), since_s=waited_s, reason="other jobs use all CPUs there"))

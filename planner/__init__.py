@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from planner.api.run_job import Work as Work
     from planner.api.sort import find_disorder as find_disorder
     from planner.api.sort import sort as sort
+    from planner.api.sort_on_ray import abandon_sort as abandon_sort
     from planner.api.sort_result import Disorder as Disorder
     from planner.api.sort_result import SortResult as SortResult
     from planner.api.validate import DatasetValidation as DatasetValidation
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from planner.clouds.order import Order as Order
     from planner.clusters.emulated.shaping import Shaping as Shaping
     from planner.clusters.runs.node_benchmarks import Effort as Effort
+    from planner.distributed_sort.abandoning import AbandonedSort as AbandonedSort
     from planner.errors import BadInputError as BadInputError
     from planner.errors import InfeasibleError as InfeasibleError
     from planner.errors import InterruptedRunError as InterruptedRunError
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
+    "AbandonedSort": "distributed_sort.abandoning",
     "BadInputError": "errors",
     "Candidate": "schemas.plan",
     "Compress": "sorting.sort_job",
@@ -134,6 +137,7 @@ _HOMES = {
     "ValidationFailedError": "errors",
     "WhyNot": "planning.what_if.why_not",
     "Work": "api.run_job",
+    "abandon_sort": "api.sort_on_ray",
     "calibrate": "api.recommend",
     "down": "api.clusters",
     "find_disorder": "api.sort",

@@ -92,7 +92,7 @@ class SyntheticService:
 class SyntheticNodes(Nodes):
     """Nodes that are all the same single raylet."""
 
-    def _discover(self) -> None:
+    def _discover(self, wait_s: float) -> None:
         count = int(os.environ["MADE_UP_NODES"])
         raylet = self._ray.nodes()[0]["NodeID"] if self._ray else ""
         self._ids = {f"node-{number:04d}": raylet for number in range(count)}

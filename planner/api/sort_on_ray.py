@@ -19,6 +19,7 @@ from planner.sorting.sort_job import SortJob, StrPath
 from planner.units import format_exact_size
 
 if TYPE_CHECKING:
+    from planner.distributed_sort.abandoning import AbandonedSort
     from planner.distributed_sort.dataset.dataset import Dataset, Partition
 
 _LEAST_FILE_BYTES: Final = 1_000_000
@@ -71,7 +72,7 @@ def sort_on_ray(
         request = {"source": loads(source.to_json()), "memory_bytes": job.memory_bytes, "copies": job.copies}
         request |= {"uniform": job.uniform, "output": place, "sums_input": True, "partition_bytes": job.file_bytes}
         request |= {"directory": os.pathsep.join(roots), "wait_s": job.wait_s}
-        journal = str(output.with_name(f".{output.name}.journal").resolve())
+        journal = str(_journal_of(output))
         driver = ray_session(address=job.ray or "", command=lambda *words: list(words), environment=os.environ)
         with driver as session:
             order: dict[str, Any] = {"do": "sort", "journal": journal, "request": request}
@@ -106,6 +107,39 @@ def _names(sources: Sequence[Path], rows: Any, staging: StrPath | None, *, outpu
         )
     with written(rows, place if "://" in place else str(Path(place).resolve())) as folder:
         yield [folder]
+
+
+def abandon_sort(
+    output: StrPath,
+    *,
+    ray: str,
+    wait_s: float = 3600.0,
+    force: bool = False,
+    on_event: Callable[[dict[str, Any]], None] | None = None,
+) -> AbandonedSort:
+    """Free what a killed sort to `output` left on the nodes of the Ray cluster at the address `ray`, and in the store:
+    its intermediate files, its partitions, its unfinished uploads, its journal. Nothing else is touched.
+
+    A result that was published stays. Busy CPUs are waited for as in a sort. Raises BadInputError without such a sort,
+    or while it runs; UnfinishedError where a node of it is absent, unless `force` forgets that node's files;
+    IoFailureError.
+    """
+    from planner.clusters.ray.driver_session import ray_session
+    from planner.distributed_sort.abandoning import AbandonedSort, earlier_job
+
+    manifest, _ = manifest_and_place(Path(output), None, say=None)
+    journal = _journal_of(manifest)
+    order: dict[str, Any] = {"do": "abandon", "journal": str(journal), "manifest": str(manifest.absolute())}
+    order |= {"wait_s": wait_s, "forgets_absent": force}
+    order |= {"request": {"output": earlier_job(journal).files.output}}  # nodes may lack the store's library
+    with ray_session(address=ray, command=lambda *words: list(words), environment=os.environ) as session:
+        done = session.do(order, on_event or (lambda _: None))
+    lists = {name: tuple(done[name]) for name in ("nodes", "absent_nodes")}
+    return AbandonedSort(**done | lists)
+
+
+def _journal_of(manifest: Path) -> Path:
+    return manifest.with_name(f".{manifest.name}.journal").resolve()
 
 
 def _reached_here(partition: Partition) -> str:

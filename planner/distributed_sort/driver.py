@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from planner.distributed_sort.abandoning import abandon
 from planner.distributed_sort.dataset.dataset import dataset_of
 from planner.distributed_sort.generate import generate_with_checksum
 from planner.distributed_sort.head_address import ADVICE, require_head
@@ -115,6 +116,11 @@ def _sort(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
     return {"dataset": json.loads(dataset.to_json()), "report": dataclasses.asdict(report)}
 
 
+def _abandon(ray: Any, order: dict[str, Any], emit: Any) -> dict[str, Any]:
+    asked = {name: order[name] for name in ("manifest", "wait_s", "forgets_absent")}
+    return dataclasses.asdict(abandon(ray=ray, journal=Path(order["journal"]), emit=emit, **asked))
+
+
 def _generate(ray: Any, order: dict[str, Any], _: Any) -> dict[str, Any]:
     dataset, checksum = generate_with_checksum(Nodes(ray), records=order["records"])
     return {"dataset": json.loads(dataset.to_json()), "checksum": checksum}
@@ -135,7 +141,10 @@ def _end(ray: Any, _: dict[str, Any], emit: Any) -> dict[str, Any]:
     return {}
 
 
-_HANDLERS = {"end": _end, "finish": _finish, "generate": _generate, "run": _run, "sort": _sort, "validate": _validate}
+_HANDLERS = {
+    "abandon": _abandon, "end": _end, "finish": _finish, "generate": _generate, "run": _run, "sort": _sort,
+    "validate": _validate,
+}  # fmt: skip
 
 if __name__ == "__main__":
     main(sys.stdin, descriptor=int(sys.argv[1]), address=sys.argv[2])

@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_any
 from planner.distributed_sort.dataset.dataset import Dataset, dataset_of
 from planner.distributed_sort.dataset.input_files import MANIFEST_NAME
+from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.job.ledger import Journal
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import job_of_part
@@ -72,6 +73,14 @@ class ManifestPlace:
             self.nodes, read_manifest_text, self.uri, doing="an earlier result was looked for"
         )
         return there
+
+
+def manifest_places(output: str, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
+    """Return the places of the manifest of a sort to `output`; the first decides which result is published."""
+    if not manifest:
+        return []
+    beside = [ManifestPlace.below(output, nodes)] if is_object(output) else []
+    return [*beside, ManifestPlace(uri=manifest)]
 
 
 def put_manifest(uri: str, manifest: Manifest) -> BadInputError | None:

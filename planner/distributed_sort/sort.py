@@ -29,6 +29,7 @@ from planner.distributed_sort.phases.coordination import run_rounds
 from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
 from planner.distributed_sort.publishing import (
     ManifestPlace,
+    manifest_places,
     may_be_published,
     publish,
     require_unoccupied,
@@ -109,7 +110,7 @@ def sort_dataset(
     held = Journal(journal)
     with held.hold():
         nodes = Nodes(ray, directory=request.directory, emit=emit, wait_s=request.wait_s)
-        places = _manifest_places(request, manifest, nodes)
+        places = manifest_places(request.output, manifest, nodes)
         job, resumed = _prepare_job(request, nodes, held, emit, places=places, replaces=replaces)
         try:
             run_rounds(job, between=_repair_damaged_files)
@@ -141,14 +142,6 @@ def _unfinished(error: PlannerError) -> PlannerError:
     kind = ProviderRefusedError if isinstance(error, ProviderRefusedError) else UnfinishedError
     stays = "what is done stays: put this right and run the same command again"
     return kind(error.message, [*error.details, stays], field=error.field, code=error.code)
-
-
-def _manifest_places(request: SortRequest, manifest: str, nodes: Nodes) -> list[ManifestPlace]:
-    """Return the places of the manifest; the first decides which result is published."""
-    if not manifest:
-        return []
-    beside = [ManifestPlace.below(request.output, nodes)] if is_object(request.output) else []
-    return [*beside, ManifestPlace(uri=manifest)]
 
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:

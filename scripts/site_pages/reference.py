@@ -74,6 +74,7 @@ def interface_page() -> str:
         *entry("planner.recommend", planner.recommend),
         *entry("planner.generate", planner.generate),
         *entry("planner.sort", planner.sort),
+        *entry("planner.abandon_sort", planner.abandon_sort),
         *entry("planner.find_disorder", planner.find_disorder),
         *entry("planner.validate", planner.validate),
         *entry("planner.validate_on_ray", planner.validate_on_ray),

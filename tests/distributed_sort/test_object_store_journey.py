@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +21,7 @@ from refusals import refused
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat, dataset_of
 from planner.errors import IoFailureError
 from planner.native import core
+from tests.distributed_sort.test_sort_journey import REDUCE, Once, generated
 from tests.marks import quick_soak
 
 if TYPE_CHECKING:
@@ -299,3 +302,36 @@ def test_a_missing_object_is_named_and_no_output_is_left(
 def test_a_store_needs_no_second_copy(sort_cluster: SortCluster, tmp_path: Path) -> None:
     with refused("store-keeps-copies"):
         sort_cluster.sort(Dataset(partitions=()), tmp_path / "j", output=f"{BUCKET}/twice", copies=2)
+
+
+BEGIN_UPLOADS = """
+import boto3
+s3 = boto3.client("s3", region_name="us-east-1")
+for key in {keys!r}:
+    begun = s3.create_multipart_upload(Bucket="sorted", Key=key)
+    s3.upload_part(Bucket="sorted", Key=key, PartNumber=1, UploadId=begun["UploadId"], Body=b"some")
+"""
+LIST_UPLOADS = """
+import boto3
+s3 = boto3.client("s3", region_name="us-east-1")
+for upload in s3.list_multipart_uploads(Bucket="sorted").get("Uploads", ()):
+    print(upload["Key"])
+"""
+
+
+def test_a_sort_that_is_put_away_leaves_nothing_in_the_store(
+    sort_cluster: SortCluster, store: Store, tmp_path: Path
+) -> None:
+    source, output, journal = generated(sort_cluster, "put-away-in"), f"{BUCKET}/put-away", tmp_path / "j"
+    event = Once(lambda: os.kill(sort_cluster.driver(), signal.SIGKILL), phase=REDUCE, share=0.3)
+    with pytest.raises(IoFailureError, match="run the same command again"):
+        sort_cluster.sort(source, journal, output=output, on_event=event)
+    job = json.loads(journal.read_text().splitlines()[0])["files"]["job"]
+    assert store.sizes("put-away/")
+    keys = [f"put-away/part-000900-{job}", "put-away/part-000900-other", f"elsewhere/part-000900-{job}"]
+    store.on_head(BEGIN_UPLOADS.format(keys=keys))
+    order = {"do": "abandon", "journal": str(journal), "manifest": str(tmp_path / "out.json"), "wait_s": 60}
+    done = sort_cluster.do(order | {"forgets_absent": False, "request": {"output": output}}, lambda _: None)
+    assert (done["uploads"], done["job"], done["absent_nodes"]) == (1, job, [])
+    assert store.sizes("put-away/") == {}
+    assert sorted(store.on_head(LIST_UPLOADS).decode().split()) == sorted(keys[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Exit, Option
@@ -10,6 +11,7 @@ from typer import Argument, Exit, Option
 from planner.api.files import STANDARD_OUTPUT
 from planner.api.sort import find_disorder
 from planner.api.sort import sort as sort_data
+from planner.api.sort_on_ray import abandon_sort
 from planner.cli.shell.console import ends_without_reader, show_json, show_text, talk
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.progress import shown_events, shown_progress
@@ -39,6 +41,9 @@ def sort(
     *,
     asked: SortOptions,
     check: Annotated[bool, Option("--check", help="Only check whether INPUT is sorted; ends with 1 if not.")] = False,
+    abandon: Annotated[
+        bool, Option("--abandon", help="Free what a killed sort to OUTPUT left on the cluster of --ray.")
+    ] = False,
     explain: Annotated[
         bool, Option("--explain", help="Print what was chosen and why, and where the time went.")
     ] = False,
@@ -67,10 +72,15 @@ def sort(
 
     Example: planner sort input.json output.json --ray 10.0.0.1:6379 --copies 2
 
+    Example: planner sort --abandon output.json --ray 10.0.0.1:6379
+
     Example: planner sort --format parquet --key time:desc events/ sorted.json --ray auto --dir /mnt/nvme
 
     Example: planner sort --format parquet --key ts s3://lake/events s3://lake/sorted --ray auto --dir /mnt/nvme
     """
+    if abandon:
+        _abandon([*(sources or ()), output], asked, json=json)
+        return
     if check and "ray" in asked:
         raise BadInputError("--check is for one machine: leave it out, or leave out --ray", code="contradiction")
     if check:
@@ -113,6 +123,29 @@ def _check(files: list[str], asked: SortOptions, *, json: bool) -> None:
         talk(f"{files[0]}:{found.number}: disorder: {found.text}" if found else f"{files[0]} is in order")
     if found:
         raise Exit(_DISORDER)
+
+
+def _abandon(files: list[str], asked: SortOptions, *, json: bool) -> None:
+    """Put a killed cluster sort away, and say what was freed."""
+    if "ray" not in asked:
+        raise BadInputError("--abandon is for a sort on a cluster: say --ray too", code="needs-cluster")
+    asked.require_taken_by(abandon_sort, "with --abandon the sort's journal says the rest")
+    if len(files) > 1:
+        raise BadInputError(f"--abandon takes the OUTPUT of the sort alone, not also {files[0]}", code="one-output")
+    with shown_events() as on_event:
+        done = abandon_sort(files[0], on_event=on_event, **asked.of(abandon_sort))
+    if json:
+        show_json(asdict(done))
+        return
+    talk(f"freed {format_bytes(done.freed_bytes)} of job {done.job} on {count_text(len(done.nodes), 'node')}")
+    if done.is_published:
+        talk("note: its result was published, or that is unknown, so the result's files stay")
+    if done.absent_nodes:
+        talk(f"note: {', '.join(done.absent_nodes)}: absent, so the job's files stay there")
+    if done.uploads is None:
+        talk("note: unfinished uploads stay: only S3's own client, boto3, lists them; let the store end them by a rule")
+    elif done.uploads:
+        talk(f"ended {count_text(done.uploads, 'unfinished upload')}")
 
 
 def _show(result: SortResult, *, to_stdout: bool, explain: bool, json: bool) -> None:

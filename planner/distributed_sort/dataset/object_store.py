@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -201,6 +202,39 @@ def delete_partitions(prefix: str, job: str) -> None:
         names = [entry["path"] for entry in listed if job_of_part(entry["path"].rpartition("/")[2]) == job]
         if names:
             _obstore().delete(store, names)
+
+
+def end_uploads(prefix: str, job: str) -> int | None:
+    """End a job's unfinished uploads directly below an S3 prefix, whose parts cost as objects do, and return their
+    number; None where S3's client is not installed, or the store is another. Raises IoFailureError.
+    """
+    scheme, _, rest = prefix.rstrip("/").partition("://")
+    if scheme != "s3" or find_spec("boto3") is None:
+        return None
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    bucket, _, path = rest.partition("/")
+    endpoint = (
+        os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or os.environ.get("AWS_ENDPOINT")
+    )
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    try:
+        s3 = boto3.client("s3", endpoint_url=endpoint, region_name=region)
+        pages = s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=f"{path}/part-")
+        own = [
+            {"Key": upload["Key"], "UploadId": upload["UploadId"]}
+            for page in pages
+            for upload in page.get("Uploads", ())
+            if job_of_part(upload["Key"].removeprefix(f"{path}/")) == job
+        ]
+        for upload in own:
+            s3.abort_multipart_upload(Bucket=bucket, **upload)
+    except (BotoCoreError, ClientError) as error:
+        raise IoFailureError(
+            f"{node_name()}: cannot end the unfinished uploads to {prefix}: {error}", code="store-failed"
+        ) from error
+    return len(own)
 
 
 def delete_file(uri: str) -> None:

@@ -6,7 +6,7 @@ Each may be repeated at any time: its output appears atomically, under a name of
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,14 @@ from planner.distributed_sort.dataset.object_store import is_object, write_objec
 from planner.distributed_sort.exchange.segments import drop_segments, free_abandoned, write_segment
 from planner.distributed_sort.node_files import run_files
 from planner.distributed_sort.node_files.blocks import Block
-from planner.distributed_sort.node_files.node_environment import JobFiles, NodeFacts, facts, free_space, node_name
+from planner.distributed_sort.node_files.node_environment import (
+    JobFiles,
+    NodeFacts,
+    facts,
+    free_space,
+    job_of_part,
+    node_name,
+)
 from planner.distributed_sort.node_files.run_files import RunsDamagedError
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
@@ -204,6 +211,26 @@ def undo(files: JobFiles) -> None:
     for folder in files.output_folders():
         for _ in range(3):  # an abandoned task may still be writing
             shared_folder.delete_partitions(str(folder), files.job)
+
+
+def free(files: JobFiles, freeing: Callable[[JobFiles], None]) -> int:
+    """Do as `freeing`, which is `clean` or `undo`, and return the bytes that are gone from this node."""
+    before = _held_bytes(files)
+    freeing(files)
+    return before - _held_bytes(files)
+
+
+def _held_bytes(files: JobFiles) -> int:
+    """Return the bytes of a job's files on this node."""
+    folders = [*files.run_folders(), *files.segment_folders(), *files.decompressed_folders()]
+    found = [path for folder in folders for path in folder.rglob("*")]
+    if not files.in_store:
+        found += [path for folder in files.output_folders() for path in folder.glob("*") if _is_part(path, files)]
+    return sum(path.stat().st_size for path in found if path.is_file())
+
+
+def _is_part(path: Path, files: JobFiles) -> bool:
+    return job_of_part(path.name) == files.job
 
 
 def delete_files(uris: Sequence[str], kept: Collection[str]) -> None:

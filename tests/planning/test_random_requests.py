@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,8 @@ from random_requests import CLOUD, FEW_TYPES, Asked, for_requests, only, request
 
 from planner import Recommendation, recommend
 from planner.catalog.instances import handicap
+from planner.errors import BadInputError
+from planner.planning.candidates import usable
 from planner.planning.ranking import selection
 from planner.schemas.plan import Candidate, Rule
 from tests.marks import quick_soak
@@ -25,6 +28,9 @@ OF_SIZES = 1e-3
 """Large clusters are tried in steps of about 1% of their size, which shift with the maximum number of nodes."""
 ROOM = 1.2
 """A limit with room is so many times the figure that it limits."""
+CHANGED = ("data", "nodes", "max_nodes", "model", "objective", "deadline", "budget", "capacity", "max_vcpus", "scale",
+           "min_memory", "engine", "network", "unknown", "assume", "pricing", "zones", "discount", "exclude",
+           "instance", "compute", "input", "output")  # fmt: skip
 resources = st.sampled_from(["network", "local", "volumes", "objects", "cpu"])
 
 
@@ -85,6 +91,23 @@ def test_how_many_are_shown_changes_no_choice(asked: Asked) -> None:
     one, ten, many = (recommend(**asked, top=top).best for top in (1, 10, 40))
     assert name_of(one) == name_of(ten) == name_of(many)
     assert figures(one) == figures(ten) == figures(many)
+
+
+@settings(max_examples=8)
+@given(asked=requests(), changes=requests(), names=st.sets(st.sampled_from(sorted(CHANGED)), min_size=1, max_size=3))
+def test_an_answer_does_not_depend_on_what_was_asked_before(asked: Asked, changes: Asked, names: set[str]) -> None:
+    """Facts of layouts are kept for requests that differ in what does not decide them."""
+    kept = {name: value for name, value in asked.items() if name not in names}
+    usable.forget()
+    fresh = recommend(**asked)
+    for earlier in (kept, kept | {name: changes[name] for name in names & changes.keys()}):
+        usable.forget()
+        with suppress(BadInputError):
+            recommend(**{"data": asked["data"], "cloud": asked["cloud"]} | earlier)
+        again = recommend(**asked)
+        assert name_of(again.best) == name_of(fresh.best)
+        assert figures(again.best) == figures(fresh.best)
+        assert [each.reason for each in again.plan.rejected] == [each.reason for each in fresh.plan.rejected]
 
 
 @for_requests(6, asked=requests())

@@ -62,6 +62,12 @@ _KEPT: Final = 16
 _recent: list[tuple[_About, Usable]] = []
 """What was usable for recent requests, the latest first."""
 
+
+def forget() -> None:
+    """Forget what was usable for recent requests."""
+    _recent.clear()
+
+
 _LIMITS: Final = frozenset(
     [
         "data_bytes",

@@ -1,10 +1,11 @@
-"""Cloud errors by their meaning for a run. Each cloud translates its own error codes into these."""
+"""Cloud errors by their meaning for a run, which `codes/CLOUD.toml` gives for each cloud's own error codes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from planner.clouds.calls.codes import rule_of
 from planner.clouds.calls.reading import CallFailure
 from planner.errors import IoFailureError, PlannerError, ProviderRefusedError
 
@@ -78,6 +79,34 @@ class UncertainError(IoFailureError):
     """The connection broke, or the answer was unclear: the cloud may or may not have carried out the call."""
 
     code = "uncertain"
+
+
+def meaning_of(
+    cloud: str, code: str, message: str, *, status: int = 0, what: str, shown: str | None = None
+) -> PlannerError:
+    """Return the error to raise for an answer of a cloud; `what` names the request and its target, `status` is the HTTP
+    status, 0 where there is none, `shown` the code as it came.
+    """
+    rule = rule_of(cloud, code, message, status=status)
+    text = f"{what}: {message} ({shown or code})"
+    hinted = f"{text}; {rule.hint}" if rule.hint else text
+    match rule.meaning:
+        case "throttled" | "passing":
+            return PassingError(text, untouched=rule.meaning == "throttled")
+        case "capacity" | "not here":
+            return NoCapacityError(text)
+        case "quota" | "closed region":
+            return QuotaExceededError(hinted)
+        case "permission" | "policy" | "ended credentials" | "wrong credentials":
+            return PermissionDeniedError(hinted, reason=message)
+        case "busy":
+            return StillInUseError(text)
+        case "gone":
+            return NotFoundError(text, cloud_code=code)
+        case "there":
+            return DuplicateError(text, cloud_code=code)
+        case "finding":
+            return RefusedCallError(text, cloud_code=code)
 
 
 def worst_of(errors: Sequence[PlannerError]) -> PlannerError:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
+from planner.clouds import cloud_errors
 from planner.clouds.aws import client as aws
 from planner.clouds.azure import client as azure
+from planner.clouds.calls.codes import rule_of, rules_of
 from planner.clouds.cloud_errors import (
     DuplicateError,
     NoCapacityError,
@@ -53,6 +59,11 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
         ("Server.InsufficientInstanceCapacity", NoCapacityError),
         ("Client.VolumeLimitExceeded", QuotaExceededError),
         ("InvalidInput", RefusedCallError),
+        ("ConcurrentTagAccess", PassingError),
+        ("VolumeTypeNotAvailableInZone", NoCapacityError),
+        ("TagLimitExceeded", RefusedCallError),  # of one resource: no other region helps
+        ("IncorrectInstanceState", StillInUseError),
+        ("NeverSeen", RefusedCallError),
     ],
 )
 def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
@@ -96,6 +107,9 @@ def test_a_region_that_is_closed_to_the_account_leaves_the_others() -> None:
         ("INVALID_USAGE", RefusedCallError),
         ("resourceNotReady", PassingError),
         ("conflict", RefusedCallError),
+        ("insufficientCapacity", NoCapacityError),
+        ("UNSUPPORTED_OPERATION", NoCapacityError),
+        ("NEVER_SEEN", RefusedCallError),
     ],
 )
 def test_codes_of_compute_engine(code: str, meaning: type[PlannerError]) -> None:
@@ -125,6 +139,10 @@ def test_a_quota_of_calls_per_minute_passes() -> None:
         ("Unheard", 501, RefusedCallError),
         ("AnotherOperationInProgress", 409, PassingError),
         ("RetryableError", 409, PassingError),
+        ("LocationNotAvailableForResourceType", 400, NoCapacityError),
+        ("MissingSubscriptionRegistration", 409, PermissionDeniedError),
+        ("SubscriptionDisabled", 0, PermissionDeniedError),
+        ("RequestDisallowedByPolicy", 403, PermissionDeniedError),
     ],
 )
 def test_codes_of_azure(code: str, status: int, meaning: type[PlannerError]) -> None:
@@ -133,3 +151,13 @@ def test_codes_of_azure(code: str, status: int, meaning: type[PlannerError]) -> 
 
 def test_a_throttled_call_passes_even_if_its_message_names_a_quota() -> None:
     assert type(azure.meaning_of("TooManyRequests", "quota of reads", status=429, what="listing size")) is PassingError
+
+
+@pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
+def test_a_code_has_one_meaning_and_every_source_is_used(cloud: str) -> None:
+    codes = Counter(code for rule in rules_of(cloud) if not rule.message for code in rule.codes)
+    assert [code for code, count in codes.items() if count > 1] == []
+    assert all(rule_of(cloud, code, "").meaning == rule.meaning
+               for rule in rules_of(cloud) if not rule.message for code in rule.codes)  # fmt: skip
+    document = tomllib.loads((Path(cloud_errors.__file__).parent / "codes" / f"{cloud}.toml").read_text("utf-8"))
+    assert document["sources"].keys() == {rule.source for rule in rules_of(cloud)}

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, Protocol
 
 from planner.clouds import cloud_errors as errors
-from planner.clouds.calls.aws import DENIED, client, failure_of, is_throttled
+from planner.clouds.calls.aws import client, failure_of
 from planner.clouds.calls.reading import pages, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, call_translating_errors
@@ -153,31 +153,6 @@ def _stated_end() -> datetime | None:
     return end
 
 
-_AWAY: Final = frozenset({
-    "InternalError", "InternalFailure", "InternalServerError", "InternalServerException", "InternalErrorException",
-    "PriorRequestNotComplete", "RequestTimeout", "ServiceException", "ServiceFailure", "ServiceUnavailable",
-    "Unavailable",
-})  # fmt: skip
-_NO_CAPACITY: Final = frozenset({
-    "InsufficientInstanceCapacity", "InsufficientHostCapacity", "InsufficientCapacity", "InsufficientCapacityOnHost",
-    "InsufficientAddressCapacity", "InsufficientFreeAddressesInSubnet", "InsufficientVolumeCapacity", "Unsupported",
-    "ReservationCapacityExceeded", "UnfulfillableCapacity", "SpotMaxPriceTooLow",
-})  # fmt: skip
-_IN_USE: Final = frozenset({"DependencyViolation", "VolumeInUse", "IncorrectState", "OperationNotPermitted"})
-
-_NO_SPOT_ROLE: Final = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
-"""Code where nobody in the account has used spot instances and the caller may not make their role; on-demand ones
-need none.
-"""
-CREATE_SPOT_ROLE: Final = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
-_CLOSED_REGION: Final = "PendingVerification"
-"""Code while AWS still examines an account's first launch in a region; other regions may be open."""
-_CLOSED_ZONE: Final = "for parameter availabilityZone is invalid"
-"""Error text for a zone closed to the account: one closed to new subnets, or a Local Zone not opted into."""
-_WRONG_VALUE: Final = "InvalidParameterValue"
-"""Also the code for a network interface that cannot be deleted yet; only the message tells them apart."""
-
-
 _OF_A_RUN: Final = (
     "InvalidVpc", "InvalidSubnet", "InvalidGroup", "InvalidSecurityGroup", "InvalidInternetGateway", "InvalidRoute",
     "InvalidKeyPair", "InvalidPlacementGroup", "InvalidInstance", "InvalidPermission", "Gateway",
@@ -192,25 +167,5 @@ def is_of_a_run(error: BaseException) -> bool:
 
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an AWS error code; `what` names the request and its target."""
-    text = f"{what}: {message} ({code})"
-    code = code.removeprefix("Server.").removeprefix("Client.")  # prefixes of codes in EC2's reference
-    if is_throttled(code) or code in _AWAY:
-        return errors.PassingError(text, untouched=is_throttled(code))
-    if code in _NO_CAPACITY or (code == _WRONG_VALUE and _CLOSED_ZONE in message):
-        return errors.NoCapacityError(text)
-    if code == _NO_SPOT_ROLE:
-        return errors.QuotaExceededError(f"{text}; an administrator runs once: {CREATE_SPOT_ROLE}")
-    if code == _CLOSED_REGION:
-        return errors.QuotaExceededError(f"{text}; allow another region")
-    if code in DENIED:
-        hint = "see the least policy in docs/provisioning.md"
-        return errors.PermissionDeniedError(f"{text}; {hint}", reason=message)
-    if code.endswith(("LimitExceeded", "QuotaExceeded", "InstanceCountExceeded")):
-        return errors.QuotaExceededError(f"{text}; ask for more in the Service Quotas console, or allow another region")
-    if code in _IN_USE or code.endswith(".InUse") or (code == _WRONG_VALUE and "currently in use" in message):
-        return errors.StillInUseError(text)
-    if code.endswith((".NotFound", ".Unknown", ".NotAttached", "ResourceNotFoundException", "NoSuchResourceException")):
-        return errors.NotFoundError(text, cloud_code=code)
-    if code.endswith((".Duplicate", ".AlreadyAssociated", "AlreadyExists", "ConflictException")):
-        return errors.DuplicateError(text, cloud_code=code)
-    return errors.RefusedCallError(text, cloud_code=code)
+    plain = code.removeprefix("Server.").removeprefix("Client.")  # prefixes of codes in EC2's reference
+    return errors.meaning_of("aws", plain, message, what=what, shown=code)

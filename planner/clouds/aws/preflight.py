@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from planner.clouds.aws import scheduled_end
 from planner.clouds.aws.account_settings import public_access_finding, volume_key_finding
-from planner.clouds.aws.client import CREATE_SPOT_ROLE, Connect, Service, temporary_credentials_end
+from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
 from planner.clouds.aws.instances import (
     described_reservation,
     image_of,
@@ -116,7 +116,7 @@ def spot_role_finding(iam: Service) -> Finding:
         iam.call("get_role", RoleName=_SPOT_ROLE)
     except RefusedCallError:
         text = "not there; the first spot launch makes it, with iam:CreateServiceLinkedRole, or an administrator once: "
-        return Finding(subject=subject, ok=None, text=text + CREATE_SPOT_ROLE)
+        return Finding(subject=subject, ok=None, text=text + _CREATE_SPOT_ROLE)
     except PlannerError as error:
         return Finding(subject=subject, ok=None, text=f"not known: {error.message}")
     return Finding(subject=subject, ok=True, text="there")
@@ -365,6 +365,7 @@ _BY_FAMILY: Final = {
 }
 _STANDARD_SPOT: Final = "L-34B43A08"
 _SPOT_BY_FAMILY: Final = {"g": "L-3819A6DF", "gr": "L-3819A6DF", "p": "L-7212CCBC", "vt": "L-3819A6DF"}
+_CREATE_SPOT_ROLE: Final = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 _OWN_SPOT_QUOTA: Final = frozenset({"dl", "f", "hpc", "inf", "trn", "u", "x"})
 """Families whose spot instances do not count as standard ones, and whose quota codes are not included here."""
 

@@ -22,6 +22,7 @@ from planner.clouds.calls.azure import (
     failure_of,
     found_credentials,
 )
+from planner.clouds.calls.codes import rule_of
 from planner.clouds.calls.http import get_text
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.clouds.calls.retry import RetryPolicy, retry
@@ -316,7 +317,7 @@ class LiveArm:
 
         def meaning(failure: CallFailure) -> PlannerError:
             error = meaning_of(failure.code, failure.text, status=failure.status, what=what)
-            if fresh and failure.code in _NOT_YET:
+            if fresh and (failure.code in _NOT_YET or rule_of("azure", failure.code, "").meaning == "gone"):
                 return PassingError(error.message)
             if not fresh and failure.status == _CONFLICT and type(error) is RefusedCallError:
                 return StillInUseError(error.message)  # take-down goes on trying whatever the reason
@@ -346,50 +347,13 @@ def _as_dict(item: Any) -> dict[str, Any]:
     return dict(item if isinstance(item, dict) else item.as_dict())
 
 
-_PASSING: Final = frozenset(
-    {"TooManyRequests", "SubscriptionRequestsThrottled", "OperationNotAllowedDueToThrottling", "RetryableError"}
-    | {"RetryableErrorDueToAnotherOperation", "InternalServerError", "InternalExecutionError", "ServerTimeout"}
-    | {"ServiceUnavailable", "GatewayTimeout", "AnotherOperationInProgress"}
-)
-_PASSING_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""HTTP statuses that pass, whatever the code: those that Azure's SDKs repeat (azure.core's RetryPolicy)."""
 _CONFLICT: Final = 409
-_NO_CAPACITY: Final = frozenset(
-    {"AllocationFailed", "ZonalAllocationFailed", "OverconstrainedAllocationRequest", "SkuNotAvailable"}
-    | {"OverconstrainedZonalAllocationRequest", "AllocationTimeout", "NotAvailableForSubscription"}
-)
-_CLOSED_REGION: Final = "RequestDisallowedByAzure"
-"""Code where Azure keeps a subscription to some regions; others are open."""
-_DENIED: Final = frozenset(
-    {"AuthorizationFailed", "LinkedAuthorizationFailed", "InvalidAuthenticationToken", "ExpiredAuthenticationToken"}
-    | {"SubscriptionNotFound", "InvalidSubscriptionId", "ReadOnlyDisabledSubscription", "RequestDisallowedByPolicy"}
-)
-_IN_USE: Final = frozenset(
-    {"ResourceGroupBeingDeleted", "InUse", "InUseSubnetCannotBeDeleted", "ScopeLocked", "Conflict", "NicInUse"}
-    | {"ResourceGroupDeletionBlocked"}
-)
-_NOT_FOUND: Final = frozenset(
-    {"NotFound", "ResourceNotFound", "ResourceGroupNotFound", "ParentResourceNotFound", "InvalidResourceReference"}
-)
-_NOT_YET: Final = _NOT_FOUND | {"ReferencedResourceNotProvisioned", "ResourceGroupBeingDeleted"}
-"""Codes that pass for a creation: Azure does not know what it refers to yet, or is still making or deleting it."""
+_NOT_YET: Final = ("ReferencedResourceNotProvisioned", "ResourceGroupBeingDeleted")
+"""Codes that pass for a creation, as those of what is gone do: Azure does not know what it refers to yet, or is still
+making or deleting it.
+"""
 
 
 def meaning_of(code: str, message: str, *, status: int, what: str) -> PlannerError:
     """Return the error to raise for an error of Azure; `status` is the HTTP status, 0 for later errors."""
-    text = f"{what}: {message} ({code})"
-    if code in _NO_CAPACITY:
-        return errors.NoCapacityError(text)
-    if code in _PASSING or status in _PASSING_STATUSES:
-        return errors.PassingError(text)
-    if code == "QuotaExceeded" or code.endswith("CountLimitReached") or "quota" in message.lower():
-        return errors.QuotaExceededError(f"{text}; ask for more on the portal's quota page, or allow another region")
-    if code == _CLOSED_REGION:
-        return errors.QuotaExceededError(f"{text}; allow another region")
-    if code in _DENIED or status in (401, 403):
-        return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-azure")
-    if code in _NOT_FOUND or status == 404:
-        return errors.NotFoundError(text, cloud_code=code)
-    if code in _IN_USE:
-        return errors.StillInUseError(text)
-    return errors.RefusedCallError(text, cloud_code=code)
+    return errors.meaning_of("azure", code, message, status=status, what=what)

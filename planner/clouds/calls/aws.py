@@ -10,19 +10,9 @@ from functools import cache
 from typing import Any, Final
 
 from planner.clouds.calls.account import account_failure, clock_failure
+from planner.clouds.calls.codes import REFUSED, rule_of
 from planner.clouds.calls.reading import CallFailure, sdk
 from planner.units import format_duration
-
-_THROTTLED: Final = frozenset({
-    "RequestLimitExceeded", "TooManyRequestsException", "SlowDown", "BandwidthLimitExceeded",
-})  # fmt: skip
-"""Codes of calls that come too fast; botocore's retry mode `standard` repeats the same."""
-DENIED: Final = frozenset({
-    "UnauthorizedOperation", "AuthFailure", "Blocked", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature",
-    "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidSignatureException", "MissingAuthenticationToken",
-    "OptInRequired", "PendingVerification", "RequestExpired", "SignatureDoesNotMatch", "UnrecognizedClientException",
-    "AccessDenied", "AccessDeniedException",
-})  # fmt: skip
 
 
 def client(
@@ -88,18 +78,6 @@ _CHECK: Final = (
     "`aws sts get-caller-identity` tests them; a region that the account has not opted into refuses all: "
     "`aws account enable-region --region-name REGION`, or another --region"
 )
-_ENDED: Final = frozenset({"ExpiredToken", "ExpiredTokenException", "RequestExpired"})
-_UNKNOWN: Final = frozenset({
-    "AuthFailure", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId", "InvalidSignatureException",
-    "MissingAuthenticationToken", "SignatureDoesNotMatch", "UnrecognizedClientException",
-})  # fmt: skip
-
-
-def is_throttled(code: str) -> bool:
-    """Return whether an error code means that calls come too fast."""
-    return "Throttl" in code or code in _THROTTLED
-
-
 _MOST_CLOCK_S: Final = 240
 """Difference to AWS's clock from which a refused call is blamed on this machine's; AWS takes five minutes."""
 
@@ -117,15 +95,16 @@ def _clock_text(response: Mapping[str, Any]) -> str:
 
 def _failure_of_answer(response: Mapping[str, Any]) -> CallFailure:
     code, text = str(response["Error"].get("Code", "")), str(response["Error"].get("Message", ""))
-    if code in _ENDED | _UNKNOWN and (off := _clock_text(response)):
-        return clock_failure("AWS", f"{text} ({code})", off=off)
-    if code in _ENDED:
-        return account_failure("AWS: the credentials have expired", hint=_SIGN_IN, error=f"{text} ({code})")
-    if code in _UNKNOWN:
-        return account_failure("AWS: the credentials are not valid here", hint=_CHECK, error=f"{text} ({code})")
-    if is_throttled(code):
+    meaning, error = rule_of("aws", code, text).meaning, f"{text} ({code})"
+    if meaning in ("ended credentials", "wrong credentials") and (off := _clock_text(response)):
+        return clock_failure("AWS", error, off=off)
+    if meaning == "ended credentials":
+        return account_failure("AWS: the credentials have expired", hint=_SIGN_IN, error=error)
+    if meaning == "wrong credentials":
+        return account_failure("AWS: the credentials are not valid here", hint=_CHECK, error=error)
+    if meaning == "throttled":
         return CallFailure(reason="throttled", text=text, code=code)
-    if code in DENIED or "AccessDenied" in code:
+    if meaning in REFUSED:
         return CallFailure(reason="refused", text=text, code=code)
     is_away = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500
     return CallFailure(reason="lost" if is_away else "broken", text=text, code=code)

@@ -358,51 +358,7 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-THROTTLED: Final = frozenset({
-    "RATE_LIMIT_EXCEEDED", "USER_RATE_LIMIT_EXCEEDED", "RESOURCE_OPERATION_RATE_EXCEEDED", "RESOURCE_EXHAUSTED",
-    "TOO_MANY_REQUESTS",
-})  # fmt: skip
-AWAY: Final = frozenset({"BACKEND_ERROR", "INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "UNAVAILABLE"})
-_NOT_READY: Final = "RESOURCE_NOT_READY"
-"""Code while Google still makes or changes what a call names."""
-_NO_CAPACITY: Final = (
-    "ZONE_RESOURCE_POOL_EXHAUSTED", "RESOURCE_POOL_EXHAUSTED", "STOCKOUT", "VM_MIN_COUNT_NOT_REACHED",
-    "UNSUPPORTED_OPERATION", "IP_SPACE_EXHAUSTED", "RESOURCE_AVAILABILITY",
-)  # fmt: skip
-_DENIED: Final = frozenset({
-    "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "REQUIRED", "AUTH_ERROR", "PERMISSION_DENIED", "PERMISSIONS_ERROR",
-    "ACCESS_NOT_CONFIGURED", "SERVICE_DISABLED", "BILLING_DISABLED", "CONDITION_NOT_MET", "UNAUTHENTICATED",
-})  # fmt: skip
-_CLOSED_REGION: Final = "constraints/gcp.resourceLocations"
-"""Constraint by which an organisation keeps its projects to some regions; others are open."""
-_IN_USE: Final = frozenset({"RESOURCE_IN_USE_BY_ANOTHER_RESOURCE", "RESOURCE_IN_USE"})
-_NOT_FOUND: Final = frozenset({"NOT_FOUND", "RESOURCE_NOT_FOUND"})
-_DUPLICATE: Final = frozenset({"ALREADY_EXISTS", "RESOURCE_ALREADY_EXISTS", "DUPLICATE"})
-
-
 def meaning_of(code: str, message: str, *, what: str) -> PlannerError:
     """Return the error to raise for an error of Compute Engine; `what` names the request and its target."""
-    code = _snake(code).upper()  # HTTP errors have rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
-    text = f"{what}: {message} ({code})"
-    if code in THROTTLED | AWAY | {_NOT_READY} or _is_of_rate(code, message):
-        return errors.PassingError(text)
-    if code.startswith(_NO_CAPACITY):
-        return errors.NoCapacityError(text)
-    if _CLOSED_REGION in message:
-        return errors.QuotaExceededError(f"{text}; allow another region")
-    if code in _DENIED:
-        return errors.PermissionDeniedError(f"{text}; see the least role in docs/clouds.md#renting-from-compute-engine")
-    if "QUOTA" in code or code == "LIMIT_EXCEEDED":
-        return errors.QuotaExceededError(f"{text}; ask for more on the console's quota page, or allow another region")
-    if code in _IN_USE:
-        return errors.StillInUseError(text)
-    if code in _NOT_FOUND:
-        return errors.NotFoundError(text, cloud_code=code)
-    if code in _DUPLICATE:
-        return errors.DuplicateError(text, cloud_code=code)
-    return errors.RefusedCallError(text, cloud_code=code)
-
-
-def _is_of_rate(code: str, message: str) -> bool:
-    """Return whether a quota is one of calls per minute, which passes, and not one of resources."""
-    return code == "QUOTA_EXCEEDED" and "per minute" in message
+    upper = _snake(code).upper()  # HTTP errors have rateLimitExceeded, operations RATE_LIMIT_EXCEEDED
+    return errors.meaning_of("gcp", upper, message, what=what)

@@ -43,21 +43,22 @@ def wait_for_cpus(
     busy, events name the `hosts` that are waited for. Raises IoFailureError where none has any after `wait_s`.
     """
     began, said = time.monotonic(), 1
-    while (waited_s := time.monotonic() - began) <= max(wait_s, _FREE_WITHIN_S):
-        free = free_cpus(ray, offered)
+    while True:
+        waited_s, free = time.monotonic() - began, free_cpus(ray, offered)
         usable = {node: cpus for node, cpus in free.items() if cpus >= min(1.0, offered[node])}
         is_new = sum(free.values()) <= ray.available_resources().get("CPU", 0.0)  # nodes tell theirs late
         if (is_new and usable == offered) or (usable and waited_s >= _FREE_WITHIN_S):
             return usable
+        if waited_s > max(wait_s, _FREE_WITHIN_S):
+            raise IoFailureError(
+                f"other jobs use all {sum(offered.values()):g} CPUs of the Ray cluster's {len(offered)} nodes",
+                [f"waited for {format_duration(waited_s)}", _ADVICE],
+                code="no-free-cpus",
+            )
         if waited_s >= said * REPORT_EVERY_S:
             emit(waiting(hosts.values(), since_s=waited_s, reason="other jobs use all CPUs there"))
             said += 1
         time.sleep(_LOOK_EVERY_S)
-    raise IoFailureError(
-        f"other jobs use all {sum(offered.values()):g} CPUs of the Ray cluster's {len(offered)} nodes",
-        [f"waited for {format_duration(waited_s)}", _ADVICE],
-        code="no-free-cpus",
-    )
 
 
 class CpuQueue:

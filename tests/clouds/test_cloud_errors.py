@@ -63,6 +63,7 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
         ("VolumeTypeNotAvailableInZone", NoCapacityError),
         ("TagLimitExceeded", RefusedCallError),  # of one resource: no other region helps
         ("IncorrectInstanceState", StillInUseError),
+        ("TagPolicyViolation", RefusedCallError),  # of the tags asked for, not of a permission
         ("NeverSeen", RefusedCallError),
     ],
 )

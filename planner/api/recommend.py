@@ -427,12 +427,19 @@ def answer(
     """
     from planner.api.request_inputs import inputs_of
     from planner.catalog.checking import stale_prices
+    from planner.config.paths import model_names
+    from planner.cost_model.model_reader import load_model
+    from planner.planning.ranking.elsewhere import advice, lacks_only_disks, models_elsewhere
     from planner.planning.recommendation import recommend as plan_request
 
     request, given = inputs_of(request, profile)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
     brief = partial(plan_of, explained=False)
     plan = _planned(request, plan_of if explained else brief, brief=brief)
+    if explained and profile is None and lacks_only_disks(plan):
+        others = models_elsewhere(given.models, map(load_model, model_names()))
+        best_of = partial(_best_with_model, request)
+        plan = replace(plan, conflicts=(*plan.conflicts, *advice(others, best_of)))
     old = [
         text
         for pricing in request.pricings
@@ -440,3 +447,7 @@ def answer(
         for text in stale_prices(given.catalogs, request.regions, today=today, pricing=pricing)
     ]
     return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))
+
+
+def _best_with_model(request: Request, model: str) -> Candidate | None:
+    return answer(replace(request, model=model), explained=False).plan.best

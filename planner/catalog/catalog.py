@@ -31,6 +31,8 @@ from planner.catalog.facts import (
 from planner.catalog.instances import FIELDS, Instances, VolumeLimits, volume_limits
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
+from planner.catalog.processor_power import assumed_power_w
+from planner.catalog.processor_speeds import ProcessorSpeeds, processor_speeds
 from planner.catalog.refreshed import refresh_command
 from planner.catalog.region_prices import FILES, listed_regions, price_rows
 from planner.catalog.tables import Table
@@ -119,7 +121,8 @@ class Catalog:
     @cached_property
     def networks(self) -> StatedNetworks:
         """The network of every type as its cloud states it, with its evidence."""
-        return stated_networks(self.tables["instances"], self.tables["network_specs"])
+        stated = stated_networks(self.tables["instances"], self.tables["network_specs"])
+        return stated.below_ceilings(self.tables["instances"]) if self.manifest.network_ceilings else stated
 
     @cached_property
     def volume_limits(self) -> VolumeLimits:
@@ -198,6 +201,17 @@ class Catalog:
         table = self.tables["sort_rates"]
         rates: Floats = self._align(self._rows(table, slice(None)), table["bytes_per_s_per_vcpu"])
         return rates
+
+    @cached_property
+    def assumed_power_w(self) -> Floats:
+        """The power of every type's processors, assumed where nobody states that of its machines."""
+        return assumed_power_w(self.cloud, self.instances)
+
+    @cached_property
+    def processor_speeds(self) -> ProcessorSpeeds:
+        """The measured speed of a virtual CPU of every type, or of others of its generation."""
+        types = self.instances
+        return processor_speeds(self.cloud, types.cloud_type, types.family)
 
     @cached_property
     def flop_per_s(self) -> Floats:

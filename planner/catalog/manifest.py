@@ -82,6 +82,8 @@ class Manifest:
     spot: Spot | None = None
     boot: Boot | None = None
     placement: Placement | None = None
+    network_ceilings: bool = False
+    """Whether the cloud states a limit of each type's network, not a rate that it keeps."""
 
 
 def scan_manifest(directory: Path) -> tuple[Manifest | None, list[Problem]]:

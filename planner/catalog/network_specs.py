@@ -7,7 +7,7 @@ it never overstates. Rates within `AGREEING` of each other are equal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,23 @@ class StatedNetworks:
     peak_bytes_per_s: Floats
     evidence: Texts
     source: Texts
+
+    def below_ceilings(self, instances: Table) -> StatedNetworks:
+        """Return the networks if what is stated are limits: a type keeps the share of its memory in the limit of the
+        largest type of its family, and its own limit is its peak. Types with some processors switched off have all of
+        their machine's memory.
+        """
+        family, memory, ceiling = instances["family"], instances["memory_bytes"], self.baseline_bytes_per_s
+        order = np.lexsort((np.nan_to_num(ceiling), np.where(np.isnan(ceiling), 0.0, np.nan_to_num(memory)), family))
+        largest = order[np.append(family[order][1:] != family[order][:-1], True)]
+        of_family = largest[np.searchsorted(family[largest], family)]
+        kept = np.minimum(ceiling, np.nan_to_num(ceiling[of_family] / memory[of_family] * memory, nan=np.inf))
+        return replace(
+            self,
+            baseline_bytes_per_s=kept,
+            peak_bytes_per_s=np.fmax(self.peak_bytes_per_s, ceiling),
+            evidence=np.where(kept < ceiling, "derived", self.evidence),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,9 +170,36 @@ CLOCKS: Final = Schema(
             above=0,
             meaning="text compressed by one core with zstd at level 1",
         ),
+        Column(name="threads_per_core", kind="whole", least=1, meaning="virtual CPUs that share a core"),
         Column(name="as_of", kind="day", meaning="day of the measurement"),
     ),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuredCore:
+    """What one core of a type compresses, and the number of virtual CPUs that share it."""
+
+    cloud: str
+    instance_type: str
+    zstd1_bytes_per_s: float
+    threads: int
+
+
+def measured_cores(path: Path | None = None) -> tuple[MeasuredCore, ...]:
+    """Return what was measured on a core of each type. Raises BadInputError for a broken file."""
+    path = catalogs_directory() / f"{CLOCKS.name}.csv" if path is None else path
+    return _load_cores(path, path.stat().st_ctime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=4)
+def _load_cores(path: Path, stamp: int) -> tuple[MeasuredCore, ...]:
+    table = read_table(path, CLOCKS)
+    columns = (table[name].tolist() for name in ("cloud", "instance_type", "zstd1_bytes_per_s", "threads_per_core"))
+    return tuple(
+        MeasuredCore(cloud=cloud, instance_type=name, zstd1_bytes_per_s=rate, threads=int(threads))
+        for cloud, name, rate, threads in zip(*columns, strict=True)
+    )
 
 
 def measured_clocks_ghz(cloud: str, path: Path | None = None) -> dict[str, float]:
@@ -180,14 +207,5 @@ def measured_clocks_ghz(cloud: str, path: Path | None = None) -> dict[str, float
 
     Raises BadInputError for a broken file.
     """
-    path = catalogs_directory() / f"{CLOCKS.name}.csv" if path is None else path
-    return dict(_load_clocks(path, path.stat().st_ctime_ns if path.exists() else 0).get(cloud, ()))
-
-
-@lru_cache(maxsize=4)
-def _load_clocks(path: Path, stamp: int) -> dict[str, tuple[tuple[str, float], ...]]:
-    clocks: dict[str, list[tuple[str, float]]] = {}
-    for row in read_table(path, CLOCKS).rows():
-        clock_ghz = float(row["zstd1_bytes_per_s"]) / ZSTD_BYTES_PER_S_PER_GHZ
-        clocks.setdefault(row["cloud"], []).append((row["instance_type"], clock_ghz))
-    return {cloud: tuple(pairs) for cloud, pairs in clocks.items()}
+    cores = (core for core in measured_cores(path) if core.cloud == cloud)
+    return {core.instance_type: core.zstd1_bytes_per_s / ZSTD_BYTES_PER_S_PER_GHZ for core in cores}

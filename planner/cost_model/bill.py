@@ -24,9 +24,10 @@ from planner.cost_model.prices import (
     request_usd,
     spares_paid_s,
 )
+from planner.cost_model.staging import place_link
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Candidate, Cost, Range
-from planner.units import format_usd
+from planner.units import format_rate, format_usd
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -175,7 +176,10 @@ def unpriced(context: JobContext) -> Iterator[str]:
         elif charge.evidence == "recalled" and charge.usd[0] > 0:
             yield f"{charge.name}: the price is recalled, not verified against a source"
     for step, place in (("stage in", context.staging.source), ("stage out", context.staging.sink)):
-        if place and place != context.catalog.cloud:
+        if link := place_link(context, step):
+            low, middle, high = (format_rate(getattr(link, f"{name}bytes_per_s")) for name in ("low_", "", "high_"))
+            yield f"{step}: one machine reached {middle} between such places in 2022, {low} to {high} nine times in ten"
+        elif place and place != context.catalog.cloud:
             way = (place, context.catalog.cloud) if step == "stage in" else (context.catalog.cloud, place)
             between = f"{way[0]} to {way[1]}"
             yield f"{step}: how fast data gets from {between} is unknown: assumed the machines' network, at most"

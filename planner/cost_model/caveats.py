@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, lru_cache
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -15,6 +17,7 @@ from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.instances import is_bare_metal, split_weighting
 from planner.catalog.measurement_quality import scores_behind
+from planner.catalog.processor_power import processor_power
 from planner.catalog.shipped_tables import nearest_gap
 from planner.catalog.tables import Table
 from planner.cost_model.bill import unpriced
@@ -117,15 +120,30 @@ def _unmeasured(of: Basis) -> Iterator[str]:
 
 def _software(of: Basis) -> Iterator[str]:
     context, engine = of.context, of.context.model.engine
-    if engine.cpu_s_per_byte and engine.evidence != "measured":
-        alike = np.isnan(context.catalog.sort_bytes_per_s_per_vcpu[of.row])
-        speed = "taken to be as fast as the one" if alike else "as fast as was measured, beside the one"
-        yield f"engine {engine.name}: a vCPU is {speed} that the engine was measured on"
+    if context.rates.vcpu_sigma.any() or (engine.cpu_s_per_byte and engine.evidence != "measured"):
+        name = f"engine {engine.name}" if context.model.software is None else f"model {context.model.name}"
+        yield f"{name}: a vCPU {_speed(of)} that it was measured on"
     if 0 < engine.measured_nodes < of.nodes:
         most = f"whole sorts were measured on at most {count_text(engine.measured_nodes, 'node')}"
         yield f"engine {engine.name}: {most}; its error on {of.nodes} is unknown"
     if is_bare_metal(str(context.catalog.instances.instance_type[of.row])) and context.overheads.boot is not None:
         yield "boot: hardly any launch of bare metal was measured; it may take longer than that of a virtual machine"
+
+
+_SPEED_OF: Final = {"type": "the type's", "family": "its family's", "generation": "its generation's"}
+
+
+def _speed(of: Basis) -> str:
+    """Return how fast a type's vCPU is beside that which software was measured on, and how that is known."""
+    rates, catalog, row = of.context.rates, of.context.catalog, of.row
+    sigma = float(np.broadcast_to(rates.vcpu_sigma, rates.vcpu.shape)[row])
+    if not sigma:
+        alike = np.isnan(catalog.sort_bytes_per_s_per_vcpu[row])
+        return "is taken to be as fast as the one" if alike else "is as fast as was measured, beside the one"
+    worth, basis = float(rates.vcpu[row] / catalog.instances.vcpu[row]), str(catalog.processor_speeds.basis[row])
+    known = f"counts for {worth:.2f} by {_SPEED_OF[basis]} zstd rate" if basis else "of unknown speed counts for one"
+    low, high = (worth * math.exp(side * NormalDist().inv_cdf(0.95) * sigma) for side in (-1, 1))
+    return f"{known}, {low:.2f} to {high:.2f} nine times in ten, of those"
 
 
 COMPUTED_DISKS: Final = "local disks: nobody measured them"
@@ -220,15 +238,17 @@ def _credit(of: Basis) -> Iterator[str]:
 
 
 def _object_store(of: Basis) -> Iterator[str]:
-    context, store = of.context, of.context.objects
+    context = of.context
     if context.model.storage["intermediate"] == "local" and context.layouts.intermediate_on[0] == VOLUMES:
         yield "intermediate data: on block volumes, for the type has no local disks"
     if "object_store" in of.evidence and context.model.engine.cpu_s_per_byte:
         yield "cpu: measured on files; what a store's requests cost the processors is in the store's rate alone"
     if "object_requests" in of.evidence:
         speed = float(context.layouts.speed("requests")[0])
-        limits = f"{store.reads_per_s * speed:,.0f} reads and {store.writes_per_s * speed:,.0f} writes a second"
-        yield f"object store: one place takes {limits}; data over several prefixes or buckets lifts that"
+        reads, writes = (f"{per_s * speed:,.0f}" for per_s in context.requests_per_s.values())
+        limits = f"{reads} reads and {writes} writes a second"
+        said = "as you say" if context.staging.prefixes else "as its size suggests; --prefixes N says how many"
+        yield f"object store: {limits} over {count_text(context.prefixes, 'prefix', 'prefixes')} of the data, {said}"
     if "object_store" in of.evidence:
         yield from _beyond_observed(of, context.catalog.tables["object_store_rates"])
 
@@ -312,6 +332,20 @@ def _simulation(of: Basis) -> Iterator[str]:
         yield f"equations: like sorts, simulated, took {longer}; try `planner simulate`"
 
 
+ASSUMED_POWER: Final = "power: no cloud states it"
+"""Start of the warning about power that is assumed."""
+
+
+def _power(of: Basis) -> Iterator[str]:
+    """Yield a warning about power that is assumed, which it is for the objective `energy` alone."""
+    catalog, row = of.context.catalog, of.row
+    power = processor_power(catalog.cloud, str(catalog.instances.cloud_type[row]))
+    if power is not None and of.context.power_w[row] == power.busy_w * catalog.instances.vcpu[row]:
+        assumed = f"assumed as {power.busy_w:.3g} W for each vCPU, as a busy {power.processor} takes"
+        idle = f"idle ones take {power.idle_w:.2g} W; memory, disks and cooling come on top"
+        yield f"{ASSUMED_POWER}; {assumed}; {idle}; --assume power:TYPE=WATTS says yours"
+
+
 SENTENCES: Final[tuple[Callable[[Basis], Iterator[str]], ...]] = (
     _too_many_for_one_group,
     _unmeasured,
@@ -327,6 +361,7 @@ SENTENCES: Final[tuple[Callable[[Basis], Iterator[str]], ...]] = (
     _object_store,
     _spot,
     _prices,
+    _power,
     _quality,
     _simulation,
 )

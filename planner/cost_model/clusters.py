@@ -81,7 +81,7 @@ class Clusters:
         steps = {
             "boot": life.booting_s(nodes),
             "install": life.install_s + life.starting_s(nodes),
-            "screen": zeros + life.screen_s,
+            "screen": life.screening_s(nodes),
             "teardown": zeros + life.teardown_s,
         }
         return steps | {name: s[:, 0] for name, s in staging_seconds(self.context, nodes[:, None]).items()}

@@ -177,9 +177,11 @@ class Engine:
     and sorting a byte of them, compared to a byte of records. `busy` has, by resource and CPU work of the phase, the
     share of its rate that is reached where it decides; 1 where nothing is stated. `memory_node_bytes` and
     `memory_task_bytes` are the memory of a node and each of its tasks in addition to the data; `tasks_per_vcpu` run at
-    a time where no `sizes` are stated. Where `shares_processors`, all nodes and the driver run on the processors of one
-    machine. `shared_sigma` is the standard deviation of ln(time) of whole runs, `measured_nodes` the most nodes in
-    measurements of whole sorts (0: not stated), `evidence` the basis of the figures, `source` their origin.
+    a time where no `sizes` are stated. `vcpu_bytes_per_s` is the speed of the vCPUs that the engine was measured on, as
+    in `planner.catalog.processor_speeds`: 0 where all vCPUs count alike. Where `shares_processors`, all nodes and the
+    driver run on the processors of one machine. `shared_sigma` is the standard deviation of ln(time) of whole runs,
+    `measured_nodes` the most nodes in measurements of whole sorts (0: not stated), `evidence` the basis of the figures,
+    `source` their origin.
 
     In addition to its data a run needs `start_s`, and `start_per_node_s` for each node, until the engine runs on all
     nodes, and at the end of each phase `barrier_per_node_s` for each node, until the head knows that all are done.
@@ -198,6 +200,7 @@ class Engine:
     memory_node_bytes: Amount = 0.0
     memory_task_bytes: Amount = 0.0
     tasks_per_vcpu: Amount = 0.0
+    vcpu_bytes_per_s: Amount = 0.0
     in_memory: bool = True
     one_machine: bool = False
     shares_processors: bool = False

@@ -104,9 +104,17 @@ def rate_doubts(
             if catalog is not None and given.partition("_")[0] == kind.word:
                 unassumed = np.isnan(assumed_of(assume, given, catalog))
                 slowdowns[name] = np.where(unassumed[:, None], slowdowns[name], 1.0)
-    if decoding is not None:
-        slowdowns["cpu"] = np.tile(_lognormal(decoding.low, decoding.high), (len(rates.vcpu), 1))
+    if decoding is not None or rates.vcpu_sigma.any():
+        slowdowns["cpu"] = _of_processors(rates, decoding or Assumed(low=1.0, middle=1.0, high=1.0))
     return RateDoubts(slowdowns=slowdowns)
+
+
+def _of_processors(rates: Rates, decoding: Assumed) -> Floats:
+    """Return the slowdowns of processors, (T, 8): of their speed and of decoding, whose variances add."""
+    low, high = np.log(decoding.low), np.log(decoding.high)
+    sigma = np.broadcast_to(rates.vcpu_sigma, rates.vcpu.shape)
+    middle, half = (low + high) / 2, np.hypot((high - low) / 2, NormalDist().inv_cdf(0.95) * sigma)
+    return _lognormal(np.exp(middle - half), np.exp(middle + half))
 
 
 def _lognormal(low: Floats | float, high: Floats | float) -> Floats:
@@ -239,7 +247,7 @@ def _measured_sigma(
 KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("shape", "price"), ""),
     "rate": "exclude",
-    **dict.fromkeys(("evictions", "charge", "requests", "place", "link", "packing", "decoding"), "assume"),
+    **dict.fromkeys(("evictions", "charge", "requests", "place", "link", "packing", "decoding", "power"), "assume"),
 }
 """The kinds of facts that may be unknown, and what is done by default: '' for what is always excluded.
 `docs/equations.md#unknown-facts` says what is assumed. Users give a price with `--assume price=`, and a shape with a

@@ -75,13 +75,14 @@ class Software:
 
     `bytes_per_s` holds its rates per vCPU by kind of CPU work, and that of `one_stream`. `shared_sigma` is the standard
     deviation of ln(time) between the equations and whole runs, `evidence` the basis of the constants, `source` their
-    origin.
+    origin, `vcpu_bytes_per_s` as for an engine.
     """
 
     bytes_per_s: Mapping[str, float]
     shared_sigma: float
     evidence: str
     source: str
+    vcpu_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

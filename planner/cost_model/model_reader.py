@@ -37,6 +37,7 @@ class _Software:
     shared_sigma: Annotated[float, Between(0, 2)]
     evidence: Literal["measured", "extrapolated", "recalled", "assumed"] = "measured"
     source: str
+    vcpu_bytes_per_s: Amount = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +113,7 @@ def _software(table: _Software) -> Software:
         shared_sigma=table.shared_sigma,
         evidence=table.evidence,
         source=table.source,
+        vcpu_bytes_per_s=table.vcpu_bytes_per_s,
     )
 
 

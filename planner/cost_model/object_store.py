@@ -18,6 +18,9 @@ from planner.cost_model.rates import Device, evidence_codes
 
 _GIB: Final = 2**30
 
+PREFIX_BYTES: Final = 2.5e12
+"""Data of one place of a store if nothing is said: Exoshuffle-CloudSort had 100 TB in 40 buckets (arXiv 2301.03734)."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObjectStoreChoice:

@@ -147,7 +147,8 @@ class Device:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rates:
     """Rates of everything a phase can wait for, row i being type i of the catalog; CPU rates are bytes/s per vCPU: the
-    sort's own, and for types on which sorting was measured `measured_sort_per_vcpu`, NaN elsewhere.
+    sort's own, and for types on which sorting was measured `measured_sort_per_vcpu`, NaN elsewhere. `vcpu` counts those
+    of the processor that the software was measured on: more than a type has where they are faster.
     """
 
     local: Device
@@ -158,6 +159,8 @@ class Rates:
     credits: ProcessorCredits
     cpu_bytes_per_s_per_vcpu: Mapping[str, float]
     measured_sort_per_vcpu: Floats
+    vcpu_sigma: Floats = field(default_factory=lambda: np.zeros(1))
+    """Standard deviation of the logarithm of a virtual CPU's speed, (T,) or (1,) for all types."""
     cpu_evidence: str = "measured"
     """Evidence for the software's rates, `one_stream` and start-up included."""
     one_stream_bytes_per_s: float = float("inf")

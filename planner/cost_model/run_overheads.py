@@ -103,11 +103,15 @@ class RunOverheads:
 
     def fixed_s(self, nodes: Floats) -> Floats:
         """Return the seconds around the job, once all of `nodes` (N,) answer, that do not depend on the data."""
-        return self.install_s + self.screen_s + self.teardown_s + self.starting_s(nodes)
+        return self.install_s + self.screening_s(nodes) + self.teardown_s + self.starting_s(nodes)
+
+    def screening_s(self, nodes: Floats) -> Floats:
+        """Return the seconds of screening `nodes` (N,): a single one is compared with nothing."""
+        return np.asarray(np.where(nodes > 1, self.screen_s, 0.0))
 
     def ready_s(self, nodes: Floats) -> Floats:
         """Return the expected seconds until all of `nodes` (N,) are booted, equipped and screened."""
-        return self.booting_s(nodes) + self.install_s + self.screen_s
+        return self.booting_s(nodes) + self.install_s + self.screening_s(nodes)
 
 
 PAPER = RunOverheads(

@@ -9,11 +9,12 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Flags, Floats
+from planner.catalog.place_links import PlaceLink, area_of, link_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import Phase
 from planner.cost_model.rates import evidence_name
-from planner.cost_model.workload import JobContext
-from planner.units import format_rate
+from planner.cost_model.workload import HERE, JobContext
+from planner.units import count_text, format_rate
 
 GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})
 VALIDATE: Final = Phase(name="validate", read={"data": {"reduce_out": 1}}, write={}, network={}, cpu={})
@@ -49,13 +50,33 @@ def device_node_seconds(context: JobContext) -> dict[str, Floats]:
 
 def link_node_seconds(context: JobContext) -> dict[str, Floats]:
     """Return the part of them that a node's link takes: for traffic with the store, and for volumes without their own
-    link. Between clouds nothing else is known.
+    link. To and from another region or cloud it has what one machine was measured to reach, if that is less.
     """
     link = context.rates.network.flat[context.layouts.type_row] * context.layouts.speed("network")
+    stores = _store_of_step(context)
     return {
-        name: _staged(context, name, _link(context, phase, link), link if name in _store_of_step(context) else None)
+        name: _staged(context, name, _link(context, phase, link), _far(context, name, link) if name in stores else None)
         for name, phase in _steps(context).items()
     }
+
+
+def _far(context: JobContext, name: str, link: Floats) -> Floats:
+    """Return the rate (R,) at which a node's `link` carries the traffic of a step with a store."""
+    far = place_link(context, name)
+    return link if far is None else np.fmin(link, far.bytes_per_s)
+
+
+def place_link(context: JobContext, step: str) -> PlaceLink | None:
+    """Return the link that a step of staging crosses between regions or clouds; None within a region, and where none
+    was measured. A bucket of another cloud whose region is not given is taken to be in the machines' area.
+    """
+    staging, cloud, here = context.staging, context.catalog.cloud, context.region or context.catalog.default_region
+    inward = step == "stage in"
+    place, region = (staging.source, staging.source_region) if inward else (staging.sink, staging.sink_region)
+    if context.paper or place in ("", HERE) or (place == cloud and region in ("", here)):
+        return None
+    there, ours = (place, area_of(region or here)), (cloud, area_of(here))
+    return link_between(there, ours) if inward else link_between(ours, there)
 
 
 def _steps(context: JobContext) -> dict[str, Phase]:
@@ -117,9 +138,9 @@ def _file_seconds(context: JobContext) -> Floats | None:
 
 
 def _request_seconds(context: JobContext) -> dict[str, Floats]:
-    """Return the seconds until the store at one place has served all requests of a step, (R,)."""
-    sizes, store = context.overheads.staging_request_bytes, context.objects
-    limits = {"stage in": (sizes["read"], store.reads_per_s), "stage out": (sizes["write"], store.writes_per_s)}
+    """Return the seconds until the store has served all requests of a step, (R,)."""
+    sizes, per_s = context.overheads.staging_request_bytes, context.requests_per_s
+    limits = {"stage in": (sizes["read"], per_s["read"]), "stage out": (sizes["write"], per_s["write"])}
     return {
         name: moved / limits[name][0] / limits[name][1] / context.layouts.speed("requests")
         for name, moved in moved_bytes(context).items()
@@ -203,11 +224,13 @@ def _binding(context: JobContext, name: str, moved: float, nodes: int) -> str:
         per_vcpu = format_rate(rate / float(context.catalog.instances.vcpu[type_row]))
         basis = f"{per_vcpu} for each vCPU, {evidence_name(int(objects.evidence[type_row]))}"
         waits[f"the object store limits it ({basis})"] = moved / nodes / rate * (1 + 1e-9)
-        per_s = (store.reads_per_s if inward else store.writes_per_s) * float(context.layouts.speed("requests")[0])
+        per_s = context.requests_per_s[verb] * float(context.layouts.speed("requests")[0])
         size = context.overheads.staging_request_bytes[verb]
         limit = f"{per_s:,.0f} {verb}s of {size / 1e6:.3g} MB a second"
         least = _request_seconds(context).get(name, np.zeros(1))
-        waits[f"requests bind ({limit} at one place, {store.request_evidence})"] = float(least[0])
+        waits[f"requests bind ({limit} at {count_text(context.prefixes, 'place')}, {store.request_evidence})"] = float(
+            least[0]
+        )
     if inward and (of_a_file := _file_seconds(context)) is not None:
         waits[f"files bind: {context.staging.files} of them, each loaded by one node"] = float(of_a_file[0]) - 1e-9
     return max(waits, key=lambda text: waits[text])

@@ -7,6 +7,7 @@ depends on the number of nodes too. Arrays are over R layouts and N cluster size
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,7 +20,7 @@ from planner.catalog import Catalog, Straggler
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.evidence import CERTAIN, RateDoubts, Spreads, narrowed
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
-from planner.cost_model.object_store import ObjectStoreChoice
+from planner.cost_model.object_store import PREFIX_BYTES, ObjectStoreChoice
 from planner.cost_model.rates import Rates, time_s
 from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
@@ -48,6 +49,8 @@ class Staging:
     files: int | None = None
     is_divided: bool = True
     """True if several nodes may load parts of one file."""
+    prefixes: int | None = None
+    """Places of the store that the input, and the output, are spread over; None for as many as the size suggests."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -100,6 +103,19 @@ class JobContext:
     def nodes_min(self) -> int:
         """The fewest nodes that keep the model's copies apart and occupy the requested number of zones."""
         return max(self.model.nodes_min, self.staging.zones)
+
+    @property
+    def prefixes(self) -> int:
+        """Places of the store that the input, and the output, are spread over; each has its own limit of requests."""
+        if self.paper:
+            return 1
+        suggested = math.ceil(self.job.map_in * self.staging.stored_share / PREFIX_BYTES)
+        return self.staging.prefixes or max(1, min(suggested, self.staging.files or suggested))
+
+    @property
+    def requests_per_s(self) -> dict[str, float]:
+        """The reads and the writes that all places of the store take in a second, infinite where unknown."""
+        return {"read": self.objects.reads_per_s * self.prefixes, "write": self.objects.writes_per_s * self.prefixes}
 
     def group_bytes(self) -> dict[str, float]:
         """Return the bytes that each disk group must hold over the whole cluster."""
@@ -193,12 +209,12 @@ class JobContext:
         """Return the bytes that a phase moves to and from the object store, and the seconds until one place there has
         served all its requests.
         """
-        sizes, store = self.model.requests, self.objects
+        sizes, per_s = self.model.requests, self.requests_per_s
         if not sizes or self.model.storage["data"] != MEDIA[OBJECTS]:
             return 0.0, 0.0
         share = self.staging.stored_share
         read, write = self._totals(phase.read)["data"] * share, self._totals(phase.write)["data"] * share
-        seconds = read / sizes["read_bytes"] / store.reads_per_s + write / sizes["write_bytes"] / store.writes_per_s
+        seconds = read / sizes["read_bytes"] / per_s["read"] + write / sizes["write_bytes"] / per_s["write"]
         return read + write, seconds
 
     def network_bytes(self, phase: Phase, nodes: Floats) -> Floats:
@@ -316,7 +332,7 @@ class JobContext:
         rotating = self.catalog.instances.local_disk_kind[row] == "hdd"
         if not given or not rotating.any():
             return rates
-        streams = directions * self.model.engine.streams(self.rates.vcpu[row], disks)
+        streams = directions * self.model.engine.streams(self.catalog.instances.vcpu[row], disks)
         visits, count = Visits(**given), np.maximum(self.layouts.disks, 1)
         each = visits.read_rate(rates[0] / count, streams=streams), visits.write_rate(rates[1] / count, streams=streams)
         read_rate, write_rate = (
@@ -449,7 +465,7 @@ def task_count(context: JobContext, phase: Phase, nodes: Floats) -> Floats | Non
     sizes, type_rows = context.model.engine.sizes, context.layouts.type_row
     if sizes is None or not phase.cpu:
         return None
-    memory, vcpu = context.catalog.instances.memory_bytes[type_rows], context.rates.vcpu[type_rows]
+    memory, vcpu = (getattr(context.catalog.instances, name)[type_rows] for name in ("memory_bytes", "vcpu"))
     copied = any(bool(other.replicate) for other in context.model.phases)
     partitions = sizes.partitions(context.job.map_out, memory_bytes=memory, vcpu=vcpu, nodes=nodes, copied=copied)
     if "partition" not in phase.cpu:

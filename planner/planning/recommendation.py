@@ -29,8 +29,15 @@ from planner.planning.candidates.candidates import Cluster, candidates
 from planner.planning.candidates.feasibility import DISK_RATE_UNKNOWN, DISKS_UNKNOWN
 from planner.planning.catalog_questions.next_measurement import RENTED
 from planner.planning.ranking import nearest, refusal, selection
-from planner.planning.ranking.capacity import MACHINES_AT_HAND, exceeds_capacity, within_capacity
+from planner.planning.ranking.capacity import (
+    MACHINES_AT_HAND,
+    exceeds_capacity,
+    instead_of,
+    may_need_no_request,
+    within_capacity,
+)
 from planner.planning.ranking.frontier import frontier_clusters, frontier_of
+from planner.planning.ranking.one_machine import done_here
 from planner.planning.ranking.search import Selected, select_clusters
 from planner.planning.request.filters import NOT_WANTED, filter_conflicts
 from planner.planning.request.job_context import region_notes
@@ -88,6 +95,11 @@ def recommend(
     selected = _evaluated(request, grids)
     by_pricing, beside = selected.by_pricing, selected.beside
     ranked = _best_of_types(selection.order(selected.clusters, request.rule, beside=beside))
+    if sizes is None and ranked and may_need_no_request(request, ranked[0]):
+        again = replace(request, max_nodes=MACHINES_AT_HAND)
+        at_hand = recommend(again, model=model, catalogs=catalogs, overheads=overheads, explained=explained)
+        if note := instead_of(ranked[0], at_hand.best):
+            return replace(at_hand, request=request, warnings=(note, *at_hand.warnings))
     unbeaten = [*selected.clusters, *beside, *(_on_frontier(request, all_grids) if ranked else ())]
     rejected += selected.rejected()
     explanation = () if ranked or not explained else _explained(request, catalogs, all_grids, rejected)
@@ -117,6 +129,7 @@ def recommend(
         feasible=selected.feasible if ranked else 0,
         conflicts=conflicts,
         warnings=(
+            *chain.from_iterable(done_here(request, of, models[0]) for of in chosen),
             *_own_measurement_notes(chosen, catalogs, request),
             *_ignored_by_paper_mode(request),
             *unpriced,

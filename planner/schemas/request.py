@@ -93,7 +93,8 @@ class Request:
         False, forms.FLAG, "Settings 8", "Also types that their cloud counts as a previous generation."
     )
     min_memory_bytes: int | None = field(
-        None, forms.SIZE, "Settings 7", "Only types with at least so much memory: 64GiB.", "min_memory"
+        None, forms.SIZE, "Settings 7", "Only types with at least so much memory: 64GiB.", "min_memory",
+        shown="4 vCPUs and 7 GiB",
     )
     max_vcpus: int | None = field(
         None, forms.VCPUS, "Cluster size 3", "Quota: the most vCPUs to launch, spares included."
@@ -177,6 +178,10 @@ class Request:
     output_region: str | None = field(
         None, forms.TEXT, "Where 5", "Region of the bucket of --output.", shown="that of the machines",
         complete="regions",
+    )
+    prefixes: int | None = field(
+        None, forms.COUNT, "Where 6", "Prefixes or buckets that the data in a store is spread over: 40.",
+        shown="one for each 2.5 TB", without="paper",
     )
     zones: int = field(
         1, forms.COUNT, "Settings 6", "Number of zones to spread the nodes over; traffic between them costs.",

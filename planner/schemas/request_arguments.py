@@ -55,6 +55,7 @@ class RequestArguments(TypedDict, total=False):
     own_price: Mapping[str, float | str] | str | Sequence[str]
     own_prices: Sequence[OwnPrice]
     paper: bool
+    prefixes: str | int | None
     previous_generations: bool
     pricing: str | Sequence[str] | None
     reduce_ratio: str | float

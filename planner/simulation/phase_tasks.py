@@ -104,7 +104,7 @@ def phase_tasks(context: JobContext, phase: Phase, nodes: int, *, link_bytes_per
     sizing = context.model.engine.sizes
     if sizing is None or not phase.cpu:
         return None
-    vcpu = float(context.rates.vcpu[context.layouts.type_row[0]])
+    vcpu = float(context.catalog.instances.vcpu[context.layouts.type_row[0]])
     concurrency = Concurrency.of([vcpu])
     copied = any(bool(other.replicate) for other in context.model.phases)
     is_probed = nodes > 1 and sizing.slice_link_s > 0

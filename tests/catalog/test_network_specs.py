@@ -135,7 +135,7 @@ def test_no_new_disagreement_of_sources_is_shipped(name: str) -> None:
         ("aws", "r4.8xlarge", 10),
         ("gcp", "z3-highmem-88-highlssd", 62),
         ("gcp", "z3-highmem-8-highlssd", 23),
-        ("azure", "Standard_D8ds_v5", 12.5),
+        ("azure", "Standard_D96ds_v5", 35),
     ],
 )
 def test_shipped_networks_are_as_most_sources_state_them(name: str, instance_type: str, gbit: float) -> None:
@@ -145,3 +145,26 @@ def test_shipped_networks_are_as_most_sources_state_them(name: str, instance_typ
 def test_most_sizes_of_azure_and_nearly_all_of_gcp_have_a_network() -> None:
     unknown = {name: np.isnan(load_catalog(name).instances.network_baseline_bytes_per_s) for name in ("azure", "gcp")}
     assert {name: int((~blank).sum()) for name, blank in unknown.items()} == {"azure": 870, "gcp": 955}
+
+
+def test_a_limit_that_sizes_of_a_family_share_is_no_rate_that_each_keeps() -> None:
+    """D4pls_v6 and D8s_v5 may reach 12.5 Gbit/s; the largest of their families have 96 vCPUs and 60 and 35 Gbit/s."""
+    catalog = load_catalog("azure")
+    types = catalog.instances
+    for name, vcpus in (("Standard_D4pls_v6", 4), ("Standard_D8s_v5", 8)):
+        row = types.index(name)
+        alike = np.flatnonzero((types.family == types.family[row]) & (types.network_baseline_bytes_per_s > 0))
+        largest = alike[np.argmax(types.vcpu[alike])]
+        share = types.network_peak_bytes_per_s[largest] * vcpus / types.vcpu[largest]
+        assert network(catalog, name)[:2] == (pytest.approx(share / GBIT), "derived")
+        assert types.network_peak_bytes_per_s[row] == 12.5 * GBIT
+
+
+def test_no_azure_size_keeps_more_for_its_memory_than_the_largest_of_its_family_may_reach() -> None:
+    types = load_catalog("azure").instances
+    for family in sorted(set(types.family.tolist())):
+        rows = np.flatnonzero((types.family == family) & (types.network_baseline_bytes_per_s > 0))
+        if len(rows):
+            size = types.memory_bytes[rows].max()
+            most = types.network_peak_bytes_per_s[rows][types.memory_bytes[rows] == size].max() / size
+            assert (types.network_baseline_bytes_per_s[rows] <= most * types.memory_bytes[rows] * 1.001).all()

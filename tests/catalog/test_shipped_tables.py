@@ -111,14 +111,14 @@ def test_a_gap_is_beyond_the_range_above_the_95_percent_and_as_far_below_the_med
 
 def test_a_core_that_compresses_130_mb_per_s_counts_as_2_ghz(tmp_path: Path) -> None:
     path = tmp_path / "cpu_measured.csv"
-    path.write_text("cloud,instance_type,zstd1_bytes_per_s,as_of\naws,a,130000000,2024-06-04\n")
+    path.write_text("cloud,instance_type,zstd1_bytes_per_s,threads_per_core,as_of\naws,a,130000000,2,2024-06-04\n")
     assert measured_clocks_ghz("aws", path) == {"a": pytest.approx(130 / 65)}
     assert measured_clocks_ghz("gcp", path) == {}
 
 
 def test_a_broken_figure_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cpu_measured.csv"
-    path.write_text("cloud,instance_type,zstd1_bytes_per_s,as_of\naws,a,-1,2024-06-04\n")
+    path.write_text("cloud,instance_type,zstd1_bytes_per_s,threads_per_core,as_of\naws,a,-1,2,2024-06-04\n")
     with pytest.raises(BadInputError, match="cpu_measured"):
         measured_clocks_ghz("aws", path)
 

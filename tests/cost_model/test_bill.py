@@ -293,7 +293,8 @@ def test_what_the_cloud_rounds_up_is_a_line_of_its_own(make_context: MakeContext
         ("s3://bucket/in", "stage in: the object store is taken to be in the cluster's region"),
         (
             "gs://bucket/in",
-            "stage in: how fast data gets from gcp to aws is unknown: assumed the machines' network, at most",
+            "stage in: one machine reached 762.5 MB/s between such places in 2022, "
+            "497.5 MB/s to 887.5 MB/s nine times in ten",
         ),
     ],
 )

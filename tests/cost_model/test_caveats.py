@@ -230,11 +230,26 @@ def test_how_fast_an_engine_takes_processors_to_be(
     def with_engine(context: JobContext) -> JobContext:
         context.catalog.sort_bytes_per_s_per_vcpu[:] = measured_rate
         engine = replace(context.model.engine, **given)
-        return replace(context, model=replace(context.model, engine=engine))
+        alike = replace(context.rates, vcpu_sigma=np.zeros(1))
+        return replace(context, rates=alike, model=replace(context.model, engine=engine))
 
     texts = about("engine", warned(make_job, with_engine))
-    told = f"engine ideal: a vCPU is {speed} that the engine was measured on"
+    told = f"engine ideal: a vCPU is {speed} that it was measured on"
     assert texts == ([] if speed is None else [told])
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "counts"),
+    [
+        ("m7i.8xlarge", "counts for 1.00 by the type's zstd rate, 0.81 to 1.24"),
+        ("c9g.8xlarge", "counts for 1.92 by its generation's zstd rate, 1.29 to 2.85"),
+    ],
+)
+def test_how_many_of_the_measured_processors_a_type_counts_for(instance_type: str, counts: str) -> None:
+    best = recommend("1TB", model="object-store", cloud="aws", instance=instance_type, nodes=8).best
+    assert best is not None
+    told = f"engine ray: a vCPU {counts} nine times in ten, of those that it was measured on"
+    assert about("engine ray: a vCPU", best.warnings) == [told]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,9 @@ def test_requests_take_their_time_whatever_the_nodes(make_catalog: Make, approve
     assert second == pytest.approx(1e12 / 100e6 / 3500)  # 10,000 writes of 100 MB: 2.86 s
     assert [phase.bottleneck for phase in best.phases] == ["object_requests"] * 2
     approve(best.warnings)
-    assert any(text.startswith("object store: one place takes 5,500 reads and 3,500") for text in best.warnings)
+    assert any(
+        text.startswith("object store: 5,500 reads and 3,500 writes a second over 1 prefix") for text in best.warnings
+    )
 
 
 def test_an_unknown_limit_is_that_of_the_slowest_store(make_catalog: Make, approve: Approve) -> None:
@@ -49,7 +51,7 @@ def test_an_unknown_limit_is_that_of_the_slowest_store(make_catalog: Make, appro
     bare = make_catalog({"a": FAST}, object_stores=[store])
     best = best_of(bare)
     assert all("object_requests" in phase.resources for phase in best.phases)
-    assert any(text.startswith("object store: one place takes 5,000 reads and 1,000") for text in best.warnings)
+    assert any(text.startswith("object store: 5,000 reads and 1,000 writes a second") for text in best.warnings)
     strict = recommend("10TB", model="object-store", catalogs=[bare], unknown="exclude").plan
     approve([rejection.reason for rejection in strict.rejected])
 

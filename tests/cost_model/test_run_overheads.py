@@ -25,8 +25,12 @@ BOOT = Boot(launches=7, median_s=30, p90_s=40, p95_s=50, node_sigma=0.1, evidenc
 
 def test_installing_screening_and_teardown_do_not_depend_on_the_data() -> None:
     """A minute, two and one."""
-    assert shipped().fixed_s(np.ones(1)) == 60 + 120 + 60
-    assert shipped().ready_s(np.ones(2)).tolist() == [120 + 60 + 120] * 2
+    assert shipped().fixed_s(np.full(1, 2.0)) == 60 + 120 + 60
+    assert shipped().ready_s(np.full(2, 2.0)).tolist() == [120 + 60 + 120] * 2
+
+
+def test_a_single_machine_is_not_screened() -> None:
+    assert shipped().fixed_s(np.array([1.0, 2.0])).tolist() == [120, 240]
 
 
 def test_the_papers_know_the_job_alone() -> None:
@@ -150,6 +154,6 @@ def test_the_bill_says_what_the_boot_rests_on_and_its_95_percent_has_the_boots(c
 
 def test_software_takes_longer_to_start_on_more_nodes_and_a_what_if_halves_it() -> None:
     overheads = replace(shipped(), start_s=0.9, start_per_node_s=0.04)
-    extra_s = overheads.fixed_s(np.array([1.0, 100.0])) - shipped().fixed_s(np.ones(2))
+    extra_s = overheads.fixed_s(np.array([1.0, 100.0])) - shipped().fixed_s(np.array([1.0, 100.0]))
     assert extra_s == pytest.approx([0.94, 4.9])
     assert overheads.times(2).starting_s(np.array([100.0])) == pytest.approx([2.45])

@@ -66,7 +66,7 @@ def test_requests_hold_up_staging_on_any_number_of_nodes(make_context: Make, app
     """
     store = {**STORE, "reads_per_s": 500, "writes_per_s": 200, "request_evidence": "spec"}
     files = {"object_stores": [store]}
-    context = make_context(DISKS, files=files, input="s3://b/i", output="s3://b/o")
+    context = make_context(DISKS, files=files, input="s3://b/i", output="s3://b/o", prefixes=1)
     least = {name: float(seconds_[0]) for name, seconds_ in least_seconds(context).items()}
     assert least == pytest.approx({"stage in": 1e13 / 2**24 / 500, "stage out": 500})
     few, many = staging_seconds(context, np.array([10.0, 100.0]))["stage in"][0]

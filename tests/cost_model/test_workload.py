@@ -214,7 +214,7 @@ def test_a_resource_at_half_its_rate_takes_twice_as_long() -> None:
 
 def test_only_what_lies_in_the_object_store_waits_for_its_requests(make_context: Make) -> None:
     """10 TB in parts of 1 MB at 5,500 reads/s; a model of local disks sends none, whatever the sizes."""
-    context = make_context({"a": DISKS}, model="object-store")
+    context = make_context({"a": DISKS}, model="object-store", prefixes=1)
     sizes = {"read_bytes": 1e6, "write_bytes": 2e6}
     store = replace(context.objects, reads_per_s=5500.0, writes_per_s=3500.0)
     with_sizes = replace(context, model=replace(context.model, requests=sizes), objects=store)

@@ -46,6 +46,8 @@ def shapes(catalog: Catalog) -> pd.DataFrame:
     types["previous"] = ~table["current_generation"]
     types["line"] = list(table.lines)
     types = types.assign(**{name: getattr(catalog.instances, name) for name in merged})
+    if catalog.manifest.network_ceilings:  # sizes are compared as the cloud states them
+        types[merged[0]] = catalog.instances.network_peak_bytes_per_s
     types = types[~types.instance_type.str.contains("+", regex=False)].reset_index(drop=True)
     machine = types.instance_type.str.extract(_CONSTRAINED, expand=False).astype(float)
     types["machine_vcpu"] = machine.fillna(types.vcpu)

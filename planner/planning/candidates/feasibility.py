@@ -13,10 +13,12 @@ from planner.cost_model.capacity import fewest_nodes, node_bounds
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.evidence import is_assumed
 from planner.cost_model.prices import Offer, charges, paid_nodes
+from planner.cost_model.staging import place_link
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Rejection, Request
 from planner.units import count_text, format_bytes
 
+NO_DISKS: Final = "no local disks"
 DISKS_UNKNOWN: Final = "number of local disks unknown"
 DISK_RATE_UNKNOWN: Final = "local disk rate unknown"
 """Reasons that a measurement would remove."""
@@ -67,7 +69,7 @@ def _missing_facts(
     # A model of local intermediate data keeps it on volumes where a type has no disks; whether it has must be known.
     by_default = local | ((layouts.intermediate_on == VOLUMES) & (context.model.storage["intermediate"] == "local"))
     yield by_default & np.isnan(disks), DISKS_UNKNOWN, ""
-    yield local & (disks == 0), "no local disks", "the model keeps its data on them"
+    yield local & (disks == 0), NO_DISKS, "the model keeps its data on them"
     measure = "measure it, or --assume {0}_read=RATE,{0}_write=RATE"
     there = local & (disks != 0)
     yield there & ~rates.local.known[type_rows], DISK_RATE_UNKNOWN, measure.format("local")
@@ -114,7 +116,10 @@ def _unassumed(context: JobContext, offer: Offer) -> Iterator[tuple[Flags, str, 
         detail = f"--set interruptions=RATE says it, {_TAKE_IN}"
         yield every, f"how often {cloud} takes spot nodes back is unknown", detail
     places = (context.staging.source, context.staging.sink)
-    if any(place not in ("", cloud) for place in places) and not is_assumed("link", unknown):
+    steps = zip(places, ("stage in", "stage out"), strict=True)
+    if any(place not in ("", cloud) and not place_link(context, step) for place, step in steps) and not is_assumed(
+        "link", unknown
+    ):
         yield every, f"the rate between {cloud} and another cloud is unknown", _TAKE_IN
     stores = context.layouts.uses(OBJECTS) | (cloud in places)
     store = context.objects

@@ -26,7 +26,12 @@ UNASKED: Final = "not asked for"
 
 PREVIOUS: Final = "of a previous generation"
 TOO_LITTLE_MEMORY: Final = "not known to have the memory of"
-NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", TOO_LITTLE_MEMORY, PREVIOUS)
+TOO_SMALL: Final = "a small type"
+LEAST_VCPU: Final = 4
+LEAST_MEMORY_BYTES: Final = 7 * 2**30
+"""A node has at least so much, unless the request names types or says how much memory is enough."""
+
+NOT_WANTED: Final = (UNASKED, "excluded", "not known to be", TOO_LITTLE_MEMORY, PREVIOUS, TOO_SMALL)
 """Prefixes of the reasons for types that the request's filters exclude."""
 
 Filter = Callable[[str, str, float], str]
@@ -79,9 +84,13 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
 def _wanted(request: _Asked, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     """Return them once: a what-if and a sweep ask for the same types again."""
     types, chosen = _types(catalog), list(filters(request).values())
-    passed = ~_past_their_time(request, catalog)
+    past = _past_their_time(request, catalog)
+    small = ~past & _too_small(request, catalog, past)
+    passed = ~past & ~small
     as_offered = catalog.instances.offered_row == np.arange(len(passed))
-    unasked = [_past(types[row][0]) for row in np.flatnonzero(~passed & as_offered).tolist()]
+    unasked = [
+        _left_out(types[row][0], is_past=bool(past[row])) for row in np.flatnonzero(~passed & as_offered).tolist()
+    ]
     for row in np.flatnonzero(passed).tolist() if chosen else ():
         listed, arch, memory_bytes = types[row]
         name, weighting = split_weighting(listed)  # patterns match types as they are offered
@@ -103,12 +112,23 @@ def _past_their_time(request: _Asked, catalog: Catalog) -> Flags:
     return ~current
 
 
-def _past(name: str) -> Rejection:
-    return Rejection(
-        instance_type=name,
-        reason=PREVIOUS,
-        detail="its cloud says so; --set previous-generations or --instance takes it in",
-    )
+def _too_small(request: _Asked, catalog: Catalog, past: Flags) -> Flags:
+    """Return the types (T,) with less than a node has unless asked; none where no type that is not `past` has more, as
+    in catalogs of small machines, under --paper, and among machines of one's own.
+    """
+    types = catalog.instances
+    small = (types.vcpu < LEAST_VCPU) | (types.memory_bytes < LEAST_MEMORY_BYTES)
+    asked = request.instances or request.min_memory_bytes is not None or request.paper or catalog.cloud == "local"
+    return np.zeros(len(small), bool) if asked or (small | past).all() else small
+
+
+def _left_out(name: str, *, is_past: bool) -> Rejection:
+    if is_past:
+        detail = "its cloud says so; --set previous-generations or --instance takes it in"
+        return Rejection(instance_type=name, reason=PREVIOUS, detail=detail)
+    least = f"{LEAST_VCPU} vCPUs or {format_exact_size(LEAST_MEMORY_BYTES)}"
+    detail = f"below {least}; --instance or --set min-memory takes it in"
+    return Rejection(instance_type=name, reason=TOO_SMALL, detail=detail)
 
 
 def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:

@@ -66,18 +66,15 @@ def job_context(
         engine = model.engine
         overheads = replace(overheads, start_s=engine.start_s, start_per_node_s=engine.start_per_node_s)
     overheads = replace(overheads, shared_sigma=math.hypot(overheads.shared_sigma, stored.sigma))
+    by = software or _software_of(model.engine)
     rates = _rates(
-        request,
-        catalog,
-        overheads,
-        volumes=volumes,
-        software=software or _software_of(model.engine),
-        coding_s=coding_s_per_byte(request, model.engine),
+        request, catalog, overheads, volumes=volumes, software=by, coding_s=coding_s_per_byte(request, model.engine)
     )
     if is_assumed("rate", request.unknown) and not request.paper:
         rates = with_assumed_rates(rates, catalog)
-    if software is None and model.engine.cpu_s_per_byte and "sort" not in request.assume:
-        rates = _at_measured_speed(rates, catalog, sort_bytes_per_s=overheads.cpu_bytes_per_s_per_vcpu["sort"])
+    if by is not None and not (_OF_PROCESSORS & request.assume.keys() or request.compute_bytes_per_s_per_vcpu):
+        own = np.nan if software else overheads.cpu_bytes_per_s_per_vcpu["sort"]
+        rates = _at_measured_speed(rates, catalog, by, own)
     context = JobContext(
         catalog=catalog,
         model=model,
@@ -120,6 +117,10 @@ _SEEN_TOGETHER: Final = {"network", "local_read", "local_write", "object_read", 
 """Rates that whole jobs show together; one that the user assumes counts as it is."""
 
 
+_OF_PROCESSORS: Final = {"partition", "sort"}
+"""Rates of a vCPU; where the user assumes one, all vCPUs count alike."""
+
+
 def _decoding(rates: Rates, request: Request, engine: Engine) -> Assumed | None:
     """Return the range of processor time per byte, relative to the planned one. Only decoding and encoding are
     uncertain: they take longer or shorter on other data of a format.
@@ -142,8 +143,11 @@ def _assumed(request: Request) -> Mapping[str, float]:
 
 
 def _power(request: Request, catalog: Catalog) -> Floats:
-    assumed = assumed_of(request.assume, "power", catalog)
-    return np.where(np.isnan(assumed), catalog.instances.power_w, assumed)
+    given, stated = assumed_of(request.assume, "power", catalog), catalog.instances.power_w
+    known = np.where(np.isnan(given), stated, given)
+    if request.objective != "energy" or request.paper or not is_assumed("power", request.unknown):
+        return known
+    return np.where(np.isnan(known), catalog.assumed_power_w, known)
 
 
 def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:
@@ -162,7 +166,7 @@ def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOv
     return Risk(
         per_node_s=hourly[len(hourly) // 2] / 3600,
         alternatives_s=tuple(rate / 3600 for rate in hourly),
-        replacement_s=float(overheads.ready_s(np.ones(1))[0]),
+        replacement_s=float(overheads.ready_s(np.full(1, 2.0))[0]),
         recovery=model.recovery,
         evidence="assumed"
         if asked or stated is None
@@ -182,6 +186,7 @@ def _software_of(engine: Engine) -> Software | None:
         shared_sigma=0.0,
         evidence=engine.evidence,
         source=engine.source,
+        vcpu_bytes_per_s=engine.vcpu_bytes_per_s,
     )
 
 
@@ -219,10 +224,16 @@ def _rates(
     return rates
 
 
-def _at_measured_speed(rates: Rates, catalog: Catalog, *, sort_bytes_per_s: float) -> Rates:
-    """Return the rates with vCPUs scaled to the usual speed, for types on which sorting in memory was measured."""
-    worth = catalog.sort_bytes_per_s_per_vcpu / sort_bytes_per_s
-    return replace(rates, vcpu=rates.vcpu * np.where(worth > 0, worth, 1.0))
+def _at_measured_speed(rates: Rates, catalog: Catalog, by: Software, sort_bytes_per_s: float) -> Rates:
+    """Return the rates with each type's vCPUs counted in those that the software was measured on, by the speed of the
+    type or its generation, unknown ones as they are; at `sort_bytes_per_s`, by sorting where that was measured.
+    """
+    speeds, sorts = catalog.processor_speeds, catalog.sort_bytes_per_s_per_vcpu / sort_bytes_per_s
+    worth = np.nan_to_num(speeds.bytes_per_s / by.vcpu_bytes_per_s, nan=1.0) if by.vcpu_bytes_per_s else 1.0
+    sigma = speeds.sigma if by.vcpu_bytes_per_s else 0.0
+    sorted_here = sorts > 0
+    vcpu = rates.vcpu * np.where(sorted_here, sorts, worth)
+    return replace(rates, vcpu=vcpu, vcpu_sigma=np.where(sorted_here, 0.0, sigma))
 
 
 def _all_in(volumes: VolumeChoice) -> VolumeChoice:
@@ -264,6 +275,7 @@ def staging_of(request: Request) -> Staging:
         stored_share=1 / stored.ratio,
         files=request.files,
         is_divided=stored.is_divided,
+        prefixes=request.prefixes,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from planner.cost_model.caveats import COMPUTED_DISKS, DEAR_SPOT
+from planner.cost_model.caveats import ASSUMED_POWER, COMPUTED_DISKS, DEAR_SPOT
 from planner.planning.request.region import OWN_PRICE
 from planner.planning.request.stored_data import size_text
 from planner.report.clusters import total_text
@@ -208,6 +208,16 @@ def unmeasured_text(plan: Plan) -> str:
     subject = "1 type" if count == 1 else f"{count:,} types"
     rented = any("bench fleet" in of_cloud.measure for of_cloud in plan.unmeasured)
     return f"Left out: {subject} of unknown disk rate; planner bench {'fleet' if rented else 'disk'} measures it."
+
+
+def energy_text(best: Candidate) -> str:
+    """Return the energy of a cluster's sort, '' where the power of its nodes is unknown."""
+    if best.energy_j is None:
+        return ""
+    basis = (
+        " by assumed power of the processors" if any(text.startswith(ASSUMED_POWER) for text in best.warnings) else ""
+    )
+    return f"Energy of the sort: {best.energy_j / 3.6e6:.4g} kWh{basis}."
 
 
 def plain_warning(warning: str) -> str:

@@ -14,6 +14,7 @@ from planner.report.section import Said, Section, unrepeated
 from planner.report.terminal.decision import (
     break_even_text,
     durability_text,
+    energy_text,
     machine_text,
     order_text,
     place_text,
@@ -170,7 +171,7 @@ def _notes(plan: Plan, best: Candidate) -> Iterator[Said]:
         durability_text(best),
         f"{plan.not_shown} more types do what is asked; --top {plan.feasible} shows them." if plan.not_shown else "",
         order_text(best),
-        "" if best.energy_j is None else f"Energy of the sort: {best.energy_j / 3.6e6:.4g} kWh.",
+        energy_text(best),
         f"That is {quoted_text(best.quoted)}." if best.quoted else "",
         f"Most data: {plan.beyond}." if plan.beyond else "",
     ]

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from planner.planning.ranking.capacity import MACHINES_AT_HAND
+from planner.planning.ranking.capacity import AT_HAND, MACHINES_AT_HAND
 from planner.planning.ranking.frontier import point_of
+from planner.planning.ranking.one_machine import SMALL_DATA
 from planner.report.clusters import bill_of, cluster_name, place_suffix, ratios, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
 from planner.report.terminal.decision import (
@@ -20,6 +21,7 @@ from planner.report.terminal.decision import (
     deadline_text,
     doubt_text,
     durability_text,
+    energy_text,
     machine_text,
     order_text,
     place_text,
@@ -52,6 +54,8 @@ def short_answer(
         return ["nothing feasible"]
     warnings = [f"types and prices of {', '.join(of)} as you refreshed them"] if (of := plan.catalog.refreshed) else []
     warnings += map(plain_warning, (*plan.warnings, *best.warnings))
+    first = [f"{text[0].upper()}{text[1:]}." for text in warnings if text.startswith((SMALL_DATA, AT_HAND))]
+    warnings = [text for text in warnings if not text.startswith((SMALL_DATA, AT_HAND))]
     notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in warnings)]
     parts = [
         _sentences("change", [difference(before, best)] if before else [], width),
@@ -60,7 +64,7 @@ def short_answer(
         Lines("bill", [*_bill(best, min(width, 64))]),
         *_choices(plan, best, width),
         GAP,
-        _sentences("reasons", _reasons(plan, best), width),
+        _sentences("reasons", [*first, *_reasons(plan, best)], width),
     ]
     over = sum(len(part.lines) for part in parts) + len(_next(plan, width, len(notes))) - LINES
     with_note = over + len(wrapped(notes[0], width)) if notes else over
@@ -174,6 +178,7 @@ def _per_minute(slower: FrontierPoint, faster: FrontierPoint) -> str:
 
 def _reasons(plan: Plan, best: Candidate) -> list[str]:
     return [
+        energy_text(best) if plan.request.objective == "energy" else "",
         bottleneck_text(best),
         _capacity(plan, best),
         f"{confidence_text(best)} {doubt_text(best)}",

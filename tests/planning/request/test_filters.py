@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 
 import planner
 from planner.api.recommend import recommend
+from planner.catalog import load_catalog
 from planner.cli.app import build
 from planner.errors import BadInputError, InfeasibleError
 from planner.planning.recommendation import require_best
-from planner.planning.request.filters import WEAKEST
-from planner.schemas.plan import Plan
+from planner.planning.request.filters import WEAKEST, wanted
+from planner.schemas.plan import Plan, Request
 
 DISKS = {"read": 2e9, "write": 1e9}
 
@@ -213,3 +214,22 @@ def test_types_with_fewer_weak_rates_are_nearer(make_catalog: Callable[..., str]
         ("a", 2.0, "network: spec"),
         ("b", 3.0, "local disks: recalled, network: spec"),
     }
+
+
+def test_a_node_has_four_processors_and_seven_gib_unless_asked() -> None:
+    """c9g.large has 2 vCPUs and 4 GiB, c9g.xlarge 4 and 8 GiB."""
+    catalog = load_catalog("aws")
+    small, enough = (catalog.instances.index(name) for name in ("c9g.large", "c9g.xlarge"))
+    passed, left_out = wanted(Request(data_bytes=10**12), catalog)
+    assert not passed[small] and passed[enough]
+    (reason,) = (rejection for rejection in left_out if rejection.instance_type == "c9g.large")
+    assert reason.reason == "a small type"
+    assert reason.detail == "below 4 vCPUs or 7GiB; --instance or --set min-memory takes it in"
+    asks: tuple[dict[str, Any], ...] = ({"instances": ("c9g.*",)}, {"min_memory_bytes": 2**30}, {"paper": True})
+    for asked in asks:
+        assert wanted(Request(data_bytes=10**12, **asked), catalog)[0][small]
+
+
+def test_where_all_machines_are_small_none_is_left_out(make_catalog: Callable[..., str]) -> None:
+    path = make_catalog({"a": {"vcpu": 2}, "b": {"vcpu": 1}})
+    assert wanted(Request(data_bytes=10**12), load_catalog(path))[0].all()

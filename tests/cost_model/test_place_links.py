@@ -1,0 +1,59 @@
+"""Data of another region or cloud comes at what one machine was measured to reach from there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner import recommend
+from planner.catalog import load_catalog
+from planner.catalog.place_links import area_of, link_between
+from planner.schemas.plan import Candidate
+
+ON_AWS: dict[str, Any] = {"cloud": "aws", "region": "us-east-1", "instance": "i4i.32xlarge", "nodes": 8}
+
+
+def staged_s(**asked: Any) -> float:
+    best = recommend("8TB", **(ON_AWS | asked)).best
+    assert best is not None
+    return best.overheads_s["stage in"]
+
+
+def test_from_another_cloud_a_node_takes_what_was_measured_and_not_its_whole_link() -> None:
+    """1 TB for each node at the median of the pairs between North America's regions; its link has 9.4 GB/s."""
+    link = link_between(("gcp", "north-america"), ("aws", "north-america"))
+    assert link is not None and link.bytes_per_s == 762.5e6
+    assert staged_s(input="gs://a/b", input_region="us-central1") == pytest.approx(1e12 / link.bytes_per_s, rel=1e-6)
+
+
+def test_another_region_is_slower_than_the_same_and_a_far_one_slowest() -> None:
+    same, near, far = (
+        staged_s(input="s3://a/b", input_region=of) for of in ("us-east-1", "us-west-2", "ap-southeast-2")
+    )
+    assert same < near < far
+
+
+def test_the_range_of_the_link_is_said() -> None:
+    best: Candidate | None = recommend("8TB", input="gs://a/b", **ON_AWS).best
+    assert best is not None
+    (note,) = (text for text in best.warnings if text.startswith("stage in: one machine reached"))
+    assert "between such places in 2022" in note and "nine times in ten" in note
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
+def test_every_region_that_has_prices_lies_in_an_area(cloud: str) -> None:
+    regions = {region for region in load_catalog(cloud).regions() if "gov" not in region}
+    assert {region for region in regions if not area_of(region)} <= {"global"}
+
+
+@pytest.mark.parametrize(
+    ("region", "area"),
+    [
+        ("us-east-1", "north-america"), ("brazilsouth", "south-america"), ("southindia", "asia-pacific"),
+        ("centralus", "north-america"), ("southcentralus", "north-america"), ("uksouth", "europe"),
+        ("southafricanorth", "africa"), ("me-central1", "middle-east"), ("northeurope", "europe"), ("x", ""),
+    ],
+)  # fmt: skip
+def test_areas_follow_from_the_names_of_regions(region: str, area: str) -> None:
+    assert area_of(region) == area

@@ -198,6 +198,9 @@ class Table:
             Bytes | None, Help("Memory in all, 320MiB or more. Four fifths of what is free otherwise.")
         ] = None,
         threads: Threads = None,
+        every_file: Annotated[
+            bool, Help("Also sort files that overlap no other, if rows in them are out of order: their keys are read.")
+        ] = False,
         temp_dir: Annotated[
             StrPath | None, Help("Folder for temporary files; the disk of a local table otherwise.", takes=str)
         ] = None,
@@ -218,6 +221,8 @@ class Table:
         clean_up(self._format, say=tell)
         self._look_again()
         groups = self.groups(keys, where=where, max_bytes=max_bytes, target_bytes=target_file_bytes)
+        if every_file:
+            groups += self._unsorted(keys, groups, where)
         job = RewriteJob(
             keys=keys,
             target_bytes=target_file_bytes,
@@ -234,6 +239,19 @@ class Table:
         finally:
             self._look_again()
         return TableSort(keys=keys, groups=tuple(reports))
+
+    def _unsorted(self, keys: Sequence[str], groups: Sequence[Group], where: str | None) -> list[Group]:
+        """Return a group for each file outside groups whose rows are out of order."""
+        from planner.tables.check import unsorted_files
+        from planner.tables.groups import in_partition
+        from planner.tables.layout import Group, new_id
+
+        taken = {file.path for group in groups for file in group.files}
+        files = in_partition(self.files, where, partitioned_by=self.snapshot.partitioned_by)
+        lone = [file for file in files if file.path not in taken and not file.left]
+        with reported(["read"], None) as progress:
+            found = list(unsorted_files(self._format, self.snapshot, lone, keys, progress))
+        return [Group(id=new_id(), files=(file,), depth=1, reason="unsorted", keys=tuple(keys)) for file, _ in found]
 
     def _look_again(self) -> None:
         self.snapshot = self._format.snapshot()

@@ -40,20 +40,21 @@ def check_table(
 ) -> TableCheck:
     """Check metadata, then the key columns of files until one is out of order. Raises BadInputError."""
     overlap = overlap_of(files, keys_of(keys, snapshot.schema))
-    unsorted = _first_unsorted(table, snapshot, files, keys, progress)
+    unsorted = next(unsorted_files(table, snapshot, files, keys, progress), None)
     return TableCheck(
         keys=tuple(keys),
         depth=overlap.depth,
         overlapping_files=sum(len(part.ranges) for part in overlap.partitions if part.depth > 1),
         unknown_files=sum(part.unknown for part in overlap.partitions),
-        unsorted_file=unsorted[0] if unsorted else "",
+        unsorted_file=unsorted[0].path if unsorted else "",
         unsorted_row=unsorted[1] if unsorted else None,
     )
 
 
-def _first_unsorted(
+def unsorted_files(
     table: TableFormat, snapshot: Snapshot, files: Sequence[DataFile], keys: Sequence[str], progress: Progress
-) -> tuple[str, int] | None:
+) -> Iterator[tuple[DataFile, int]]:
+    """Yield the files whose rows are out of order, by their key columns, with the number of the first such row."""
     progress.begin_phase(0, bytes_total=sum(file.bytes for file in files))
     parsed = parse_table_keys(keys, snapshot.schema)
     names = list(dict.fromkeys(snapshot.schema.names[key.column] for key in parsed))
@@ -63,9 +64,8 @@ def _first_unsorted(
         with tempfile.TemporaryDirectory() as folder:
             found = first_disorder(_key_rows(table, file, Path(folder), narrow), narrow_keys, unique=False)
         if found:
-            return file.path, found[0]
+            yield file, found[0]
         progress.add_bytes(file.bytes)
-    return None
 
 
 def _key_rows(table: TableFormat, file: DataFile, folder: Path, schema: Any) -> Iterator[Any]:

@@ -173,8 +173,30 @@ def _storage(location: str, options: Mapping[str, str]) -> Storage:
     if "://" not in location or location.startswith("file://"):
         root = Path(unquote(urlsplit(location).path) if "://" in location else location).absolute()
         return Storage(arrow("pyarrow.fs").LocalFileSystem(), str(root), local_root=root)
-    handler = optional("deltalake.fs", extra="tables", purpose="reading Delta tables").DeltaStorageHandler
-    return Storage(arrow("pyarrow.fs").PyFileSystem(handler(location, dict(options))), "", local_root=None)
+    base = optional("deltalake.fs", extra="tables", purpose="reading Delta tables").DeltaStorageHandler
+
+    class Handler(base):  # type: ignore[misc, valid-type]
+        """The library's, whose streams take bytes alone, and get buffers from pyarrow."""
+
+        def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> Any:
+            return arrow().PythonFile(_Bytes(self._handler.open_output_stream(path, metadata)), "w")
+
+    return Storage(arrow("pyarrow.fs").PyFileSystem(Handler(location, dict(options))), "", local_root=None)
+
+
+class _Bytes:
+    """A stream that is written bytes."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, content: Any) -> int:
+        """Write a buffer."""
+        self._stream.write(bytes(content))
+        return len(content)
 
 
 def _refused(location: str, error: Exception) -> BadInputError:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from planner.errors import BadInputError, some_of
-from planner.tables.layout import DataFile, Group, Partition
+from planner.tables.layout import DataFile, Group, Partition, new_id
 from planner.tables.overlap import Key, Range, clusters, depths_at, ranges_of
 
 
@@ -97,8 +96,3 @@ def _first_files(group: Group, keys: Sequence[Key], *, most_bytes: int) -> Group
     depth = max(depths_at(taken), default=0)
     files = tuple(each.file for each in taken)
     return Group(id=group.id, files=files, depth=depth, reason=group.reason, keys=group.keys)
-
-
-def new_id() -> str:
-    """Return a name for the files of a group that no other group has."""
-    return secrets.token_hex(8)

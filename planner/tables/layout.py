@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,9 +117,14 @@ class TableFormat(Protocol):
         """Return the ids of groups that began and whose process is gone."""
 
 
+def new_id() -> str:
+    """Return a name for the files of a group that no other group has."""
+    return secrets.token_hex(8)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Files of one partition that are rewritten together: `reason` is overlap, small or deletes."""
+    """Files of one partition that are rewritten together: `reason` is overlap, small, deletes or unsorted."""
 
     id: str
     files: tuple[DataFile, ...]

@@ -11,7 +11,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -237,7 +237,7 @@ def _places(ranges: Sequence[Range]) -> list[tuple[float, float]]:
 def number_of(value: Any) -> float | None:
     """Return a number for a number or a time, by which shares of ranges are taken; None for other values."""
     if isinstance(value, datetime):
-        return value.timestamp()
+        return value.replace(tzinfo=value.tzinfo or UTC).timestamp()
     if isinstance(value, date):
         return float(value.toordinal())
     try:

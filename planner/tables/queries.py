@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -99,11 +99,11 @@ def scanned(
     unknown = 0
     before = after = 0.0
     for query in queries:
-        kind = next((type(file.bounds[query.column][0]) for file in files if query.column in file.bounds), None)
-        if kind is None:
+        like = next((file.bounds[query.column][0] for file in files if query.column in file.bounds), None)
+        if like is None:
             unknown += 1
             continue
-        limits = _value(query.low, kind), _value(query.high, kind)
+        limits = _value(query.low, like), _value(query.high, like)
         read = {file.path: _share(file, query.column, limits) for file in files}
         whole = {file.path: file.bytes * (read[file.path] > 0) for file in files}
         now = float(sum(whole.values()))
@@ -136,17 +136,19 @@ def _share(file: DataFile, column: str, limits: tuple[Any, Any]) -> float:
     return max((min(end, last) - max(begin, first)) / (end - begin), 1e-9)
 
 
-def _value(text: str | None, kind: Any) -> Any:
-    """Return a limit as a value of the column's kind. Raises BadInputError."""
+def _value(text: str | None, like: Any) -> Any:
+    """Return a limit as a value like a bound of the column, in UTC if it has no zone. Raises BadInputError."""
     if text is None:
         return None
+    kind: Any = type(like)
     try:
         if kind is bool:
             return text.lower() in ("true", "1")
         if kind is bytes:
             return text.encode()
         if issubclass(kind, datetime):
-            return datetime.fromisoformat(text)
+            value = datetime.fromisoformat(text)
+            return value.replace(tzinfo=value.tzinfo or UTC) if like.tzinfo else value.replace(tzinfo=None)
         return date.fromisoformat(text) if issubclass(kind, date) else kind(text)
     except (ValueError, TypeError, InvalidOperation) as error:
         raise BadInputError(

@@ -22,8 +22,7 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet import sort_tables
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle
 from planner.sorting.tables.table_hash import Checksums
-from planner.tables.groups import new_id
-from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat
+from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat, new_id
 from planner.tables.parquet_files import shape
 from planner.units import count_text, format_bytes
 
@@ -129,13 +128,16 @@ def _rewrite_group(
             report = _attempt(table, snapshot, group, job, watched=watched)
             return replace(report, attempts=attempt, seconds=time.monotonic() - began)
         except (LostError, OSError, PlannerError) as lost:
-            snapshot = table.snapshot()
-            live = {file.path: file for file in snapshot.files if not file.left}
-            files = tuple(live[file.path] for file in group.files if file.path in live)
-            is_same = len(files) == len(group.files) and all(map(DataFile.is_same, files, group.files))
+            known, partition = {file.path for file in snapshot.files}, group.files[0].partition
+            snapshot, had = table.snapshot(), {file.path: file for file in group.files}
+            there = [file for file in snapshot.files if file.partition == partition and not file.left]
+            kept = [file for file in there if file.path in had]
+            is_same = len(kept) == len(had) and all(file.is_same(had[file.path]) for file in kept)
             if is_same and not isinstance(lost, LostError):
                 raise
-            if snapshot.refusal or (len(files) < 2 and not any(file.deletes for file in files)):
+            files = tuple(file for file in there if file.path in had or file.path not in known)
+            is_enough = len(files) > 1 or any(file.deletes for file in files)
+            if snapshot.refusal or not is_enough:
                 return None
             say(f"note: {lost}; the group is sorted again, now {count_text(len(files), 'file')}")
             group = replace(group, id=new_id(), files=files)

@@ -155,4 +155,4 @@ def store_errors(path: str) -> Iterator[None]:
         text = str(error)
         if "ACCESS_DENIED" in text or "403" in text:
             raise BadInputError(f"{path}: the store refuses ({text.splitlines()[0]})", code="no-permission") from error
-        raise IoFailureError(f"{path}: {text.splitlines()[0]}") from error
+        raise IoFailureError(f"{path}: {text.splitlines()[0]}", code="io") from error

@@ -47,11 +47,11 @@ def look(location: Location, *, asked: LookOptions, json: Json = False) -> None:
 
     The depth is how many files one key can be in. `planner table LOCATION` is short for it.
 
-    Example: planner table lake/events
+    Example: planner table look lake/events
 
-    Example: planner table lake/events --sort-by event_time --json
+    Example: planner table look lake/events --sort-by event_time --json
 
-    Example: planner table sales.orders --catalog uri=sqlite:///catalog.db
+    Example: planner table look sales.orders --catalog uri=sqlite:///catalog.db
     """
     from planner.report.tables import table_lines
 
@@ -88,7 +88,7 @@ def sort(location: Location, *, asked: SortOptions, json: Json = False) -> None:
 
     Example: planner table sort lake/events --sort-by event_time
 
-    Example: planner table sort lake/events --sort-by region,event_time:desc --where day=2026-01-01 --max-bytes 200GB
+    Example: planner table sort lake/events --sort-by region,event_time --where day=2026-01-01 --max-bytes 200GB
     """
     with shown_progress() as on_progress:
         opened = _opened(location, asked)

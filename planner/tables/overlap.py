@@ -126,7 +126,7 @@ def _overlap_in(partition: Partition, files: Sequence[DataFile], keys: Sequence[
         depth=max(depths, default=0),
         mean_depth=sum(depths) / len(depths) if depths else 0.0,
         overlapping_bytes=sum(file.bytes for file in files if file.path in within),
-        unknown=sum(each.low == (_LEAST,) for each in ranges),
+        unknown=sum(each.low[0] == _LEAST for each in ranges),
     )
 
 
@@ -145,7 +145,8 @@ def _range(file: DataFile, keys: Sequence[Key]) -> tuple[Position, Position]:
         low, high = (*low, least), (*high, most)
         if least != most:
             break
-    return low, high
+    more = len(keys) - len(low)  # where the first keys differ, rows at an end may have any later keys: the inner ones
+    return (*low, *[_MOST] * more), (*high, *[_LEAST] * more)
 
 
 def _ends(file: DataFile, key: Key) -> tuple[tuple[int, Any], tuple[int, Any]]:
@@ -166,17 +167,11 @@ def _ends(file: DataFile, key: Key) -> tuple[tuple[int, Any], tuple[int, Any]]:
     return min(ends, key=lambda end: end[0]), max(ends[1:], key=lambda end: end[0])
 
 
-def _precedes(one: Position, other: Position) -> bool:
-    """Return whether a position is before another; of unequal length the shorter decides."""
-    size = min(len(one), len(other))
-    return one[:size] < other[:size]
-
-
 def depths_at(ranges: Sequence[Range]) -> Iterator[int]:
     """Yield for each range, in order, how many of the ranges up to it hold keys after its low end."""
     open_ends: list[Position] = []
     for each in ranges:
-        while open_ends and not _precedes(each.low, open_ends[0]):
+        while open_ends and each.low >= open_ends[0]:
             heapq.heappop(open_ends)
         heapq.heappush(open_ends, each.high)
         yield len(open_ends)
@@ -187,7 +182,7 @@ def clusters(ranges: Sequence[Range]) -> Iterator[list[Range]]:
     waiting: list[Range] = []
     end: Position = ()
     for each in ranges:
-        if waiting and not _precedes(each.low, end):
+        if waiting and each.low >= end:
             yield waiting
             waiting = []
         end = max(end, each.high) if waiting else each.high
@@ -200,7 +195,7 @@ def picture(part: PartitionOverlap, *, width: int, most: int = 16) -> list[str]:
     """Return the key ranges of a partition as lines, the least key on the left; neighbouring files share a line if
     there are more than `most`.
     """
-    places = _places([each for each in part.ranges if each.low != (_LEAST,)])
+    places = _places([each for each in part.ranges if each.low[0] != _LEAST])
     if not places:
         return []
     step = -(-len(places) // most)
@@ -217,7 +212,9 @@ def picture(part: PartitionOverlap, *, width: int, most: int = 16) -> list[str]:
 
 
 def _places(ranges: Sequence[Range]) -> list[tuple[float, float]]:
-    """Return the ends of ranges as fractions of the whole: by value for numbers and times, else by rank."""
+    """Return the ends of ranges as fractions of the whole, by the first key: by value for numbers and times, else by
+    rank.
+    """
     ends = [position[0] for each in ranges for position in (each.low, each.high)]
     numbers = {end: number_of(end[1]) for end in ends if end[0] == 0}
     values = [number for number in numbers.values() if number is not None]

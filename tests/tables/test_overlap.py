@@ -64,6 +64,17 @@ def test_a_later_key_counts_where_the_first_has_one_value() -> None:
     assert overlap_of([*files, files[1]], keys_of(["a", "b"], schema)).depth == 2
 
 
+def test_files_with_one_value_lie_between_those_that_only_touch_it() -> None:
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    ends = [((10, 20), (0, 9)), ((20, 20), (3, 5)), ((20, 20), (5, 8)), ((20, 27), (0, 9))]
+    files = [
+        DataFile(path=str(n), bytes=1, rows=9, bounds={"a": a, "b": b}, nulls={"a": 0, "b": 0})
+        for n, (a, b) in enumerate(ends)
+    ]
+    for keys in (["a", "b"], ["a:desc", "b"]):
+        assert overlap_of(files, keys_of(keys, schema)).depth == 1
+
+
 def test_files_without_bounds_may_hold_every_key() -> None:
     files = [file(0, 1, 5), file(1, 5, 9), DataFile(path="x", bytes=1, rows=10)]
     found = overlap_of(files, keys_of(["k"], SCHEMA))

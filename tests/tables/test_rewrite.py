@@ -35,15 +35,17 @@ def require_sorted_and_same(made: Made, key: str) -> None:
     assert made.duckdb_rows() == by_duckdb
     again = made.open()
     assert again.check(sort_by=key).is_sorted
-    assert again.groups(key, target_bytes=SMALL) == []
+    assert {group.reason for group in again.groups(key, target_bytes=SMALL)} <= {"small"}  # ends of two groups
     assert sum(group.rows for group in done.groups) <= len(before)
-    assert not again.sort(sort_by=key, memory_bytes=LEAST, target_file_bytes=SMALL, every_file=True).groups
+    again.sort(sort_by=key, memory_bytes=LEAST, target_file_bytes=SMALL)
+    assert again.groups(key, target_bytes=SMALL) == []
+    assert made.library_rows() == before
     if made.kind != "parquet":
         assert made.library_rows(version) == before
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_tables_keep_their_rows_and_are_sorted(kind: str, seed: int, tmp_path: Path) -> None:
     made = random_table(seed, kind, tmp_path)
     require_sorted_and_same(made, random.Random(seed).choice(KEYS))

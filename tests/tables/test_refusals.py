@@ -116,7 +116,7 @@ def test_places_without_a_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no Parquet files"):
         planner.table(tmp_path)
     (tmp_path / "x.parquet").write_text("no table")
-    with pytest.raises(BadInputError, match="x.parquet"):
+    with pytest.raises(BadInputError, match=r"x\.parquet"):
         planner.table(tmp_path)
     with pytest.raises(BadInputError, match="no such table"):
         planner.table("a.b", catalog={"uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"file://{tmp_path}"})

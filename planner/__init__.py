@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from planner.api.sort_on_ray import abandon_sort as abandon_sort
     from planner.api.sort_result import Disorder as Disorder
     from planner.api.sort_result import SortResult as SortResult
+    from planner.api.tables import Table as Table
+    from planner.api.tables import TableSort as TableSort
+    from planner.api.tables import table as table
     from planner.api.validate import DatasetValidation as DatasetValidation
     from planner.api.validate import Validation as Validation
     from planner.api.validate import validate as validate
@@ -81,6 +84,8 @@ if TYPE_CHECKING:
     from planner.sorting.sort_job import InputFormat as InputFormat
     from planner.sorting.sort_job import Spill as Spill
     from planner.sorting.tables.table import sort_table as sort_table
+    from planner.tables.check import TableCheck as TableCheck
+    from planner.tables.price import TablePrice as TablePrice
 
     __version__: str
 
@@ -132,6 +137,10 @@ _HOMES = {
     "SortResult": "api.sort_result",
     "Spill": "sorting.sort_job",
     "Step": "api.progress",
+    "Table": "api.tables",
+    "TableCheck": "tables.check",
+    "TablePrice": "tables.price",
+    "TableSort": "api.tables",
     "TimedStep": "api.progress",
     "Validation": "api.validate",
     "ValidationFailedError": "errors",
@@ -150,6 +159,7 @@ _HOMES = {
     "run": "api.run",
     "sort": "api.sort",
     "sort_table": "sorting.tables.table",
+    "table": "api.tables",
     "up": "api.clusters",
     "validate": "api.validate",
     "validate_on_ray": "api.validate",

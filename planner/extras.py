@@ -21,6 +21,7 @@ _EXTRAS: Final = {
     "spark": ("cramjam",),
     "serve": ("mcp", "starlette", "uvicorn"),
     "yaml": ("yaml",),
+    "tables": ("deltalake", "pyiceberg"),
 }
 """The optional packages by the extra that installs them."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from planner.cli.shell.commands import PlannerCommand, PlannerGroup
+from planner.cli.shell.commands import DefaultGroup, PlannerCommand, PlannerGroup
 from planner.cli.shell.console import exit_code_of, show_version
 from planner.cli.shell.option_groups import ungrouped
 
@@ -79,6 +79,15 @@ _GROUPS: Final = {
             "wheelhouse": "rent.cluster.cluster_wheelhouse",
         },
     ),
+    "table": (
+        "Keep a table sorted: Delta, Iceberg, or a folder of Parquet. `planner table LOCATION` looks at one.",
+        {
+            "look": "tables.table.look",
+            "price": "tables.table.price",
+            "sort": "tables.table.sort",
+            "check": "tables.table.check",
+        },
+    ),
     "bench": (
         "Measure this machine's disks and processors, and networks.",
         {
@@ -93,6 +102,8 @@ _GROUPS: Final = {
         {"up": "rent.emulate.emulate_up", "study": "rent.emulate.emulate_study", "sweep": "rent.emulate.emulate_sweep"},
     ),
 }
+_WITH_DEFAULT: Final = ("table",)
+"""Groups whose first command needs no name."""
 
 
 def main() -> None:
@@ -120,7 +131,7 @@ def build(*, only: str | None = None, listed: bool = False) -> typer.Typer:
             _add(app, name, function, listed=listed)
     for name, (help_text, members) in _GROUPS.items():
         if only in (None, name):
-            group = typer.Typer(help=help_text, cls=PlannerGroup)
+            group = typer.Typer(help=help_text, cls=DefaultGroup if name in _WITH_DEFAULT else PlannerGroup)
             for member, function in members.items():
                 _add(group, member, function, listed=listed)
             app.add_typer(group, name=name)

@@ -39,6 +39,8 @@ PURPOSES: Final = {
     "starlette": "`planner serve` over HTTP",
     "uvicorn": "the server below Starlette",
     "PyYAML": "lists of machines in YAML",
+    "deltalake": "Delta tables: reading their log, and committing to it",
+    "pyiceberg": "Iceberg tables and their catalogs: reading and committing",
 }
 """Purpose of each package. The decisions in architecture.md list code written by hand instead."""
 

@@ -9,8 +9,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 import typer.main
+from pyarrow.parquet import write_table
+from pyiceberg.catalog import load_catalog
 from spark_events import CODECS, lines, small_job
 from typer.testing import CliRunner
 
@@ -102,6 +105,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         shutil.copy(FIO, folder / "fio.json")
         shutil.copy(FIO.with_name("iperf3_p4.json"), folder / "iperf3.json")
         (folder / "app-20261101-0001.zstd").write_bytes(CODECS["zstd"](lines(small_job())))
+        make_tables(folder)
         (folder / "logs").mkdir()
         for app in ("app-1", "app-2"):
             (folder / "logs" / app).write_bytes(lines(small_job(app)))
@@ -122,6 +126,22 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             done = CliRunner().invoke(build(), shlex.split(command))
             assert done.exit_code == 0, f"{command}: {done.output}{done.exception!r}"
         yield folder
+
+
+def make_tables(folder: Path) -> None:
+    """Make a folder of Parquet, sorted by time in small files, and an Iceberg table in a catalog."""
+    day = folder / "lake" / "events" / "day=2026-01-01"
+    day.mkdir(parents=True)
+    for begin in (0, 100, 200):
+        times = pyarrow.array(range(begin, begin + 100), pyarrow.timestamp("s"))
+        rows = pyarrow.table({"region": ["eu"] * 100, "event_time": times})
+        write_table(rows, day / f"{begin}.parquet")
+    (folder / "day.csv").write_text("column,low,high,count\nevent_time,1970-01-01,1970-01-01T00:01:00,40\n")
+    catalog = load_catalog("default", uri="sqlite:///catalog.db", warehouse=f"file://{folder}")
+    catalog.create_namespace("sales")
+    catalog.create_table(
+        "sales.orders", schema=rows.schema.set(1, pyarrow.field("event_time", pyarrow.timestamp("us")))
+    )
 
 
 ON_A_CLUSTER = "--ray"

@@ -147,6 +147,15 @@ class PlannerGroup(PlainHelp, UnconvertedValues, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class DefaultGroup(PlannerGroup):
+    """A group whose first command also runs without its name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the first command before words that begin with no command's."""
+        names = self.list_commands(ctx)
+        return super().parse_args(ctx, [names[0], *args] if args and args[0] not in (*names, "--help") else args)
+
+
 def under_headings(parameters: Iterable[Any], ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the headings with their parameters; arguments come first, options without a heading last."""
     under: dict[str, list[tuple[str, str]]] = {_OTHERS["argument"]: []}

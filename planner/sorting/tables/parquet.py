@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -86,10 +86,17 @@ class ParquetReport:
 
 
 def sort_tables(
-    job: SortJob, progress: Progress, *, format: TableFormat = "parquet", say: Callable[[str], None] | None = None
+    job: SortJob,
+    progress: Progress,
+    *,
+    format: TableFormat = "parquet",
+    say: Callable[[str], None] | None = None,
+    see: Callable[[Any], None] | None = None,
+    restyle: Callable[[ParquetStyle], ParquetStyle] | None = None,
 ) -> ParquetReport:
     """Sort tables into a format: Parquet into Parquet with the inputs' schema, metadata and compression, JSON lines
-    into JSON lines as they are. The output appears whole or not at all.
+    into JSON lines as they are. The output appears whole or not at all. Threads call `see` with each batch of rows as
+    it was read; `restyle` changes the style of Parquet.
 
     Raises BadInputError for an invalid key, for schemas that differ, for damaged files, for columns that the format
     does not keep and for less than 320 MiB of memory; IoFailureError.
@@ -104,7 +111,7 @@ def sort_tables(
         stack.enter_context(core_errors())
         stack.enter_context(arrow_errors(f"cannot sort {job.inputs[0]} into {job.output}: pyarrow says"))
         if job.format in (None, "parquet"):
-            return _Sort(job, progress, format=format, say=say).run()
+            return _Sort(job, progress, format=format, say=say, see=see, restyle=restyle).run()
         progress.begin_phase(0, bytes_total=0)
         keeps_lines = job.format == format == "jsonl"
         staged = stack.enter_context(staged_tables(job, progress, keeps_lines=keeps_lines, say=say))
@@ -162,8 +169,11 @@ class _Sort:
         style: ParquetStyle | None = None,
         format: TableFormat = "parquet",
         say: Callable[[str], None] | None = None,
+        see: Callable[[Any], None] | None = None,
+        restyle: Callable[[ParquetStyle], ParquetStyle] | None = None,
     ) -> None:
         self._job = job
+        self._see = see
         self._format = format
         self._progress = progress
         self._reads_files = inputs is None  # and frees none of their space
@@ -175,7 +185,7 @@ class _Sort:
         style = style or style_of(
             self._first.metadata, has_checksums=has_checksums(self._first.path, self._first.metadata)
         )
-        self._style = style
+        self._style = restyle(style) if restyle else style
         self._threads, page_bytes = self._share_pages()
         self._free_bytes = free_bytes_of(self._memory_bytes) - page_bytes
         self._run_bytes = min(self._free_bytes * 6 // 10, _MOST_RUN_BYTES)
@@ -254,7 +264,14 @@ class _Sort:
 
     def _decode(self, packing: Packing) -> Iterator[PackedBatch]:
         most_bytes = self._free_bytes // _AHEAD
-        return prefetch_rows(self._inputs, self._progress, packing.pack, threads=self._threads, most_bytes=most_bytes)
+        see = self._see
+
+        def prepare(batch: Any) -> Iterable[PackedBatch]:
+            if see:
+                see(batch)
+            return packing.pack(batch)
+
+        return prefetch_rows(self._inputs, self._progress, prepare, threads=self._threads, most_bytes=most_bytes)
 
     def _put_in_one_piece(self, packing: Packing) -> list[int]:
         """Return the unpacked columns that are in memory twice while a run is sorted."""

@@ -6,6 +6,7 @@ bits, multiplied by an odd number for each place and added; the finalizer of Mur
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ _MOST_PADDED_BYTES: Final = 1 << 26
 """Texts are padded in batches of this many bytes."""
 _NULL: Final = np.uint64(0x6E756C6C)
 _HASH_BITS: Final = 32
+_ALL_BITS: Final = (1 << 64) - 1
 
 
 def rows_checksum(table: Any) -> int:
@@ -32,6 +34,41 @@ def row_hashes(table: Any) -> Any:
         if chunks:
             together += _mix(np.concatenate(chunks) ^ _odd(place))
     return (_mix(together) >> np.uint64(_HASH_BITS)).astype(np.uint32)
+
+
+class Checksums:
+    """Sums, over rows in any order, of the hashes of each column's values and of whole rows; equal for equal rows."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.columns: dict[str, int] = {}
+        self._together = 0
+        self._adding = threading.Lock()
+
+    def add(self, batch: Any) -> None:
+        """Add the rows of a record batch; threads may do so at the same time."""
+        together = np.zeros(batch.num_rows, np.uint64)
+        sums = {}
+        for place, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
+            hashes = _hashes(column)
+            sums[name] = int(_mix(hashes).sum(dtype=np.uint64))
+            together += _mix(hashes ^ _odd(place))
+        whole = int(_mix(together).sum(dtype=np.uint64))
+        with self._adding:
+            self.rows += batch.num_rows
+            self._together = (self._together + whole) & _ALL_BITS
+            for name, added in sums.items():
+                self.columns[name] = (self.columns.get(name, 0) + added) & _ALL_BITS
+
+    def difference(self, other: Checksums) -> list[str]:
+        """Return what differs: columns, rows or their number; nothing for the same rows in any order."""
+        names = [
+            name for name in {**self.columns, **other.columns} if self.columns.get(name) != other.columns.get(name)
+        ]
+        found = [f"column {name!r} has other values" for name in names if self.rows and other.rows]
+        if self.rows != other.rows:
+            found.insert(0, f"{self.rows} rows became {other.rows}")
+        return found or (["values went to other rows"] if self._together != other._together else [])
 
 
 def _hashes(values: Any) -> Any:

@@ -1,0 +1,143 @@
+"""A table as its metadata shows it: files, partitions, bounds of columns; and what each format of tables offers."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+Partition = tuple[tuple[str, str], ...]
+"""Names of partition fields with their values as texts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataFile:
+    """A file of a table. `bounds` are the least and greatest value of columns, by name; where neither is known the
+    name is absent, and the greatest is None for numbers with NaN.
+
+    `deletes` counts the delete files or vectors whose rows are still in the file. `left` is the reason for which no
+    rewrite takes the file, `token` whatever else changes with the file, `handle` what the format needs of it.
+    """
+
+    path: str
+    bytes: int
+    rows: int | None
+    partition: Partition = ()
+    bounds: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    nulls: Mapping[str, int] = field(default_factory=dict)
+    deletes: int = 0
+    left: str = ""
+    token: Any = None
+    handle: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def place(self) -> str:
+        """The partition as text: `day=2026-01-01, region=eu`."""
+        return ", ".join(f"{name}={value}" for name, value in self.partition)
+
+    def is_same(self, other: DataFile) -> bool:
+        """Return whether another look at the table shows the same file with the same rows."""
+        mine, theirs = ((each.path, each.bytes, each.deletes, each.token) for each in (self, other))
+        return mine == theirs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A version of a table: its files, the arrow schema of a whole file, and the declared order as `--sort-by` has it.
+
+    `refusal` is the reason for which the table cannot be rewritten, if there is one; `notes` are for people.
+    `metadata` differs between versions with different schemas, properties or protocols.
+    """
+
+    kind: str
+    location: str
+    version: str
+    files: tuple[DataFile, ...]
+    schema: Any
+    order: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    refusal: str = ""
+    notes: tuple[str, ...] = ()
+    metadata: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewFile:
+    """A sorted file in the storage of a table, which no reader sees yet, with its footer, and the columns with NaN."""
+
+    path: str
+    bytes: int
+    rows: int
+    footer: Any
+    with_nan: frozenset[str] = frozenset()
+
+
+class LostError(Exception):
+    """Another writer removed or changed files of a group, so that its rewrite does not count."""
+
+
+class TableFormat(Protocol):
+    """A table in one format. Paths are those of its snapshots."""
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest version. Raises BadInputError, IoFailureError."""
+
+    def scratch(self) -> Path | None:
+        """Return a folder on the disk of the table which readers ignore; None for a table in a store."""
+
+    def fetch(self, file: DataFile, folder: Path) -> Path:
+        """Return a local copy of a file in a folder, or the file itself if it is local."""
+
+    def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
+        """Yield the rows of a fetched file as the table has them, in a schema: deletes applied, absent columns null."""
+
+    def place(self, local: Path, name: str, like: DataFile) -> NewFile:
+        """Move a sorted file into the storage, to the partition of another file, unseen by readers."""
+
+    def commit(self, snapshot: Snapshot, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group) -> str:
+        """Replace files by others in one step, and return the new version. Raises LostError if a removed file is no
+        longer as in the snapshot, or if the table's metadata changed.
+        """
+
+    def is_committed(self, group_id: str) -> bool:
+        """Return whether a version of the table has the files of a group."""
+
+    def discard(self, group_id: str) -> int:
+        """Remove what an interrupted rewrite of a group left, and return how many files that were."""
+
+    def begin(self, group: Group) -> None:
+        """Store what a later call needs to clean up after this group."""
+
+    def end(self, group: Group) -> None:
+        """Forget a group that is committed or cleaned up."""
+
+    def interrupted(self) -> list[str]:
+        """Return the ids of groups that began and whose process is gone."""
+
+
+def new_id() -> str:
+    """Return a name for the files of a group that no other group has."""
+    return secrets.token_hex(8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Files of one partition that are rewritten together: `reason` is overlap, small, deletes or unsorted."""
+
+    id: str
+    files: tuple[DataFile, ...]
+    depth: int
+    reason: str
+    keys: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all files, deleted ones included."""
+        return sum(file.rows or 0 for file in self.files)

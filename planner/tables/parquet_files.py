@@ -1,0 +1,140 @@
+"""Parquet files of tables: footers, statistics, and rows by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from planner.errors import BadInputError
+from planner.sorting.tables.arrow_library import arrow
+from planner.tables.layout import DataFile, Group, NewFile
+from planner.tables.storage import FOLDER, Journal, Storage
+
+_FIELD_ID: Final = b"PARQUET:field_id"
+
+
+class FileOwner:
+    """What the formats share: fetching, placing and discarding files of a storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.journal = Journal(storage)
+
+    def scratch(self) -> Path | None:
+        """Return a folder on the disk of the table; None in a store."""
+        return self.storage.local(FOLDER)
+
+    def fetch(self, file: DataFile, folder: Path) -> Path:
+        """Return a local file."""
+        return self.storage.fetch(file.path, folder)
+
+    def target(self, like: DataFile, name: str) -> str:
+        """Return the path of a new file of the partition of another."""
+        raise NotImplementedError
+
+    def place(self, local: Path, name: str, like: DataFile) -> NewFile:
+        """Move a sorted file into the storage."""
+        footer = arrow("pyarrow.parquet").read_metadata(local)
+        path, size = self.target(like, name), local.stat().st_size
+        self.storage.put(local, path)
+        return NewFile(path=path, bytes=size, rows=footer.num_rows, footer=footer)
+
+    def begin(self, group: Group) -> None:
+        """Store where the files of a group will be."""
+        folder = self.target(group.files[0], "").rstrip("/")
+        self.journal.begin(group.id, folder=folder)
+
+    def end(self, group: Group) -> None:
+        """Forget a group."""
+        self.journal.end(group.id)
+
+    def discard(self, group_id: str) -> int:
+        """Remove the files of a group that was not committed, and forget it."""
+        folder = self.journal.facts(group_id)["folder"]
+        left = [path for path, _ in self.storage.listed(folder) if group_id in path]
+        for path in left:
+            self.storage.remove(path)
+        self.journal.end(group_id)
+        return len(left)
+
+    def interrupted(self) -> list[str]:
+        """Return the groups whose process is gone."""
+        return self.journal.interrupted()
+
+
+def leaf_statistics(footer: Any) -> Iterator[tuple[tuple[str, ...], int | None, tuple[Any, Any] | None]]:
+    """Yield the names, nulls and bounds of each leaf outside lists and maps, over all row groups of a footer; unknown
+    nulls and bounds are None.
+    """
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    for place in range(footer.num_columns):
+        leaf = footer.schema.column(place)
+        if leaf.max_repetition_level:
+            continue
+        found = [statistics for group in groups if (statistics := group.column(place).statistics) is not None]
+        is_whole = len(found) == len(groups) and all(each.has_null_count for each in found)
+        nulls = sum(each.null_count for each in found) if is_whole else None
+        yield tuple(leaf.path.split(".")), nulls, _bounds(groups, found, place)
+
+
+def _bounds(groups: Sequence[Any], found: Sequence[Any], place: int) -> tuple[Any, Any] | None:
+    if len(found) < len(groups):
+        return None
+    filled = [
+        each
+        for group, each in zip(groups, found, strict=True)
+        if not (each.has_null_count and each.null_count == group.column(place).num_values)
+    ]
+    if not filled or not all(each.has_min_max for each in filled):
+        return None
+    try:
+        return min(each.min for each in filled), max(each.max for each in filled)
+    except (TypeError, ValueError, NotImplementedError, arrow().ArrowException):
+        return None
+
+
+def shape(of: Any, *, ids: bool) -> Any:
+    """Return what two types or schemas must share for the same values to be in both: names and kinds, and with `ids`
+    those of the fields; not the sizes of offsets, nor whether nulls may be.
+    """
+    types = arrow("pyarrow.types")
+    if isinstance(of, arrow().Schema):
+        return {field.name: _field_shape(field, ids=ids) for field in of}
+    if types.is_map(of):
+        return ("map", _field_shape(of.key_field, ids=ids)[1:], _field_shape(of.item_field, ids=ids)[1:])
+    if types.is_list(of) or types.is_large_list(of) or types.is_list_view(of):
+        return ("list", _field_shape(of.value_field, ids=ids)[1:])
+    if types.is_struct(of):
+        return ("struct", *(_field_shape(of.field(number), ids=ids) for number in range(of.num_fields)))
+    return str(of).removeprefix("large_").removesuffix("_view")
+
+
+def _field_shape(field: Any, *, ids: bool) -> tuple[str, Any, Any]:
+    number = (field.metadata or {}).get(_FIELD_ID) if ids else None
+    return field.name, number, shape(field.type, ids=ids)
+
+
+def rows_by_name(path: Path, schema: Any, *, shown: str) -> Iterator[Any]:
+    """Yield the rows of a file in a schema: columns by name, absent ones null, others widened. Raises BadInputError for
+    values that the schema does not hold.
+    """
+    library = arrow()
+    with arrow("pyarrow.parquet").ParquetFile(path, pre_buffer=False) as file:
+        present = [name for name in file.schema_arrow.names if name in schema.names]
+        for batch in file.iter_batches(1 << 16, columns=present):
+            columns = [
+                cast_values(batch.column(field.name), field.type, shown=f"{shown}, column {field.name!r}")
+                if field.name in batch.schema.names
+                else library.nulls(batch.num_rows, field.type)
+                for field in schema
+            ]
+            yield library.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def cast_values(values: Any, value_type: Any, *, shown: str) -> Any:
+    """Return values as another type. Raises BadInputError."""
+    try:
+        return values if values.type == value_type else values.cast(value_type)
+    except arrow().ArrowException as error:
+        raise BadInputError(f"{shown}: {error}", code="unlike-columns") from error

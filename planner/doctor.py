@@ -33,6 +33,7 @@ _EXTRAS: Final = {
     "spark": (("zstandard", "cramjam", "msgspec"), "reading compressed logs of Spark, and all of them faster"),
     "serve": (("mcp", "starlette", "uvicorn"), "answering over HTTP, and as tools for agents"),
     "yaml": (("yaml",), "lists of machines in YAML"),
+    "tables": (("deltalake", "pyiceberg"), "Delta and Iceberg tables"),
     "zstd": (("zstandard",), "sorting text compressed with zstd"),
     "arrow": (("pyarrow",), "sorting Parquet files and Arrow tables"),
     "objects": (("obstore",), "a cluster sort from and to object stores"),

@@ -15,6 +15,7 @@ from planner.api.files import require_inputs, require_output_apart
 from planner.api.input_dataset import files_dataset
 from planner.api.sort_result import SortResult
 from planner.errors import BadInputError
+from planner.schemas.door import Seconds, checked
 from planner.sorting.sort_job import SortJob, StrPath
 from planner.units import format_exact_size
 
@@ -109,11 +110,12 @@ def _names(sources: Sequence[Path], rows: Any, staging: StrPath | None, *, outpu
         yield [folder]
 
 
+@checked
 def abandon_sort(
     output: StrPath,
     *,
     ray: str,
-    wait_s: float = 3600.0,
+    wait_s: Seconds = 3600.0,
     force: bool = False,
     on_event: Callable[[dict[str, Any]], None] | None = None,
 ) -> AbandonedSort:

@@ -66,6 +66,8 @@ def test_what_a_killed_sort_left_is_freed_and_nothing_else(sort_cluster: SortClu
     assert said["nodes"] == ["node-1", "node-2", "node-3"] and said["absent_nodes"] == []
     assert said["freed_bytes"] >= 0.9 * source.bytes and said["uploads"] == 0 and not said["is_published"]
     assert not any(path.exists() for path in left)
+    memories = [path for node in NODES for path in sort_cluster.emulated.nodes.memory(node).iterdir()]
+    assert memories == [], "nor are there notes of the tasks that ended with it"
     assert partitions(sort_cluster, "away") == [others[1]]
     assert all(path.read_bytes() == b"another job's" for path in others), "other jobs' files stay"
     assert not journal_of(tmp_path).exists()

@@ -63,6 +63,15 @@ def longest_request() -> tuple[str, float]:
     return (doing, seconds) if seconds >= _WORTH_SAYING_S else ("", 0.0)
 
 
+def forget_ended() -> None:
+    """Remove the notes of processes that are gone, whatever their job, and folders without notes."""
+    for folder in node_memory().glob(f".planner-*-{node_name()}"):
+        for _ in _notes(folder):
+            pass
+        with suppress(OSError):  # live processes have notes there
+            folder.rmdir()
+
+
 def _write(note: Path, text: str) -> None:
     for _ in range(_TRIES):
         note.parent.mkdir(mode=0o700, exist_ok=True)
@@ -72,7 +81,7 @@ def _write(note: Path, text: str) -> None:
 
 
 def _notes(folder: Path) -> Iterator[Path]:
-    """Yield the notes of live processes."""
+    """Yield the notes of live processes, and remove the others."""
     for note in folder.glob("*-*"):
         if Path("/proc", note.name.partition("-")[0]).exists():
             yield note

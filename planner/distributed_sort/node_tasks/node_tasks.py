@@ -29,6 +29,7 @@ from planner.distributed_sort.node_files.node_environment import (
     job_of_part,
     node_name,
 )
+from planner.distributed_sort.node_files.requests import forget_ended
 from planner.distributed_sort.node_files.run_files import RunsDamagedError
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
@@ -197,7 +198,8 @@ def validate(partition: Partition, layout: Layout, threads: int = 1) -> bytes:
 
 
 def clean(files: JobFiles) -> None:
-    """Delete a job's intermediate files on this node, and the segments of killed jobs."""
+    """Delete a job's intermediate files on this node, and the segments and notes of killed jobs."""
+    forget_ended()
     free_abandoned(folder.parent for folder in files.segment_folders())
     free_space([*files.run_folders(), *files.segment_folders(), *files.decompressed_folders()])
 

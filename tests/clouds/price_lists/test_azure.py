@@ -166,7 +166,7 @@ def test_what_the_api_leaves_out_is_as_shipped() -> None:
     catalog = load_catalog("azure")
     row = catalog.instances.index("Standard_L8s_v3")
     assert catalog.instances.local_disks[row] == 1
-    assert catalog.instances.network_baseline_bytes_per_s[row] == 1562500000
+    assert catalog.instances.network_peak_bytes_per_s[row] == 1562500000
 
 
 def test_a_size_closed_to_the_subscription_is_left_out_and_counted() -> None:

@@ -57,3 +57,15 @@ def test_running_tasks_are_counted_by_their_job(this_node: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         announced(lambda: 1 / 0, job="01")()
     assert running_tasks("01") == 0
+
+
+def test_notes_of_ended_processes_go_with_their_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_NODE_MEMORY", str(tmp_path))
+    monkeypatch.setenv("PLANNER_NODE_NAME", "here")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    for folder, pid in (("tasks-07", ended.pid), ("tasks-08", os.getpid())):
+        (tmp_path / f".planner-{folder}-here").mkdir()
+        (tmp_path / f".planner-{folder}-here" / f"{pid}-1").touch()
+    requests.forget_ended()
+    assert [path.name for path in tmp_path.iterdir()] == [".planner-tasks-08-here"]

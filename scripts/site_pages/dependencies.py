@@ -41,6 +41,7 @@ PURPOSES: Final = {
     "PyYAML": "lists of machines in YAML",
     "deltalake": "Delta tables: reading their log, and committing to it",
     "pyiceberg": "Iceberg tables and their catalogs: reading and committing",
+    "aiohttp": "what pyiceberg's file systems need beside Ray Data",
 }
 """Purpose of each package. The decisions in architecture.md list code written by hand instead."""
 

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from planner.api.sort_on_ray import abandon_sort as abandon_sort
     from planner.api.sort_result import Disorder as Disorder
     from planner.api.sort_result import SortResult as SortResult
-    from planner.api.tables import Table as Table
-    from planner.api.tables import TableSort as TableSort
-    from planner.api.tables import table as table
+    from planner.api.tables.table import Table as Table
+    from planner.api.tables.table import TableSort as TableSort
+    from planner.api.tables.table import table as table
     from planner.api.validate import DatasetValidation as DatasetValidation
     from planner.api.validate import Validation as Validation
     from planner.api.validate import validate as validate
@@ -137,10 +137,10 @@ _HOMES = {
     "SortResult": "api.sort_result",
     "Spill": "sorting.sort_job",
     "Step": "api.progress",
-    "Table": "api.tables",
+    "Table": "api.tables.table",
     "TableCheck": "tables.check",
     "TablePrice": "tables.price",
-    "TableSort": "api.tables",
+    "TableSort": "api.tables.table",
     "TimedStep": "api.progress",
     "Validation": "api.validate",
     "ValidationFailedError": "errors",
@@ -159,7 +159,7 @@ _HOMES = {
     "run": "api.run",
     "sort": "api.sort",
     "sort_table": "sorting.tables.table",
-    "table": "api.tables",
+    "table": "api.tables.table",
     "up": "api.clusters",
     "validate": "api.validate",
     "validate_on_ray": "api.validate",

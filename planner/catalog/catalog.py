@@ -15,7 +15,6 @@ import numpy as np
 from planner.arrays import Flags, Floats
 from planner.catalog import schema
 from planner.catalog.bandwidth_weightings import at_their_weightings, with_weighted_types
-from planner.catalog.burstable import ProcessorCredits, processor_credits
 from planner.catalog.columns import AT_LEAST, EVIDENCE, MODES
 from planner.catalog.facts import (
     Fact,
@@ -31,8 +30,9 @@ from planner.catalog.facts import (
 from planner.catalog.instances import FIELDS, Instances, VolumeLimits, volume_limits
 from planner.catalog.manifest import Manifest
 from planner.catalog.network_specs import StatedNetworks, stated_networks
-from planner.catalog.processor_power import assumed_power_w
-from planner.catalog.processor_speeds import ProcessorSpeeds, processor_speeds
+from planner.catalog.processors.burstable import ProcessorCredits, processor_credits
+from planner.catalog.processors.power import assumed_power_w
+from planner.catalog.processors.speeds import ProcessorSpeeds, processor_speeds
 from planner.catalog.refreshed import refresh_command
 from planner.catalog.region_prices import FILES, listed_regions, price_rows
 from planner.catalog.tables import Table

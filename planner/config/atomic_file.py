@@ -38,6 +38,15 @@ def change_store(path: Path, *, what: str) -> Iterator[None]:
         raise IoFailureError(f"cannot store {what} {path}: {reason}; nothing was changed", code="io") from error
 
 
+def sync_to_disk(path: Path) -> None:
+    """Wait until the data of a file, or the names in a folder, are on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def replace_file(path: Path, content: str | bytes) -> None:
     """Write text or bytes to `path`, replacing it atomically. After an OSError, `path` is unchanged."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

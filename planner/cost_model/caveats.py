@@ -17,7 +17,7 @@ from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.instances import is_bare_metal, split_weighting
 from planner.catalog.measurement_quality import scores_behind
-from planner.catalog.processor_power import processor_power
+from planner.catalog.processors.power import processor_power
 from planner.catalog.shipped_tables import nearest_gap
 from planner.catalog.tables import Table
 from planner.cost_model.bill import unpriced

@@ -178,7 +178,7 @@ class Engine:
     share of its rate that is reached where it decides; 1 where nothing is stated. `memory_node_bytes` and
     `memory_task_bytes` are the memory of a node and each of its tasks in addition to the data; `tasks_per_vcpu` run at
     a time where no `sizes` are stated. `vcpu_bytes_per_s` is the speed of the vCPUs that the engine was measured on, as
-    in `planner.catalog.processor_speeds`: 0 where all vCPUs count alike. Where `shares_processors`, all nodes and the
+    in `planner.catalog.processors.speeds`: 0 where all vCPUs count alike. Where `shares_processors`, all nodes and the
     driver run on the processors of one machine. `shared_sigma` is the standard deviation of ln(time) of whole runs,
     `measured_nodes` the most nodes in measurements of whole sorts (0: not stated), `evidence` the basis of the figures,
     `source` their origin.

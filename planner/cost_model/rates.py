@@ -15,9 +15,9 @@ import numpy as np
 
 from planner.arrays import Codes, Flags, Floats, Rows, Texts
 from planner.catalog import EVIDENCE, Catalog, NetworkPoint
-from planner.catalog.burstable import ProcessorCredits
 from planner.catalog.columns import AT_LEAST
 from planner.catalog.facts import Rates as DiskRates
+from planner.catalog.processors.burstable import ProcessorCredits
 from planner.errors import BadInputError, nearest
 from planner.statistics.scaling_curve import BAND_VALUES, ScalingCurve, prior_curve, stated_slowdowns
 

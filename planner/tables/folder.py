@@ -8,7 +8,6 @@ stored before the first. Old files are kept beside the folder until the last is 
 from __future__ import annotations
 
 import json
-import os
 import posixpath
 import shutil
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from planner.config.atomic_file import sync_to_disk
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot
@@ -130,12 +130,12 @@ class FolderFormat(FileOwner):
         waiting = self._waiting(group.id)
         waiting.mkdir(parents=True, exist_ok=True)
         for path in waiting.iterdir():
-            _sync(path)
+            sync_to_disk(path)
         swap = waiting / _SWAP
         swap.with_suffix(".part").write_text(
             json.dumps({"new": [file.path for file in added], "old": [file.path for file in removed]}), encoding="utf-8"
         )
-        _sync(swap.with_suffix(".part"))
+        sync_to_disk(swap.with_suffix(".part"))
         swap.with_suffix(".part").rename(swap)
         self._swap(group.id)
         return ""
@@ -148,6 +148,8 @@ class FolderFormat(FileOwner):
         for path in renames["new"]:
             if (made := waiting / posixpath.basename(path)).exists():
                 made.rename(root / path)
+        for folder in {(root / path).parent for path in renames["new"]}:
+            sync_to_disk(folder)  # a power cut may not undo this and keep what follows
         kept = waiting / "old"
         kept.mkdir(exist_ok=True)
         for number, path in enumerate(renames["old"]):
@@ -218,11 +220,3 @@ def _common_order(footers: Sequence[Any]) -> tuple[str, ...]:
 def _key_text(footer: Any, column: Any) -> str:
     name = footer.schema.column(column.column_index).path
     return f"{name}{':desc' * column.descending}{':first' * column.nulls_first}"
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

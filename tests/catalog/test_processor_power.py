@@ -7,7 +7,7 @@ import pytest
 
 from planner import recommend
 from planner.catalog import load_catalog
-from planner.catalog.processor_power import processor_power
+from planner.catalog.processors.power import processor_power
 
 
 @pytest.mark.parametrize(

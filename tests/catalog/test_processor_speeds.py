@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planner.catalog import load_catalog
-from planner.catalog.processor_speeds import THREAD_SHARE, processor_speeds
+from planner.catalog.processors.speeds import THREAD_SHARE, processor_speeds
 from planner.catalog.shipped_tables import measured_cores
 
 

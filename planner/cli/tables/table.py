@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from planner.api.tables import Table, TableLook
-from planner.api.tables import table as look_at
+from planner.api.tables.table import Table, TableLook
+from planner.api.tables.table import table as look_at
 from planner.cli.shell.console import show, show_json, show_text, shown_width, talk
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.progress import shown_progress

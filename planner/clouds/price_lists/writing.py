@@ -24,7 +24,7 @@ from planner.catalog.refreshed import CURRENT, current_version, refreshed_direct
 from planner.catalog.schema import INSTANCES, PRICES
 from planner.catalog.tables import Schema, scan_table
 from planner.clouds.price_lists.reading import Reading, Row
-from planner.config.atomic_file import replace_file
+from planner.config.atomic_file import replace_file, sync_to_disk
 from planner.errors import IoFailureError
 
 _SPECS: Final = "refreshed-specs"
@@ -78,7 +78,7 @@ def put_in_place(written: Written, *, today: date) -> Path:
             pointer.symlink_to(version.name)
             written.path.rename(version)
             pointer.replace(home / CURRENT)
-            _to_disk(home)
+            sync_to_disk(home)
     finally:
         pointer.unlink(missing_ok=True)
     _sweep(home)
@@ -136,7 +136,7 @@ def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -
     _write_rows(directory, PRICES, prices)
     sources = {_SPECS: reading.specs_source, _PRICES: reading.prices_source}
     replace_file(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
-    _to_disk(directory)
+    sync_to_disk(directory)
     return len(older_prices)
 
 
@@ -187,11 +187,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.15g}" if isinstance(value, float) else str(value)
-
-
-def _to_disk(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from planner.config.atomic_file import sync_to_disk
 from planner.errors import BadInputError, InputChangedError, IoFailureError, PlannerError
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.inputs import ConsumeInput, Part, Range, delete_inputs, free_inputs, free_parts
-from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, merged_state, sync_folder
+from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, merged_state
 
 STRETCHES: Final = 24
 """A stretch is this fraction of the inputs, or less if memory is short; the sort takes twice that as extra disk."""
@@ -236,7 +237,7 @@ class ConsumingSort:
                         code="output-appeared",
                     ) from None
         made.unlink(missing_ok=True)
-        sync_folder(output.parent)
+        sync_to_disk(output.parent)
 
     @property
     def _merged(self) -> Run:

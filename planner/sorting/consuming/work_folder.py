@@ -249,15 +249,6 @@ def sync_data(descriptor: int) -> None:
     getattr(os, "fdatasync", os.fsync)(descriptor)
 
 
-def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def merged_state(state: State, result: Run) -> State:
     """Return the state after a complete merge: one run replaces its runs; if no others are left, it is the result."""
     merge = state.merge

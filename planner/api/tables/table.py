@@ -173,7 +173,7 @@ class Table:
         """Return what a rewrite reads and writes, on which machine it takes how long and costs how much, and when it
         has paid. Raises BadInputError.
         """
-        from planner.api.table_price import price_of
+        from planner.api.tables.price import price_of
 
         groups = self.groups(sort_by, where=where, max_bytes=max_bytes, target_bytes=target_file_bytes)
         return price_of(

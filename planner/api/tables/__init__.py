@@ -1,0 +1,1 @@
+"""Tables from Python: how sorted they are, and the price of a rewrite."""

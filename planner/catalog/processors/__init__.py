@@ -1,0 +1,1 @@
+"""Processors of types: measured speed, assumed power, and credits of burstable ones."""

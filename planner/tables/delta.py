@@ -181,7 +181,11 @@ def _storage(location: str, options: Mapping[str, str]) -> Storage:
         def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> Any:
             return arrow().PythonFile(_Bytes(self._handler.open_output_stream(path, metadata)), "w")
 
-    return Storage(arrow("pyarrow.fs").PyFileSystem(Handler(location, dict(options))), "", local_root=None)
+    try:
+        handler = Handler(location, dict(options))
+    except (optional("deltalake.exceptions", extra="tables", purpose="reading Delta tables").DeltaError, OSError) as error:
+        raise _refused(location, error) from error
+    return Storage(arrow("pyarrow.fs").PyFileSystem(handler), "", local_root=None)
 
 
 class _Bytes:

@@ -57,10 +57,9 @@ class IcebergFormat(FileOwner):
             return opened.load_table(self.location)
         except (errors.NoSuchTableError, errors.NoSuchNamespaceError) as error:
             raise BadInputError(f"{self.location}: the catalog has no such table", code="no-such-file") from error
-        except (FileNotFoundError, ValueError, errors.RESTError) as error:
-            raise BadInputError(
-                f"{self.location}: the library pyiceberg refuses: {str(error).splitlines()[0]}", code="not-a-table"
-            ) from error
+        except Exception as error:  # each kind of catalog and store has errors of its own: SQLAlchemy's, Thrift's
+            reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+            raise BadInputError(f"{self.location}: the library pyiceberg refuses: {reason}", code="not-a-table") from error
 
     def snapshot(self) -> Snapshot:
         """Return the newest snapshot of the main branch."""

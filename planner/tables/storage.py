@@ -144,13 +144,18 @@ def _is_alive(facts: dict[str, Any]) -> bool:
 
 @contextmanager
 def store_errors(path: str) -> Iterator[None]:
-    """Turn errors of a file system into errors that name the path: BadInputError where there is nothing or no right."""
+    """Turn errors of a file system into errors that name the path: BadInputError where there is nothing, no right, or the
+    path is none.
+    """
     try:
         yield
     except FileNotFoundError as error:
         raise BadInputError(f"{path}: there is no such file", code="no-such-file") from error
     except PermissionError as error:
         raise BadInputError(f"{path}: no right to read or write it ({error})", code="no-permission") from error
+    except ValueError as error:  # of an address without bucket, or of an unknown kind
+        text = f"{path}: {str(error).splitlines()[0]}; name a folder, or a prefix of a store such as s3://bucket/table"
+        raise BadInputError(text, code="not-a-table") from error
     except OSError as error:
         text = str(error)
         if "ACCESS_DENIED" in text or "403" in text:

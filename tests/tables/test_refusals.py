@@ -127,3 +127,24 @@ def test_a_folder_whose_files_differ_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x"]}), tmp_path / "2.parquet")
     with pytest.raises(BadInputError, match="its files differ"):
         planner.table(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("location", "how"),
+    [
+        ("s3://", {}),
+        ("gs://", {}),
+        ("file://", {}),
+        ("nothing://bucket/table", {}),
+        ("nothing://bucket/table", {"storage": {"region": "here"}}),
+        ("nothing://bucket/1.metadata.json", {}),
+        ("a.b", {"catalog": {"uri": "sqlite:///none/such"}}),
+        ("a.b", {"catalog": {"uri": "http://localhost:1"}}),
+        ("a..b", {"catalog": {"uri": "sqlite://"}}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:No preferred file implementation")
+def test_an_address_that_is_no_table_is_named(location: str, how: dict[str, Any]) -> None:
+    with pytest.raises(BadInputError) as caught:
+        planner.table(location, **how)
+    assert caught.value.sentence.startswith(f"{location}: ")

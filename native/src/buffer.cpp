@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "aligned_mapping.hpp"
+#include "sortcore/control_groups.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/threads.hpp"
 
@@ -32,6 +33,11 @@ std::size_t mapped_bytes(std::size_t bytes) {
 }
 
 }  // namespace
+
+void require_memory(std::size_t bytes) {
+  constexpr std::size_t least_checked_bytes = 16 << 20;
+  if (bytes > least_checked_bytes && bytes > memory_left_bytes()) throw_too_little(bytes);
+}
 
 Buffer::Buffer(std::size_t bytes) {
   if (bytes == 0) return;
@@ -73,6 +79,7 @@ void Buffer::reserve_discarding(std::size_t bytes) {
 
 void Buffer::grow(std::size_t bytes) {
   if (bytes <= bytes_) return;
+  require_memory(bytes - bytes_);
 #ifdef MREMAP_MAYMOVE
   if (data_ != nullptr && bytes <= SIZE_MAX / 2) {
     const std::size_t larger = mapped_bytes(bytes);

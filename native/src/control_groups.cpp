@@ -94,7 +94,22 @@ void lower_to_quota(std::optional<unsigned>& least, const std::string& folder, V
   lower(least, static_cast<unsigned>(std::max<std::uint64_t>((*quota + *period - 1) / *period, 1)));
 }
 
+std::uint64_t available_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name;
+  std::uint64_t kib = 0;
+  std::string unit;
+  while (file >> name >> kib >> unit) {
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return std::uint64_t{1} << 30;
+}
+
 }  // namespace
+
+std::uint64_t memory_left_bytes() {
+  return std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX));
+}
 
 std::optional<std::uint64_t> group_memory_left_bytes(const ControlGroupFiles& files) {
   std::optional<std::uint64_t> least;

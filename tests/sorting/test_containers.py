@@ -1,4 +1,4 @@
-"""Sorting within a control group's remaining memory, and files of other owners. Both need root."""
+"""Sorting within a control group's remaining memory, and files of other owners. All need root."""
 
 from __future__ import annotations
 
@@ -63,6 +63,16 @@ def test_a_sort_beside_its_fresh_input_takes_what_the_group_leaves(tmp_path: Pat
     # Four fifths of the limit less the interpreter's memory, not of the limit less the cached input.
     assert LIMIT_BYTES * 6 // 10 < memory_bytes <= LIMIT_BYTES * 8 // 10
     assert source.with_name("in.out").stat().st_size == INPUT_BYTES
+
+
+@pytest.mark.needs_root(why="makes a control group")
+@pytest.mark.parametrize("task", ["-u", "-k2", "-m", "-c"])
+def test_a_line_without_end_is_refused_before_the_kernel_kills(task: str, memory_group: Path) -> None:
+    enter = f'echo $$ > {memory_group}/cgroup.procs; exec "$@"'
+    command = ["bash", "-c", enter, "bash", sys.executable, "-m", "planner", "gnusort", task, "/dev/zero"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert result.returncode == 2, result.stderr
+    assert "bytes of memory left to give" in result.stderr
 
 
 @pytest.mark.needs_root(why="makes a control group")

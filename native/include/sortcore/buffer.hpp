@@ -52,4 +52,8 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
+// Throws `too_little_memory` unless the system has so much left, for what will all be filled: Linux gives
+// pages that it does not have, and kills the process that fills them.
+void require_memory(std::size_t bytes);
+
 }  // namespace sortcore

@@ -75,17 +75,6 @@ std::uint64_t less(std::uint64_t value, std::uint64_t by) { return value > by ? 
 
 std::uint64_t divide_up(std::uint64_t value, std::uint64_t by) { return (value + by - 1) / by; }
 
-std::uint64_t available_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  std::uint64_t kib = 0;
-  std::string unit;
-  while (file >> name >> kib >> unit) {
-    if (name == "MemAvailable:") return kib * 1024;
-  }
-  return std::uint64_t{1} << 30;
-}
-
 // What `ulimit -v` leaves; most of it is for what is reserved beside: stacks and arenas of threads, mapped
 // inputs.
 std::uint64_t address_space_for_sorting() {
@@ -279,9 +268,8 @@ bool fits_in_one_pass(const PlanRequest& request) {
 }
 
 std::uint64_t default_memory_bytes(bool within_address_space) {
-  const std::uint64_t left =
-      std::min(available_memory_bytes(), group_memory_left_bytes().value_or(UINT64_MAX));
-  return std::min(left / 5 * 4, within_address_space ? address_space_for_sorting() : UINT64_MAX);
+  return std::min(memory_left_bytes() / 5 * 4,
+                  within_address_space ? address_space_for_sorting() : UINT64_MAX);
 }
 
 }  // namespace sortcore

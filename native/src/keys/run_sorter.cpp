@@ -137,6 +137,7 @@ void RunSorter::encode_keys(const std::byte* text, std::uint64_t memory_bytes, c
   encode_runs(text, progress);
   if (!line_runs_.empty()) return;
   if (!may_exceed_) refuse_first_run();
+  require_memory(first_key_bytes_);
   runs_.assign(1, first_run_);
   line_runs_.assign(1, index_.lines().front());
   keys_.reserve_discarding(first_key_bytes_);

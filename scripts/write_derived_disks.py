@@ -21,8 +21,8 @@ from planner.config.paths import catalogs_directory
 CATALOGS = ("aws", "azure", "gcp", "oci")
 
 METHODS = {
-    "near": "computed from the operations stated, and disks of the same make",
-    "far": "computed from the operations stated, and the most similar disks of another make",
+    "near": "computed from the operations stated, and disks of the same generation",
+    "far": "computed from the operations stated, and the most similar disks of another generation",
     "number": "computed from one disk, times their number",
     "twin": "as stated of types with the same disks and the same rate in the other direction",
 }

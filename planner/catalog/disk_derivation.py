@@ -3,7 +3,8 @@
 A cloud states the operations per second of a type's disks, and disks of one make move about as many bytes per stated
 operation regardless of size: 4.7-5.3 KB written on all of EC2's `d` types. So a rate is the type's stated operations,
 times the bytes per operation of the most similar measured disks: of its generation, else of its line of processors.
-Disks without stated operations scale with their number, within their generation. If a cloud states only reading, writing is its value for the same disks elsewhere.
+Disks without stated operations scale with their number, within their generation. If a cloud states only reading,
+writing is its value for the same disks elsewhere.
 
 The errors of the rates are found by leaving out known ones, a type or a generation at a time (`leave_out`).
 """
@@ -58,9 +59,9 @@ class Derived:
 def disk_table(catalog: Catalog) -> pd.DataFrame:
     """Return a row for each type with local disks: their stated values, and their known rates.
 
-    Index: the type. Columns: family, generation, line, kind, disks, disk_bytes; for `read` and `write`: operations stated per
-    second, bytes/s and the evidence of both, NaN or '' if unknown. Rates computed here are excluded. Disks bought with
-    an instance have one row for each number with rates.
+    Index: the type. Columns: family, generation, line, kind, disks, disk_bytes; for `read` and `write`: operations
+    stated per second, bytes/s and the evidence of both, NaN or '' if unknown. Rates computed here are excluded. Disks
+    bought with an instance have one row for each number with rates.
     """
     shapes = catalog.tables["instances"]
     table = pd.DataFrame(

@@ -181,9 +181,10 @@ def _storage(location: str, options: Mapping[str, str]) -> Storage:
         def open_output_stream(self, path: str, metadata: dict[str, str] | None = None) -> Any:
             return arrow().PythonFile(_Bytes(self._handler.open_output_stream(path, metadata)), "w")
 
+    errors = optional("deltalake.exceptions", extra="tables", purpose="reading Delta tables")
     try:
         handler = Handler(location, dict(options))
-    except (optional("deltalake.exceptions", extra="tables", purpose="reading Delta tables").DeltaError, OSError) as error:
+    except (errors.DeltaError, OSError) as error:
         raise _refused(location, error) from error
     return Storage(arrow("pyarrow.fs").PyFileSystem(handler), "", local_root=None)
 

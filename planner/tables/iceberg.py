@@ -59,7 +59,8 @@ class IcebergFormat(FileOwner):
             raise BadInputError(f"{self.location}: the catalog has no such table", code="no-such-file") from error
         except Exception as error:  # each kind of catalog and store has errors of its own: SQLAlchemy's, Thrift's
             reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-            raise BadInputError(f"{self.location}: the library pyiceberg refuses: {reason}", code="not-a-table") from error
+            text = f"{self.location}: the library pyiceberg refuses: {reason}"
+            raise BadInputError(text, code="not-a-table") from error
 
     def snapshot(self) -> Snapshot:
         """Return the newest snapshot of the main branch."""

@@ -133,7 +133,6 @@ def test_families_with_disks_of_one_make_are_one_generation(family: str, generat
 
 
 def test_a_new_generation_follows_its_line_of_processors_and_its_range_is_that_of_generations() -> None:
-    """8gd has 6id's stated figures but moves a quarter to a third more than they suggest: more than 6gd's share of it."""
     catalog = load_catalog("aws")
     table = disk_table(catalog)
     found = derive_all(table).set_index(["instance_type", "mode"])

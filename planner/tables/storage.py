@@ -144,8 +144,8 @@ def _is_alive(facts: dict[str, Any]) -> bool:
 
 @contextmanager
 def store_errors(path: str) -> Iterator[None]:
-    """Turn errors of a file system into errors that name the path: BadInputError where there is nothing or no right, and
-    for an address that is none.
+    """Turn errors of a file system into errors that name the path: BadInputError where there is nothing or no right,
+    and for an address that is none.
     """
     try:
         yield

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from planner.catalog.transfer_prices import TransferPrice
 from planner.errors import BadInputError, some_of
 
 T = TypeVar("T")
+
+_MONTH_H: Final = 720
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -244,6 +246,19 @@ class Catalog:
     def processor_credits(self) -> ProcessorCredits:
         """Sustained processor share of every type, and its credit for full speed."""
         return processor_credits(self.instances, self.tables["burstable"])
+
+    def interruptions_per_node_hour(self, region: str) -> Floats:
+        """Return how often a spot node of each type is taken back, (T,): by the middle of its band, of an open band by
+        its lower end; the cloud's mean where a type has none, NaN where that is unknown too. A constant rate: -ln(1 -
+        share) / 720 h.
+        """
+        mean = self.manifest.spot.interruptions_per_node_hour if self.manifest.spot else np.nan
+        bands, rates = self.tables["spot_interruptions"], np.full(len(self.instances), mean)
+        low, high = bands["low_share_per_month"], bands["high_share_per_month"]
+        share = np.where(high < 1, (low + high) / 2, low)
+        for row in np.flatnonzero(bands["region"] == region).tolist():
+            rates[self.instances.index(bands["instance_type"][row])] = -np.log1p(-share[row]) / _MONTH_H
+        return rates
 
     @cached_property
     def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:

@@ -260,6 +260,19 @@ SURCHARGES: Final = Schema(
     ),
 )
 
+SPOT_INTERRUPTIONS: Final = Schema(
+    name="spot_interruptions",
+    meaning="how often spot machines are taken back: the share of a type's in a month, as a band",
+    key=("instance_type", "region"),
+    columns=(
+        TYPE,
+        REGION,
+        Column(name="low_share_per_month", kind="number", least=0, most=1, meaning="least share of the band"),
+        Column(name="high_share_per_month", kind="number", least=0, most=1, meaning="greatest share of the band"),
+        *PROVENANCE,
+    ),
+)
+
 VOLUME_LIMITS: Final = Schema(
     name="volume_limits",
     meaning="limits of all block volumes of an instance together, where instances.csv leaves them blank",
@@ -455,6 +468,7 @@ OPTIONAL: Final = (
     BANDWIDTH_WEIGHTINGS,
     BURSTABLE,
     SURCHARGES,
+    SPOT_INTERRUPTIONS,
     VOLUME_LIMITS,
     VOLUMES,
     VOLUME_RATES,

@@ -66,21 +66,22 @@ class Hourly:
 class Bills:
     """The bills of clusters of `nodes`, (N,) of every layout or (R, 1), whose runs take `around_s` (R, N) beside their
     jobs: the whole run, not the job, pays for spares, charges and the steps around the job. At the 95th percentile of
-    the job's time the boot takes `late_s` longer than expected, too.
+    the job's time the boot takes `late_s` longer than expected, too, and machines cost the `dearest` that they may.
     """
 
     context: JobContext
     nodes: Floats
     hourly: Hourly
+    dearest: Hourly
     around_s: Floats
     late_s: Floats
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats, around_s: Floats) -> Bills:
         """Return the bills of clusters of `nodes` and `spares`."""
-        hourly = Hourly.of(context, offer, nodes=nodes, spares=spares)
+        hourly, dearest = (Hourly.of(context, at, nodes=nodes, spares=spares) for at in (offer, offer.dearest))
         late_s = context.overheads.late_booting_s(nodes) - context.overheads.booting_s(nodes)
-        return cls(context=context, nodes=nodes, hourly=hourly, around_s=around_s, late_s=late_s)
+        return cls(context=context, nodes=nodes, hourly=hourly, dearest=dearest, around_s=around_s, late_s=late_s)
 
     @cached_property
     def charges(self) -> list[Charge]:
@@ -110,7 +111,7 @@ class Bills:
         """Return the cost of whole runs with jobs as long as `job_p95_s` (R, N), at the highest of uncertain prices."""
         billed = billed_s(job_p95_s + self.around_s + self.late_s, self.context)
         dearer = dearer_usd_per_hour(self.context, self.nodes)
-        usd = replace(self.hourly, spare_s=self.hourly.spare_s + self.late_s).usd(billed) + dearer * billed / 3600
+        usd = replace(self.dearest, spare_s=self.dearest.spare_s + self.late_s).usd(billed) + dearer * billed / 3600
         return usd + self._further_usd + doubtful_usd(self.context)[:, None]
 
     @cached_property

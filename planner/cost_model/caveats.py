@@ -282,7 +282,9 @@ def _spot(of: Basis) -> Iterator[str]:
         spot_usd, full_usd, day = _spot_and_full_usd(catalog, region)
         if of.evidence["price"] == "derived":
             full = f"the on-demand price of {day}"
-            yield f"spot: the price is {full} less a saving stated on {saving_of}, not a price that was paid"
+            most = format_usd(float(of.offer.dearest.price_usd_per_hour[of.row]))
+            stated = f"the price is {full} less a saving stated on {saving_of}, not a price that was paid"
+            yield f"spot: {stated}; 95 of 100 pay at most {most} an hour"
         if spot_usd[of.row] >= full_usd[of.row]:
             yield f"{DEAR_SPOT}{format_usd(float(full_usd[of.row]))} an hour; --pricing on-demand costs no more"
 

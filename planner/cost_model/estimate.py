@@ -73,11 +73,12 @@ def _expected_s(context: JobContext, nodes: Floats) -> Floats:
     for phase in context.model.phases:
         times += _longest_s(context, PhaseUses.of(context, phase, nodes), nodes, kinds)
     times *= math.exp(context.overheads.shared_sigma**2 / 2)
-    if context.risk is None:
+    risk = context.own_risk
+    if risk is None:
         return times
     zeros = np.zeros((len(times), 1))
     load_s = sum(loading_seconds(context, nodes).values(), start=zeros)
-    return context.risk.expected_s(times, nodes=nodes, load_s=load_s)
+    return risk.expected_s(times, nodes=nodes, load_s=load_s)
 
 
 def _longest_s(context: JobContext, uses: PhaseUses, nodes: Floats, kinds: Kinds) -> Floats:

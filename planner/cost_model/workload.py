@@ -100,6 +100,11 @@ class JobContext:
         return np.where(nodes > 1, seconds * nodes, 0.0) / self.layouts.speed("barriers")[:, None]
 
     @property
+    def own_risk(self) -> Risk | None:
+        """The risk to the nodes of each layout; None where none is taken back, or nobody knows how often."""
+        return None if self.risk is None else self.risk.of(self.layouts.type_row)
+
+    @property
     def nodes_min(self) -> int:
         """The fewest nodes that keep the model's copies apart and occupy the requested number of zones."""
         return max(self.model.nodes_min, self.staging.zones)

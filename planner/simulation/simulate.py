@@ -98,7 +98,7 @@ def simulate(
         timelines={phase.name: phase.timeline for phase in middle},
         loss=None if loss is None else loss_cost(loss, works, runs),
         slow=None if slow is None else slow_cost(slow, works, runs),
-        spot=None if context.risk is None else spot_cost(context.risk, works, runs, seed=seed),
+        spot=None if context.own_risk is None else spot_cost(context.own_risk, works, runs, seed=seed),
     )
 
 
@@ -217,7 +217,8 @@ def spot_cost(risk: Risk, works: Sequence[PhaseWork], runs: Sequence[Run], *, se
         return None
     rng, taken, spent = np.random.default_rng(seed), list[int](), list[float]()
     for run in runs:
-        count = min(int(rng.poisson(run.nodes * risk.per_node_s * run.seconds)), run.nodes - 1)
+        expected = run.nodes * float(np.mean(risk.per_node_s)) * run.seconds  # of the one layout
+        count = min(int(rng.poisson(expected)), run.nodes - 1)
         losses = [Loss(nodes=1, share=float(moment)) for moment in rng.uniform(0, 1, min(count, _MOST_LOSSES))]
         extra_s = fmean(run.seconds_with(loss, works) - run.seconds for loss in losses) if losses else 0.0
         taken.append(count)

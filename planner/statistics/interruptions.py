@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planner.arrays import Floats
+from planner.arrays import Floats, Rows
 from planner.statistics.order_statistics import Durations
 
 _MOST: Final = 50.0
@@ -33,16 +33,25 @@ _STEPS: Final = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Risk:
-    """Interruptions per node and second, the seconds to replace a node, the loss (one of `RECOVERY`), and the source of
-    the rate.
+    """Interruptions per node and second, of all jobs or of each, (M,); the seconds to replace a node, the loss (one of
+    `RECOVERY`), and the source of the rate.
     """
 
-    per_node_s: float
+    per_node_s: float | Floats
     replacement_s: float
     recovery: str
     evidence: str
     alternatives_s: tuple[float, ...] = ()
     """Equally likely rates, including `per_node_s`, if the true one is unknown; empty if it is known."""
+
+    def of(self, rows: Rows) -> Risk:
+        """Return the risk to jobs of these rows, of which each has its rate."""
+        return self if np.ndim(self.per_node_s) == 0 else replace(self, per_node_s=np.asarray(self.per_node_s)[rows])
+
+    def _rates(self, like: ArrayLike) -> Floats:
+        """Return the rates as the first axis of an array of jobs."""
+        rates = np.asarray(self.per_node_s)
+        return rates.reshape(-1, *[1] * (np.ndim(like) - 1)) if rates.ndim else rates
 
     @property
     def _each(self) -> list[Risk]:
@@ -53,7 +62,7 @@ class Risk:
         """Return the mean number of times that jobs of an expected time, with their interruptions, begin until they
         end: between two beginnings are the time to an interruption and a replacement.
         """
-        per_s = nodes * self.per_node_s
+        per_s = nodes * self._rates(expected_s)
         return np.asarray(1 + expected_s * per_s / (1 + per_s * self.replacement_s))
 
     def expected_s(self, job_s: Floats, *, nodes: Floats, load_s: ArrayLike) -> Floats:
@@ -62,10 +71,10 @@ class Risk:
             times = [risk.expected_s(job_s, nodes=nodes, load_s=load_s) for risk in self._each]
             return np.asarray(np.mean(times, axis=0))
         if self.recovery == "redo":
-            return job_s * (1 + self.per_node_s * (job_s / 2 + self.replacement_s))
+            return job_s * (1 + self._rates(job_s) * (job_s / 2 + self.replacement_s))
         loading = np.asarray(load_s) if self.recovery == "reload" else 0.0
         unit = job_s + loading
-        rate = nodes * self.per_node_s
+        rate = nodes * self._rates(job_s)
         hit = rate * unit
         tries = np.expm1(np.minimum(hit, _MOST)) * np.maximum(hit / _MOST, 1.0)
         whole = (1 / rate + self.replacement_s) * tries
@@ -83,7 +92,7 @@ class Risk:
             return Durations(times_s=self.expected_s(job.times_s, nodes=nodes[:, None], load_s=0), cdf=job.cdf)
         work = job.parts_s(_PARTS)
         unit = work + (load_s[:, None] if self.recovery == "reload" else 0.0)
-        spared = np.exp(-nodes[:, None] * self.per_node_s * unit)
+        spared = np.exp(-nodes[:, None] * self._rates(unit) * unit)
         delay = self.expected_s(work, nodes=nodes[:, None], load_s=load_s[:, None]) - work
         further = np.maximum(delay / np.maximum(1 - spared, 1e-12) - self.replacement_s, 1e-9)
         end = work[:, -1] + self.replacement_s + 20 * further[:, -1]

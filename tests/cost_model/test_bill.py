@@ -225,6 +225,7 @@ def bills(context: JobContext, hourly: Hourly | None = None, *, around_s: float 
         context=context,
         nodes=np.array([[10.0]]),
         hourly=hourly or by_the_hour(context),
+        dearest=hourly or by_the_hour(context),
         around_s=np.array([[float(around_s)]]),
         late_s=np.array([[float(late_s)]]),
     )

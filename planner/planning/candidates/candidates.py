@@ -181,12 +181,13 @@ class Cluster:
         return with_quoted(cluster, data_bytes=context.job.map_in)
 
     def _interruptions(self) -> Interruptions | None:
-        risk = self._context.risk
+        risk = self._context.own_risk
         if risk is None:
             return None
+        per_node_s = float(np.broadcast_to(risk.per_node_s, len(self.clusters))[self.at])
         return Interruptions(
-            per_node_hour=risk.per_node_s * 3600,
-            expected=self.nodes * risk.per_node_s * self.expected_s,
+            per_node_hour=per_node_s * 3600,
+            expected=self.nodes * per_node_s * self.expected_s,
             recovery=risk.recovery,
             delay_s=float(self.clusters.times.delay_s[self.at]),
             evidence=risk.evidence,

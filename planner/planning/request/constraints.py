@@ -178,11 +178,12 @@ def _evidence(context: JobContext, estimates: Estimates, request: Request) -> It
 
 def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]:
     """Yield the constraint on restarts: under some models, losing a spot node restarts the whole job."""
-    if context.risk is not None and context.risk.recovery != "redo":
+    risk = context.own_risk
+    if risk is not None and risk.recovery != "redo":
         yield Constraint(
             name=RESTARTS,
             reason="begins again too often, as spot nodes are taken back",
-            measure=_where_possible(estimates, context.risk.times_begun(estimates.expected_s, nodes=estimates.nodes)),
+            measure=_where_possible(estimates, risk.times_begun(estimates.expected_s, nodes=estimates.nodes)),
             limit=_MOST_BEGUN,
             shown="begins",
         )

@@ -95,7 +95,7 @@ def job_context(
         power_w=_power(request, catalog),
         region=region,
         unknown=request.unknown,
-        risk=_risk(request, catalog, model, overheads),
+        risk=_risk(request, catalog, model, overheads, region=region),
         most_machines=request.most_machines,
     )
     if request.network == "expected" and not {name.partition(":")[0] for name in _assumed(request)} & _SEEN_TOGETHER:
@@ -150,22 +150,25 @@ def _power(request: Request, catalog: Catalog) -> Floats:
     return np.where(np.isnan(known), catalog.assumed_power_w, known)
 
 
-def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads) -> Risk | None:
-    """Return the risk to spot nodes; None if there is none, or its frequency is unknown."""
+def _risk(request: Request, catalog: Catalog, model: CostModel, overheads: RunOverheads, *, region: str) -> Risk | None:
+    """Return the risk to spot nodes of each type; None if there is none, or its frequency is unknown."""
     stated, asked = catalog.manifest.spot, request.interruptions_per_node_hour
     if request.pricing != "spot" or request.paper:
         return None
-    hourly: tuple[float, ...]
-    if asked is not None or stated is not None:
-        hourly = (asked or (stated.interruptions_per_node_hour if stated else 0.0),)
+    hourly: Floats | float
+    alternatives: tuple[float, ...] = ()
+    if asked is not None:
+        hourly = asked
+    elif stated is not None:
+        hourly = catalog.interruptions_per_node_hour(region)
     elif is_assumed("evictions", request.unknown) and not catalog.is_free:
         assumed = assumed_range("interruptions_per_node_hour")
-        hourly = (assumed.low, assumed.middle, assumed.high)
+        hourly, alternatives = assumed.middle, (assumed.low, assumed.middle, assumed.high)
     else:
         return None
     return Risk(
-        per_node_s=hourly[len(hourly) // 2] / 3600,
-        alternatives_s=tuple(rate / 3600 for rate in hourly),
+        per_node_s=hourly / 3600,
+        alternatives_s=tuple(rate / 3600 for rate in alternatives),
         replacement_s=float(overheads.ready_s(np.full(1, 2.0))[0]),
         recovery=model.recovery,
         evidence="assumed"

@@ -12,6 +12,7 @@ import numpy as np
 
 from planner.arrays import Flags, Floats
 from planner.catalog import Catalog
+from planner.cost_model.evidence import assumed_range
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.prices import Offer, Reservations
 from planner.cost_model.rates import catalog_rates, evidence_codes, evidence_name, half_rates
@@ -101,11 +102,17 @@ def offer_of(catalog: Catalog, region: str, *, pricing: str, own_prices: Sequenc
 
 @lru_cache(maxsize=64)
 def _listed(catalog: Catalog, region: str, pricing: str) -> Offer:
-    listed = catalog.prices(region, pricing)
+    listed, most = catalog.prices(region, pricing), None
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
+    price = listed.price_usd_per_hour
+    if pricing == "spot" and "derived" in words:
+        doubtful = np.array([word == "derived" for word in words])
+        full = catalog.prices(region, "on-demand").price_usd_per_hour if region in catalog.regions() else np.inf
+        most = np.where(doubtful, np.fmax(np.fmin(price * assumed_range("spot_price").high, full), price), price)
     return Offer(
-        region=region, pricing=pricing, price_usd_per_hour=listed.price_usd_per_hour, evidence=words, as_of=listed.as_of
-    )
+        region=region, pricing=pricing, price_usd_per_hour=price, evidence=words, as_of=listed.as_of,
+        most_usd_per_hour=most,
+    )  # fmt: skip
 
 
 def known_rates(region: Region, name: str) -> Floats:

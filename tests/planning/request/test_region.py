@@ -126,6 +126,27 @@ def test_prices_for_something_else_change_nothing(make_catalog: Callable[..., st
     assert not offer.notes
 
 
+def test_a_spot_price_from_a_saving_may_be_dearer_but_not_above_on_demand() -> None:
+    """EC2's are computed; Compute Engine's are stated; the user's own price holds."""
+    asked: dict[str, Any] = {"data": "1TB", "model": "indy", "nodes": 8}
+    for cloud, name, own, doubtful in (
+        ("aws", "i4i.4xlarge", [], True),
+        ("aws", "i4i.4xlarge", [OwnPrice(instance="i4i.*", pricing="spot", price_usd_per_hour=0.5)], False),
+        ("gcp", "c3-standard-8-lssd", [], False),
+    ):
+        spot, full = (
+            recommend(**asked, cloud=cloud, instances=[name], pricing=way, own_prices=own).best
+            for way in ("spot", "on-demand")
+        )
+        assert spot is not None and full is not None
+        hours = (
+            spot.cost_usd.total_p95 / spot.price_usd_per_hour / 8,
+            full.cost_usd.total_p95 / full.price_usd_per_hour / 8,
+        )
+        most = min(1.67, full.price_usd_per_hour / spot.price_usd_per_hour) if doubtful else 1.0
+        assert hours[0] / hours[1] == pytest.approx(most, rel=0.01)
+
+
 def test_scaling_an_offer_scales_what_is_beyond_a_reservation(make_catalog: Callable[..., str]) -> None:
     offer = offered(make_catalog, OwnPrice(instance="a", price_usd_per_hour=0.25, nodes=8)).times(2)
     assert offer.price_usd_per_hour.tolist() == pytest.approx([0.5, np.nan, 8], nan_ok=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.api.clusters import Confirm as Confirm
     from planner.api.clusters import RaisedCluster as RaisedCluster
     from planner.api.clusters import down as down
+    from planner.api.clusters import examine_account as examine_account
     from planner.api.clusters import up as up
     from planner.api.generate import generate as generate
     from planner.api.measure import DiskLayout as DiskLayout
@@ -149,6 +150,7 @@ _HOMES = {
     "abandon_sort": "api.sort_on_ray",
     "calibrate": "api.recommend",
     "down": "api.clusters",
+    "examine_account": "api.clusters",
     "find_disorder": "api.sort",
     "generate": "api.generate",
     "measure": "api.measure",

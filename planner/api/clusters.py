@@ -18,7 +18,7 @@ from planner.schemas.plan import Plan
 if TYPE_CHECKING:
     from planner.api.recommend import Recommendation
     from planner.clouds.order import ClusterOffer, Order
-    from planner.clouds.protocol import Place, Preflight, Provider
+    from planner.clouds.protocol import Finding, Place, Preflight, Provider
     from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
     from planner.clusters.provisioning.launch import Cluster
     from planner.clusters.provisioning.order_from_plan import Limits
@@ -94,6 +94,35 @@ def raise_cluster(
         with directory.lock():
             cluster = cluster_lifecycle.up(order, places, directory, session)
     return RaisedCluster(order=order, cluster=cluster, directory=directory)
+
+
+@checked
+def examine_account(
+    cloud: RentedCloud, plan: Plan | Recommendation | None = None, *, region: str | Sequence[str] | None = None
+) -> tuple[Finding, ...]:
+    """Ask a cloud, which creates nothing, for all that renting a plan's cluster needs, or two small machines: rights,
+    quotas, images, types, networks, prices. A finding is good (`ok` True), a reason against (False), or unknown (None).
+
+    Raises PermissionDeniedError without credentials, and BadInputError for a plan without a cluster on this cloud.
+
+    >>> import planner
+    >>> [finding.text for finding in planner.examine_account("aws") if finding.ok is False]  # doctest: +SKIP
+    []
+    """
+    from planner.clusters.provisioning.order_from_plan import owner
+    from planner.clusters.provisioning.smoke import small_choice
+
+    rental = rental_options({"cloud": cloud, "plan": plan, **({"region": region} if region else {})})
+    provider = session_with_access(cloud).provider
+    if plan is None:
+        choices = [small_choice(cloud, region=next(iter(rental.regions), None), instance=None)]
+    else:
+        choices = choices_to_rent(plan if isinstance(plan, Plan) else plan.plan, rental, screened=True)
+    order = ordered_choices(choices, rental, is_dry_run=True)
+    preflight: Preflight = provider.preflight(
+        replace(order, owner=owner(provider.identity()), account=provider.account())
+    )
+    return preflight.findings
 
 
 @checked

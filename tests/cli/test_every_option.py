@@ -28,7 +28,7 @@ SLOW = ("plan", "run", "cluster up", "catalog check", "report", "scale", "bench 
 """Commands whose examples take a second or more."""
 QUESTIONS = ("why-not", "own", "sizes", "most-data", "simulate", "export")
 """Commands over the request of `plan`, whose options are shown there."""
-CLOCKED = re.compile(r"\d[\d.]* (ms|s|[KMG]?B/s)\b|\d+(\.\d+)?e-\d+|\d+\.\d{4,}")
+CLOCKED = re.compile(r"(?:under )?(?:\d[\d.]* (ms|s|[KMG]?B/s)\b|\d+(\.\d+)?e-\d+|\d+\.\d{4,})")
 """Values that depend on a clock: seconds, and rates."""
 
 

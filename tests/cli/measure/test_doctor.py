@@ -10,11 +10,13 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from emulated_cloud import EmulatedCloud
+from emulated_ec2 import EmulatedEc2
 from typer.testing import CliRunner
 
-from planner import doctor
+from planner import doctor, recommend
 from planner.cli.app import build
-from planner.errors import BadInputError, PlannerError
+from planner.errors import BadInputError, PlannerError, ProviderRefusedError
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 DAY = date(2026, 11, 21)
@@ -130,3 +132,28 @@ def test_a_home_that_cannot_be_used_is_named_with_what_to_do(
     }
     place, words = places[below]
     assert f"{tmp_path / below / place}" in str(done.exception) and words in str(done.exception)
+
+
+def test_an_account_that_can_rent_is_ready_and_nothing_is_created(cloud: EmulatedCloud) -> None:
+    done = CliRunner().invoke(build(), ["doctor", "--cloud", cloud.cloud, "--plan", str(cloud.plan), "--json"])
+    told = json.loads(done.stdout)
+    assert done.exit_code == 0 and told["ready"] is True, told
+    subjects = " ".join(finding["subject"] for finding in told["account"])
+    assert "credentials" in subjects and "price of" in subjects and len(told["account"]) > 5
+    assert cloud.launches() == [] and cloud.left() == {}
+
+
+def test_an_account_without_a_quota_is_told_so_for_a_given_plan(ec2: EmulatedEc2, tmp_path: Path) -> None:
+    large = recommend("100TB", cloud="aws", instances=["i4i.32xlarge"], nodes=40).plan
+    (tmp_path / "plan.json").write_text(large.to_json())
+    words = ["doctor", "--cloud", "aws", "--plan", str(tmp_path / "plan.json")]
+    done = CliRunner().invoke(build(), words, terminal_width=200)
+    assert isinstance(done.exception, ProviderRefusedError)
+    assert "finding" in done.stdout and "quota" in str(done.exception).lower()
+    assert ec2.launches() == [] and ec2.left() == {}
+
+
+@pytest.mark.parametrize("words", [["--region", "eu-west-1"], ["--plan", "plan.json"]])
+def test_what_is_of_an_account_needs_a_cloud(words: list[str]) -> None:
+    done = CliRunner().invoke(build(), ["doctor", *words])
+    assert isinstance(done.exception, BadInputError) and "--cloud" in str(done.exception)

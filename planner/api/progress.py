@@ -54,7 +54,9 @@ class MeasuredTime:
 
 @contextmanager
 def reported(phases: Sequence[str], on_progress: OnProgress | None) -> Iterator[Progress]:
-    """Yield a Progress for a native call; meanwhile a thread calls `on_progress`, if given, five times a second."""
+    """Yield a Progress for a native call; meanwhile a thread calls `on_progress`, if given, five times a second, and
+    once at the end.
+    """
 
     def step(progress: Progress) -> Step:
         phase = phases[min(progress.phase, len(phases) - 1)]
@@ -83,7 +85,9 @@ def reported_time(phases: tuple[str, str], on_progress: OnTime | None, *, total_
 
 @contextmanager
 def _repeated(on_step: Callable[[Any], None] | None, step: Callable[[Progress], Any]) -> Iterator[Progress]:
-    """Yield a Progress; meanwhile a thread calls `on_step`, if given, with the result of `step` on it."""
+    """Yield a Progress; meanwhile a thread calls `on_step`, if given, with the result of `step` on it. Work that ended
+    well is reported once more, however short it was.
+    """
     from planner.native import Progress
 
     progress = Progress()
@@ -103,3 +107,4 @@ def _repeated(on_step: Callable[[Any], None] | None, step: Callable[[Progress], 
     finally:
         over.set()
         thread.join()
+    on_step(step(progress))

@@ -38,6 +38,13 @@ def test_progress_comes_by_callback(tmp_path: Path) -> None:
     planner.generate(tmp_path / "in.dat", size_bytes=600_000_000, threads=1, on_progress=steps.append)
     assert {step.phase for step in steps} == {"generate"}
     assert [step.bytes_done for step in steps] == sorted(step.bytes_done for step in steps)
+    assert steps[-1].bytes_done == 600_000_000
+
+
+def test_short_work_is_reported_at_its_end(tmp_path: Path) -> None:
+    steps: list[Step] = []
+    planner.generate(tmp_path / "in.dat", records=10, on_progress=steps.append)
+    assert steps[-1].bytes_done == 1000
 
 
 @pytest.mark.parametrize("amount", [{}, {"records": 1, "size_bytes": 100}, {"size_bytes": 150}])

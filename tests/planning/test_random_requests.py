@@ -217,6 +217,13 @@ def test_a_cluster_with_a_sure_deadline_has_reliefs() -> None:
     assert_the_limit_helps_most(recommend("1TB", instance="i4i.4xlarge", deadline="2h", confidence=0.95))
 
 
+@pytest.mark.parametrize("objective", ["time", "cost", "balanced"])
+def test_a_relief_takes_the_disk_layout_that_the_objective_prefers(objective: str) -> None:
+    """With its disks twice as fast, another split of four disks sorts slower but validates sooner."""
+    asked: Asked = {"data": "300GB", "nodes": 3, "model": "daytona", "objective": objective, "cloud": CLOUD}
+    assert_the_limit_helps_most(recommend(**asked))
+
+
 @quick_soak
 @pytest.mark.parametrize("cloud", ["aws", "gcp", "azure", "oci"])
 @pytest.mark.parametrize("model", ["indy", "daytona", "cloudsort", "object-store"])

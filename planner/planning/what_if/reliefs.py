@@ -13,6 +13,7 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.rates import RESOURCES
 from planner.planning.candidates.candidate_grid import CandidateGrid
+from planner.planning.ranking.selection import ManyFigures
 from planner.schemas.plan import Candidate
 
 _IN_PHASES: Final[Mapping[str, frozenset[str]]] = {
@@ -40,8 +41,8 @@ def used_resources(cluster: Candidate) -> list[str]:
 
 def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats], Floats] = np.asarray) -> Candidate:
     """Return a cluster of a grid with the saving from doubling each of its resources, over the whole run, and its
-    bottleneck: the resource that saves most. As in a what-if, its type may then have other disk layouts and bandwidth
-    weightings. `job_s` returns the seconds of jobs that take some by the equations.
+    bottleneck: the resource that saves most. As in a what-if, its type may then have the disk layout and bandwidth
+    weighting that the objective prefers. `job_s` returns the seconds of jobs that take some by the equations.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
     rows = rows[fewest_nodes(grid.context.only_rows(rows)) <= best.nodes]
@@ -49,7 +50,23 @@ def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats],
     doubled = np.repeat(1 + np.eye(len(names)), len(rows), axis=1)
     context = grid.context.only_rows(np.tile(rows, len(names))).times(dict(zip(names, doubled, strict=True)))
     relieved = Clusters(context=context, offer=grid.offer, nodes=np.full(doubled.shape[1], float(best.nodes)))
-    least_s = (job_s(relieved.expected_s) + relieved.around_s).reshape(len(names), len(rows)).min(axis=1)
+    relieved_s = job_s(relieved.expected_s) + relieved.around_s
+    figures = _figures(best, relieved.expected_s, relieved_s)
+    groups = np.arange(doubled.shape[1]).reshape(len(names), len(rows))
+    chosen = [group[figures.only(group).in_order(grid.request.rule)[0]] for group in groups]
     whole_s = best.time_s.expected + sum(best.overheads_s.values())
-    reliefs_s = dict(zip(names, np.maximum(whole_s - least_s, 0.0).tolist(), strict=True))
+    reliefs_s = dict(zip(names, np.maximum(whole_s - relieved_s[chosen], 0.0).tolist(), strict=True))
     return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))
+
+
+def _figures(best: Candidate, job_s: Floats, whole_s: Floats) -> ManyFigures:
+    """Return what an objective compares of further clusters of as many nodes of a cluster's type, at its rent."""
+    of_all, hourly = np.ones(len(job_s)), best.usd_per_hour
+    return ManyFigures(
+        time_s=job_s,
+        total_usd=hourly * whole_s / 3600 + best.cost_usd.charges,
+        charges_usd=best.cost_usd.charges * of_all,
+        at_least=np.zeros(len(job_s), bool),
+        energy_j=job_s,  # of one power
+        handicap=of_all,
+    )

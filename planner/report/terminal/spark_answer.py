@@ -16,7 +16,7 @@ from planner.spark.model.bounds import Explanation
 from planner.spark.model.choices import SparkCluster, SparkPlan
 from planner.spark.model.configuration import configuration, first_changes, local_directories
 from planner.spark.model.machines import Nodes
-from planner.spark.model.platform_fees import PlatformFee, shipped_fees
+from planner.spark.model.platforms import SparkPlatform, shipped_platforms
 from planner.units import count_text, format_duration, format_usd
 
 _SURE: Final = 0.9
@@ -216,7 +216,7 @@ def _fee_text(platform: str, plan: SparkPlan) -> str:
     """Return a sentence on the platform's charge, or that its fee is unknown."""
     if not platform:
         return "No platform is named in the log; the fee of one would come on top."
-    fee = shipped_fees().get(platform)
+    fee = shipped_platforms().get(platform)
     if fee is None or math.isnan(fee_usd(fee, plan.logged)):
         dbu = f"; a DBU costs {format_usd(fee.usd_per_dbu)} ({fee.as_of})" if fee and fee.usd_per_dbu else ""
         return f"The fee of {platform} comes on top for every machine: it is unknown, and not in the costs{dbu}."
@@ -229,7 +229,7 @@ def _fee_text(platform: str, plan: SparkPlan) -> str:
     return f"{platform}'s fee {place}: {', '.join(amounts)} ({origin}).{start}"
 
 
-def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
+def fee_usd(fee: SparkPlatform, choice: SparkCluster) -> float:
     """Return a platform's charge for an application on a cluster, NaN if unknown."""
     return fee.usd(choice.nodes, seconds=choice.prediction.duration_s)
 
@@ -243,7 +243,8 @@ def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
             "total_usd": _amount_or_none(usd + choice.cost_usd if fee.on_top else usd),
             **{name: getattr(fee, name) for name in ("as_of", "source", "minimum_s", "startup_s", "startup_source")},
         }
-        for fee in shipped_fees().values()
+        for fee in shipped_platforms().values()
+        if fee.charges
         for usd in [fee_usd(fee, choice)]
     ]
 

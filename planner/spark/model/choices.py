@@ -119,6 +119,7 @@ def work_of(application: Application, logged: Nodes) -> Work:
         adaptive=not application.spark_version.startswith(("1.", "2.")),
         assumptions=shipped_assumptions(),
         missing_share=1 - found.share,
+        platform=application.cluster.platform,
     )
 
 

@@ -102,8 +102,8 @@ def test_by_hand(read: Reader, machine: Callable[..., NodeType]) -> None:
     assert configuration(work, Nodes(machine=large, count=3)) == {
         "spark.executor.instances": "6",  # two of 8 cores on each node
         "spark.executor.cores": "8",
-        "spark.executor.memory": "23831m",  # 64 GiB x 0.8 / 2 / 1.1
-        "spark.executor.memoryOverhead": "2384m",
+        "spark.executor.memory": "23272m",  # 25 of 64 GiB x 0.8 / 2, over 1.1
+        "spark.executor.memoryOverhead": "2328m",
         "spark.sql.shuffle.partitions": "96",  # twice 48; 3 would do for the 400 MB
         "spark.sql.adaptive.enabled": "true",
     }
@@ -122,8 +122,8 @@ def test_memory_is_that_of_executors_not_of_nodes(read: Reader, machine: Maker, 
 def test_python_workers_live_in_the_overhead(read: Reader, machine: Maker) -> None:
     nodes = Nodes(machine=machine(), count=2)
     work = replace(work_of(read(small_job()), nodes), python=True)
-    assert configuration(work, nodes)["spark.executor.memory"] == "8719m"  # 16 GB x 0.8 / 1.4
-    assert configuration(work, nodes)["spark.executor.memoryOverhead"] == "3488m"
+    assert configuration(work, nodes)["spark.executor.memory"] == "8045m"  # 11 of 16 GB x 0.8, over 1.4
+    assert configuration(work, nodes)["spark.executor.memoryOverhead"] == "3219m"
 
 
 def test_what_to_change_first_follows_from_the_bound(read: Reader, approve: Approve) -> None:

@@ -68,6 +68,20 @@ def test_a_rate_of_other_disks_than_the_types_is_refused(disks: str, directory: 
     assert not directory.exists()
 
 
+def test_a_rate_far_from_what_the_type_does_is_doubted(tmp_path: Path, directory: Path) -> None:
+    """A volume's file on a type whose own disks write 17 times as fast, and a network 8 times as fast."""
+    table = tmp_path / "rates.csv"
+    for rows, quantity, rate in ((2, "write_only", 130e6), (3, "network", 150e6)):
+        named = "instance_type,quantity,bytes_per_s,nodes,placement_group"
+        table.write_text(f"{named}\ni4i.4xlarge,{quantity},{rate},2,yes\n")
+        asked = ["ingest", str(table), "--where", "us-east-1a", "--as-of", "2026-11-01", "--instances", "1"]
+        asked += ["--repeats", "3", "--aggregate", "mean", "--column", "method=instance_type"]
+        with refused("unlikely-rate", "i4i.4xlarge", "--volume", "--method"):
+            call(*asked)
+        call(*asked[:-2], "--method", "on the node's own, by hand")
+        assert len((directory / "aws.csv").read_text().splitlines()) == rows
+
+
 def test_volumes_are_planned_with_by_type_and_number() -> None:
     place = ("--where", "us-east-1a", "--type", "r8ib.96xlarge")
     file = str(DATA / "samples" / "fio-in-turn.json")

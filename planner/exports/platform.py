@@ -7,12 +7,10 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from importlib.metadata import version
 from shlex import quote
 from typing import Any, Final
 
-from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError, nearest
 from planner.exports.filling import TEMPLATES, fill
 from planner.exports.order import Choice, Order, order_of_application, order_of_plan
@@ -90,11 +88,6 @@ class Platform:
         """Its charge, and the memory that it leaves executors."""
         return platform_called(self.record)
 
-    def accepts(self, machine_type: str) -> bool:
-        """Return whether the platform documents the type, or documents no list."""
-        pattern, _ = _documented_types(self.name)
-        return pattern is None or pattern.fullmatch(machine_type) is not None
-
 
 def platform_of(name: str) -> Platform:
     """Return the platform that a template describes in the TOML of the comment on its top. Raises BadInputError, with
@@ -109,14 +102,6 @@ def platform_of(name: str) -> Platform:
     facts = tomllib.loads(path.read_text(encoding="utf-8").removeprefix("{#").partition("#}")[0])
     sets = {"clouds": frozenset(facts.get("clouds", ())), "expresses": frozenset(map(Feature, facts["expresses"]))}
     return Platform(name=name, template=path.name, **{**facts, **sets})
-
-
-@cache
-def _documented_types(platform: str) -> tuple[re.Pattern[str] | None, str]:
-    """Return a platform's documented machine types, with source and date; None where only an account can list them."""
-    tables = tomllib.loads((catalogs_directory() / "platform_types.toml").read_text(encoding="utf-8"))
-    table = tables.get(platform)
-    return (re.compile("|".join(table["types"])), table["source"]) if table else (None, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +149,7 @@ def export(platform: Platform, order: Order) -> Export:
     """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform lacks."""
     _require_fit(order, platform)
     if Feature.MACHINE_TYPE in platform.expresses:
-        kept = (each for each in order.choices if platform.accepts(each.machine_type) and _holds(platform, order, each))
+        kept = (each for each in order.choices if _accepts(platform, order, each) and _holds(platform, order, each))
         order = replace(order, choices=tuple(kept))
     words = {"name": order.name, "region": quote(order.region), "release": platform.release}
     lost = tuple(_lost(order, platform))
@@ -208,13 +193,16 @@ def _require_fit(order: Order, platform: Platform) -> None:
             f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}",
             code="other-cloud",
         )
-    if Feature.MACHINE_TYPE in platform.expresses and not platform.accepts(order.best.machine_type):
-        fits = next((choice.machine_type for choice in order.choices if platform.accepts(choice.machine_type)), None)
+    if Feature.MACHINE_TYPE in platform.expresses and not platform.spark.accepts(
+        order.best.machine_type, cloud=order.cloud
+    ):
+        fits = next((choice.machine_type for choice in order.choices if _accepts(platform, order, choice)), None)
         lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
         instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
-        _, source = _documented_types(platform.name)
         raise BadInputError(
-            f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"], code="unknown-type"
+            f"{platform.name} has no {order.best.machine_type}",
+            [instead, f"by {platform.spark.types_source}"],
+            code="unknown-type",
         )
 
     memory_bytes, least_bytes = order.best.memory_bytes, 1 << 30
@@ -226,6 +214,10 @@ def _require_fit(order: Order, platform: Platform) -> None:
                 [f"an executor or pod takes 1 GiB; {format_bytes(max(0, left_bytes))} of its memory are left"],
                 code="too-small",
             )
+
+
+def _accepts(platform: Platform, order: Order, choice: Choice) -> bool:
+    return platform.spark.accepts(choice.machine_type, cloud=order.cloud)
 
 
 def _holds(platform: Platform, order: Order, choice: Choice) -> bool:

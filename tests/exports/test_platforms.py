@@ -31,6 +31,7 @@ from planner.errors import BadInputError
 from planner.exports.filling import TEMPLATES
 from planner.exports.platform import PLACEHOLDER, PLATFORMS, export_plan, platform_of
 from planner.schemas.plan import Candidate, Plan
+from planner.spark.model.platforms import platform_called
 from tests.exports.orders import planned, plans
 from tests.marks import QUICK_SOAK
 
@@ -232,7 +233,7 @@ def require_each(plan: Plan) -> None:
         except BadInputError as error:
             assert (
                 (platform.clouds and plan.best.cloud not in platform.clouds)
-                or not platform.accepts(plan.best.cloud_type)
+                or not platform.spark.accepts(plan.best.cloud_type, cloud=plan.best.cloud)
                 or (error.code == "too-small" and room_mib(name, plan.best) < 2048)
             )
             continue
@@ -363,12 +364,12 @@ def test_next_choices_that_a_platform_has_not_are_left_out() -> None:
     lacking = replace(plan.candidates[1], instance_type="i8ge.24xlarge", cloud_type="i8ge.24xlarge")
     plan = replace(plan, candidates=(plan.candidates[0], lacking, *plan.candidates[2:]))
     assert "i8ge.24xlarge" not in export_plan(plan, "emr").text
-    assert not platform_of("emr").accepts("i8ge.24xlarge")
+    assert not platform_of("emr").spark.accepts("i8ge.24xlarge", cloud="aws")
 
 
 def test_each_list_of_types_is_a_platform_s_and_names_source_and_date() -> None:
     for name, table in tomllib.loads((catalogs_directory() / "platform_types.toml").read_text("utf-8")).items():
-        assert not platform_of(name).accepts("no-such.type")
+        assert not platform_called(name).accepts("no-such.type", cloud=platform_called(name).cloud)
         assert re.search(r"read \d{4}-\d\d-\d\d$", table["source"])
 
 

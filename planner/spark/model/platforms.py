@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +23,7 @@ class SparkPlatform:
 
     Of a node's memory it keeps `kept_mib`, and of the memory up to each number of GiB in `kept_shares` a share; an
     application master takes `master_mib` of the rest. `overhead` is an executor's memory beside its heap, as a share of
-    the heap.
+    the heap. `types` are patterns of the machine types that it documents, none where only an account can list them.
     """
 
     platform: str
@@ -43,6 +44,8 @@ class SparkPlatform:
     kept_shares: tuple[tuple[float, float], ...] = ((math.inf, 0.2),)
     master_mib: float = 0.0
     overhead: float = 0.1
+    types: tuple[str, ...] = ()
+    types_source: str = ""
     memory_source: str = "assumed: the system and the daemons take a fifth"
 
     @property
@@ -67,6 +70,11 @@ class SparkPlatform:
             return math.nan
         return vcpus * self.usd_per_vcpu_hour + memory_bytes / _GIB * (self.usd_per_gib_hour or 0.0)
 
+    def accepts(self, machine_type: str, *, cloud: str) -> bool:
+        """Return whether the platform documents the type, or documents no list of this cloud."""
+        pattern = "|".join(self.types if cloud == self.cloud else ()) or ".*"
+        return re.fullmatch(pattern, machine_type.partition("+")[0]) is not None
+
     def free_mib(self, memory_bytes: float) -> float:
         """Return the memory that executors may ask for on a node with an application master; NaN if it is unknown."""
         kept, below = self.kept_mib + self.master_mib, 0.0
@@ -79,8 +87,12 @@ class SparkPlatform:
 @lru_cache(maxsize=1)
 def shipped_platforms() -> dict[str, SparkPlatform]:
     """Return the shipped platforms, by name."""
-    tables = tomllib.loads((catalogs_directory() / "platforms.toml").read_text(encoding="utf-8"))
-    return {name: SparkPlatform(platform=name, **table) for name, table in tables.items()}
+    tables, lists = (
+        tomllib.loads((catalogs_directory() / file).read_text(encoding="utf-8"))
+        for file in ("platforms.toml", "platform_types.toml")
+    )
+    documented = {name: {"types": tuple(of["types"]), "types_source": of["source"]} for name, of in lists.items()}
+    return {name: SparkPlatform(platform=name, **table, **documented.get(name, {})) for name, table in tables.items()}
 
 
 def platform_called(name: str) -> SparkPlatform:

@@ -127,6 +127,11 @@ _FIRST: Final = {
     "straggler": "split the largest key or file: spark.sql.adaptive.skewJoin.enabled=true, or a salted key",
     "too few tasks": "use more partitions, where the input can be split",
     "small tasks": "use fewer, larger tasks: coalesce, larger files, spark.sql.adaptive.coalescePartitions",
+    "failures": "find out why tasks fail, and end it: memory for each task, spot nodes that are taken back, bad nodes;"
+    " spark.decommission.enabled=true keeps the blocks of nodes that go",
+    "cold executors": "let executors stay between jobs, and give tasks less code to load: fewer and smaller jars and"
+    " broadcasts",
+    "ending": "end the application when its last job ends: spark.stop(), a committer that does not move files",
     "driver": "let the driver do less between stages: collect less, list fewer files, start jobs at the same time",
 }
 _WORTH: Final = 0.2

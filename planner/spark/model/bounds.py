@@ -28,8 +28,6 @@ _MUCH_SPILL: Final = 0.5
 """Spilled share of the bytes a stage reads, which it sorts and writes again, from which spill counts as heavy."""
 _HIDES_MEMORY: Final = ("processors", "waiting", "scheduling", "small tasks")
 _REMOVABLE: Final = {
-    "failures": "no task or stage fails",
-    "cold executors": "executors have loaded the tasks' code",
     "network": "no task waits for shuffle blocks from other nodes",
     "disks": "no task waits for the disks of shuffle files",
     "memory": "no spill, no garbage collection",
@@ -113,17 +111,19 @@ def _seconds_by_bound(line: Timeline) -> dict[str, float]:
 
 
 def _step_word(step: Step) -> str:
-    """Return the bound of the stage of a step, or of several the cause whose removal saves most of their task time."""
-    worked = [stage for stage in step.stages if step.time_of(stage).total > 0]
-    if len(worked) < 2:
-        return _bound(worked[0], step).bound if worked else "nothing"
+    """Return the bound of the stage of a step, or of several the cause whose removal saves most."""
+    bounds = [bound for stage in step.stages if (bound := _bound(stage, step)).bound]
+    saves = _step_savings(step)
+    return max(saves, key=saves.__getitem__) if len(bounds) > 1 else bounds[0].bound if bounds else "nothing"
+
+
+def _step_savings(step: Step) -> dict[str, float]:
+    """Return for each cause the share of a step's duration that would go with it, the mean of its stages' by time."""
     saves: dict[str, float] = {}
-    for stage in worked:
-        time, word = step.time_of(stage), _bound(stage, step).bound
-        each = _savings(stage, step, time)
-        for name, share in (each | {word: max(each.values())}).items():
-            saves[name] = saves.get(name, 0.0) + share * time.total
-    return max(saves, key=saves.__getitem__)
+    for stage, time in [(stage, time) for stage in step.stages if (time := step.time_of(stage)).total > 0]:
+        for name, share in _savings(stage, step, time).items():
+            saves[name] = saves.get(name, 0.0) + share * time.total / step.time.total
+    return saves
 
 
 def _idle_evidence(line: Timeline) -> dict[str, str]:
@@ -187,6 +187,14 @@ def _savings(stage: Stage, step: Step, time: TaskTime) -> dict[str, float]:
 
 
 _BEFORE_WORK: Final = ("failures", "cold executors")
+_CAUSES: Final = {
+    "failures": "no task or stage fails",
+    "cold executors": "executors have loaded the tasks' code",
+    "straggler": "tasks of equal length",
+    "too few tasks": "equal shares of the work for all slots",
+    "small tasks": "no time before and after tasks run",
+    "scheduling": "no time before and after tasks run",
+}
 
 
 def _shares(stage: Stage, time: TaskTime) -> dict[str, float]:
@@ -211,7 +219,7 @@ def _changes(line: Timeline) -> list[Change]:
     ideal = {
         resource: _seconds_without(line.steps, resource)
         for resource in _REMOVABLE
-        if any(_share(step, resource) for step in line.steps)
+        if any(s.time.share(resource) for s in line.steps)
     }
     changes = [_change(line, resource, _REMOVABLE[resource], seconds) for resource, seconds in ideal.items()]
     twice = sum(step.seconds_on(2 * step.slots) for step in line.steps)
@@ -219,6 +227,10 @@ def _changes(line: Timeline) -> list[Change]:
     changes.append(_change(line, "cores", "twice as many cores", twice))
     changes.append(_change(line, "processors", "cores twice as fast", faster))
     stages_s = line.duration_s - line.driver_s
+    saved = [(step.duration_s, _step_savings(step)) for step in line.steps]
+    for name, what in _CAUSES.items():
+        saved_s = sum(duration_s * saves.get(name, 0.0) for duration_s, saves in saved)
+        changes += [_change(line, name, what, stages_s - saved_s)] if saved_s > 0 else []
     idle = {"start": ("before the first stage", line.startup_s), "driver": ("between stages", line.between_s)}
     idle["ending"] = ("after the last stage", line.after_s)
     changes += [_change(line, name, f"no time {when}", stages_s - s) for name, (when, s) in idle.items() if s > 0]
@@ -226,16 +238,7 @@ def _changes(line: Timeline) -> list[Change]:
 
 
 def _seconds_without(steps: Sequence[Step], resource: str) -> float:
-    return sum(step.seconds_on(step.slots, factor=1 - _share(step, resource)) for step in steps)
-
-
-def _share(step: Step, resource: str) -> float:
-    """Return the share of a step's task time that a resource, failures or cold executors account for."""
-    if resource in RESOURCES:
-        return step.time.share(resource)
-    times = [(stage, step.time_of(stage)) for stage in step.stages]
-    of = sum(_shares(stage, time)[resource] * time.total for stage, time in times)
-    return min(1.0, of / step.time.total) if step.time.total > 0 else 0.0
+    return sum(step.seconds_on(step.slots, factor=1 - step.time.share(resource)) for step in steps)
 
 
 def _change(line: Timeline, resource: str, what: str, stages_s: float) -> Change:

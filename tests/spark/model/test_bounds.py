@@ -179,6 +179,8 @@ def test_a_skewed_scan_is_told_with_its_bytes(read: Reader) -> None:
     tasks = [task(number, 1000, cpu_ms=900, read=10**7) for number in range(7)]
     explained = explain(read(one_stage([*tasks, task(7, 20_000, cpu_ms=18_000, read=10**9)], end_ms=20_000)))
     assert [*explained.seconds_by_bound] == ["straggler"]
+    saves = {change.resource: 20 - change.duration_s for change in explained.changes}
+    assert saves["straggler"] == max(saves.values()) == pytest.approx(20 - 2 * 27 / 8)  # two waves of the mean task
     assert "they moved 1 GB and 10 MB" in explained.evidence["straggler"]
 
 

@@ -227,7 +227,8 @@ def order_of_application(plan: SparkPlan, platform: SparkPlatform, *, name: str,
 def _spark_choice(cluster: SparkCluster, best: SparkCluster) -> Choice:
     machine = cluster.nodes.machine
     return Choice(
-        machine_type=machine.instance_type,
+        machine_type=machine.instance_type.partition("+")[0],
+        disks_to_add="+" in machine.instance_type,
         nodes=cluster.nodes.count,
         vcpus=machine.vcpu,
         memory_bytes=machine.memory_bytes,

@@ -391,6 +391,28 @@ def test_a_logged_application_is_exported_with_its_configuration(tmp_path: Path)
     assert document["Configurations"][0]["Properties"]["spark.executor.instances"]
 
 
+def test_cluster_toolkit_mounts_the_disks_that_it_adds_and_those_of_the_type() -> None:
+    plan = planned("gcp")
+    assert plan.best is not None and plan.best.machine is not None and plan.best.machine.local_disks
+    for kind, added in ((plan.best.cloud_type, False), (f"{plan.best.cloud_type}+2x375GB", True)):
+        best = replace(plan.best, instance_type=kind)
+        (document,) = documents(export_plan(replace(plan, best=best, candidates=(best,)), "cluster-toolkit").text)
+        modules = {module["id"]: module for module in document["deployment_groups"][0]["modules"]}
+        assert modules["disks"]["settings"]["local_ssd_filesystem"]["mountpoint"] == "/mnt/localssd"
+        assert modules["nodes"]["use"] == ["network", "disks"]
+        assert ("additional_disks" in modules["nodes"]["settings"]) == added
+
+
+def test_disks_to_add_are_no_part_of_a_logged_job_s_machine_type(tmp_path: Path) -> None:
+    log = tmp_path / "app-1"
+    log.write_bytes(lines(small_job()))
+    machine = "n2-standard-8+2x375GB"
+    words = ["plan-log", str(log), "--ran-on", f"{machine} x 2", "--instance", machine, "--to", "dataproc"]
+    (document,) = documents(CliRunner().invoke(build(only="plan-log"), [*words, "--deadline", "1h"]).stdout)
+    workers = document["config"]["workerConfig"]
+    assert (workers["machineTypeUri"], workers["diskConfig"]["numLocalSsds"]) == ("n2-standard-8", 2)
+
+
 def test_photon_stays_photon(tmp_path: Path) -> None:
     log = tmp_path / "app-1"
     log.write_bytes(lines(small_job(properties={"spark.databricks.clusterUsageTags.runtimeEngine": "PHOTON"})))

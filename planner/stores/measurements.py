@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, Final
 from planner.catalog import Catalog, load_catalog
 from planner.catalog.columns import MODES
 from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced_reason
+from planner.catalog.schema import DISKS
 from planner.catalog.tables import read_table
 from planner.catalog.tables.reading import convert
 from planner.config.atomic_file import change_store, replace_file
@@ -101,7 +102,7 @@ def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
 
 
 _FAR: Final = 4.0
-"""Factor from the known rate of a type's disks or network that makes a figure another's: observed and stated
+"""Factor from the known rate of a type's disks that makes a figure another's: observed and stated
 rates differ by at most half of it (catalogs/evidence_spreads.csv).
 """
 _LARGE_BLOCK_BYTES: Final = 1 << 17
@@ -109,24 +110,22 @@ _LARGE_BLOCK_BYTES: Final = 1 << 17
 
 
 def _check_likely(measurements: Sequence[Measurement], loaded: Catalog) -> None:
-    """Raise BadInputError for rates that are far from what the types' own disks or network do."""
-    lines = []
+    """Raise BadInputError for rates that are far from what the types' own disks do, as those of volumes mostly are."""
+    lines, listed = [], loaded.path / f"{DISKS.name}.csv"
+    shipped = read_table(listed, DISKS) if listed.exists() else loaded.tables[DISKS.name]  # without the user's figures
+    loaded = replace(loaded, tables={**loaded.tables, DISKS.name: shipped})
     for measurement in measurements:
-        row, large = loaded.instances.rows[measurement.instance_type], measurement.block_bytes or math.inf
-        if measurement.quantity in MODES and not measurement.volume_type and large >= _LARGE_BLOCK_BYTES:
-            what, known = "local disks do", float(loaded.disk_rates(measurement.quantity).bytes_per_s[row])
-        elif measurement.quantity == "network":
-            what, known = "network carries", float(loaded.instances.network_baseline_bytes_per_s[row])
-        else:
+        row, block = loaded.instances.rows[measurement.instance_type], measurement.block_bytes or math.inf
+        if measurement.quantity not in MODES or measurement.volume_type or block < _LARGE_BLOCK_BYTES:
             continue
-        apart = measurement.bytes_per_s / known
-        if apart < 1 / _FAR or (apart > _FAR and measurement.quantity in MODES):
-            far = f"{format_rate(measurement.bytes_per_s)}, and its {what} {format_rate(known)}"
+        known = float(loaded.disk_rates(measurement.quantity).bytes_per_s[row])
+        if not known / _FAR <= measurement.bytes_per_s <= known * _FAR and not math.isnan(known):
+            far = f"{format_rate(measurement.bytes_per_s)}, and its local disks do {format_rate(known)}"
             lines.append(f"{measurement.source}: {measurement.instance_type}, {measurement.quantity}: {far}")
     if lines:
         raise BadInputError(
-            "not stored; was it something else that was measured?",
-            [*lines, "volumes: --volume TYPE --count N; if it was this, say how it was measured: --method"],
+            "not stored; was it another disk that was measured?",
+            [*lines, "volumes: --volume TYPE --count N; if it is the type's own, say so with --disks or --method"],
             code="unlikely-rate",
         )
 

@@ -94,8 +94,10 @@ class SparkPlan:
     @property
     def slower(self) -> SparkCluster | None:
         """The cluster that ends after the deadline and saves the largest share of the cost for its share of time, if it
-        saves more than it takes; None if there is none.
+        saves more than it takes; None if there is none, or if the cause of most of the time is unknown.
         """
+        if self.work.steps.unexplained_share > MOST_UNEXPLAINED:
+            return None
         best = self.best or self.fastest
         late = [
             each for each in self.curve if each.prediction.duration_s > self.deadline_s and each.chance_cheaper > _SURE

@@ -115,7 +115,7 @@ def plan_log(
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
         raise InfeasibleError(
-            f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown", code="deadline"
+            f"no cluster is expected to end within {plan.within_s:.0f} s; the fastest is shown", code="deadline"
         )
 
 

@@ -50,6 +50,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "app_id": application.app_id,
         "keep": plan.keep,
         "deadline_s": plan.deadline_s,
+        "within_s": plan.within_s,
         "logged": _choice_json(plan.logged),
         "best": None if plan.best is None else _choice_json(plan.best),
         "cheapest": _choice_json(plan.cheapest),
@@ -105,7 +106,7 @@ def _past_text(application: Application, plan: SparkPlan, explained: Explanation
 
 def advice(plan: SparkPlan) -> str:
     """Return the advice in a sentence or two."""
-    limit = format_duration(plan.deadline_s)
+    limit = format_duration(plan.within_s)
     if plan.best is None:
         return f"No cluster ends within {limit}. The fastest: {_words(plan.fastest, plan.logged)}."
     slower = "" if plan.slower is None else f" Slower, and cheaper: {_words(plan.slower, plan.logged)}."
@@ -163,7 +164,7 @@ def choices_section(plan: SparkPlan, *, others: int) -> Section:
 
 def _label(choice: SparkCluster, plan: SparkPlan) -> str:
     named = {"best": plan.best, "cheapest": plan.cheapest, "fastest": plan.fastest}
-    usual = "in time" if choice.prediction.duration_s <= plan.deadline_s else "slower"
+    usual = "in time" if choice.prediction.duration_s <= plan.within_s else "slower"
     return next((word for word, each in named.items() if each and each.nodes.same_as(choice.nodes)), usual)
 
 

@@ -67,10 +67,11 @@ class SparkCluster:
 class SparkPlan:
     """The choice of a cluster. `logged` is the cluster as it was; `best` is the cheapest that meets the deadline, or
     `logged` if that is best; `cheapest` and `fastest` ignore the deadline and the price. `choices` has the best size of
-    each type, cheapest first. `deadline_s` is the upper end of the logged cluster's range unless another was asked for.
-    `runs` is the number of runs of the job that count; `unused` names the others, with the reason; `shuffle_edge`
-    states where a shuffle would fail, '' for nowhere near. `curve` has the clusters than which none is both faster and
-    cheaper, fastest first.
+    each type, cheapest first. `deadline_s` is the logged time unless another was asked for; the chances are of ending
+    `within_s`: by the deadline, or if none was asked for by the upper end of the logged cluster's range. `runs` is the
+    number of runs of the job that count; `unused` names the others, with the reason; `shuffle_edge` states where a
+    shuffle would fail, '' for nowhere near. `curve` has the clusters than which none is both faster and cheaper,
+    fastest first.
     """
 
     logged: SparkCluster
@@ -81,6 +82,7 @@ class SparkPlan:
     curve: tuple[SparkCluster, ...]
     rejected: tuple[Rejection, ...]
     deadline_s: float
+    within_s: float
     work: Work
     shuffle_edge: str = ""
     runs: int = 1
@@ -100,7 +102,7 @@ class SparkPlan:
             return None
         best = self.best or self.fastest
         late = [
-            each for each in self.curve if each.prediction.duration_s > self.deadline_s and each.chance_cheaper > _SURE
+            each for each in self.curve if each.prediction.duration_s > self.within_s and each.chance_cheaper > _SURE
         ]
         found = min(late, key=_cost_and_time, default=best)
         return None if _cost_and_time(found) >= _cost_and_time(best) else found
@@ -216,6 +218,7 @@ def select_cluster(
     plan = _plan(
         logged,
         tried,
+        deadline_s=work.timeline.duration_s if deadline_s is None else deadline_s,
         limit_s=limit_s,
         confidence=confidence or (_SURE if deadline_s is None else 0.5),
         rejected=rejected,
@@ -228,6 +231,7 @@ def _plan(
     logged: SparkCluster,
     tried: Sequence[Sequence[SparkCluster]],
     *,
+    deadline_s: float,
     limit_s: float,
     confidence: float,
     rejected: Sequence[Rejection],
@@ -249,7 +253,8 @@ def _plan(
         choices=tuple(best_of_types),
         curve=tuple(_curve([logged, *everything])),
         rejected=tuple(rejected),
-        deadline_s=limit_s,
+        deadline_s=deadline_s,
+        within_s=limit_s,
         work=work,
     )
 

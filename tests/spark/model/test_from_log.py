@@ -57,7 +57,7 @@ def test_the_type_of_the_log_counts_and_the_user_before_it(read: Reader) -> None
 
 def test_a_plan_from_the_shipped_catalog(read: Reader) -> None:
     plan = plan_application(read(small_job(properties=TYPE, tasks=80)), REQUEST)
-    assert plan.logged.cost_usd == pytest.approx(2 * 0.192 * plan.logged.prediction.duration_s / 3600)
+    assert plan.logged.cost_usd == pytest.approx(2 * 0.192 * plan.deadline_s / 3600)
     assert plan.best is not None
     assert plan.best.cost_usd < plan.logged.cost_usd
     assert plan.best.prediction.duration_s <= plan.deadline_s

@@ -9,7 +9,6 @@ from typing import Any, BinaryIO, Final
 
 from planner.compression.block_formats import LZ4_MAGIC, SNAPPY_MAGIC, BrokenDataError, lz4_blocks, snappy_blocks
 from planner.compression.windows import (
-    MOST_WINDOW_BYTES,
     ZSTD_MAGIC,
     ZSTD_SKIPPABLE,
     cut_zstd,
@@ -27,8 +26,8 @@ _TAR_MAGIC: Final = (257, b"ustar")
 _PEEK_BYTES: Final = 512
 _MOST_LAYERS: Final = 4
 """Most layers of compression; a log with more is a trap."""
-_USUAL_ZSTD_BYTES: Final = 1 << 27
-"""Longest window that the library takes without an option."""
+_USUAL_WINDOW_BYTES: Final = 1 << 27
+"""Longest window of logs: what zstd takes without an option; `xz -9` has half of it."""
 _LEAST_ZSTD_BYTES: Final = 1 << 10
 _XZ_BESIDE_BYTES: Final = 1 << 20
 """Memory of an xz decoder beside its dictionary, rounded up."""
@@ -120,7 +119,7 @@ def bunzip2(chunks: Iterable[bytes]) -> Iterator[bytes]:
     return _by_members(chunks, new=lambda _: bz2.BZ2Decompressor(), errors=(OSError, ValueError), name="bzip2")
 
 
-def unxz(chunks: Iterable[bytes], *, most_window_bytes: int = MOST_WINDOW_BYTES) -> Iterator[bytes]:
+def unxz(chunks: Iterable[bytes], *, most_window_bytes: int = _USUAL_WINDOW_BYTES) -> Iterator[bytes]:
     """Return the decompressed chunks of xz, a module that some builds of Python lack. Raises WindowError for a longer
     dictionary.
     """
@@ -138,7 +137,7 @@ def unzstd(
     *,
     extra: str = "spark",
     purpose: str = "reading an event log compressed with zstd",
-    most_window_bytes: int = _USUAL_ZSTD_BYTES,
+    most_window_bytes: int = _USUAL_WINDOW_BYTES,
 ) -> Iterator[bytes]:
     """Return the decompressed chunks of zstd.
 

@@ -254,7 +254,7 @@ _DECODERS: Final[dict[str, Callable[..., Iterator[bytes]]]] = {
     "gz": gunzip,
     "zst": partial(unzstd, extra="zstd", purpose=_ZSTD_PURPOSE, most_window_bytes=MOST_WINDOW_BYTES),
     "bz2": bunzip2,
-    "xz": unxz,
+    "xz": partial(unxz, most_window_bytes=MOST_WINDOW_BYTES),
     "lz4": unlz4,
     "sz": unsnappy,
 }

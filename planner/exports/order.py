@@ -13,6 +13,7 @@ from planner.errors import BadInputError
 from planner.schemas.plan import Candidate, Plan, VolumeSet
 from planner.spark.model.choices import SparkCluster, SparkPlan
 from planner.spark.model.configuration import configuration, sort_configuration
+from planner.spark.model.platforms import SparkPlatform
 from planner.units import format_bytes, format_usd
 
 _WEIGHTED: dict[str, tuple[str, ...]] = {"vpc": ("network",), "ebs": ("volumes", "volume_read", "volume_write")}
@@ -101,7 +102,7 @@ class Order:
         return self.pricing == "spot"
 
 
-def order_of_plan(plan: Plan) -> Order:
+def order_of_plan(plan: Plan, platform: SparkPlatform) -> Order:
     """Return a plan's order to a platform. Raises BadInputError for a plan without a cluster."""
     best, request = plan.best, plan.request
     if best is None:
@@ -134,6 +135,7 @@ def order_of_plan(plan: Plan) -> Order:
             data_bytes=request.data_bytes * request.map_ratio,
             vcpus=int((best.machine and best.machine.vcpus) or 1),
             memory_bytes=best.machine.memory_bytes if best.machine else None,
+            platform=platform,
         ),
         input=request.input,
         output=request.output,
@@ -194,7 +196,7 @@ def _architectures(plan: Plan, best: Candidate) -> dict[str, str]:
     return {name: arch for name, arch in found.items() if arch}
 
 
-def order_of_application(plan: SparkPlan, *, name: str, region: str, pricing: str) -> Order:
+def order_of_application(plan: SparkPlan, platform: SparkPlatform, *, name: str, region: str, pricing: str) -> Order:
     """Return the order for a logged application's plan. Raises BadInputError where no cluster ends in time."""
     best = plan.best
     if best is None:
@@ -218,14 +220,15 @@ def order_of_application(plan: SparkPlan, *, name: str, region: str, pricing: st
         usd_per_hour=best.nodes.usd_per_hour,
         on_demand_usd_per_hour=machine.on_demand_usd_per_hour,
         cost=format_usd(best.cost_usd),
-        spark=configuration(plan.work, best.nodes),
+        spark=configuration(plan.work, best.nodes, platform),
     )
 
 
 def _spark_choice(cluster: SparkCluster, best: SparkCluster) -> Choice:
     machine = cluster.nodes.machine
     return Choice(
-        machine_type=machine.instance_type,
+        machine_type=machine.instance_type.partition("+")[0],
+        disks_to_add="+" in machine.instance_type,
         nodes=cluster.nodes.count,
         vcpus=machine.vcpu,
         memory_bytes=machine.memory_bytes,

@@ -7,19 +7,17 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from importlib.metadata import version
 from shlex import quote
 from typing import Any, Final
 
-from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError, nearest
 from planner.exports.filling import TEMPLATES, fill
-from planner.exports.order import Order, order_of_application, order_of_plan
+from planner.exports.order import Choice, Order, order_of_application, order_of_plan
 from planner.schemas.plan import Plan
 from planner.spark.model.choices import SparkPlan
-from planner.spark.model.platform_fees import shipped_fees
-from planner.units import format_duration, format_usd
+from planner.spark.model.platforms import SparkPlatform, platform_called
+from planner.units import format_bytes, format_duration, format_usd
 
 PLATFORMS: Final = (
     "emr",
@@ -44,6 +42,9 @@ contain such a secret. `templates/heading.txt` explains each.
 """
 
 
+_OF_EXECUTOR: Final = ("cores", "memory", "memoryOverhead")
+
+
 class Feature(StrEnum):
     """A feature that a plan may rely on and a platform may lack."""
 
@@ -62,9 +63,9 @@ class Feature(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """A platform that takes a file, as the comment on top of its `template` describes it. `expresses` are features.
-    `runs` is the engine that sorts there: `spark`, `ray` for this project's own sort, or '' where unspecified. `fee` is
-    the platform's name among the shipped fees, and `release` the version of its software. `list_types_command` lists
-    the machine types of an account. `extra_machines` names the file's machines in addition to the planned ones; with
+    `runs` is the engine that sorts there: `spark`, `ray` for this project's own sort, or '' where unspecified. `record`
+    is its name among the shipped platforms, and `release` the version of its software. `list_types_command` lists the
+    machine types of an account. `extra_machines` names the file's machines in addition to the planned ones; with
     `one_more` they are one more of the first type, on demand. In commands, `{file}`, `{name}`, `{region}` and
     `{release}` are values to fill in.
     """
@@ -76,16 +77,16 @@ class Platform:
     expresses: frozenset[Feature]
     clouds: frozenset[str]
     runs: str = ""
-    fee: str = ""
+    record: str = ""
     release: str = ""
     list_types_command: str = ""
     extra_machines: str = ""
     one_more: bool = False
 
-    def accepts(self, machine_type: str) -> bool:
-        """Return whether the platform documents the type, or documents no list."""
-        pattern, _ = _documented_types(self.name)
-        return pattern is None or pattern.fullmatch(machine_type) is not None
+    @property
+    def spark(self) -> SparkPlatform:
+        """Its charge, and the memory that it leaves executors."""
+        return platform_called(self.record)
 
 
 def platform_of(name: str) -> Platform:
@@ -101,14 +102,6 @@ def platform_of(name: str) -> Platform:
     facts = tomllib.loads(path.read_text(encoding="utf-8").removeprefix("{#").partition("#}")[0])
     sets = {"clouds": frozenset(facts.get("clouds", ())), "expresses": frozenset(map(Feature, facts["expresses"]))}
     return Platform(name=name, template=path.name, **{**facts, **sets})
-
-
-@cache
-def _documented_types(platform: str) -> tuple[re.Pattern[str] | None, str]:
-    """Return a platform's documented machine types, with source and date; None where only an account can list them."""
-    tables = tomllib.loads((catalogs_directory() / "platform_types.toml").read_text(encoding="utf-8"))
-    table = tables.get(platform)
-    return (re.compile("|".join(table["types"])), table["source"]) if table else (None, "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,19 +133,24 @@ def export_plan(plan: Plan, to: str) -> Export:
     Raises BadInputError for a plan without a cluster, for an unknown platform, and for a cloud or a machine type that
     the platform lacks.
     """
-    return export(platform_of(to), order_of_plan(plan))
+    platform = platform_of(to)
+    return export(platform, order_of_plan(plan, platform.spark))
 
 
 def export_application(plan: SparkPlan, to: str, *, name: str, region: str, pricing: str) -> Export:
     """Write the cluster for a logged Spark application as a platform's file; errors as of export_plan."""
-    return export(platform_of(to), order_of_application(plan, name=name, region=region, pricing=pricing))
+    platform = platform_of(to)
+    if plan.work.platform == f"{platform.record} with Photon":
+        platform = replace(platform, record=plan.work.platform)
+    return export(platform, order_of_application(plan, platform.spark, name=name, region=region, pricing=pricing))
 
 
 def export(platform: Platform, order: Order) -> Export:
     """Write an order for a platform. Raises BadInputError for a cloud or a machine type that the platform lacks."""
     _require_fit(order, platform)
     if Feature.MACHINE_TYPE in platform.expresses:
-        order = replace(order, choices=tuple(each for each in order.choices if platform.accepts(each.machine_type)))
+        kept = (each for each in order.choices if _accepts(platform, order, each) and _holds(platform, order, each))
+        order = replace(order, choices=tuple(kept))
     words = {"name": order.name, "region": quote(order.region), "release": platform.release}
     lost = tuple(_lost(order, platform))
     without_heading = fill(platform.template, order=order, platform=platform, heading="")
@@ -179,9 +177,9 @@ def export(platform: Platform, order: Order) -> Export:
 
 def _fee(order: Order, platform: Platform) -> dict[str, Any]:
     """Return the platform's fee, if it has one, and how much the cluster pays of it."""
-    if not platform.fee:
+    fee, best = platform.spark, order.best
+    if not fee.charges:
         return {}
-    fee, best = shipped_fees()[platform.fee], order.best
     usd_per_node_hour = fee.usd_per_node_hour(
         vcpus=best.vcpus, memory_bytes=best.memory_bytes, on_demand_usd_per_hour=order.on_demand_usd_per_hour
     )
@@ -195,14 +193,43 @@ def _require_fit(order: Order, platform: Platform) -> None:
             f"{platform.name} is on {clouds}; the plan rents on {order.cloud}: plan with --cloud {clouds}",
             code="other-cloud",
         )
-    if Feature.MACHINE_TYPE in platform.expresses and not platform.accepts(order.best.machine_type):
-        fits = next((choice.machine_type for choice in order.choices if platform.accepts(choice.machine_type)), None)
+    if Feature.MACHINE_TYPE in platform.expresses and not platform.spark.accepts(
+        order.best.machine_type, cloud=order.cloud
+    ):
+        fits = next((choice.machine_type for choice in order.choices if _accepts(platform, order, choice)), None)
         lacking = "it has none of the plan's types: plan with --instance, a type that it lists"
         instead = f"the best that it has is {fits}: plan with --instance {fits}" if fits else lacking
-        _, source = _documented_types(platform.name)
         raise BadInputError(
-            f"{platform.name} has no {order.best.machine_type}", [instead, f"by {source}"], code="unknown-type"
+            f"{platform.name} has no {order.best.machine_type}",
+            [instead, f"by {platform.spark.types_source}"],
+            code="unknown-type",
         )
+
+    memory_bytes, least_bytes = order.best.memory_bytes, 1 << 30
+    if platform.record and Feature.MACHINE_TYPE in platform.expresses and memory_bytes:
+        left_bytes = platform.spark.free_mib(memory_bytes) * (1 << 20)
+        if left_bytes < least_bytes:
+            raise BadInputError(
+                f"{order.best.machine_type} is too small for {platform.name}: plan with another --instance",
+                [f"an executor or pod takes 1 GiB; {format_bytes(max(0, left_bytes))} of its memory are left"],
+                code="too-small",
+            )
+
+
+def _accepts(platform: Platform, order: Order, choice: Choice) -> bool:
+    return platform.spark.accepts(choice.machine_type, cloud=order.cloud)
+
+
+def _holds(platform: Platform, order: Order, choice: Choice) -> bool:
+    """Return whether machines of a choice have room for the executors that the chosen ones they replace would have."""
+    if platform.runs != "spark":
+        return True
+    cores, *mib = (int(order.spark.get(f"spark.executor.{name}", "0m").rstrip("m")) for name in _OF_EXECUTOR)
+    room = choice.vcpus // cores
+    if sum(mib):
+        room = min(room, int(platform.spark.free_mib(choice.memory_bytes) // sum(mib)))
+    needed = int(order.spark["spark.executor.instances"]) / order.best.nodes
+    return choice is order.best or room >= needed * max(1.0, round(choice.throughput, 1))
 
 
 def _lost(order: Order, platform: Platform) -> Iterator[Lost]:

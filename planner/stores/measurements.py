@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
 from planner.catalog import Catalog, load_catalog
+from planner.catalog.columns import MODES
 from planner.catalog.measurements import MEASUREMENTS, measurements_file, misplaced_reason
+from planner.catalog.schema import DISKS
 from planner.catalog.tables import read_table
 from planner.catalog.tables.reading import convert
 from planner.config.atomic_file import change_store, replace_file
@@ -29,8 +31,9 @@ class Stored:
     replaced: int
 
 
-def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
+def store(measurements: Sequence[Measurement], *, catalog: str, sure: bool = True) -> Stored:
     """Add measurements to those on the types of a catalog; rows of the same file, day and circumstances are replaced.
+    Unless the caller is `sure` what was measured, rates far from the type's known ones are refused, too.
 
     Raises BadInputError for types and volumes that the catalog lacks, local disks of types that have none, impossible
     rates, cells that no plan could read, and measurements given twice; IoFailureError when the disk refuses. In each
@@ -41,6 +44,8 @@ def store(measurements: Sequence[Measurement], *, catalog: str) -> Stored:
     new = [_cells(measurement) for measurement in measurements]
     _check_cells(new)
     _check_rates(measurements, loaded)
+    if not sure:
+        _check_likely(measurements, loaded)
     path = measurements_file(catalog)
     with change_store(path, what="measurements in"):
         _check_twice(new)
@@ -93,6 +98,35 @@ def _check_rates(measurements: Sequence[Measurement], loaded: Catalog) -> None:
     if lines:
         raise BadInputError(
             "not stored; is the unit right, and was it the device that was measured?", lines, code="not-a-rate"
+        )
+
+
+_FAR: Final = 4.0
+"""Factor from the known rate of a type's disks that makes a figure another's: observed and stated
+rates differ by at most half of it (catalogs/evidence_spreads.csv).
+"""
+_LARGE_BLOCK_BYTES: Final = 1 << 17
+"""Smaller blocks need not reach the rate of a disk."""
+
+
+def _check_likely(measurements: Sequence[Measurement], loaded: Catalog) -> None:
+    """Raise BadInputError for rates that are far from what the types' own disks do, as those of volumes mostly are."""
+    lines, listed = [], loaded.path / f"{DISKS.name}.csv"
+    shipped = read_table(listed, DISKS) if listed.exists() else loaded.tables[DISKS.name]  # without the user's figures
+    loaded = replace(loaded, tables={**loaded.tables, DISKS.name: shipped})
+    for measurement in measurements:
+        row, block = loaded.instances.rows[measurement.instance_type], measurement.block_bytes or math.inf
+        if measurement.quantity not in MODES or measurement.volume_type or block < _LARGE_BLOCK_BYTES:
+            continue
+        known = float(loaded.disk_rates(measurement.quantity).bytes_per_s[row])
+        if not known / _FAR <= measurement.bytes_per_s <= known * _FAR and not math.isnan(known):
+            far = f"{format_rate(measurement.bytes_per_s)}, and its local disks do {format_rate(known)}"
+            lines.append(f"{measurement.source}: {measurement.instance_type}, {measurement.quantity}: {far}")
+    if lines:
+        raise BadInputError(
+            "not stored; was it another disk that was measured?",
+            [*lines, "volumes: --volume TYPE --count N; if it is the type's own, say so with --disks or --method"],
+            code="unlikely-rate",
         )
 
 

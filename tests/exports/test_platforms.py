@@ -5,6 +5,7 @@ documents, SkyPilot's JSON Schema, and the fields of the others from their sourc
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import tomllib
@@ -29,7 +30,8 @@ from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError
 from planner.exports.filling import TEMPLATES
 from planner.exports.platform import PLACEHOLDER, PLATFORMS, export_plan, platform_of
-from planner.schemas.plan import Plan
+from planner.schemas.plan import Candidate, Plan
+from planner.spark.model.platforms import platform_called
 from tests.exports.orders import planned, plans
 from tests.marks import QUICK_SOAK
 
@@ -228,13 +230,107 @@ def require_each(plan: Plan) -> None:
         platform = platform_of(name)
         try:
             exported = export_plan(plan, name)
-        except BadInputError:
-            assert (platform.clouds and plan.best.cloud not in platform.clouds) or not platform.accepts(
-                plan.best.cloud_type
+        except BadInputError as error:
+            assert (
+                (platform.clouds and plan.best.cloud not in platform.clouds)
+                or not platform.spark.accepts(plan.best.cloud_type, cloud=plan.best.cloud)
+                or (error.code == "too-small" and room_mib(name, plan.best) < 2048)
             )
             continue
         require_valid(name, exported.text)
+        require_placed(name, plan, exported.text)
         assert plan.best.cloud_type in exported.text
+
+
+def room_mib(name: str, cluster: Candidate) -> float:
+    """Return what a platform's scheduler hands out of a node's memory, by the platform's own documents."""
+    mib = ((cluster.machine and cluster.machine.memory_bytes) or math.nan) / 2**20
+    if name == "emr":
+        return mib - min(mib / 4, 8192)  # 12288 of 16384, 24576 of 32768, 57344 of 65536, 122880 of 131072
+    if name == "dataproc":
+        return 0.8 * mib  # 12 of 15 GB
+    if name == "databricks":
+        return 0.97 * mib - 4800
+    bands = ((0, 4, 0.25), (4, 8, 0.2), (8, 16, 0.1), (16, 128, 0.06), (128, math.inf, 0.02))  # GKE's
+    return mib - 100 - sum(share * min(max(mib / 1024 - low, 0), high - low) * 1024 for low, high, share in bands)
+
+
+def require_placed(name: str, plan: Plan, text: str) -> None:
+    """Place every executor, or pod, on the nodes that the file asks for; YARN rounds up, and its master takes 1 GiB."""
+    if name not in ("emr", "dataproc", "databricks", "spark-operator", "kuberay"):
+        return
+    best, first = plan.best, documents(text)[0]
+    assert best is not None and best.machine is not None
+    if best.machine.memory_bytes is None:
+        return
+    if name == "kuberay":
+        resources = first["spec"]["rayClusterSpec"]["workerGroupSpecs"][0]["template"]["spec"]["containers"][0]
+        asked = resources["resources"]["requests"]
+        assert int(asked["memory"].removesuffix("Gi")) * 1024 <= room_mib(name, best)
+        cpu = asked["cpu"]
+        assert (float(cpu[:-1]) / 1000 if cpu.endswith("m") else float(cpu)) < (best.machine.vcpus or 1)
+        return
+    spark = spark_properties(name, first)
+    mib = -(-(int(spark["memory"][:-1]) + int(spark["memoryOverhead"][:-1])) // 1024) * 1024
+    cores, count = int(spark["cores"]), int(spark["instances"])
+    nodes = {best.cloud_type: best.nodes}
+    if name == "emr":
+        fleet = first["Instances"]["InstanceFleets"][1]
+        units = fleet.get("TargetOnDemandCapacity") or fleet["TargetSpotCapacity"]
+        nodes = {each["InstanceType"]: -(-units // each["WeightedCapacity"]) for each in fleet["InstanceTypeConfigs"]}
+    for cluster in ranked_once(plan):
+        if cluster.cloud_type in nodes:
+            machine = cluster.machine
+            assert machine is not None and machine.memory_bytes is not None
+            in_memory = (room_mib(name, cluster) - (1024 if name in ("emr", "dataproc") else 0)) // mib
+            assert nodes[cluster.cloud_type] * min(int(machine.vcpus or 1) // cores, in_memory) >= count, name
+
+
+def spark_properties(name: str, document: Any) -> dict[str, str]:
+    if name == "spark-operator":
+        return {key: str(value) for key, value in document["spec"]["executor"].items()}
+    if name == "emr":
+        found = document["Configurations"][0]["Properties"]
+    elif name == "dataproc":
+        found = document["config"]["softwareConfig"]["properties"]
+    else:
+        found = document["resources"]["jobs"]["sort"]["job_clusters"][0]["new_cluster"]["spark_conf"]
+    return {key.partition("spark.executor.")[2]: str(value) for key, value in found.items()}
+
+
+def ranked_once(plan: Plan) -> list[Candidate]:
+    """Return the cluster of each type that a file is of: the chosen one, and of the others the first of a type."""
+    assert plan.best is not None
+    best = plan.best
+    alike = [c for c in plan.candidates if (c.cloud, c.region, c.pricing) == (best.cloud, best.region, best.pricing)]
+    return list({each.cloud_type: each for each in (*reversed(alike), best)}.values())
+
+
+def test_an_executor_of_a_log_fits_what_emr_leaves_of_a_node(tmp_path: Path) -> None:
+    log = tmp_path / "app-1"
+    log.write_bytes(lines(small_job()))
+    for kind, yarn_mib in (("m6g.xlarge", 12288), ("m6g.2xlarge", 24576), ("m6g.4xlarge", 57344)):
+        words = ["plan-log", str(log), "--ran-on", "m5.xlarge x 2", "--instance", kind, "--nodes", "3", "--to", "emr"]
+        (document,) = documents(CliRunner().invoke(build(only="plan-log"), [*words, "--deadline", "1h"]).stdout)
+        spark = spark_properties("emr", document)
+        asked = int(spark["memory"][:-1]) + int(spark["memoryOverhead"][:-1])
+        assert int(spark["instances"]) * asked <= 3 * yarn_mib - 1024, kind
+
+
+def test_a_machine_without_room_for_an_executor_is_refused() -> None:
+    plan = planned("aws")
+    assert plan.best is not None and plan.best.machine is not None
+    small = replace(plan.best, machine=replace(plan.best.machine, memory_bytes=2e9))
+    with refused("too-small", "plan with another --instance"):
+        export_plan(replace(plan, best=small, candidates=(small,)), "databricks")
+
+
+def test_a_worker_of_emr_serverless_is_one_executor() -> None:
+    (document,) = documents(export_plan(planned("aws"), "emr-serverless").text)
+    worker = document["initialCapacity"]["EXECUTOR"]
+    spark = {k.partition("spark.executor.")[2]: v for k, v in document["runtimeConfiguration"][0]["properties"].items()}
+    assert int(spark["instances"]) == worker["workerCount"] and int(spark["cores"]) == 16
+    assert int(spark["memory"][:-1]) * 1.1 <= int(worker["workerConfiguration"]["memory"].split()[0])
 
 
 def test_the_next_choices_of_a_fleet_weigh_what_they_do() -> None:
@@ -268,12 +364,12 @@ def test_next_choices_that_a_platform_has_not_are_left_out() -> None:
     lacking = replace(plan.candidates[1], instance_type="i8ge.24xlarge", cloud_type="i8ge.24xlarge")
     plan = replace(plan, candidates=(plan.candidates[0], lacking, *plan.candidates[2:]))
     assert "i8ge.24xlarge" not in export_plan(plan, "emr").text
-    assert not platform_of("emr").accepts("i8ge.24xlarge")
+    assert not platform_of("emr").spark.accepts("i8ge.24xlarge", cloud="aws")
 
 
 def test_each_list_of_types_is_a_platform_s_and_names_source_and_date() -> None:
     for name, table in tomllib.loads((catalogs_directory() / "platform_types.toml").read_text("utf-8")).items():
-        assert not platform_of(name).accepts("no-such.type")
+        assert not platform_called(name).accepts("no-such.type", cloud=platform_called(name).cloud)
         assert re.search(r"read \d{4}-\d\d-\d\d$", table["source"])
 
 
@@ -293,6 +389,40 @@ def test_a_logged_application_is_exported_with_its_configuration(tmp_path: Path)
         require_valid(name, done.stdout)
     (document,) = documents(CliRunner().invoke(build(only="plan-log"), [*words, "emr"]).stdout)
     assert document["Configurations"][0]["Properties"]["spark.executor.instances"]
+
+
+def test_cluster_toolkit_mounts_the_disks_that_it_adds_and_those_of_the_type() -> None:
+    plan = planned("gcp")
+    assert plan.best is not None and plan.best.machine is not None and plan.best.machine.local_disks
+    for kind, added in ((plan.best.cloud_type, False), (f"{plan.best.cloud_type}+2x375GB", True)):
+        best = replace(plan.best, instance_type=kind)
+        (document,) = documents(export_plan(replace(plan, best=best, candidates=(best,)), "cluster-toolkit").text)
+        modules = {module["id"]: module for module in document["deployment_groups"][0]["modules"]}
+        assert modules["disks"]["settings"]["local_ssd_filesystem"]["mountpoint"] == "/mnt/localssd"
+        assert modules["nodes"]["use"] == ["network", "disks"]
+        assert ("additional_disks" in modules["nodes"]["settings"]) == added
+
+
+def test_disks_to_add_are_no_part_of_a_logged_job_s_machine_type(tmp_path: Path) -> None:
+    log = tmp_path / "app-1"
+    log.write_bytes(lines(small_job()))
+    machine = "n2-standard-8+2x375GB"
+    words = ["plan-log", str(log), "--ran-on", f"{machine} x 2", "--instance", machine, "--to", "dataproc"]
+    (document,) = documents(CliRunner().invoke(build(only="plan-log"), [*words, "--deadline", "1h"]).stdout)
+    workers = document["config"]["workerConfig"]
+    assert (workers["machineTypeUri"], workers["diskConfig"]["numLocalSsds"]) == ("n2-standard-8", 2)
+
+
+def test_photon_stays_photon(tmp_path: Path) -> None:
+    log = tmp_path / "app-1"
+    log.write_bytes(lines(small_job(properties={"spark.databricks.clusterUsageTags.runtimeEngine": "PHOTON"})))
+    words = ["plan-log", str(log), "--ran-on", "m5.4xlarge x 4", "--to", "databricks"]
+    (document,) = documents(CliRunner().invoke(build(only="plan-log"), words).stdout)
+    (cluster,) = document["resources"]["jobs"]["sort"]["job_clusters"]
+    assert cluster["new_cluster"]["runtime_engine"] == "PHOTON"
+    words[1] = str(tmp_path / "app-2")
+    Path(words[1]).write_bytes(lines(small_job("app-2")))
+    assert "PHOTON" not in CliRunner().invoke(build(only="plan-log"), words).stdout
 
 
 def test_a_known_fee_stands_in_the_file() -> None:

@@ -114,6 +114,11 @@ def test_c3o_takes_nodes_and_inputs_to_act_independently(bench: dict[str, Any]) 
         ("exoshuffle", 6),
         ("c3o_grep", 2),
         ("c3o_kmeans", 2),
+        ("c3o_pagerank", 2),
+        ("c3o_sgd", 2),
+        ("dataproc_grep", 2),
+        ("dataproc_join", 2),
+        ("dataproc_kmeans", 2),
         ("dataproc_sort", 2),
     ],
 )

@@ -70,7 +70,7 @@ def plan_log(
     from planner.report.terminal.spark_answer import answer_json, answer_lines, rejected_lines
     from planner.spark import log as spark_log
     from planner.spark.model.bounds import explain
-    from planner.spark.model.from_log import plan_application
+    from planner.spark.model.from_log import catalogs_of, plan_application
     from planner.spark.model.several_logs import latest_first
     from planner.spark.task_trace.reading import looks_like_trace
 
@@ -94,8 +94,8 @@ def plan_log(
             f"--pricing {request.pricing}: a log is planned for one way to pay; give one of them", code="one-pricing"
         )
     application, *earlier = latest_first(spark_log.read(log).runs(app))
-    if not ran_on and not (request_options["cloud"] or request_options["catalog"]) and application.cluster.cloud:
-        request = replace(request, catalogs=(application.cluster.cloud,))
+    if not (request_options["cloud"] or request_options["catalog"]):
+        request = replace(request, catalogs=catalogs_of(application, request.catalogs, ran_on=ran_on))
     plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
     explained = explain(application)
     document: dict[str, Any] = answer_json(application, plan, explained)
@@ -115,7 +115,7 @@ def plan_log(
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
         raise InfeasibleError(
-            f"no cluster is expected to end within {plan.deadline_s:.0f} s; the fastest is shown", code="deadline"
+            f"no cluster is expected to end within {plan.within_s:.0f} s; the fastest is shown", code="deadline"
         )
 
 

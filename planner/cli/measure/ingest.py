@@ -99,7 +99,7 @@ def ingest(
         of_tables: dict[str, Any] = {"mapping": parse_mapping(column or []), "only": parse_choices(only or [])}
         measurements = read_measurements(files, user_values=user_values, job=job, files_are=files_are, **of_tables)
     with _hint_own_machine(measurements, catalog):
-        stored = store(measurements, catalog=catalog)
+        stored = store(measurements, catalog=catalog, sure=any((disks, method)))
     _show(measurements, json=json)
     again = (
         f"{count_text(stored.replaced, 'row')} of the same file, day and circumstances replaced; "

@@ -17,7 +17,7 @@ from planner.report.terminal.decision import price_origin
 from planner.report.words import RESOURCE_WORDS, bottleneck_word, region_text, wrapped
 from planner.schemas.machine_lists import MachineList
 from planner.schemas.plan import Candidate, Plan
-from planner.spark.model.platform_fees import PlatformFee, shipped_fees
+from planner.spark.model.platforms import SparkPlatform, shipped_platforms
 from planner.units import count_text, format_bytes, format_duration, format_rate, format_usd
 
 _MORE: Final = 1.005
@@ -177,10 +177,10 @@ def _read_from(listed: MachineList | None) -> Iterator[str]:
         yield f"Read as the output of `{listed.source}`{unused}."
 
 
-def _fee_of(listed: MachineList | None) -> PlatformFee | None:
+def _fee_of(listed: MachineList | None) -> SparkPlatform | None:
     """Return the fee of the platform whose machines are listed."""
     source = listed.source if listed else ""
-    return shipped_fees().get(next((name for start, name in _PLATFORMS.items() if source.startswith(start)), ""))
+    return shipped_platforms().get(next((name for start, name in _PLATFORMS.items() if source.startswith(start)), ""))
 
 
 def _both(answer: OwnCluster) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
@@ -190,7 +190,7 @@ def _both(answer: OwnCluster) -> tuple[dict[str, Any] | None, dict[str, Any] | N
     return mine, best
 
 
-def _with_fee(cluster: Candidate, fee: PlatformFee | None) -> dict[str, Any]:
+def _with_fee(cluster: Candidate, fee: SparkPlatform | None) -> dict[str, Any]:
     """Return the whole run on a cluster. `fee_usd` is the platform's, None if it charges one at an unknown rate;
     `total_usd` then excludes it and is `at_least` what is paid.
     """
@@ -209,7 +209,7 @@ def _with_fee(cluster: Candidate, fee: PlatformFee | None) -> dict[str, Any]:
     }
 
 
-def _fee_usd(cluster: Candidate, fee: PlatformFee) -> float:
+def _fee_usd(cluster: Candidate, fee: SparkPlatform) -> float:
     """Return a platform's fee for the whole run, NaN if a rate or a fact of the machine is unknown."""
     machine = cluster.machine
     if machine.vcpus is None or machine.memory_bytes is None:

@@ -13,30 +13,32 @@ from planner.schemas.json_values import VERSION, to_jsonable
 from planner.schemas.rejections import by_reason, types_text
 from planner.spark.application.application import Application, Cluster
 from planner.spark.model.bounds import Explanation
-from planner.spark.model.choices import SparkCluster, SparkPlan
+from planner.spark.model.choices import MOST_UNEXPLAINED, SparkCluster, SparkPlan
 from planner.spark.model.configuration import configuration, first_changes, local_directories
 from planner.spark.model.machines import Nodes
-from planner.spark.model.platform_fees import PlatformFee, shipped_fees
+from planner.spark.model.platforms import SparkPlatform, shipped_platforms
 from planner.units import count_text, format_duration, format_usd
 
-_SURE: Final = 0.9
 _DOUBTED: Final = 0.25
-_CHOICES_SHOWN: Final = 5
+_CHOICES_SHOWN: Final = 3
 
 
 def answer_lines(application: Application, plan: SparkPlan, explained: Explanation, *, width: int = 80) -> list[str]:
     """Return the answer in lines of at most `width` columns."""
     lines = [
+        *wrapped(advice(plan), width),
         *wrapped(explained.completeness.sentence, width),
         *wrapped(_past_text(application, plan, explained), width),
         "",
+        *aligned(choices_section(plan, others=_CHOICES_SHOWN)),
+        "",
     ]
-    lines += [*wrapped(advice(plan), width), "", *aligned(choices_section(plan, others=_CHOICES_SHOWN)), ""]
     chosen = plan.best or plan.fastest
     properties = " ".join(
         f"{key.removeprefix('spark.')}={value}" for key, value in configuration(plan.work, chosen.nodes).items()
     )
     lines += wrapped(f"With it, of spark.*: {properties}", width)
+    lines += wrapped(fee_text(application.cluster.platform, plan), width)
     return with_notes(lines, [*notes(application, plan, explained)], width=width, ending=more_notes)
 
 
@@ -48,11 +50,14 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "app_id": application.app_id,
         "keep": plan.keep,
         "deadline_s": plan.deadline_s,
+        "within_s": plan.within_s,
         "logged": _choice_json(plan.logged),
         "best": None if plan.best is None else _choice_json(plan.best),
         "cheapest": _choice_json(plan.cheapest),
         "fastest": _choice_json(plan.fastest),
+        "slower": None if plan.slower is None else _choice_json(plan.slower),
         "choices": [_choice_json(choice) for choice in plan.choices],
+        "curve": [_choice_json(choice) for choice in plan.curve],
         "configuration": configuration(plan.work, chosen.nodes),
         "platform": application.cluster.platform,
         "platforms": _platforms_json(chosen),
@@ -61,7 +66,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "seconds_by_bound": explained.seconds_by_bound,
         "unexplained_share": plan.work.steps.unexplained_share,
         "rejected": to_jsonable(by_reason(plan.rejected)),
-        "notes": list(notes(application, plan, explained)),
+        "notes": [fee_text(application.cluster.platform, plan), *notes(application, plan, explained)],
         "runs": plan.runs,
         "unused_runs": list(plan.unused),
         "completeness": completeness_json(explained.completeness),
@@ -80,6 +85,7 @@ def _choice_json(choice: SparkCluster) -> dict[str, Any]:
         "time_high_s": prediction.high_s,
         "cost_usd": _amount_or_none(choice.cost_usd),
         "chance_cheaper": _amount_or_none(choice.chance_cheaper),
+        "chance_in_time": _amount_or_none(choice.chance_in_time),
         "ends_spill": prediction.ends_spill,
     }
 
@@ -100,17 +106,21 @@ def _past_text(application: Application, plan: SparkPlan, explained: Explanation
 
 def advice(plan: SparkPlan) -> str:
     """Return the advice in a sentence or two."""
-    limit = format_duration(plan.deadline_s)
+    limit = format_duration(plan.within_s)
     if plan.best is None:
         return f"No cluster ends within {limit}. The fastest: {_words(plan.fastest, plan.logged)}."
+    slower = "" if plan.slower is None else f" Slower, and cheaper: {_words(plan.slower, plan.logged)}."
     if plan.keep:
-        return f"Keep what you have: no other cluster that ends within {limit} costs 5% less."
+        reason = "no other cluster is as fast and cheaper with a chance above 80%"
+        if (share := plan.work.steps.unexplained_share) > MOST_UNEXPLAINED:
+            reason = f"what the tasks waited for is unknown for {share:.0%} of the time, so no move is sure to pay"
+        return f"Keep what you have: {reason}.{slower}"
     sure = plan.best.chance_cheaper
-    doubt = "" if sure >= _SURE else f" The log cannot tell for sure: it is cheaper with a chance of {sure:.0%}."
-    if math.isnan(sure):
-        doubt = " What it cost where it ran is unknown."
-    in_time = f"with a chance of {plan.best.chance_in_time:.0%}"
-    return f"Move to {_words(plan.best, plan.logged)}: the cheapest that ends within {limit}, {in_time}.{doubt}"
+    cheaper = (
+        "What it cost where it ran is unknown" if math.isnan(sure) else f"It is cheaper with a chance of {sure:.0%}"
+    )
+    in_time = f"ends within {limit} with one of {plan.best.chance_in_time:.0%}"
+    return f"Move to {_words(plan.best, plan.logged)}. {cheaper}, and {in_time}.{slower}"
 
 
 def _words(choice: SparkCluster, logged: SparkCluster) -> str:
@@ -127,10 +137,17 @@ def _change(choice: SparkCluster, logged: SparkCluster) -> str:
 
 
 def choices_section(plan: SparkPlan, *, others: int) -> Section:
-    """Return the cluster as it was, at most `others` others, the cheapest and the fastest."""
-    named = [("as it was", plan.logged), ("cheapest", plan.cheapest), ("fastest", plan.fastest)]
-    unnamed = [choice for choice in plan.choices if choice.nodes not in [choice.nodes for _, choice in named]]
-    named[1:1] = [("in time", choice) for choice in unnamed[:others]]
+    """Return the cluster as it was, the recommended one, and of the curve of time and cost its ends and at most
+    `others` more, the cheapest first.
+    """
+    last, step = len(plan.curve) - 1, max(1, others + 1)
+    shown = [plan.curve[round(place * last / step)] for place in range(step + 1)]
+    shown += [each for each in (plan.best, plan.slower) if each is not None]
+    by_name = {
+        (each.nodes.machine.cloud, each.name): each for each in shown if not each.nodes.same_as(plan.logged.nodes)
+    }
+    slowest_first = sorted(by_name.values(), key=lambda each: -each.prediction.duration_s)
+    named = [("as it was", plan.logged), *((_label(each, plan), each) for each in slowest_first)]
     rows = [
         (
             label,
@@ -143,6 +160,12 @@ def choices_section(plan: SparkPlan, *, others: int) -> Section:
         for label, choice in named
     ]
     return Section(columns=("", "cluster", "time", "90% range", "cost", ""), rows=rows)
+
+
+def _label(choice: SparkCluster, plan: SparkPlan) -> str:
+    named = {"best": plan.best, "cheapest": plan.cheapest, "fastest": plan.fastest}
+    usual = "in time" if choice.prediction.duration_s <= plan.within_s else "slower"
+    return next((word for word, each in named.items() if each and each.nodes.same_as(choice.nodes)), usual)
 
 
 def _contradictions(cluster: Cluster, nodes: Nodes) -> Iterator[str]:
@@ -173,7 +196,6 @@ def _clock(seconds: float) -> str:
 def notes(application: Application, plan: SparkPlan, explained: Explanation) -> Iterator[str]:
     """Yield what a reader has to know besides the answer."""
     yield from stream_notes(application)
-    yield _fee_text(application.cluster.platform, plan)
     yield from (f"Lost: {loss}" for loss in application.losses)
     if plan.runs > 1:
         yield f"The times rest on {plan.runs} runs, weighed by how near they are; the latest is 'as it was'."
@@ -212,11 +234,11 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
     yield "Costs are of the workers while it runs: not of the driver, volumes or storage."
 
 
-def _fee_text(platform: str, plan: SparkPlan) -> str:
+def fee_text(platform: str, plan: SparkPlan) -> str:
     """Return a sentence on the platform's charge, or that its fee is unknown."""
     if not platform:
         return "No platform is named in the log; the fee of one would come on top."
-    fee = shipped_fees().get(platform)
+    fee = shipped_platforms().get(platform)
     if fee is None or math.isnan(fee_usd(fee, plan.logged)):
         dbu = f"; a DBU costs {format_usd(fee.usd_per_dbu)} ({fee.as_of})" if fee and fee.usd_per_dbu else ""
         return f"The fee of {platform} comes on top for every machine: it is unknown, and not in the costs{dbu}."
@@ -229,7 +251,7 @@ def _fee_text(platform: str, plan: SparkPlan) -> str:
     return f"{platform}'s fee {place}: {', '.join(amounts)} ({origin}).{start}"
 
 
-def fee_usd(fee: PlatformFee, choice: SparkCluster) -> float:
+def fee_usd(fee: SparkPlatform, choice: SparkCluster) -> float:
     """Return a platform's charge for an application on a cluster, NaN if unknown."""
     return fee.usd(choice.nodes, seconds=choice.prediction.duration_s)
 
@@ -243,7 +265,8 @@ def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
             "total_usd": _amount_or_none(usd + choice.cost_usd if fee.on_top else usd),
             **{name: getattr(fee, name) for name in ("as_of", "source", "minimum_s", "startup_s", "startup_source")},
         }
-        for fee in shipped_fees().values()
+        for fee in shipped_platforms().values()
+        if fee.charges
         for usd in [fee_usd(fee, choice)]
     ]
 

@@ -21,6 +21,7 @@ from planner.spark.task_trace.trace import TaskTrace
 from planner.units import count_text, format_bytes, format_duration
 
 _STAGES_SHOWN: Final = 6
+_CHANGES_SHOWN: Final = 5
 _NOTES: Final = 1
 _WORTH: Final = 0.01
 _NAMED: Final = 0.05
@@ -94,7 +95,8 @@ def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
     ran = sum(explained.seconds_by_bound.values())
     bounds = ", ".join(f"{name} {format_duration(s)}" for name, s in explained.seconds_by_bound.items() if s > 0.1)
     yield from wrapped(f"After the first stage began, time by what bound it: {bounds or 'none'}.", width, indent="")
-    evident = [n for n, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran and n != "driver"]
+    idle = ("driver", "ending")  # the line below has them
+    evident = [n for n, amount in explained.seconds_by_bound.items() if amount > _NAMED * ran and n not in idle]
     for name in evident[:named]:
         yield from wrapped(f"  {name}: {explained.evidence.get(name, '')}.", width, indent="    ")
     line = explained.timeline
@@ -107,8 +109,8 @@ def _where(explained: Explanation, width: int, *, named: int) -> Iterator[str]:
 
 
 def _changes(explained: Explanation, width: int) -> Iterator[str]:
-    counted = [change for change in explained.changes if abs(change.share) >= _WORTH]
-    others = [change.resource for change in explained.changes if abs(change.share) < _WORTH]
+    counted = [change for change in explained.changes if abs(change.share) >= _WORTH][:_CHANGES_SHOWN]
+    others = [c.resource for c in explained.changes if abs(c.share) < _WORTH and c.resource in ("cores", *RESOURCES)]
     if counted:
         yield from wrapped("With nothing else changed, the application would take at best:", width, indent="")
     for change in counted:

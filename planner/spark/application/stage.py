@@ -86,6 +86,8 @@ _PYTHON: Final = re.compile(
 )
 """Steps of plans and RDDs, in PySpark 2.4 to 4, that run Python code."""
 
+_ENGINES: Final = {"Gpu": "GPUs", "Photon": "Photon"}
+
 Status = Literal["complete", "failed", "unfinished"]
 
 
@@ -135,6 +137,12 @@ class Stage:
         return tuple(
             step for step in self.operators if _PYTHON.fullmatch(step) or _PYTHON.fullmatch(step.split(" ")[0])
         )
+
+    @property
+    def engine(self) -> str:
+        """The engine other than the JVM that its plan steps name, whose work is no CPU time of tasks; '' for none."""
+        named = (engine for start, engine in _ENGINES.items() if any(step.startswith(start) for step in self.operators))
+        return next(named, "")
 
     @property
     def unseen(self) -> int:

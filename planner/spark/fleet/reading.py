@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -171,17 +171,12 @@ def read_unit(unit: LogUnit, request: Request, ran_on: tuple[str, ...]) -> list[
                 return [_failure(unit, f"{_PASSING[1]}: {_first_line(error, unit)}")]
             logs = read_files(paths)
             return [
-                row_of(application, log=unit.key, request=_where(request, application.cluster.cloud), ran_on=ran_on)
-                for application in logs.applications
+                row_of(application, log=unit.key, request=request, ran_on=ran_on) for application in logs.applications
             ]
     except PlannerError as error:
         return [_failure(unit, _first_line(error, unit))]
     except Exception as error:  # one log must not end the reading of thousands
         return [_failure(unit, _nameless(f"{type(error).__name__} while it was read: {error}"[:200], unit))]
-
-
-def _where(request: Request, cloud: str) -> Request:
-    return replace(request, catalogs=(cloud,)) if cloud else request
 
 
 def _failure(unit: LogUnit, reason: str) -> FleetRow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from planner.errors import BadInputError
@@ -14,7 +14,7 @@ from planner.spark.application.completeness import LEAST_SHARE
 from planner.spark.application.stage import Stage
 from planner.spark.model.bounds import explain
 from planner.spark.model.configuration import first_changes
-from planner.spark.model.from_log import plan_application
+from planner.spark.model.from_log import catalogs_of, plan_application
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,8 @@ def _saving(
 ) -> tuple[str, float | None, str, float | None, str]:
     """Return the machines, their cost, the cheaper cluster, its saving, and the reason if the saving is unknown."""
     try:
-        plan = plan_application(application, request, ran_on=ran_on)
+        at_home = replace(request, catalogs=catalogs_of(application, request.catalogs, ran_on=ran_on))
+        plan = plan_application(application, at_home, ran_on=ran_on)
     except BadInputError as error:
         return "", None, "", None, error.message
     cost = _or_none(plan.logged.cost_usd)

@@ -41,7 +41,7 @@ def _scope_names(scope: str) -> tuple[str, ...]:
     """Return the name in a scope, as a tuple; many RDDs share a scope."""
     try:
         fields = json.loads(scope)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     return (str(fields.get("name", "")),) if isinstance(fields, dict) else ()
 

@@ -123,8 +123,10 @@ _BEGIN: Final = b'{"Event":"'
 """Start of each line that Spark writes."""
 _NAMED: Final = re.compile(_BEGIN + rb'([^"\\]+)"[,}]')
 _READ: Final = frozenset(name.encode() for name in EVENTS_READ)
-MOST_LINE_BYTES: Final = 128 << 20
+MOST_LINE_BYTES: Final = 64 << 20
 """Longest line taken as an event; the longest seen are query plans of some MB."""
+MOST_VALUES: Final = 2_000_000
+"""Most values in a line taken as an event: each takes up to 250 bytes, a hundred times its text."""
 
 
 def events(chunks: Iterator[bytes], *, name: str, losses: Losses) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -169,6 +171,8 @@ def _event(line: bytes) -> dict[str, Any] | str:
     """Return the event of a line, or in words why it is not one."""
     if len(line) > MOST_LINE_BYTES:
         return f"line longer than {MOST_LINE_BYTES >> 20} MiB"
+    if len(line) > MOST_VALUES and line.count(b",") > MOST_VALUES:
+        return f"line with more than {MOST_VALUES:,} values"
     name = line[len(_BEGIN) : line.find(b'"', len(_BEGIN))] if line.startswith(_BEGIN) else b""
     if name not in _READ and (named := _NAMED.match(line)) and line.rstrip().endswith(b"}"):
         return {"Event": named[1].decode("utf-8", "replace")}

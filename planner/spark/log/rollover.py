@@ -60,7 +60,7 @@ def _metadata(part: Part) -> tuple[str, int] | None:
     """Return the context and number in the first line, as Databricks' listener writes them."""
     try:
         head = json.loads(part.head) if part.head else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     context, number = head.get("SparkContext Id"), head.get("Rollover Number")
     return (str(context), number) if context is not None and type(number) is int else None

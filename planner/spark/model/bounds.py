@@ -12,29 +12,21 @@ from typing import Final
 from planner.spark.application.application import Application
 from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.stage import Stage, TaskSums, skew
-from planner.spark.model.task_time import RESOURCES, TaskTime
-from planner.spark.model.timeline import Step, Timeline, timeline
+from planner.spark.model.task_time import RESOURCES, TaskTime, task_time
+from planner.spark.model.timeline import Step, Timeline, lost_seconds, makespan_s, timeline
 from planner.units import count_text, format_bytes, format_duration
 
-IDLE: Final = 0.5
-"""Share of idle slots above which a stage is bound by its tasks, not by their work."""
-_STRAGGLER: Final = 2.0
-"""A task that takes this many times the median is a straggler."""
 _FAR_STRAGGLER: Final = 4.0
-"""The same where few slots are idle because there are few: such a task decides when its stage ends. The first tasks of
-a slot do not count, as they are slow for another reason.
+"""A task that takes this many times the median is a straggler even if few slots are idle because there are few: it
+decides when its stage ends. The first tasks of a slot do not count, as they are slow for another reason.
 """
-_MANY: Final = 10
-_SMALL_S: Final = 0.5
-_SMALL_BYTES: Final = 1e6
-"""Tasks are small if they take less than `_SMALL_S`, move less than this, and each slot runs many."""
 _MUCH_GARBAGE: Final = 0.2
 """Share of task time from which garbage collection counts as heavy: Spark's own pages mark it from 10%, and it costs as
 much again in processor time.
 """
 _MUCH_SPILL: Final = 0.5
 """Spilled share of the bytes a stage reads, which it sorts and writes again, from which spill counts as heavy."""
-_HIDES_MEMORY: Final = ("processors", "waiting", "scheduling")
+_HIDES_MEMORY: Final = ("processors", "waiting", "scheduling", "small tasks")
 _REMOVABLE: Final = {
     "network": "no task waits for shuffle blocks from other nodes",
     "disks": "no task waits for the disks of shuffle files",
@@ -45,8 +37,8 @@ _REMOVABLE: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class StageBound:
-    """Bound of one stage: a resource of `RESOURCES`, `straggler`, `too few tasks`, `small tasks`, or '' if no task
-    ended.
+    """Bound of one stage: a resource of `RESOURCES`, `straggler`, `too few tasks`, `small tasks`, `failures`,
+    `cold executors`, or '' if no task ended: the one whose removal would save most.
 
     `busy` is the share of the slots' time that its tasks used, None if the cores are unknown. Whether slots were idle
     is judged by all stages that ran at the time.
@@ -73,9 +65,9 @@ class Change:
 class Explanation:
     """Account of an application's time. `stages` are in order of start, `changes` by saving, largest first.
 
-    `seconds_by_bound` counts stages that ran at the same time once, under the bound of the one with most task time;
-    `driver` is the time after the first stage in which none ran. `evidence` gives the evidence in the log for each
-    bound.
+    `seconds_by_bound` counts stages that ran at the same time once, under the cause whose removal saves most; `driver`
+    is the time between stages in which none ran, `ending` that after the last one. `evidence` gives the evidence in the
+    log for each bound.
     """
 
     duration_s: float
@@ -97,7 +89,9 @@ def explain(application: Application) -> Explanation:
     return Explanation(
         duration_s=line.duration_s,
         seconds_by_bound=seconds_by_bound,
-        evidence=_evidence(bounds) | ({"driver": _driver(line)} if "driver" in seconds_by_bound else {}),
+        evidence={
+            word: text for word, text in (_evidence(bounds) | _idle_evidence(line)).items() if word in seconds_by_bound
+        },
         timeline=line,
         stages=tuple(bounds),
         time=sum((bound.time for bound in bounds), TaskTime()),
@@ -109,18 +103,35 @@ def explain(application: Application) -> Explanation:
 def _seconds_by_bound(line: Timeline) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for step in line.steps:
-        first = max(step.stages, key=lambda stage: stage.complete_sums.elapsed_s)
-        word = _bound(first, step).bound or "nothing"
+        word = _step_word(step)
         seconds[word] = seconds.get(word, 0.0) + step.duration_s
-    idle_s = line.between_s + line.after_s
-    if line.steps and idle_s > 0:
-        seconds["driver"] = idle_s
+    idle = {"driver": line.between_s, "ending": line.after_s}
+    seconds |= {word: idle_s for word, idle_s in idle.items() if line.steps and idle_s > 0}
     return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
 
-def _driver(line: Timeline) -> str:
+def _step_word(step: Step) -> str:
+    """Return the bound of the stage of a step, or of several the cause whose removal saves most."""
+    bounds = [bound for stage in step.stages if (bound := _bound(stage, step)).bound]
+    saves = _step_savings(step)
+    return max(saves, key=saves.__getitem__) if len(bounds) > 1 else bounds[0].bound if bounds else "nothing"
+
+
+def _step_savings(step: Step) -> dict[str, float]:
+    """Return for each cause the share of a step's duration that would go with it, the mean of its stages' by time."""
+    saves: dict[str, float] = {}
+    for stage, time in [(stage, time) for stage in step.stages if (time := step.time_of(stage)).total > 0]:
+        for name, share in _savings(stage, step, time).items():
+            saves[name] = saves.get(name, 0.0) + share * time.total / step.time.total
+    return saves
+
+
+def _idle_evidence(line: Timeline) -> dict[str, str]:
     between, after = format_duration(line.between_s), format_duration(line.after_s)
-    return f"no stage ran for {between} between stages and {after} after the last"
+    return {
+        "driver": f"no stage ran for {between} between stages",
+        "ending": f"the application ended {after} after its last stage",
+    }
 
 
 def _evidence(bounds: Sequence[StageBound]) -> dict[str, str]:
@@ -141,24 +152,61 @@ def _bound(stage: Stage, step: Step) -> StageBound:
 def _word(stage: Stage, step: Step, time: TaskTime, busy: float | None) -> str:
     if not stage.tasks or time.total <= 0:
         return ""
-    longest = stage.seconds_at[-1] if stage.seconds_at else 0.0
-    alone = longest > IDLE * (stage.duration_s or 0.0)
-    if busy is not None and step.busy < IDLE:
-        if alone:
-            return "straggler" if (stage.time_skew or 0.0) >= _STRAGGLER else "too few tasks"
-        return "scheduling"
-    if busy is not None and alone and stage.warm_up and (skew(stage.warm_up.settled_s_at) or 0.0) >= _FAR_STRAGGLER:
+    saves = _savings(stage, step, time)
+    word = max(saves, key=saves.__getitem__)
+    alone = bool(stage.seconds_at) and stage.seconds_at[-1] > (stage.duration_s or 0.0) / 2
+    settled = stage.warm_up.settled_s_at if stage.warm_up and busy is not None and alone else ()
+    if word not in _BEFORE_WORK and (skew(settled) or 0.0) >= _FAR_STRAGGLER:
         return "straggler"
-    if _small_tasks(stage, step):
-        return "small tasks"
-    word = max(RESOURCES, key=time.share)
     return "memory" if word in _HIDES_MEMORY and _memory_is_short(stage, time) else word
 
 
-def _small_tasks(stage: Stage, step: Step) -> bool:
-    sums = stage.sums
-    bytes_each = (sums.input_bytes + sums.output_bytes + sums.shuffle_read_bytes) / stage.tasks
-    return stage.tasks >= _MANY * step.slots and sums.elapsed_s < _SMALL_S * stage.tasks and bytes_each < _SMALL_BYTES
+def _savings(stage: Stage, step: Step, time: TaskTime) -> dict[str, float]:
+    """Return for each cause the share of the step's duration that would go with it, as far as each can be told alone:
+    of busy slots the shares of the task time, of idle ones those of uneven and of few tasks and of slow starts.
+    """
+    lost, cold = (_shares(stage, time)[name] for name in _BEFORE_WORK)
+    before_cpu = min(stage.complete_sums.deserialisation_cpu_s or 0.0, time.cpu) / time.total
+    busy = min(step.busy, 1.0) if step.slots_known else 1.0
+    saves = {name: busy * (1 - lost) * time.share(name) for name in RESOURCES}
+    for name, share in (("processors", before_cpu), ("scheduling", cold - before_cpu)):
+        if not math.isnan(share):
+            saves[name] = max(0.0, saves[name] - busy * share)
+    if step.slots_known and step.duration_s > 0:
+        tasks, even_s = step.durations, sum(step.durations) / step.slots
+        same_s = makespan_s([even_s * step.slots / max(1, len(tasks))] * len(tasks), slots=step.slots)
+        idle = {"straggler": step.waves_s(step.slots) - same_s, "too few tasks": same_s - even_s}
+        left, kept = 1 - busy, max(0.0, 1 - lost - cold)
+        for name, seconds in idle.items():
+            saves[name] = min(left, max(0.0, seconds / step.duration_s)) * kept
+            left -= saves[name]
+        saves["scheduling"] += max(0.0, left) * kept
+    if stage.tasks > step.slots:
+        saves["small tasks"] = saves.pop("scheduling")
+    return saves | {"failures": lost, "cold executors": cold}
+
+
+_BEFORE_WORK: Final = ("failures", "cold executors")
+_CAUSES: Final = {
+    "failures": "no task or stage fails",
+    "cold executors": "executors have loaded the tasks' code",
+    "straggler": "tasks of equal length",
+    "too few tasks": "equal shares of the work for all slots",
+    "small tasks": "no time before and after tasks run",
+    "scheduling": "no time before and after tasks run",
+}
+
+
+def _shares(stage: Stage, time: TaskTime) -> dict[str, float]:
+    """Return the shares of a stage's task time that failures took, all of it in a failed or repeated stage, and that
+    executors took to load a task's code.
+    """
+    sums = stage.complete_sums
+    again = stage.status == "failed" or stage.attempt > 0
+    lost_s = time.total if again else lost_seconds(stage)
+    cold_s = 0.0 if again or math.isnan(sums.deserialisation_s) else sums.deserialisation_s
+    seconds = dict(zip(_BEFORE_WORK, (lost_s, cold_s), strict=True))
+    return {name: min(1.0, amount / time.total) if time.total > 0 else 0.0 for name, amount in seconds.items()}
 
 
 def _memory_is_short(stage: Stage, time: TaskTime) -> bool:
@@ -178,6 +226,14 @@ def _changes(line: Timeline) -> list[Change]:
     faster = sum(step.seconds_on(step.slots, factor=1 - step.time.share("processors") / 2) for step in line.steps)
     changes.append(_change(line, "cores", "twice as many cores", twice))
     changes.append(_change(line, "processors", "cores twice as fast", faster))
+    stages_s = line.duration_s - line.driver_s
+    saved = [(step.duration_s, _step_savings(step)) for step in line.steps]
+    for name, what in _CAUSES.items():
+        saved_s = sum(duration_s * saves.get(name, 0.0) for duration_s, saves in saved)
+        changes += [_change(line, name, what, stages_s - saved_s)] if saved_s > 0 else []
+    idle = {"start": ("before the first stage", line.startup_s), "driver": ("between stages", line.between_s)}
+    idle["ending"] = ("after the last stage", line.after_s)
+    changes += [_change(line, name, f"no time {when}", stages_s - s) for name, (when, s) in idle.items() if s > 0]
     return changes
 
 
@@ -244,13 +300,33 @@ def _unknown(stages: Sequence[Stage], sums: TaskSums, _time: TaskTime) -> str:
     lacking = [words for name, words in fields.items() if math.isnan(getattr(sums, name))]
     unmeasured = sum(stage.without_metrics for stage in stages)
     lacking += [f"metrics of {count_text(unmeasured, 'task', grouped=True)}"] if unmeasured else []
-    return f"the log has no {' and no '.join(lacking)}"
+    engines = sorted({stage.engine for stage in stages if stage.engine})
+    computed = f"{' and '.join(engines)} computed, of which the log has no times" if engines else ""
+    return computed if not lacking else f"the log has no {' and no '.join(lacking)}"
+
+
+def _failures(stages: Sequence[Stage], _sums: TaskSums, time: TaskTime) -> str:
+    lost = sum(
+        _shares(stage, task_time(stage.complete_sums))["failures"] * stage.complete_sums.elapsed_s for stage in stages
+    )
+    counts = {
+        "failed task": sum(stage.failed for stage in stages),
+        "failed or repeated stage": sum(stage.status == "failed" or stage.attempt > 0 for stage in stages),
+    }
+    told = " and ".join(count_text(count, what, grouped=True) for what, count in counts.items() if count)
+    return f"{told} took {min(1.0, lost / time.total):.0%} of the task time"
+
+
+def _cold(_stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:
+    return f"{min(1.0, sums.deserialisation_s / time.total):.0%} of the task time loads the tasks' code and arguments"
 
 
 def _straggler(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str:
     worst = max(stages, key=lambda stage: stage.seconds_at[-1])
     longest, median = worst.seconds_at[-1], worst.seconds_at[len(worst.seconds_at) // 2]
-    return f"a task of stage {worst.stage_id} took {format_duration(longest)}, the median one {format_duration(median)}"
+    told = f"a task of stage {worst.stage_id} took {format_duration(longest)}, the median one {format_duration(median)}"
+    moved, usual = (worst.bytes_at[place] if worst.bytes_at else 0.0 for place in (-1, len(worst.bytes_at) // 2))
+    return f"{told}; they moved {_size(moved)} and {_size(usual)}" if moved > usual else told
 
 
 def _few(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str:
@@ -260,8 +336,9 @@ def _few(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str:
 
 def _small(stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:
     tasks = sum(stage.tasks for stage in stages)
-    moved = sums.input_bytes + sums.output_bytes + sums.shuffle_read_bytes
-    return f"{tasks:,} tasks of {format_duration(time.total / tasks)} and {_size(moved / tasks)} each"
+    moved = sums.input_bytes + sums.output_bytes + sums.shuffle_read_bytes + sums.shuffle_write_bytes
+    each = f"{tasks:,} tasks of {format_duration(time.total / tasks)} and {_size(moved / tasks)} each"
+    return f"{each}, {time.scheduling / time.total:.0%} of it before and after they run"
 
 
 def _size(size: float) -> str:
@@ -278,6 +355,8 @@ _EVIDENCE: Final[dict[str, Callable[[Sequence[Stage], TaskSums, TaskTime], str]]
     "waiting": _waiting,
     "scheduling": _scheduling,
     "unknown": _unknown,
+    "failures": _failures,
+    "cold executors": _cold,
     "straggler": _straggler,
     "too few tasks": _few,
     "small tasks": _small,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final
 
 from planner.errors import BadInputError
@@ -22,8 +23,10 @@ from planner.units import format_bytes, format_duration
 
 _SLOTS_TRIED: Final = (1 / 16, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 3 / 4, 1, 5 / 4, 3 / 2, 2, 3, 4, 6, 8)
 """Sizes to try, as multiples of the logged cluster's slots; a log gives no evidence beyond them."""
-_WORTH: Final = 0.95
-"""A cluster is worth the move only if it costs at most this share: saving less than 5% is not worth it."""
+_SURE: Final = 0.8
+"""Least probability of each of a move's promises: that it costs less, and that it ends in time."""
+MOST_UNEXPLAINED: Final = 0.5
+"""Largest share of the stages' time of unknown cause at which other clusters' times are taken for known."""
 _MEMORY_SLACK: Final = 0.95
 """Memory within this share counts as enough: types sold with 2, 4 or 8 GiB a core have a little less."""
 _LEAST_SHARE: Final = 0.5
@@ -64,9 +67,11 @@ class SparkCluster:
 class SparkPlan:
     """The choice of a cluster. `logged` is the cluster as it was; `best` is the cheapest that meets the deadline, or
     `logged` if that is best; `cheapest` and `fastest` ignore the deadline and the price. `choices` has the best size of
-    each type, cheapest first. `deadline_s` is the logged time unless another was asked for. `runs` is the number of
-    runs of the job that count; `unused` names the others, with the reason; `shuffle_edge` states where a shuffle would
-    fail, '' for nowhere near.
+    each type, cheapest first. `deadline_s` is the logged time unless another was asked for; the chances are of ending
+    `within_s`: by the deadline, or if none was asked for by the upper end of the logged cluster's range. `runs` is the
+    number of runs of the job that count; `unused` names the others, with the reason; `shuffle_edge` states where a
+    shuffle would fail, '' for nowhere near. `curve` has the clusters than which none is both faster and cheaper,
+    fastest first.
     """
 
     logged: SparkCluster
@@ -74,8 +79,10 @@ class SparkPlan:
     cheapest: SparkCluster
     fastest: SparkCluster
     choices: tuple[SparkCluster, ...]
+    curve: tuple[SparkCluster, ...]
     rejected: tuple[Rejection, ...]
     deadline_s: float
+    within_s: float
     work: Work
     shuffle_edge: str = ""
     runs: int = 1
@@ -85,6 +92,20 @@ class SparkPlan:
     def keep(self) -> bool:
         """True if the logged cluster is the best."""
         return self.best is not None and self.best.nodes.same_as(self.logged.nodes)
+
+    @property
+    def slower(self) -> SparkCluster | None:
+        """The cluster that ends after the deadline and saves the largest share of the cost for its share of time, if it
+        saves more than it takes; None if there is none, or if the cause of most of the time is unknown.
+        """
+        if self.work.steps.unexplained_share > MOST_UNEXPLAINED:
+            return None
+        best = self.best or self.fastest
+        late = [
+            each for each in self.curve if each.prediction.duration_s > self.within_s and each.chance_cheaper > _SURE
+        ]
+        found = min(late, key=_cost_and_time, default=best)
+        return None if _cost_and_time(found) >= _cost_and_time(best) else found
 
 
 def work_of(application: Application, logged: Nodes) -> Work:
@@ -119,6 +140,7 @@ def work_of(application: Application, logged: Nodes) -> Work:
         adaptive=not application.spark_version.startswith(("1.", "2.")),
         assumptions=shipped_assumptions(),
         missing_share=1 - found.share,
+        platform=application.cluster.platform,
     )
 
 
@@ -170,12 +192,14 @@ def select_cluster(
     max_nodes: int = 1000,
     max_vcpus: int | None = None,
 ) -> SparkPlan:
-    """Return the clusters of `offered` types. `deadline_s` is the application's, its logged time if None; it is met in
-    expectation, or with the probability `confidence`. `others` are earlier runs of the same job.
+    """Return the clusters of `offered` types. `deadline_s` is the application's. It is met in expectation, or with the
+    probability `confidence`. If it is None, the upper end of the logged cluster's range is met with one of 80%.
+    `others` are earlier runs of the same job.
     """
     runs = Runs(works=(work, *others))
-    limit_s = work.timeline.duration_s if deadline_s is None else deadline_s
-    logged = _choice(work, work.logged, work.predict(work.logged), limit_s=limit_s)
+    again = work.predict(work.logged)
+    limit_s = again.high_s if deadline_s is None else deadline_s
+    logged = _choice(work, work.logged, again, limit_s=limit_s)
     edge = shuffle_edge(work)
     rejected: list[Rejection] = []
     tried: list[list[SparkCluster]] = []
@@ -191,7 +215,15 @@ def select_cluster(
         if everything and not clusters:
             rejected.append(Rejection(instance_type=machine.instance_type, reason=_BEYOND_EDGE))
         tried.append([_choice(work, nodes, runs.predict(nodes), limit_s=limit_s) for nodes in clusters])
-    plan = _plan(logged, tried, limit_s=limit_s, confidence=confidence or 0.5, rejected=rejected, work=work)
+    plan = _plan(
+        logged,
+        tried,
+        deadline_s=work.timeline.duration_s if deadline_s is None else deadline_s,
+        limit_s=limit_s,
+        confidence=confidence or (_SURE if deadline_s is None else 0.5),
+        rejected=rejected,
+        work=work,
+    )
     return replace(plan, shuffle_edge=edge.sentence)
 
 
@@ -199,6 +231,7 @@ def _plan(
     logged: SparkCluster,
     tried: Sequence[Sequence[SparkCluster]],
     *,
+    deadline_s: float,
     limit_s: float,
     confidence: float,
     rejected: Sequence[Rejection],
@@ -208,19 +241,40 @@ def _plan(
     in_time = [[choice for choice in choices if choice.chance_in_time >= confidence] for choices in tried]
     best_of_types = sorted((min(choices, key=_by_cost) for choices in in_time if choices), key=_by_cost)
     best = best_of_types[0] if best_of_types else None
-    saves = best is not None and (math.isnan(logged.cost_usd) or best.cost_usd < _WORTH * logged.cost_usd)
-    if logged.chance_in_time >= confidence and not saves:
-        best = logged
+    if logged.chance_in_time >= confidence:
+        best = min(filter(_is_sure, chain(*in_time)), key=_by_cost, default=logged)
+        if work.steps.unexplained_share > MOST_UNEXPLAINED or not _by_cost(best) < _by_cost(logged):
+            best = logged
     return SparkPlan(
         logged=logged,
         best=best,
         cheapest=min([logged, *everything], key=_by_cost),
         fastest=min([logged, *everything], key=lambda c: (round(c.prediction.duration_s, 3), c.cost_usd)),
         choices=tuple(best_of_types),
+        curve=tuple(_curve([logged, *everything])),
         rejected=tuple(rejected),
-        deadline_s=limit_s,
+        deadline_s=deadline_s,
+        within_s=limit_s,
         work=work,
     )
+
+
+def _is_sure(choice: SparkCluster) -> bool:
+    """Return whether a cluster surely costs less than the logged one, or the cost of that is unknown."""
+    return not choice.chance_cheaper <= _SURE
+
+
+def _curve(choices: Sequence[SparkCluster]) -> Iterator[SparkCluster]:
+    """Yield the clusters than which none is both as fast and as cheap, fastest first."""
+    cheapest_usd = math.inf
+    for choice in sorted(choices, key=lambda each: (round(each.prediction.duration_s, 3), each.cost_usd)):
+        if choice.cost_usd < cheapest_usd:
+            cheapest_usd = choice.cost_usd
+            yield choice
+
+
+def _cost_and_time(choice: SparkCluster) -> float:
+    return choice.cost_usd * choice.prediction.duration_s
 
 
 def _by_cost(choice: SparkCluster) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from planner.schemas.plan import Rejection, Request
 from planner.spark.application.application import Application
 from planner.spark.model.choices import SparkPlan, select_cluster, work_of
 from planner.spark.model.machines import Nodes, NodeType, machines, parse_ran_on
+from planner.spark.model.platforms import platform_called
 from planner.spark.model.prediction import Work
 from planner.spark.model.several_logs import latest_first, mismatch
 from planner.spark.model.timeline import cpu_share
@@ -47,6 +48,7 @@ def plan_application(
     stated = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
     logged = logged_nodes(application, request, ran_on=find_ran_on(application, stated))
     others, unused = _earlier_works(application, earlier, request, stated)
+    platform = platform_called(application.cluster.platform)
     offered: list[NodeType] = []
     unasked: list[Rejection] = []
     for name in request.catalogs:
@@ -54,7 +56,11 @@ def plan_application(
         for region_name in _regions(request, catalog, application):
             region = Region.of(request, catalog, region_name)
             made = zip(machines(region.catalog, region.offer), region.passed, strict=True)
-            offered += [m for m, passed in made if passed and not split_weighting(m.instance_type)[1]]
+            passed_by = [m for m, passed in made if passed and not split_weighting(m.instance_type)[1]]
+            unlisted = {m.instance_type for m in passed_by if not platform.accepts(m.instance_type, cloud=m.cloud)}
+            offered += [m for m in passed_by if m.instance_type not in unlisted]
+            reason = f"{platform.platform} does not document it"
+            unasked += [Rejection(instance_type=name, reason=reason) for name in sorted(unlisted)]
             unasked += region.unasked
     plan = select_cluster(
         work_of(application, logged.nodes),
@@ -67,6 +73,21 @@ def plan_application(
         max_vcpus=request.max_vcpus,
     )
     return replace(plan, rejected=(*plan.rejected, *unasked), runs=1 + len(others), unused=tuple(unused))
+
+
+def catalogs_of(application: Application, catalogs: Sequence[str], *, ran_on: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the catalogs to plan on where the user names none: that of the platform, of the machines if it lacks them,
+    else `catalogs`.
+    """
+    text, cloud = find_ran_on(application, ran_on), application.cluster.cloud
+    name = parse_ran_on(text)[0] if text else application.cluster.instance_type
+    known = list(dict.fromkeys([*([cloud] if cloud else []), *catalogs, *_shipped()]))
+    home = next((each for each in known if name in load_catalog(each).instances.rows), cloud)
+    return (home,) if home else tuple(catalogs)
+
+
+def _shipped() -> list[str]:
+    return [catalog for catalog in catalog_names() if "-" not in catalog]
 
 
 def find_ran_on(application: Application, stated: Sequence[str]) -> str | None:
@@ -109,8 +130,7 @@ def logged_nodes(application: Application, request: Request, *, ran_on: str | No
 
 def _find_types(name: str, application: Application, request: Request) -> Iterator[NodeType]:
     """Yield a type from the requested catalogs, then from those of today's clouds."""
-    shipped = [catalog for catalog in catalog_names() if "-" not in catalog]
-    for catalog_name in dict.fromkeys([*request.catalogs, *shipped]):
+    for catalog_name in dict.fromkeys([*request.catalogs, *_shipped()]):
         catalog = load_catalog(catalog_name)
         if name in catalog.instances.rows:
             region_name = _regions(request, catalog, application)[0]

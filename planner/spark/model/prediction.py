@@ -76,7 +76,7 @@ class Work:
     """A logged application, ready to be predicted on other clusters. `logged` is where it ran; a task takes
     `task_cpus`. The log lacks a `missing_share` of the tasks. `executor_memory_bytes` is an executor's heap, off-heap
     and overhead, None if unknown; `python` is whether tasks had Python workers, `adaptive` whether its Spark adapts
-    plans.
+    plans; `platform` is the one that the log names, '' for none.
     """
 
     timeline: Timeline
@@ -88,6 +88,7 @@ class Work:
     adaptive: bool
     assumptions: Assumptions
     missing_share: float = 0.0
+    platform: str = ""
 
     @cached_property
     def slots(self) -> int:

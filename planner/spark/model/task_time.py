@@ -74,9 +74,16 @@ executors.
 
 
 def task_time(
-    sums: TaskSums, *, tasks: int = 1, python: bool = False, cpu_share: float | None = None, overhead: float = 0.0
+    sums: TaskSums,
+    *,
+    tasks: int = 1,
+    python: bool = False,
+    native: bool = False,
+    cpu_share: float | None = None,
+    overhead: float = 0.0,
 ) -> TaskTime:
-    """Return the time of `tasks` tasks, split into parts; `python` is whether they had a Python worker. Time that the
+    """Return the time of `tasks` tasks, split into parts; `python` is whether they had a Python worker. Of `native`
+    tasks, whose engine computes outside the JVM, run time without CPU may be computing: it is unknown. Time that the
     log counts twice, as a collection while a task computes, goes to the first part in the order of the log's fields:
     processors, garbage, network, disk. Collections longer than the run began before it.
 
@@ -96,7 +103,7 @@ def task_time(
     outside = elapsed - run
     cpu_before = outside if limited else min(_known(sums.deserialisation_cpu_s), outside)
     gc_before = min(max(0.0, _known(sums.gc_s) - run), outside - cpu_before)
-    name, longest = _wait(sums, tasks=tasks, python=python)
+    name, longest = ("unknown", math.inf) if native else _wait(sums, tasks=tasks, python=python)
     if limited and name != "unknown":
         beside = min(rest, _MOST_BESIDE * cpu if name == "waiting" else overhead * cpu)
         cpu, rest = cpu + beside, rest - beside

@@ -55,6 +55,7 @@ class Step:
             stage.complete_sums,
             tasks=stage.all_tasks,
             python=bool(stage.python_steps),
+            native=bool(stage.engine),
             cpu_share=self.cpu_share,
             overhead=self.overhead,
         )
@@ -198,8 +199,16 @@ def task_seconds(stage: Stage) -> list[float]:
     count = stage.succeeded + stage.unseen
     durations = _at(stage.seconds_at, count)
     lost = stage.tasks - stage.succeeded
-    left = [max(0.0, stage.complete_sums.elapsed_s - sum(durations)) / lost] * lost if lost else []
+    left = [lost_seconds(stage) / lost] * lost if lost else []
     return (_at(stage.warm_up.settled_s_at, count) if stage.warm_up else durations) + left
+
+
+def lost_seconds(stage: Stage) -> float:
+    """Return the seconds of the tasks of a stage that failed or were killed."""
+    if stage.tasks == stage.succeeded:
+        return 0.0
+    durations = _at(stage.seconds_at, stage.succeeded + stage.unseen)
+    return max(0.0, stage.complete_sums.elapsed_s - sum(durations))
 
 
 def _at(seconds_at: Sequence[float], count: int) -> list[float]:

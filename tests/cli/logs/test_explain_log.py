@@ -33,7 +33,7 @@ def test_one_screen(log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert max(map(len, shown)) <= 80
     text = " ".join(" ".join(shown).split())
     assert "test (app-1, Spark 3.5.1) took 20 s: 2 executors with 8 cores on 2 hosts." in text
-    assert "After the first stage began, time by what bound it: processors 15 s, driver 3 s." in text
+    assert "After the first stage began, time by what bound it: processors 15 s, ending 3 s." in text
     assert "no task waits for shuffle blocks from other nodes: 18.5 s" in text
     assert text.startswith("The log is incomplete: 16 of 16 tasks, 2 stages, 2 executors; 1 x line that is not JSON.")
     assert "processors: 67% of the task time is CPU time." in text

@@ -68,6 +68,29 @@ def test_a_rate_of_other_disks_than_the_types_is_refused(disks: str, directory: 
     assert not directory.exists()
 
 
+def test_a_rate_far_from_what_the_type_does_is_doubted(tmp_path: Path, directory: Path) -> None:
+    """A volume's file on a type whose own disks write 17 times as fast."""
+    table = tmp_path / "rates.csv"
+    table.write_text("instance_type,quantity,bytes_per_s\ni4i.4xlarge,write_only,130e6\n")
+    asked = ["ingest", str(table), "--where", "us-east-1a", "--as-of", "2026-11-01", "--instances", "1"]
+    asked += ["--repeats", "3", "--aggregate", "mean"]
+    with refused("unlikely-rate", "i4i.4xlarge", "--volume", "--method"):
+        call(*asked, "--column", "method=instance_type")
+    assert not directory.exists()
+    call(*asked, "--method", "on the node's own, by hand")
+    assert len((directory / "aws.csv").read_text().splitlines()) == 2
+    with refused("unlikely-rate", "2.289 GB/s"):  # as shipped, not as stored
+        call(*asked, "--column", "method=instance_type")
+
+
+def test_who_says_that_the_disks_are_the_type_s_is_believed(directory: Path) -> None:
+    named = ("ingest", str(DATA / "fio_read.json"), "--type", "i4i.8xlarge", "--where", "us-east-1a")
+    with refused("unlikely-rate", "--disks"):
+        call(*named)
+    call(*named, "--disks", "2")
+    assert (directory / "aws.csv").exists()
+
+
 def test_volumes_are_planned_with_by_type_and_number() -> None:
     place = ("--where", "us-east-1a", "--type", "r8ib.96xlarge")
     file = str(DATA / "samples" / "fio-in-turn.json")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import bz2
 import json
+import lzma
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -158,6 +161,46 @@ def test_a_damaged_archive_is_refused_in_words(tmp_path: Path) -> None:
     path.write_bytes(b"PK\x03\x04" + bytes(100))
     with refused("not-a-log", "log.zip", "archive", kind=PlannerError):
         spark_log.read(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "lost"),
+    [
+        (
+            b'{"Event":"SparkListenerTaskEnd","Task Metrics":{"Updated Blocks":[' + b"{}," * 3_000_000 + b"{}]}}",
+            "values",
+        ),
+        (b'{"Event":"' + b"a" * (65 << 20) + b'"}', "longer than 64 MiB"),
+    ],
+    ids=["many values", "long"],
+)
+def test_a_line_that_would_fill_the_memory_is_counted_and_not_read(tmp_path: Path, line: bytes, lost: str) -> None:
+    made = lines(small_job()).splitlines()
+    file = tmp_path / "app-1"
+    file.write_bytes(CODECS["zstd"](b"\n".join([*made[:3], line, *made[3:]])))
+    script = (
+        "import resource, sys; from planner.spark import log\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\n"
+        f"print(*log.read({str(file)!r}).only().losses)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert lost in done.stdout
+
+
+def test_a_scope_nested_too_deeply_names_no_step(tmp_path: Path) -> None:
+    job = small_job()
+    for event in job:
+        if event["Event"] == "SparkListenerStageSubmitted":
+            event["Stage Info"]["RDD Info"] = [{"Name": "rdd", "Scope": "[" * 100_000}]
+    (tmp_path / "app-1").write_bytes(lines(job))
+    assert [stage.operators for stage in spark_log.read(tmp_path / "app-1").only().stages] == [("rdd",)] * 2
+
+
+def test_a_log_whose_dictionary_fills_the_memory_is_refused(tmp_path: Path) -> None:
+    large = [{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": 1 << 30}]
+    (tmp_path / "app-1").write_bytes(lzma.compress(lines(small_job()), filters=large))
+    with refused("not-a-log", "decompressing it takes 1024 MiB"):
+        spark_log.read(tmp_path / "app-1")
 
 
 def test_lzf_is_refused_with_what_to_do(tmp_path: Path) -> None:

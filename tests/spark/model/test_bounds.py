@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from spark_events import (
 
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import explain
+from planner.spark.model.configuration import first_changes
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 
@@ -49,8 +51,8 @@ def test_a_small_job(read: Reader, approve: Approve) -> None:
     assert changes["network"] == pytest.approx(20 - 1.5)
     assert changes["cores"] == pytest.approx(20)  # one wave already
     assert changes["processors"] == pytest.approx(20 - 8.1 / 2 - 2 / 2)  # 0.1 s of a first task is deserialisation
-    assert explained.seconds_by_bound == {"processors": pytest.approx(15), "driver": pytest.approx(3)}
-    approve(explained.evidence["driver"])
+    assert explained.seconds_by_bound == {"processors": pytest.approx(15), "ending": pytest.approx(3)}
+    approve(explained.evidence["ending"])
 
 
 def test_more_cores_shorten_two_waves(read: Reader) -> None:
@@ -119,9 +121,77 @@ def test_what_binds_has_its_evidence(read: Reader, did: dict[str, int], bound: s
 
 
 def test_many_short_tasks_are_small_tasks(read: Reader) -> None:
-    tasks = [_at(number, 100 * (number // 4), 100) for number in range(80)]
-    explained = explain(read(one_stage(tasks, end_ms=2000)))
-    assert explained.evidence == {"small tasks": "80 tasks of 0.1 s and 0 B each"}
+    def named(run_ms: int) -> dict[str, str]:
+        did = metrics(run_ms=run_ms, cpu_ms=run_ms, shuffled=1000)
+        begins = [START_MS + 100 * (number // 4) for number in range(80)]
+        tasks = [
+            task_end(number, stage=0, launch_ms=begin, finish_ms=begin + 100, did=did)
+            for number, begin in enumerate(begins)
+        ]
+        return explain(read(one_stage(tasks, end_ms=2000))).evidence
+
+    assert named(30) == {"small tasks": "80 tasks of 0.1 s and 1 KB each, 70% of it before and after they run"}
+    assert [*named(98)] == ["processors"]  # 2% before and after
+
+
+def test_failures_take_what_they_took(read: Reader, approve: Approve) -> None:
+    """Half of the task time is of tasks whose executors were lost: no metrics, and no unknown time."""
+    lost = [
+        task_end(
+            number, stage=0, launch_ms=START_MS, finish_ms=START_MS + 10_000, did=None, reason="ExecutorLostFailure"
+        )
+        for number in range(4)
+    ]
+    done = [_at(number, 10_000, 9000) for number in range(4, 8)]
+    explained = explain(read(one_stage([*lost, *done], end_ms=19_000)))
+    assert next(iter(explained.seconds_by_bound)) == "failures"
+    (change,) = [change for change in explained.changes if change.resource == "failures"]
+    assert change.duration_s == pytest.approx(9, abs=1.5)
+    approve([explained.evidence["failures"], *first_changes(explained)])
+
+
+def test_a_failed_stage_and_its_repetition_are_failures(read: Reader) -> None:
+    events = one_stage([task(number, 5000, cpu_ms=5000) for number in range(4)], end_ms=5000)
+    events[-2]["Stage Info"]["Failure Reason"] = "FetchFailed"
+    assert [*explain(read(events)).seconds_by_bound] == ["failures"]
+
+
+def test_cold_executors_are_no_stragglers(read: Reader, approve: Approve) -> None:
+    cold = task_end(
+        0, stage=0, launch_ms=START_MS, finish_ms=START_MS + 15_800,
+        did=metrics(run_ms=700, cpu_ms=600, deserialise_ms=15_100),
+    )  # fmt: skip
+    warm = [_at(number, 0, 700) for number in range(1, 4)]
+    explained = explain(read(one_stage([cold, *warm], end_ms=15_800)))
+    assert [*explained.seconds_by_bound] == ["cold executors"]
+    approve([explained.evidence["cold executors"], *first_changes(explained)])
+
+
+def test_time_after_the_last_stage_is_no_drivers(read: Reader, approve: Approve) -> None:
+    events = one_stage([task(0, 5000, cpu_ms=5000)], end_ms=5000, cores=1)
+    events[-1] = application_end(START_MS + 25_000)
+    explained = explain(read(events))
+    assert explained.seconds_by_bound == {"ending": pytest.approx(20), "processors": pytest.approx(5)}
+    approve([explained.evidence["ending"], *first_changes(explained)])
+
+
+def test_a_skewed_scan_is_told_with_its_bytes(read: Reader) -> None:
+    tasks = [task(number, 1000, cpu_ms=900, read=10**7) for number in range(7)]
+    explained = explain(read(one_stage([*tasks, task(7, 20_000, cpu_ms=18_000, read=10**9)], end_ms=20_000)))
+    assert [*explained.seconds_by_bound] == ["straggler"]
+    saves = {change.resource: 20 - change.duration_s for change in explained.changes}
+    assert saves["straggler"] == max(saves.values()) == pytest.approx(20 - 2 * 27 / 8)  # two waves of the mean task
+    assert "they moved 1 GB and 10 MB" in explained.evidence["straggler"]
+
+
+@pytest.mark.parametrize(("step", "engine"), [("GpuFileGpuScan parquet", "GPUs"), ("PhotonScan parquet", "Photon")])
+def test_what_an_engine_outside_the_jvm_did_is_unknown(read: Reader, step: str, engine: str) -> None:
+    events = one_stage([task(number, 10_000, cpu_ms=500, read=10**9) for number in range(4)], end_ms=10_000)
+    scope = json.dumps({"id": "5", "name": step})
+    events[-2]["Stage Info"]["RDD Info"] = [{"Name": "MapPartitionsRDD", "Scope": scope}]
+    explained = explain(read(events))
+    assert explained.time.share("unknown") == pytest.approx(0.95)
+    assert explained.evidence == {"unknown": f"{engine} computed, of which the log has no times"}
 
 
 @pytest.mark.parametrize("told_by", ["rdd", "query"])

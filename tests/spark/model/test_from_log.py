@@ -11,12 +11,12 @@ from refusals import refused
 from spark_events import small_job
 
 from planner.errors import BadInputError
-from planner.report.terminal.spark_answer import notes
+from planner.report.terminal.spark_answer import answer_lines, fee_text, notes
 from planner.report.terminal.spark_explanation import explanation_lines
 from planner.schemas.plan import Request
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import explain
-from planner.spark.model.from_log import logged_nodes, plan_application
+from planner.spark.model.from_log import catalogs_of, logged_nodes, plan_application
 from planner.spark.model.machines import parse_ran_on
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
@@ -99,7 +99,10 @@ def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader, appr
     def fees(properties: dict[str, str]) -> list[str]:
         application = read(small_job(properties=properties))
         plan = plan_application(application, REQUEST, ran_on="m5.xlarge x 2")
-        return [note for note in notes(application, plan, explain(application)) if "fee" in note]
+        text = fee_text(application.cluster.platform, plan)
+        shown = answer_lines(application, plan, explain(application))
+        assert text in " ".join(" ".join(shown).split())  # however many notes there are
+        return [text]
 
     approve(fees({}))
     (emr,) = fees({"spark.emr.default.executor.memory": "4g"})
@@ -111,3 +114,17 @@ def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader, appr
     assert "a DBU costs $0.20" in photon
     (glue,) = fees({"spark.glue.JOB_NAME": "a"})
     approve(glue)
+
+
+def test_the_platform_of_a_log_fixes_cloud_and_types(read: Reader) -> None:
+    dataproc = read(small_job(properties={"spark.dataproc.listeners": "x"}))
+    assert catalogs_of(dataproc, ("aws",), ran_on=["n2-standard-4 x 2"]) == ("gcp",)
+    assert catalogs_of(dataproc, ("aws",)) == ("gcp",)
+    assert catalogs_of(read(small_job()), ("aws",), ran_on=["n2-standard-4 x 2"]) == ("gcp",)
+    assert catalogs_of(read(small_job()), ("azure", "aws")) == ("azure", "aws")
+    assert catalogs_of(dataproc, ("aws",), ran_on=["m5.xlarge x 2"]) == ("aws",)
+    emr = read(small_job(properties={"spark.emr.default.executor.memory": "4g"}))
+    plan = plan_application(emr, Request(data_bytes=1, instances=("m5.*", "i8ge.*")), ran_on="m5.xlarge x 2")
+    assert {each.reason for each in plan.rejected if each.instance_type.startswith("i8ge.")} == {
+        "EMR does not document it"
+    }

@@ -194,6 +194,11 @@ def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:
 
 
 def _usd(amount: str | float) -> float:
+    if period := re.search(r"(?:/ ?|(?:per|a|an) )(hour|day|night|week|month|quarter|year)$", str(amount)):
+        hints = ["a nightly job runs about 30 times a month: 3000/month is 100"]
+        raise BadInputError(
+            f"--budget {amount}: the budget is of one run, not per {period[1]}", hints, code="malformed"
+        )
     try:
         usd = parse_number(re.sub(r"\s*(USD|\$)$", "", str(amount), flags=re.IGNORECASE).removeprefix("$"))
     except BadInputError as error:

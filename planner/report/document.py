@@ -12,7 +12,7 @@ from typing import Final
 
 from planner.cost_model.caveats import SPARED
 from planner.planning.recommendation import require_best
-from planner.report.clusters import bill_of, bill_section, cluster_name, cluster_table, total_text
+from planner.report.clusters import advice, bill_of, bill_section, cluster_name, cluster_table, total_text
 from planner.report.section import Section, markdown
 from planner.report.terminal.command import plan_command
 from planner.report.terminal.decision import (
@@ -170,7 +170,7 @@ def _decision(plan: Plan, best: Candidate) -> str:
     within = f", within the deadline of {format_duration(limit)}," if limit else ""
     takes = f"the whole run takes {format_duration(best.whole_run_s)}{within} and costs"
     sentences = (
-        f"Rent {cluster_name(best)} ({place_text(best)}): {takes} {total_text(best)}{price_origin(best)}.",
+        f"{advice(best)} ({place_text(best)}): {takes} {total_text(best)}{price_origin(best)}.",
         range_text(plan, best),
         deadline_text(plan, alone=True),
         f"Each node has {machine_text(best)}.",

@@ -15,7 +15,7 @@ from planner.schemas.door import checked
 from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
 from planner.schemas.rejections import STORED_BY_REASON, Rejection
 from planner.schemas.request import ALL_MODELS, Request
-from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice, Rule
+from planner.schemas.request_forms import OWN, NetworkView, NodeLimit, Objective, OwnPrice, Rule
 from planner.schemas.wrong_words import attribute_error
 from planner.units import format_duration
 
@@ -241,6 +241,16 @@ class Candidate:
     def whole_run_s(self) -> float:
         """Expected seconds of the whole run, from boot to the end."""
         return self.time_s.expected + sum(self.overheads_s.values())
+
+    @property
+    def is_own(self) -> bool:
+        """True for machines of one's own."""
+        return self.cloud == OWN
+
+    @property
+    def is_free(self) -> bool:
+        """True for machines of one's own without a price."""
+        return self.is_own and not self.cost_usd.total_p95
 
     if not TYPE_CHECKING:  # a type checker would take any name
 

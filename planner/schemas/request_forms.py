@@ -24,6 +24,8 @@ from planner.units import (
 
 CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
 """Clouds with a shipped catalog."""
+OWN: Final = "local"
+"""The cloud of machines that people own."""
 
 
 Objective = Literal["balanced", "cost", "time", "energy"]

@@ -39,6 +39,7 @@ _MEANT: Final = {
     "bench net": ("iperf", "net", "network"),
     "catalog show": ("instances", "prices", "regions", "show", "types"),
     "catalog refresh": ("refresh", "update"),
+    "new": ("add", "create", "init", "make"),
 }
 """Names of each command in other programs, or that users look for outside its group."""
 

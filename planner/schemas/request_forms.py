@@ -69,6 +69,12 @@ class OwnPrice:
         return self.price_usd_per_hour
 
     @property
+    def sheet(self) -> str:
+        """The file that `--own-price FILE` read it from, '' for none."""
+        _, _, given = self.note.partition("--own-price ")
+        return given.partition(", columns ")[0]
+
+    @property
     def amount_text(self) -> str:
         """The amount as options take it: `0.15`, `0.95` or `0.08/vcpu`."""
         if self.price_usd_per_vcpu_hour is not None:

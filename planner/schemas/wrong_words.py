@@ -11,7 +11,7 @@ from planner.errors import nearest
 OPTIONS_MEANT: Final = (
     ("--pricing", "--pricing spot", ("spot", "preemptible", "spot-instances", "use-spot")),
     ("--discount", "--discount 40%, the price that you pay for what is reserved", ("reserved", "savings-plan")),
-    ("--own-price", "--own-price TYPE=0.95, --discount 15% or --assume price=0.95",
+    ("--own-price", "--own-price TYPE=0.95 or FILE.csv, --discount 15% or --assume price=0.95",
      ("hourly", "hourly-price", "list-price", "price", "price-file", "price-list", "price-sheet", "prices", "rate",
       "usd-per-hour")),
     ("--budget", "--budget 200, the most that a run may cost; --objective cost asks for the cheapest",
@@ -112,7 +112,7 @@ def argument_meant(name: str, arguments: Collection[str]) -> str:
     """Return the same for a name in Python in place of one of these arguments, else those with a similar spelling.
 
     >>> argument_meant("price", ["own_price", "discount", "assume"])
-    " Did you mean: own_price='TYPE=0.95', discount='15%' or assume='price=0.95'"
+    " Did you mean: own_price='TYPE=0.95' or FILE.csv, discount='15%' or assume='price=0.95'"
     """
     by_option = {f"--{argument.replace('_', '-')}": argument for argument in arguments}
     text = re.sub(r"--set ([a-z-]+)=", r"--\1 ", option_meant(name.replace("_", "-"), by_option))

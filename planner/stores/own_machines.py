@@ -4,7 +4,6 @@ them. Such a catalog has the number of machines of each type, and no rent unless
 
 from __future__ import annotations
 
-import csv
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +15,7 @@ from planner.catalog.manifest import FILE_NAME
 from planner.catalog.schema import DISKS, INSTANCES, PRICES
 from planner.catalog.tables.writing import write_rows
 from planner.config.atomic_file import replace_file
+from planner.config.user_tables import read_called
 from planner.errors import BadInputError, IoFailureError, PlannerError, nearest
 from planner.units import parse_count, parse_number, parse_rate, parse_size
 
@@ -87,30 +87,18 @@ Machines = Mapping[str, str]
 """The texts of facts on machines of one type."""
 
 
-def read_machines(file: Path) -> tuple[dict[str, Machines], dict[str, str]]:
+def read_machines(file: Path) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """Return the machines of each row of a CSV file, by its place, and the column that each fact was taken from. Equal
     rows count as machines of one type if no column says how many there are. Raises BadInputError.
     """
-    with file.open(newline="", encoding="utf-8-sig") as content:
-        rows = list(csv.DictReader(content))
-    columns = {re.sub("[^a-z0-9]", "", str(name).casefold()): name for name in (rows[0] if rows else ())}
-    names = {fact: next((name for name in _called(fact) if name in columns), "") for fact in FACTS}
-    taken = {fact: columns[name] for fact, name in names.items() if name}
-    if not taken:
-        expected = ", ".join(FACTS)
-        raise BadInputError(f"{file}: no column is a fact on machines; they are {expected}", code="unknown-column")
-    machines: dict[str, Machines] = {}
-    counts: dict[tuple[str, ...], list[str]] = {}
-    for line, row in enumerate(rows, start=2):
-        machines[where := f"{file}:{line}"] = {fact: (row[name] or "").strip() for fact, name in taken.items()}
-        counts.setdefault(tuple(machines[where].values()), []).append(where)
+    called = {name: (name.replace("_", ""), *fact.also) for name, fact in FACTS.items()}
+    machines, taken = read_called(file, called)
     if "machines" not in taken:
+        counts: dict[tuple[str, ...], list[str]] = {}
+        for where, row in machines.items():
+            counts.setdefault(tuple(row.values()), []).append(where)
         machines = {places[0]: {**machines[places[0]], "machines": str(len(places))} for places in counts.values()}
     return machines, taken
-
-
-def _called(fact: str) -> tuple[str, ...]:
-    return (fact.replace("_", ""), *FACTS[fact].also)
 
 
 def new_catalog(directory: Path, machines: Mapping[str, Machines], *, today: date) -> list[str]:

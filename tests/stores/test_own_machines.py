@@ -77,8 +77,8 @@ def test_a_csv_has_a_row_for_each_type_or_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "named"),
     [
-        ("host,ip\na,1\n", "unknown-column", "they are type, machines, vcpus"),
-        ("", "unknown-column", "no column is a fact"),
+        ("host,ip\na,1\n", "unknown-column", "expected: type, machines, vcpus"),
+        ("", "unknown-column", "no column"),
         ("type,memory\na,lots\nb,1GiB\n", "missing-facts", "hosts.csv:2: memory: size 'lots'"),
         ("type,count,memory\na,2,1GiB\na,3,1GiB\n", "missing-facts", "two rows are of type a"),
     ],

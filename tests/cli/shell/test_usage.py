@@ -58,7 +58,7 @@ def test_plan_says_its_version() -> None:
         ("generate --data 1GB a", "Did you mean: --size"),
         ("sort -t, -k2,2n -u a b", "`planner gnusort` takes GNU sort's options"),
         ("sort --csv a b", "Did you mean: --separator , --key 2,2"),
-        ("plan 1TB --price 0.9", "Did you mean: --own-price TYPE=0.95, --discount 15% or --assume price=0.95"),
+        ("plan 1TB --price 0.9", "Did you mean: --own-price TYPE=0.95 or FILE.csv, --discount 15% or --assume price="),
         ("plan 1TB --by cost", "Did you mean: --objective cost, time or energy"),
         ("plan 1TB --graph a.png", "Did you mean: --chart FILE.png"),
         ("plan 1TB --output-format json", "Did you mean: --json, --show csv or --show markdown"),

@@ -45,7 +45,9 @@ def test_more_machines_than_there_are_are_not_planned_unless_asked(mine: Path) -
     assert planner.recommend("1PB", catalog=str(mine)).best is None
     more = planner.recommend("1PB", catalog=str(mine), capacity="mine=400").best
     assert more is not None and more.nodes > 20
-    assert planner.own("40 x mine", "1TB", catalog=str(mine)).cluster is not None
+    shown = call("own", "40 x mine", "--data", "1TB", "--catalog", str(mine))
+    assert shown.startswith("Your 40 x mine take ") and "The plan would use " in shown
+    assert not {word for word in ("Rented", "rented", "$") if word in shown}
 
 
 def test_a_price_is_paid_without_renting(tmp_path: Path) -> None:

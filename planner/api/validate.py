@@ -305,7 +305,7 @@ def validate_rows(
     if went_in:
         before = _content(of_input, on_progress, as_tables=as_tables)
         expected = before.checksum
-        if expected != found.checksum and before.types != found.types:
+        if as_tables and expected != found.checksum and before.types != found.types:
             _refuse_types(job, of_input, found.types, before.types)
     unordered = 0 if disorder is None else found.unordered
     return RowsValidation(

@@ -24,9 +24,9 @@ namespace {
 using CsvGiven = std::tuple<std::string, std::string, std::uint64_t, bool>;
 
 // First field and byte, last field and its bytes, and the letters of GNU sort for the comparison, where `B`
-// is `b` at the end of the key. For CSV `I` is a strict integer, `N` a decimal number, `F` a double; `E` puts
-// empty values first. For records `U`, `S` and `D` are unsigned, signed and floating-point numbers in binary,
-// `L` little endian.
+// is `b` at the end of the key. For CSV `I` is a strict integer, `N` a decimal number, `F` a double, and `T`
+// before a format a date; `E` puts empty values first. For records `U`, `S` and `D` are unsigned, signed and
+// floating-point numbers in binary, `L` little endian.
 using PartGiven = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, std::string>;
 
 void set_option(KeyPart& part, char letter) {
@@ -66,7 +66,12 @@ KeyPart make_part(const PartGiven& given) {
   part.first_byte = first_byte;
   part.last_field = last_field;
   part.last_field_bytes = last_field_bytes;
-  for (const char letter : options) set_option(part, letter);
+  const std::size_t letters = std::min(options.find('T'), options.size());
+  for (const char letter : options.substr(0, letters)) set_option(part, letter);
+  if (letters < options.size()) {
+    part.kind = KeyKind::date;
+    part.date_format = options.substr(letters + 1);
+  }
   return part;
 }
 

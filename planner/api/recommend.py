@@ -79,9 +79,10 @@ class Recommendation(Answer):
     def chart(self, *, dark: bool = False) -> Any:
         """Chart cost against time, and the phases, for a slide, as `plan --chart` writes it."""
         from planner.report import plots
+        from planner.report.terminal.reasons import refusal
 
         best = self.best
-        return plots.reason_chart(self.why) if best is None else plots.slide(self.plan, best, dark=dark)
+        return plots.reason_chart(refusal(self.plan)) if best is None else plots.slide(self.plan, best, dark=dark)
 
     def plot_frontier(self) -> Any:
         """Chart total cost against time: the frontier and the candidates. Charts need the extra `plots`, and show why
@@ -125,9 +126,10 @@ class Recommendation(Answer):
         PLAN_PAGE_STEPS times. Raises PlannerError without the extra `plots`.
         """
         from planner.report.page import plan_page, refusal_page
+        from planner.report.terminal.reasons import refusal
 
         if self.best is None:
-            return refusal_page(self.plan, why=self.why, made_on=made_on)
+            return refusal_page(self.plan, why=refusal(self.plan), made_on=made_on)
         tell = on_step or (lambda step: None)
         tell("planning around the answer")
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.catalog import Catalog, load_catalog
 from planner.catalog.loading import require_clouds
 from planner.config.paths import model_names
+from planner.config.user_tables import price_sheet
 from planner.cost_model import run_overheads
 from planner.cost_model.model import CostModel
 from planner.cost_model.model_reader import load_engine, load_model
@@ -35,6 +36,8 @@ class Inputs:
     overheads: RunOverheads
 
 
+_SHEETS: Final = (".csv", ".tsv")
+"""Names of files of prices."""
 SIDE_BY_SIDE: Final = "daytona,indy,object-store"
 """Default models if input and output are in object stores and none is named: a store replicates data, so that it can be
 the shuffle's path or be staged, and one copy on the nodes is enough.
@@ -54,9 +57,22 @@ def with_derived_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
             full[name] = Path(path).resolve().as_uri()
     if full.get("data") is None and full.get("data_bytes") is None and full.get("input") and not full.get("most_data"):
         full |= _listed(str(full["input"]), full)
+    full |= price_sheets(full)
     if not full.get("model") and all(is_in_store(full.get(name)) for name in ("input", "output")):
         full["model"] = SIDE_BY_SIDE
     return full
+
+
+def price_sheets(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the prices in files that `own_price` names, and what else it says. Raises BadInputError."""
+    given = arguments.get("own_price") or ()
+    texts = [given] if isinstance(given, str) else given
+    files = [] if isinstance(texts, Mapping) else [text for text in texts if text.endswith(_SHEETS)]
+    if not files:
+        return {}
+    sheets = [price for file in files for price in price_sheet(Path(file))]
+    rest = [text for text in texts if text not in files]
+    return {"own_price": rest, "own_prices": (*(arguments.get("own_prices") or ()), *sheets)}
 
 
 def _listed(address: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

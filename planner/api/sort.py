@@ -67,7 +67,9 @@ def sort(
     from planner.api.contents.inspection import said_format
 
     job = SortJob(**asked)
-    outputs = [output_file(name) for name in (output, *job.more_outputs)]
+    hint = "--file-size 256MB writes tables as a folder of files"
+    first = path_of(output) if job.file_bytes else output_file(output, hint=hint)
+    outputs = [first, *map(output_file, job.more_outputs)]
     rows = inputs if is_of(inputs, "ray.data") else None
     is_dataset = rows is not None or is_of(inputs, "pyarrow")
     if job.resume and not is_dataset:

@@ -1,32 +1,31 @@
-"""Checks of sorted data: `planner.validate(...)` for records and lines, `validate_rows` for CSV and Parquet. They check
-the order by keys, and that the data is that of the input.
+"""Checks of sorted data: `planner.validate(...)` for records and lines as valsort does it, `validate_rows` for whatever
+a sort reads, by its keys. They check the order, and that the data is that of the input.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, Unpack
 
 from planner.api.contents.inspection import Input, inspect
 from planner.api.contents.listed_files import all_files, listed_files
 from planner.api.files import output_file, require_new
 from planner.api.progress import OnProgress, reported
 from planner.api.sort import disorder_of
+from planner.api.sort_here import disorder_of_rows
 from planner.api.sort_result import Disorder
 from planner.errors import BadInputError, ValidationFailedError
-from planner.schemas.door import Help, Without, checked
+from planner.schemas.door import Help, Without, arguments_of, checked, require_together, taking
 from planner.sorting.sort_job import (
     EVERY_FORMAT,
+    TABLES,
     USUAL_RECORD_BYTES,
-    Format,
-    FoundHeader,
-    FoundSeparator,
+    Comparison,
     KeyOffset,
     KeySize,
     RecordSize,
@@ -36,9 +35,9 @@ from planner.sorting.sort_job import (
 )
 
 if TYPE_CHECKING:
+    from planner.api.arguments.sort_arguments import ComparisonArguments
     from planner.compression.looks import Look
     from planner.sorting.records.validate import ValidationReport
-    from planner.sorting.tables.folder_columns import Folders
 
 Checksum = Annotated[str | None, Help("The checksum expected, in hex; else exit code 5."), Without("input")]
 WentIn = Annotated[
@@ -118,13 +117,13 @@ def validate(
     key_size: KeySize = None,
     lines: Annotated[bool, Help("The files are newline-terminated text.")] = False,
     threads: Threads = None,
-    looked: Input | None = None,
+    looked: tuple[Input, Input] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Validation:
     """Read the parts of one output, in order, and return whether it is sorted and matches the input.
 
     `checksum` (hex) or `input` (files) gives the input. Without `lines` and `record_size` the files show what they
-    hold; `looked` is what `inspect` found in them. Raises BadInputError for conflicting options, and where nothing
+    hold; `looked` is what `inspect_both` found in them. Raises BadInputError for conflicting options, and where nothing
     shows it; unsorted data is an answer, not an error.
 
     >>> import planner, tempfile
@@ -142,15 +141,15 @@ def validate(
     if summaries:
         return Validation(report=validate_summaries(paths), expected=expected)
     asked = {"lines": lines, "record_size": record_size}
-    found = looked or inspect([*paths, *inputs], asked, say=None)
+    found, of_input = looked or inspect_both(paths, inputs, asked, say=None)
     if found.format is None:
         raise BadInputError(f"{paths[0]}: say what it holds: --lines, or --format records", code="unknown-format")
     layout = {"key_offset": key_offset, "key_size": key_size, "threads": threads}
     layout["record_size"] = USUAL_RECORD_BYTES if record_size is None else record_size
     shared: dict[str, Any] = {"lines": found.format == "lines", "layout": layout, "on_progress": on_progress}
-    report = _read(found.looks[: len(paths)], summary=summary, **shared)
+    report = _read(found.looks, summary=summary, **shared)
     if inputs:
-        expected = int(_read(found.looks[len(paths) :], **shared).checksum, 16)
+        expected = int(_read(of_input.looks, **shared).checksum, 16)
     return Validation(report=report, expected=expected)
 
 
@@ -211,45 +210,41 @@ def _read(
 
     of_records = layout | {"key_size": 10 if layout["key_size"] is None else layout["key_size"]}
     of_lines = {name: value for name, value in layout.items() if name != "record_size"}
-    with reported(["validate"], on_progress) as progress, _plain_files(looks) as plain:
+    with reported(["validate"], on_progress) as progress, _plain_files(looks, by_name=not lines) as plain:
         if lines:
-            _require_plain(looks)
             return validate_line_files(plain, **of_lines, progress=progress)
         with records_expected(looks, advice="add --lines"):
             return validate_files(plain, **of_records, summary=summary, progress=progress)
 
 
 @contextmanager
-def _plain_files(looks: Sequence[Look]) -> Iterator[list[Path]]:
-    """Yield files with their stated size: copies of those without, as in /proc, and of pipes."""
+def _plain_files(looks: Sequence[Look], *, by_name: bool) -> Iterator[list[Path]]:
+    """Yield files with their stated size: copies of those without, as in /proc, of pipes, and of what is compressed,
+    unpacked. With `by_name` the name must indicate compression, too.
+    """
+    from planner.compression.looks import SUFFIXES
+    from planner.compression.text_codecs import open_source
+    from planner.native import Progress
+
     with ExitStack() as copies:
         plain = [Path(look.name) for look in looks]
         for number, look in enumerate(looks):
-            if not look.is_plain and plain[number].exists():
+            is_packed = look.codec and (not by_name or plain[number].suffix in SUFFIXES)
+            if plain[number].exists() and (is_packed or not look.is_plain):
                 copy = copies.enter_context(tempfile.NamedTemporaryFile())
-                with plain[number].open("rb") as source:
-                    shutil.copyfileobj(source, copy)
+                source = open_source(look.name, Progress(), by_name=by_name, look=look)
+                source.read_in_chunks()
+                copy.writelines(source.chunks or ())
                 copy.flush()
                 plain[number] = Path(copy.name)
         yield plain
 
 
-def _require_plain(looks: Sequence[Look]) -> None:
-    """Raise BadInputError for compressed text, whose bytes have no order."""
-    for look in looks:
-        if look.codec:
-            raise BadInputError(
-                f"{look.name} is compressed ({look.codec}): decompress it, and name the text; or"
-                " `planner sort --check`",
-                code="compressed",
-            )
-
-
 @dataclass(frozen=True, kw_only=True)
 class RowsValidation:
-    """Content of a file of rows: how many, the first out of order, and a checksum that is independent of their order.
+    """Content of files of rows or lines: how many, the first out of order, and a checksum independent of their order.
 
-    `unordered` rows come before their predecessor, and `duplicates` have its keys; None if not counted, as for CSV.
+    `unordered` rows come before their predecessor, and `duplicates` have its keys; None if not counted, as for text.
     """
 
     rows: int
@@ -282,71 +277,119 @@ class RowsValidation:
         return {"rows": self.rows} | order | counts | {"checksum": self.checksum}
 
 
-@checked
+@taking(Comparison)
 def validate_rows(
     files: StrPath | Sequence[StrPath],
     *,
-    format: Annotated[
-        Literal["csv", "parquet", "jsonl", "arrow", "orc"],
-        Help("What the files hold; found out otherwise.", takes=Format | None),
-    ],
-    key: Annotated[Sequence[str], Help("Of tables, a column: NAME[:int|num|float|fold|natural][:desc][:first].")],
-    separator: FoundSeparator = None,
-    no_header: FoundHeader = None,
     checksum: Checksum = None,
     input: WentIn = (),
-    looked: Input | None = None,
+    looked: tuple[Input, Input] | None = None,
     say: Callable[[str], None] | None = None,
     on_progress: OnProgress | None = None,
+    **asked: Unpack[ComparisonArguments],
 ) -> RowsValidation:
-    """Read files of rows twice: for their order by `key`, one after the other, and for their checksum.
+    """Read files twice, one after the other: for the order that a sort with these options gives, and their checksum.
 
-    `input` is the input's files. A `separator` or `no_header` of CSV that is None is detected as `sort` does, and
-    passed to `say`; `looked` is what `inspect` found in all of them. Raises BadInputError for a key that is not a
-    column.
+    `input` is the input's files, perhaps tables of another kind that were converted. What is not given is detected as
+    `sort` does, and passed to `say`; `looked` is what `inspect_both` found. Raises BadInputError for a key that is not
+    a column, and for tables whose columns have other types in the two kinds.
     """
     expected = None if checksum is None else checksum_number(checksum)
-    paths, went_in = _files(files), _files(input)
-    asked = {"format": format, "key": key, "separator": separator, "no_header": no_header}
-    found = looked or inspect([*paths, *went_in], asked, say=say, takes=EVERY_FORMAT)
-    whole = SortJob(inputs=tuple(map(str, [*paths, *went_in])), key=key, **found.shown)
-    job, of_input = _part(whole, slice(len(paths))), _part(whole, slice(len(paths), None))
-    disorder = disorder_of(job, on_progress)
-    unordered, duplicates = (None if disorder else 0), None
-    if format != "csv":
-        job = _with_folders(job, listed_files(_paths(files)))
-        count, summed, unordered, duplicates = _of_tables(job, on_progress, key=key)
-        if went_in:
-            expected = _of_tables(_with_folders(of_input, listed_files(_paths(input))), on_progress)[1]
-    else:
-        count, summed = _of_csv(job, on_progress)
-        if went_in:
-            _, expected = _of_csv(of_input, on_progress)
-    counts = {"unordered": unordered, "duplicates": duplicates}
-    return RowsValidation(rows=count, disorder=disorder, checksum=f"{summed:x}", expected=expected, **counts)
+    names, went_in = _paths(files), _paths(input)
+    shown = looked or inspect_both(all_files(names), all_files(went_in), asked, say=say)
+    job, of_input = (_job(each, asked, of) for each, of in zip((names, went_in), shown, strict=True))
+    require_together(arguments_of(Comparison), vars(job) | {"format": job.format or ""})
+    as_tables = bool(went_in) and job.format != of_input.format
+    disorder = (disorder_of_rows if as_tables else disorder_of)(job, on_progress)
+    found = _content(job, on_progress, as_tables=as_tables, key=job.keys)
+    if went_in:
+        before = _content(of_input, on_progress, as_tables=as_tables)
+        expected = before.checksum
+        if as_tables and expected != found.checksum and before.types != found.types:
+            _refuse_types(job, of_input, found.types, before.types)
+    unordered = 0 if disorder is None else found.unordered
+    return RowsValidation(
+        rows=found.rows,
+        disorder=disorder,
+        unordered=unordered,
+        duplicates=found.duplicates,
+        checksum=f"{found.checksum:x}",
+        expected=expected,
+    )
 
 
-def _part(job: SortJob, part: slice) -> SortJob:
-    return replace(job, inputs=job.inputs[part], looks=job.looks[part])
+def inspect_both(
+    files: Sequence[Path], went_in: Sequence[Path], asked: Mapping[str, Any], *, say: Callable[[str], None] | None
+) -> tuple[Input, Input]:
+    """Return what files hold, and what the input held: one kind, or tables of two. Raises BadInputError as `inspect`
+    does.
+    """
+    try:
+        found = inspect([*files, *went_in], asked, say=say, takes=EVERY_FORMAT)
+    except BadInputError as error:
+        if error.code != "mixed-kinds" or not asked.get("key"):
+            raise
+        both = tuple(inspect(each, asked, say=say, takes=EVERY_FORMAT) for each in (files, went_in))
+        if any(each.format not in ("csv", *TABLES) for each in both):
+            raise
+        return both[0], both[1]
+    size = len(files)
+    return replace(found, looks=found.looks[:size]), replace(found, looks=found.looks[size:])
 
 
-def _with_folders(job: SortJob, listed: Mapping[Path, Folders]) -> SortJob:
-    return replace(job, folders=tuple(listed[Path(name)] for name in job.inputs))
+def _job(names: Sequence[Path], asked: ComparisonArguments, shown: Input) -> SortJob:
+    listed = listed_files(names)
+    folders = tuple(listed.values()) if any(listed.values()) and shown.format in TABLES else ()
+    job = SortJob(inputs=tuple(look.name for look in shown.looks), **asked)
+    return replace(job, folders=folders, **shown.shown)
 
 
-def _of_csv(job: SortJob, on_progress: OnProgress | None) -> tuple[int, int]:
-    """Return the number of rows, and the sum of their hashes and the heading's."""
+class _Content(NamedTuple):
+    """Rows of files, the sum of their hashes, how many come before their predecessor or have its keys, and the types of
+    a table's columns.
+    """
+
+    rows: int
+    checksum: int
+    unordered: int | None = None
+    duplicates: int | None = None
+    types: Mapping[str, str] = {}
+
+
+def _content(
+    job: SortJob, on_progress: OnProgress | None, *, as_tables: bool = False, key: Sequence[str] = ()
+) -> _Content:
+    if as_tables or job.format in TABLES:
+        return _of_tables(job, on_progress, key=key)
+    if job.format == "csv" or job.zero_terminated:
+        return _of_text(job, on_progress)
+    layout = {"key_offset": 0, "key_size": None, "threads": None, "record_size": job.record_bytes}
+    report = _read(job.looks, lines=not job.record_bytes, layout=layout, on_progress=on_progress)
+    return _Content(report.records, int(report.checksum, 16))
+
+
+def _refuse_types(job: SortJob, of_input: SortJob, types: Mapping[str, str], before: Mapping[str, str]) -> NoReturn:
+    """Raise BadInputError for values that cannot be compared, because files of text do not say their types."""
+    differing = {name: (types.get(name, "missing"), before.get(name, "missing")) for name in {**before, **types}}
+    lines = [
+        f"column {name}: {one}, and {other} in the input" for name, (one, other) in differing.items() if one != other
+    ]
+    text = f"{job.inputs[0]} and {of_input.inputs[0]} cannot be compared: types of columns differ"
+    raise BadInputError(text, lines, code="schema-mismatch")
+
+
+def _of_text(job: SortJob, on_progress: OnProgress | None) -> _Content:
+    """Return the content of rows or lines; a heading's hash is in the sum."""
     from planner.native import run_interruptible
     from planner.sorting.text.text_files import summarize_rows
     from planner.sorting.text.text_job import text_job
 
     text = text_job(job)
     with reported(["validate"], on_progress) as progress:
-        return run_interruptible(lambda shown: summarize_rows(text, shown), progress)
+        return _Content(*run_interruptible(lambda shown: summarize_rows(text, shown), progress))
 
 
-def _of_tables(job: SortJob, on_progress: OnProgress | None, *, key: Sequence[str] = ()) -> tuple[int, int, int, int]:
-    """Return the row count, the sum of row hashes, and how many come before their predecessor or have its keys."""
+def _of_tables(job: SortJob, on_progress: OnProgress | None, *, key: Sequence[str] = ()) -> _Content:
     from planner.sorting.tables.arrow_library import arrow
     from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, rows_of
     from planner.sorting.tables.table_files import table_inputs
@@ -357,6 +400,7 @@ def _of_tables(job: SortJob, on_progress: OnProgress | None, *, key: Sequence[st
     last = None
     with reported(["validate"], on_progress) as progress, table_inputs(job, progress, fills=True) as sources:
         keys = keys_of(key, sources) if key and sources else []
+        types = {field.name: str(field.type) for field in sources[0].schema} if sources else {}
         progress.begin_phase(0, bytes_total=decoded_bytes(sources))
         for table in (table for source in sources for table in rows_of(source, progress)):
             count += table.num_rows
@@ -366,4 +410,4 @@ def _of_tables(job: SortJob, on_progress: OnProgress | None, *, key: Sequence[st
                 fallen, equal = count_disorder(both, keys)
                 unordered, duplicates = unordered + fallen, duplicates + equal
                 last = table.slice(table.num_rows - 1)
-    return count, checksum, unordered, duplicates
+    return _Content(count, checksum, unordered, duplicates, types)

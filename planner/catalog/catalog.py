@@ -38,6 +38,7 @@ from planner.catalog.region_prices import FILES, listed_regions, price_rows
 from planner.catalog.tables import Table
 from planner.catalog.transfer_prices import TransferPrice
 from planner.errors import BadInputError, some_of
+from planner.schemas.request_forms import OWN
 
 T = TypeVar("T")
 
@@ -68,7 +69,12 @@ class Catalog:
     @property
     def is_free(self) -> bool:
         """True for machines of one's own that nobody states a price for: they are planned without rent."""
-        return self.cloud == "local" and not len(self.tables["prices"])
+        return self.is_own and not len(self.tables["prices"])
+
+    @property
+    def is_own(self) -> bool:
+        """True for machines of one's own, which no one has to ask for."""
+        return self.cloud == OWN
 
     @property
     def prices_as_of(self) -> date:

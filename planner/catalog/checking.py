@@ -142,7 +142,7 @@ def _gaps(catalog: Catalog) -> Iterator[Finding]:
     for mode in ("simultaneous", "read_only", "write_only"):
         measured |= np.isfinite(catalog.disk_rates(mode).bytes_per_s)
     unpriced = types.instance_type[np.isnan(prices)].tolist()
-    if unpriced:
+    if unpriced and not catalog.is_free:
         yield Finding(
             severity="warning",
             text=f"{len(unpriced)} of {total} types have no price in {catalog.default_region}: {_names(unpriced)}",

@@ -39,6 +39,7 @@ class Instances:
     volumes_max: Floats
     volume_link: Texts
     power_w: Floats
+    machines: Floats
     placement_group: Flags
     current_generation: Flags
     evidence: Texts

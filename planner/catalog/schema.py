@@ -55,6 +55,7 @@ INSTANCES: Final = Schema(
             "volume_link", ("own", "nic"), "whether volumes have a link of their own or share the NIC", required=False
         ),
         number("power_w", "W", "electrical power of a node at work, where it is known; clouds do not state it"),
+        count("machines", "how many there are, of machines of one's own; blank: any number"),
         flag("placement_group", "can be placed close together (cluster placement group or the like)"),
         flag("current_generation", "still offered to new users"),
         *PROVENANCE,

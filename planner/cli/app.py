@@ -51,10 +51,11 @@ _COMMANDS: Final = {
 
 _GROUPS: Final = {
     "catalog": (
-        "Show, check and renew the catalogs: instance types, prices, measurements.",
+        "Show, check, renew and make catalogs: instance types, prices, measurements.",
         {
             "show": "plan.catalog.catalog_show",
             "check": "plan.catalog.catalog_check",
+            "new": "plan.catalog_new.catalog_new",
             "refresh": "plan.catalog_refresh.catalog_refresh",
             "rank": "plan.catalog_rank.catalog_rank",
             "measurements": "plan.catalog_measurements.catalog_measurements",

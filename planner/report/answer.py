@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
 from planner.schemas.door import checked
 from planner.schemas.plan import Candidate, FrontierPoint, Plan, Rejection
+from planner.schemas.wrong_words import attribute_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,11 @@ class Answer:
         from planner.report.document import card_html
 
         return card_html(self.plan)
+
+    if not TYPE_CHECKING:  # a type checker would take any name
+
+        def __getattr__(self, name: str) -> object:
+            raise attribute_error(self, name, fields=[item.name for item in fields(Candidate)], at="best.")
 
     @property
     def best(self) -> Candidate | None:

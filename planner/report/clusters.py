@@ -32,6 +32,11 @@ def place_suffix(plan: Plan, point: FrontierPoint) -> str:
     return f", {region_word(point.region)}" if len(regions) > 1 else ""
 
 
+def advice(best: Candidate) -> str:
+    """Return what to do: `Rent 79 x i8g.8xlarge`, or to use machines of one's own."""
+    return f"{'Use' if best.is_own else 'Rent'} {cluster_name(best)}"
+
+
 def total_text(best: Candidate) -> str:
     """Return the whole bill in words: a lower bound if part of it is unknown."""
     return f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}"

@@ -12,7 +12,7 @@ from typing import Final
 
 from planner.cost_model.caveats import SPARED
 from planner.planning.recommendation import require_best
-from planner.report.clusters import bill_of, bill_section, cluster_name, cluster_table, total_text
+from planner.report.clusters import advice, bill_of, bill_section, cluster_name, cluster_table, total_text
 from planner.report.section import Section, markdown
 from planner.report.terminal.command import plan_command
 from planner.report.terminal.decision import (
@@ -32,6 +32,7 @@ from planner.report.terminal.decision import (
 from planner.report.terminal.reasons import refusal
 from planner.report.terminal.short_answer import is_point_of
 from planner.report.words import region_text
+from planner.schemas.arguments import as_arguments
 from planner.schemas.plan import Candidate, FrontierPoint, Plan
 from planner.units import format_bytes, format_duration, format_usd
 
@@ -49,10 +50,10 @@ ALTERNATIVES: Final = 3
 
 def why(plan: Plan) -> list[str]:
     """Return sentences on the bottleneck, the evidence for the rates and what would overturn the choice; or why nothing
-    is feasible.
+    is feasible, as Python spells arguments.
     """
     if plan.best is None:
-        return refusal(plan)
+        return [as_arguments(line) for line in refusal(plan)]
     overturn = break_even_text(plan.best)
     return [bottleneck_text(plan.best), confidence_text(plan.best), *([f"{overturn}."] if overturn else [])]
 
@@ -61,7 +62,7 @@ def card_text(plan: Plan) -> str:
     """Return at most `LINES` lines of at most `WIDTH` columns."""
     best = plan.best
     if best is None:
-        lines = [part for line in refusal(plan) for part in textwrap.wrap(line, WIDTH)]
+        lines = [part for line in why(plan) for part in textwrap.wrap(line, WIDTH)]
     else:
         rates = confidence_text(best)
         lines = [
@@ -82,7 +83,7 @@ def card_html(plan: Plan) -> str:
     """Return the card: cluster, time, bill and frontier, or the reason if nothing is feasible."""
     style = "border:1px solid currentColor;border-radius:8px;padding:0.6em 0.9em;max-width:50em;overflow-x:auto"
     if plan.best is None:
-        lines = "<br>".join(escape(line) for line in refusal(plan))
+        lines = "<br>".join(escape(line) for line in why(plan))
         return f'<div style="{style}">{lines}</div>'
     title, figures = _headline(plan, plan.best)
     head = f"<div><strong>{escape(title)}</strong><br>{escape(figures)}</div>"
@@ -169,7 +170,7 @@ def _decision(plan: Plan, best: Candidate) -> str:
     within = f", within the deadline of {format_duration(limit)}," if limit else ""
     takes = f"the whole run takes {format_duration(best.whole_run_s)}{within} and costs"
     sentences = (
-        f"Rent {cluster_name(best)} ({place_text(best)}): {takes} {total_text(best)}{price_origin(best)}.",
+        f"{advice(best)} ({place_text(best)}): {takes} {total_text(best)}{price_origin(best)}.",
         range_text(plan, best),
         deadline_text(plan, alone=True),
         f"Each node has {machine_text(best)}.",

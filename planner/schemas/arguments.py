@@ -8,10 +8,11 @@ from functools import cache
 from inspect import Parameter, Signature, signature
 from typing import Any, Final, get_type_hints
 
-from planner.errors import BadInputError, nearest
-from planner.schemas.door import MEANT
+from planner.errors import BadInputError
+from planner.schemas.door import Argument, spelled
 from planner.schemas.request import Request, default_of, options
 from planner.schemas.request_forms import Form, pairs
+from planner.schemas.wrong_words import argument_meant
 
 COLLECTED: Final = {"own_prices": Form("Sequence[OwnPrice]"), "node_limits": Form("Sequence[NodeLimit]")}
 """Fields to which several arguments add, with their own forms."""
@@ -33,7 +34,7 @@ def request_fields(asked: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in asked:
         if name not in arguments():
-            text = f"no such argument.{MEANT.get(name, nearest(name, list(arguments())))}"
+            text = f"no such argument.{argument_meant(name, list(arguments()))}"
             raise BadInputError(text, field=name, code="unknown-argument")
     given: dict[str, Any] = {}
     rest = dict(asked)
@@ -147,6 +148,11 @@ def with_typed_arguments(function: Callable[..., Any], typed: type, *declared: t
         if name not in named
     ]
     return plain.replace(parameters=[*named.values(), *further])
+
+
+def as_arguments(text: str) -> str:
+    """Return a text on a request with the arguments of Python for options: `` `deadline=20m` `` for --deadline 20m."""
+    return spelled(text, {name: Argument(form.option_type, None, None, ()) for name, (_, form) in arguments().items()})
 
 
 def python_type(argument: str) -> str:

@@ -27,6 +27,7 @@ from datetime import date
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from planner.errors import BadInputError, PlannerError, nearest
+from planner.schemas.wrong_words import argument_meant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -125,8 +126,6 @@ Offset = Annotated[int, Between(0)]
 Seconds = Annotated[float, Between(0, 1e9, unit="s")]
 Usd = Annotated[float, Between(0, 1e12)]
 
-MEANT: Final = dict.fromkeys(("spot", "preemptible"), " Did you mean pricing='spot'?")
-"""Hints for unknown names for which the nearest spelling misleads."""
 UNIONS: Final = (Union, types.UnionType)
 _NUMBERS: Final[dict[Any, tuple[str, str]]] = {int: ("a whole number", "__index__"), float: ("a number", "__float__")}
 """What each kind of number is called, and what tells it: numpy's numbers count, booleans don't."""
@@ -185,7 +184,7 @@ def taking(declared: type) -> Callable[[F], F]:
             )
             for name, each in further.items()
         ]
-        texts = {name: _spelled(each.help.text, further, []) for name, each in further.items() if each.help}
+        texts = {name: spelled(each.help.text, further) for name, each in further.items() if each.help}
         sentences = "".join(f"\n    * `{name}`: {text}" for name, text in texts.items())
         function.__doc__ = f"{function.__doc__}\n    Arguments:\n{sentences}\n    "
         vars(function).update(__declares__=declared, __signature__=own.replace(parameters=[*named, *more]))
@@ -250,15 +249,16 @@ def _spell(error: PlannerError, declared: Mapping[str, Argument]) -> None:
     first of them in its first line is it.
     """
     named: list[str] = []
-    error.message = _spelled(error.message, declared, named)
-    error.details = tuple(_spelled(detail, declared, []) for detail in error.details)
+    error.message = spelled(error.message, declared, named)
+    error.details = tuple(spelled(detail, declared) for detail in error.details)
     is_unnamed = isinstance(error, BadInputError) and not error.field
     if named and (is_unnamed or error.field.startswith("-")):
         error.field = named[0]
 
 
-def _spelled(text: str, declared: Mapping[str, Argument], named: list[str]) -> str:
+def spelled(text: str, declared: Mapping[str, Argument], named: list[str] | None = None) -> str:
     """Return a text with arguments for options, and add their names to those `named`."""
+    named = [] if named is None else named
     arguments = {option_of(name, argument)[2:]: name for name, argument in declared.items()}
     arguments |= {name.replace("_", "-"): name for name in declared}
 
@@ -313,7 +313,7 @@ def _given(
     takes_further = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     for name in named:
         if name not in parameters and not takes_further:
-            text = f"no such argument.{MEANT.get(name, nearest(name, list(parameters)))}"
+            text = f"no such argument.{argument_meant(name, list(parameters))}"
             raise BadInputError(text, field=name, code="unknown-argument")
         if name in taken:
             raise BadInputError("given twice, by place and by name", field=name, code="unknown-argument")

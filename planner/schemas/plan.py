@@ -8,14 +8,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.schemas.door import checked
 from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
 from planner.schemas.rejections import STORED_BY_REASON, Rejection
 from planner.schemas.request import ALL_MODELS, Request
-from planner.schemas.request_forms import NetworkView, NodeLimit, Objective, OwnPrice, Rule
+from planner.schemas.request_forms import OWN, NetworkView, NodeLimit, Objective, OwnPrice, Rule
+from planner.schemas.wrong_words import attribute_error
 from planner.units import format_duration
 
 __all__ = ["ALL_MODELS", "NetworkView", "NodeLimit", "Objective", "OwnPrice", "Plan", "Rejection", "Request", "Rule"]
@@ -240,6 +241,21 @@ class Candidate:
     def whole_run_s(self) -> float:
         """Expected seconds of the whole run, from boot to the end."""
         return self.time_s.expected + sum(self.overheads_s.values())
+
+    @property
+    def is_own(self) -> bool:
+        """True for machines of one's own."""
+        return self.cloud == OWN
+
+    @property
+    def is_free(self) -> bool:
+        """True for machines of one's own without a price."""
+        return self.is_own and not self.cost_usd.total_p95
+
+    if not TYPE_CHECKING:  # a type checker would take any name
+
+        def __getattr__(self, name: str) -> Any:
+            raise attribute_error(self, name, fields=[item.name for item in fields(Candidate)])
 
     def contradictions(self) -> Iterator[str]:
         """Yield the figures that cannot be those of one cluster: a bill or times that do not add up to the totals."""

@@ -157,8 +157,8 @@ class Request:
         "Off the list prices: 15%, aws=15% or 'i4i.*=15%'; added to those in the settings.", "discount",
         without="pricing=spot",
         also=Option(forms.OWN_PRICES, "Money 2",
-                    "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu; undiscounted.", "own_price",
-                    without="pricing=spot"),
+                    "What a type costs you per hour: i4i.4xlarge=0.95, i4i.*=0.08/vcpu, or FILE.csv; undiscounted.",
+                    "own_price", without="pricing=spot"),
     )
     node_limits: tuple[NodeLimit, ...] = field(
         (), forms.CAPACITIES, "Settings 15", "Most instances of a type: 'i4i.*=40'.", "capacity", without="paper",

@@ -24,6 +24,8 @@ from planner.units import (
 
 CLOUDS: Final[tuple[str, ...]] = ("aws", "gcp", "azure", "oci")
 """Clouds with a shipped catalog."""
+OWN: Final = "local"
+"""The cloud of machines that people own."""
 
 
 Objective = Literal["balanced", "cost", "time", "energy"]
@@ -65,6 +67,12 @@ class OwnPrice:
         if self.price_usd_per_vcpu_hour is not None:
             return self.price_usd_per_vcpu_hour * vcpu
         return self.price_usd_per_hour
+
+    @property
+    def sheet(self) -> str:
+        """The file that `--own-price FILE` read it from, '' for none."""
+        _, _, given = self.note.partition("--own-price ")
+        return given.partition(", columns ")[0]
 
     @property
     def amount_text(self) -> str:
@@ -194,6 +202,11 @@ def _count(amount: str | float, option: str, *, most: int = 100_000) -> int:
 
 
 def _usd(amount: str | float) -> float:
+    if period := re.search(r"(?:/ ?|(?:per|a|an) )(hour|day|night|week|month|quarter|year)$", str(amount)):
+        hints = ["a nightly job runs about 30 times a month: 3000/month is 100"]
+        raise BadInputError(
+            f"--budget {amount}: the budget is of one run, not per {period[1]}", hints, code="malformed"
+        )
     try:
         usd = parse_number(re.sub(r"\s*(USD|\$)$", "", str(amount), flags=re.IGNORECASE).removeprefix("$"))
     except BadInputError as error:

@@ -12,19 +12,24 @@ from typing import Final, NamedTuple
 
 from planner.errors import BadInputError, nearest
 
-_KINDS: Final = ("bytes", "int", "num", "float", "fold", "natural")
+_KINDS: Final = ("bytes", "int", "num", "float", "date", "fold", "natural")
 _WORDS: Final = (_KINDS, ("asc", "desc"), ("last", "first"))
 _EVERY: Final = tuple(word for words in _WORDS for word in words)
+_DATE: Final = "date="
+_IN_DATES: Final = "YymdbBaAHIMSfpz"
+"""What formats of dates have behind a percent sign: as strptime takes it, but `%f` is digits of a second."""
+_PART_OF_DATE: Final = re.compile("%(.?)")
 
 
 class NamedColumn(NamedTuple):
-    """A column by its index, the order that its key gives it, and that key."""
+    """A column by its index, the order that its key gives it, and that key; `format` is of dates, '' for ISO 8601."""
 
     column: int
     kind: str
     descending: bool
     empties_first: bool
     text: str
+    format: str = ""
 
 
 def parse_columns(texts: Sequence[str], names: Sequence[str], *, columns: int) -> list[NamedColumn]:
@@ -36,6 +41,9 @@ def parse_columns(texts: Sequence[str], names: Sequence[str], *, columns: int) -
 
 def _parsed(text: str, names: Sequence[str], *, columns: int) -> NamedColumn:
     column, given = _split(text, names, columns=columns)
+    format = next((word.removeprefix(_DATE) for word in given if word.startswith(_DATE)), "")
+    _require_format(text, format)
+    given = ["date" if word.startswith(_DATE) else word for word in given]
     if wrong := [word for word in given if word not in _EVERY]:
         raise BadInputError(
             f"--key {text}: {wrong[0]!r} is none of {', '.join(_EVERY)}.{nearest(wrong[0], _EVERY)}",
@@ -45,7 +53,27 @@ def _parsed(text: str, names: Sequence[str], *, columns: int) -> NamedColumn:
     if several := next((words for words in said if len(words) > 1), None):
         raise BadInputError(f"--key {text}: {several[0]} and {several[1]} exclude each other", code="contradiction")
     kind = said[0][0] if said[0] else "bytes"
-    return NamedColumn(column, kind, said[1] == ["desc"], said[2] == ["first"], text)
+    return NamedColumn(column, kind, said[1] == ["desc"], said[2] == ["first"], text, format)
+
+
+def _require_format(text: str, format: str) -> None:
+    """Raise BadInputError for a format with parts that dates do not have, or without any."""
+    parts = [part for part in _PART_OF_DATE.findall(format) if part != "%"]
+    if format and (not parts or (wrong := [part for part in parts if part not in tuple(_IN_DATES)])):
+        what = f"%{wrong[0]} is no part of a date" if parts else "it has no part of a date"
+        hint = f"the parts are %{', %'.join(_IN_DATES)}, as in {_DATE}%d/%m/%Y"
+        raise BadInputError(f"--key {text}: {what}", [hint], code="bad-format")
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a key between colons; those of a date's format are one."""
+    words: list[str] = []
+    for word in text.split(":"):
+        if words and words[-1].startswith(_DATE) and _PART_OF_DATE.search(word):
+            words[-1] += f":{word}"
+        else:
+            words.append(word)
+    return words
 
 
 def columns_of(texts: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -59,13 +87,17 @@ def _columns_in(parts: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     while first < len(parts):
         sizes = range(len(parts) - first, 1, -1)
         size = next((size for size in sizes if _begins_with_name(",".join(parts[first : first + size]), names)), 1)
+        while any(f":{_DATE}" in part for part in parts[first : first + size]) and _PART_OF_DATE.search(
+            "".join(parts[first + size : first + size + 1]).partition(f":{_DATE}")[0]
+        ):
+            size += 1  # of a format such as %b %d, %Y
         yield ",".join(parts[first : first + size])
         first += size
 
 
 def _begins_with_name(key: str, names: Sequence[str]) -> bool:
     """Return whether a key is the name of a column, perhaps with words behind it; names may have colons and commas."""
-    words = key.split(":")
+    words = _words(key)
     return any(
         ":".join(words[:size]) in names and "," not in ":".join(words[size:]) for size in range(1, len(words) + 1)
     )
@@ -76,7 +108,7 @@ def _split(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[
 
     Names may have colons: the longest that fits is the column. Raises BadInputError if none or two fit.
     """
-    words = text.split(":")
+    words = _words(text)
     for size in range(len(words), 0, -1):
         name = ":".join(words[:size])
         if names.count(name) > 1:
@@ -98,8 +130,8 @@ def _split(text: str, names: Sequence[str], *, columns: int) -> tuple[int, list[
 
 
 def _no_such_column(text: str, names: Sequence[str]) -> str:
-    words = text.split(":")
-    while len(words) > 1 and words[-1] in _EVERY:
+    words = _words(text)
+    while len(words) > 1 and (words[-1] in _EVERY or words[-1].startswith(_DATE)):
         words.pop()
     name = ":".join(words)
     if not names:

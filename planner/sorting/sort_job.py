@@ -71,8 +71,9 @@ class InputFormat:
     key: Annotated[
         str | Sequence[str] | None,
         Help(
-            "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|fold|natural][:desc]"
-            "[:first]. Of records: OFFSET:SIZE[:KIND][:desc], KIND as of columns or u64le, i32be, f64le and their kin."
+            "A key of lines as GNU sort's -k has it: 2,2n. Of columns: NAME[:int|num|float|date|fold|natural][:desc]"
+            "[:first], and date=%d/%m/%Y. Of records: OFFSET:SIZE[:KIND][:desc], KIND as of columns, or u64le, "
+            "i32be, f64le and their kin."
         ),
     ] = None
     separator: FoundSeparator = None

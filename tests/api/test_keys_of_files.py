@@ -85,7 +85,7 @@ REFUSED = {
     "0:10": "unknown-column",
     "2n": "unknown-column",
     "1,1nr": "unknown-column",
-    "state:date": "unknown-word",
+    "state:data": "unknown-word",
     "state:asc:desc": "contradiction",
     "amount:int:num": "contradiction",
 }

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import planner
+from planner.api.validate import validate_rows
 from planner.errors import BadInputError
 
 FORMATS: Final[dict[str, dict[str, Any]]] = {"records": {}, "lines": {}, "csv": {"key": "n"}, "parquet": {"key": "n"}}
@@ -77,3 +78,11 @@ def test_an_option_is_obeyed_or_refused(format: str, option: str, sources: Path)
     plain = result(sources, format)
     given = result(sources, format, **{option: GIVEN[option]})
     assert (given == plain) is (option in UNSEEN or (format, option) == ("lines", "lines"))
+
+
+def test_a_folder_of_files_may_end_with_a_slash(sources: Path) -> None:
+    with pytest.raises(BadInputError, match="writes tables as a folder of files"):
+        planner.sort(sources / "parquet", f"{sources}/new/", key="n")
+    planner.sort(sources / "parquet", f"{sources}/new/", key="n", file_bytes=10**6)
+    assert [file.name for file in (sources / "new").iterdir()] == ["part-00000.parquet"]
+    validate_rows([sources / "new"], format="parquet", key=["n"], input=[sources / "parquet"]).require()

@@ -99,6 +99,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "instance_type,nodes,data_gb,runtime_s\ni4i.4xlarge,4,100,400\ni4i.4xlarge,8,100,230\n"
         )
         (folder / "query.csv").write_text("instance_type,nodes,data_gb\ni4i.4xlarge,6,100\n")
+        (folder / "hosts.csv").write_text("type,vcpus,memory,disks\nold,16,64GiB,0\nnew,64,256GiB,0\nold,16,64GiB,0\n")
         (folder / "data.csv").write_text("2,b,x\n1,a,y\n")
         (folder / "sales.csv").write_text("time,amount\n2025-01-02,3\n2025-01-01,4.50\n")
         (folder / "nodes.csv").write_text("node,bytes_per_s\n" + "".join(f"n{i},{1000 + i}e6\n" for i in range(20)))

@@ -48,14 +48,16 @@ void check_ends(std::span<const std::byte> text) {
 }
 
 KeyOrder order_from(const unsigned char* data) {
-  constexpr KeyKind kinds[] = {KeyKind::text, KeyKind::integer, KeyKind::number, KeyKind::floating};
+  constexpr KeyKind kinds[] = {KeyKind::text, KeyKind::integer, KeyKind::number, KeyKind::floating,
+                               KeyKind::date};
   KeyOrder order;
   order.csv = CsvFormat{std::byte{','}, quote, data[0] % 4U + 1, false};
   order.whole_line_last = false;
   for (std::size_t i = 1; i <= 1 + data[0] / 4 % 2U; ++i) {
     KeyPart part;
     part.first_field = data[i] % order.csv->columns;
-    part.kind = kinds[data[i] / 4 % 4];
+    part.kind = kinds[data[i] / 4 % 5];
+    if ((data[i] & 16) != 0) part.date_format = "%d/%m/%Y %H:%M:%S.%f%z";
     part.descending = (data[i] & 64) != 0;
     part.empty_first = (data[i] & 128) != 0;
     part.folds_case = part.kind == KeyKind::text && (data[i] & 32) != 0;

@@ -107,6 +107,29 @@ def test_page_and_sensitivities_of_nothing_say_why(infeasible: Recommendation) -
     assert infeasible.sensitivities().empty and infeasible.sensitivities().attrs["why"] == infeasible.why
 
 
+def test_reasons_in_python_name_its_arguments(infeasible: Recommendation) -> None:
+    assert "No cluster meets `deadline=1s`" in infeasible.why[1] and "--deadline" not in repr(infeasible)
+    assert "--deadline 1s" in infeasible.to_html()  # which is sent to others
+
+
+@pytest.mark.parametrize(
+    ("name", "of_answer", "of_cluster"),
+    [
+        ("total_cost", "Did you mean best.cost_usd.total", "Did you mean cost_usd.total"),
+        ("hours", "Did you mean best.whole_run_s", "Did you mean whole_run_s"),
+        ("warning", "no attribute 'warning'", "Did you mean warnings"),
+        ("_ipython_display_", "no attribute '_ipython_display_'.$", "no attribute '_ipython_display_'.$"),
+    ],
+)
+def test_a_guessed_attribute_is_answered_with_the_one_meant(
+    answer: Recommendation, name: str, of_answer: str, of_cluster: str
+) -> None:
+    with pytest.raises(AttributeError, match=of_answer):
+        getattr(answer, name)
+    with pytest.raises(AttributeError, match=of_cluster):
+        getattr(answer.best, name)
+
+
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_of_nothing_says_why(infeasible: Recommendation, name: str) -> None:
     picture = vl_convert.vegalite_to_svg(getattr(infeasible, name)().to_json())

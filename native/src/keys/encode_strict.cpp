@@ -1,7 +1,10 @@
-// Strict numbers, as in the columns of a table.
+// Strict numbers and dates, as in the columns of a table.
+#include <time.h>  // strptime is of POSIX
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -22,7 +25,7 @@ std::string_view trimmed(std::span<const std::byte> key) noexcept {
   return {reinterpret_cast<const char*>(key.data()), key.size()};
 }
 
-[[noreturn]] void refuse(std::span<const std::byte> key, const char* kind) {
+[[noreturn]] void refuse(std::span<const std::byte> key, const std::string& kind) {
   constexpr std::size_t most_shown = 40;
   std::string text(reinterpret_cast<const char*>(key.data()), std::min(key.size(), most_shown));
   std::ranges::replace(text, '\0', '?');  // it would end the message
@@ -73,6 +76,51 @@ double read_double(std::span<const std::byte> key) {
   return rounded;
 }
 
+// The fields that strptime fills in, and what it does not know.
+struct DateFields {
+  tm fields{};
+  std::uint32_t nanoseconds = 0;
+
+  DateFields() {
+    constexpr int leap_year = 100;  // so that February 29 is a day without a year
+    fields.tm_mday = 1;
+    fields.tm_year = leap_year;
+  }
+
+  // Each reads the beginning of a text, and returns what follows; null if the text does not fit, or is null.
+  const char* read(const char* text, const char* format) {
+    return text == nullptr ? nullptr : strptime(text, format, &fields);
+  }
+  const char* read_fraction(const char* text) noexcept {
+    constexpr std::size_t most_digits = 9;
+    const std::size_t digits = text == nullptr ? 0 : digits_at(text);
+    if (digits == 0 || digits > most_digits) return nullptr;
+    for (std::size_t at = 0; at < most_digits; ++at)
+      nanoseconds = nanoseconds * 10 + (at < digits ? static_cast<std::uint32_t>(text[at] - '0') : 0);
+    return text + digits;
+  }
+  const char* read_iso(const char* text) {
+    text = read(text, "%Y-%m-%d");
+    if (text == nullptr || (*text != 'T' && *text != ' ')) return text;
+    text = read(text + 1, "%H:%M");
+    if (text != nullptr && *text == ':') {
+      text = read(text + 1, "%S");
+      if (text != nullptr && (*text == '.' || *text == ',')) text = read_fraction(text + 1);
+    }
+    return text == nullptr || *text == '\0' ? text : read(text, "%z");
+  }
+  const char* read_format(const char* text, const std::string& format) {
+    constexpr std::string_view fraction = "%f";
+    std::size_t begin = 0;
+    for (std::size_t at = format.find('%'); at < format.size(); at = format.find('%', at + fraction.size())) {
+      if (format.compare(at, fraction.size(), fraction) != 0) continue;
+      text = read_fraction(read(text, format.substr(begin, at - begin).c_str()));
+      begin = at + fraction.size();
+    }
+    return read(text, format.c_str() + begin);
+  }
+};
+
 }  // namespace
 
 std::byte* encode_integer(std::span<const std::byte> key, std::byte* to) {
@@ -90,6 +138,26 @@ std::byte* encode_float(std::span<const std::byte> key, std::byte* to) {
   const std::uint64_t ordered = (bits & sign) != 0 ? ~bits : bits | sign;
   store_big_endian(to, std::isnan(value) ? std::numeric_limits<std::uint64_t>::max() : ordered);
   return to + sizeof ordered;
+}
+
+std::byte* encode_date(std::span<const std::byte> key, const std::string& format, std::byte* to) {
+  const std::string text(trimmed(key));
+  DateFields date;
+  const char* const rest =
+      format.empty() ? date.read_iso(text.c_str()) : date.read_format(text.c_str(), format);
+  const tm& fields = date.fields;
+  const std::chrono::year_month_day day{std::chrono::year{fields.tm_year + 1900},
+                                        std::chrono::month{static_cast<unsigned>(fields.tm_mon + 1)},
+                                        std::chrono::day{static_cast<unsigned>(fields.tm_mday)}};
+  if (rest != text.c_str() + text.size() || !day.ok())
+    refuse(key, format.empty() ? "date as 2026-12-31; date=%d/%m/%Y is another format" : "date as " + format);
+  const std::chrono::seconds within{fields.tm_hour * 3600 + fields.tm_min * 60 + fields.tm_sec -
+                                    fields.tm_gmtoff};
+  const std::int64_t seconds = (std::chrono::sys_days(day).time_since_epoch() + within).count();
+  store_big_endian(to, static_cast<std::uint64_t>(seconds) ^ std::uint64_t{1} << 63);
+  constexpr int high = 32;  // the first half is the number
+  store_big_endian(to + sizeof seconds, std::uint64_t{date.nanoseconds} << high);
+  return to + sizeof seconds + sizeof date.nanoseconds;
 }
 
 }  // namespace sortcore

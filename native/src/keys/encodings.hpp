@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "sortcore/keys/key_order.hpp"
 
@@ -39,6 +40,10 @@ std::byte* encode_general(std::span<const std::byte> key, std::byte* to);
 std::byte* encode_integer(std::span<const std::byte> key, std::byte* to);
 std::byte* encode_number(std::span<const std::byte> key, std::byte* to);
 std::byte* encode_float(std::span<const std::byte> key, std::byte* to);
+
+// A date, perhaps with a time, in the order of time: without an offset from UTC it counts as UTC. Throws the
+// same.
+std::byte* encode_date(std::span<const std::byte> key, const std::string& format, std::byte* to);
 
 // Binary integers and floating-point numbers of IEEE 754, big endian, in the same number of bytes.
 // Floating-point numbers have 2, 4 or 8 bytes; -0 is 0, and NaN is the greatest.

@@ -79,6 +79,8 @@ std::byte* LineEncoder::encode(std::span<const std::byte> key, const KeyPart& pa
       return encode_number(key, to);
     case KeyKind::floating:
       return encode_float(key, to);
+    case KeyKind::date:
+      return encode_date(key, part.date_format, to);
     case KeyKind::binary_unsigned:
       return encode_unsigned(key, to);
     case KeyKind::binary_signed:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.api.recommend import recommend
+from planner.api.request_inputs import price_sheets
 from planner.config.user_files import read_user_file
 from planner.errors import BadInputError, Finding, bad_input, nearest
 from planner.schemas.arguments import columns, request_fields
@@ -65,7 +66,7 @@ def _problem(name: str, value: Any) -> Finding | None:
         if name == "option":
             columns(value)
         elif name not in OF_PROFILE:
-            request_fields({name: value})
+            request_fields({name: value} | price_sheets({name: value}))
     except BadInputError as error:
         return Finding(field=name, code=error.code, text=error.message)
     return None

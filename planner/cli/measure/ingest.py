@@ -132,9 +132,7 @@ def _hint_own_machine(measurements: list[Measurement], catalog: str) -> Iterator
     except BadInputError as error:
         rows = load_catalog(catalog).instances.rows
         own = any(measurement.instance_type not in rows for measurement in measurements)
-        advice = (
-            ['a machine of your own: docs/how-to.md, "Add a machine type", then --catalog ./DIRECTORY'] if own else []
-        )
+        advice = ["a machine of your own: planner catalog new DIRECTORY, then --catalog ./DIRECTORY"] if own else []
         raise error.reworded(error.message, *advice) from error
 
 

@@ -162,13 +162,14 @@ class RequestOptions(dict[str, Any]):
         """
         from datetime import date
 
-        from planner.api.request_inputs import clouds_of_data, in_regions_of_data, with_derived_arguments
+        from planner.api.request_inputs import clouds_of_data, in_regions_of_data, price_sheets, with_derived_arguments
         from planner.clusters.provisioning.observed_capacity import observed_limits
         from planner.config.settings import load_settings
 
         given = {name: value for name, value in self.items() if value is not None and name not in _OF_PROFILE}
         if self.based_on:
-            return in_regions_of_data(replace(self.based_on.request, **request_fields(given)))
+            changes = request_fields(given | price_sheets(given))
+            return in_regions_of_data(replace(self.based_on.request, **changes))
         fields = request_fields(with_derived_arguments({"data": None, **given}))
         settings = load_settings(today=date.today())
         fields["catalogs"] = fields.get("catalogs") or settings.plan_clouds or clouds_of_data(fields)

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import typer
 
+from planner.schemas.wrong_words import option_meant
+
 UsageError: Final[Any] = typer.BadParameter.__base__
 """Typer's error for words that a command does not take; it has no public name."""
 
@@ -14,10 +16,10 @@ _UNCLEAR: Final = ("MissingParameter", "UsageError")
 """Errors without a suggestion of their own: a missing argument, and one too many."""
 
 _MEANT: Final = {
-    "status": ("list", "ls", "ps", "show"),
+    "status": ("bill", "cost", "costs", "list", "ls", "ps", "show", "spent"),
     "down": ("delete", "destroy", "rm", "stop", "terminate"),
     "up": ("create", "launch", "start"),
-    "sweep": ("clean", "cleanup", "gc", "leftovers", "orphans", "prune"),
+    "sweep": ("clean", "cleanup", "down", "gc", "leftovers", "list", "orphans", "prune", "status", "stop"),
     "attach": ("continue", "reattach", "resume"),
     "show": ("instances", "list", "ls", "prices", "regions", "types"),
     "plan": ("advise", "advice", "cost", "costs", "estimate", "price", "recommend", "shuffle"),
@@ -28,7 +30,8 @@ _MEANT: Final = {
     "explain-log": ("log", "spark"),
     "cluster up": ("create", "launch", "rent", "up"),
     "cluster up --dry-run": ("quota", "quotas"),
-    "cluster status": ("list", "ls", "ps", "status"),
+    "cluster status": ("bill", "history", "list", "ls", "ps", "runs", "spent", "status"),
+    "plan --data 100TB --catalog aws-2014 --paper": ("paper", "papers", "record", "replay", "reproduce"),
     "cluster down": ("destroy", "down", "stop", "terminate"),
     "cluster sweep": ("clean", "cleanup", "gc", "leftovers", "orphans", "prune", "sweep"),
     "cluster attach": ("attach", "continue", "resume"),
@@ -36,77 +39,9 @@ _MEANT: Final = {
     "bench net": ("iperf", "net", "network"),
     "catalog show": ("instances", "prices", "regions", "show", "types"),
     "catalog refresh": ("refresh", "update"),
+    "new": ("add", "create", "init", "make"),
 }
 """Names of each command in other programs, or that users look for outside its group."""
-
-_OPTIONS_MEANT: Final = (
-    ("--pricing", "--pricing spot", ("spot", "preemptible", "spot-instances", "use-spot")),
-    ("--discount", "--discount 40%, the price that you pay for what is reserved", ("reserved", "savings-plan")),
-    ("--own-price", "--own-price TYPE=0.95, --discount 15% or --assume price=0.95",
-     ("hourly", "hourly-price", "list-price", "price", "prices", "rate", "usd-per-hour")),
-    ("--budget", "--budget 200, the most that a run may cost; --objective cost asks for the cheapest",
-     ("cost", "costs", "dollars", "max-budget", "max-cost", "max-price", "usd")),
-    ("--pricing", "--pricing on-demand", ("no-spot", "ondemand", "on-demand")),
-    ("--max-cost", "--max-cost 50", ("budget", "cost", "limit", "max-budget", "max-price", "max-usd")),
-    ("--objective", "--objective cost", ("cheap", "cheapest", "minimize-cost")),
-    ("--objective", "--objective time", ("fast", "fastest", "minimize-time")),
-    ("--objective", "--objective cost, time or energy; `planner catalog rank --by` ranks types",
-     ("by", "minimise", "minimize", "optimise", "optimize", "order-by", "rank", "rank-by", "sort-by")),
-    ("--max-hours", "--max-hours 4h", ("hours", "max-time", "time-limit", "timeout")),
-    ("--deadline", "--deadline 2h", ("duration", "hours", "max-hours", "minutes")),
-    ("--deadline", "--deadline", ("max-time", "sla", "time", "time-limit", "within")),
-    ("--max-vcpus", "--max-vcpus", ("quota", "vcpu", "vcpus", "cores", "cpus")),
-    ("--instance", "--instance",
-     ("instances", "type", "types", "instance-type", "machine", "machine-type", "machines", "vm")),
-    ("--nodes", "--nodes", ("count", "machine-count", "n", "num-nodes", "workers")),
-    ("--top", "planner own '20 x m5d.12xlarge'", ("mine", "my-machines", "own-machines", "owned")),
-    ("--top", "the bill is that of one run, and 30 runs a month cost 30 times as much",
-     ("daily", "every", "monthly", "nightly", "per-month", "runs", "runs-per-month", "schedule")),
-    ("--region", "--region", ("location", "regions", "site", "where")),
-    ("--cloud", "--cloud", ("clouds", "platform", "provider", "providers", "vendor")),
-    ("--region", "--region; zones of it are chosen where machines are free", ("availability-zone", "az", "zone")),
-    ("--instance", "--instance 'i4i.*'", ("families", "family")),
-    ("--min-memory", "--set min-memory=64GiB", ("mem", "memory", "ram")),
-    ("--input", "--input", ("from", "in", "source", "src")),
-    ("--output", "--output", ("dest", "destination", "target", "to")),
-    ("--explain", "--explain, --show wide or --rejected", ("details", "long", "verbose", "why")),
-    ("--dir", "--dir", ("disk", "directory", "folder", "mount", "path")),
-    ("--type", "--type", ("instance", "instance-type", "machine-type")),
-    ("--where", "--where", ("location", "region", "zone")),
-    ("--throughput", "--throughput", ("bandwidth", "mbps", "rate")),
-    ("--records", "--records", ("count", "lines-count", "n", "number", "rows")),
-    ("--start", "--start", ("offset", "seed")),
-    ("--checksum", "--checksum", ("crc", "hash", "md5", "sum")),
-    ("--compress", "--compress", ("compression", "gzip", "zstd")),
-    ("--stable", "--key 1,1r", ("desc", "descending", "reverse")),
-    ("--stable", "--key 1,1n", ("numeric", "numeric-sort")),
-    ("--no-header", "--no-header; a first row of names is taken for granted", ("header",)),
-    ("--more-output", "planner sort INPUT OUTPUT, the result's name without an option", ("o", "out", "output")),
-    ("--top", "--top", ("limit", "max-results", "number")),
-    ("--yes", "--yes", ("assume-yes", "no-confirm", "no-input", "y")),
-    ("--force", "--force", ("overwrite", "replace")),
-    ("--dry-run", "--dry-run", ("check", "preview", "simulate", "what-would-happen")),
-    ("--memory", "--memory", ("buffer-size", "mem", "ram")),
-    ("--threads", "--threads", ("cores", "cpus", "jobs", "parallel", "workers")),
-    ("--temp-dir", "--temp-dir", ("scratch", "temp", "temporary-directory", "tmp", "tmpdir")),
-    ("--top", "prices are US dollars", ("currency", "eur", "euro")),
-    ("--html", "--html, a page that every browser prints as PDF", ("pdf", "page", "report")),
-    ("--chart", "--chart FILE.png, for a slide",
-     ("charts", "figure", "graph", "picture", "plot", "plots", "png", "pptx", "slide", "slides", "svg")),
-    ("--show", "--json, --show csv or --show markdown",
-     ("format", "o", "output-form", "output-format", "output-type", "style")),
-    ("--show", "--show csv", ("csv", "tsv")),
-    ("--show", "--show markdown", ("markdown", "md")),
-    ("--out", "--out", ("save", "output-file", "output-json")),
-    ("--out", "planner compare FIRST.json SECOND.json, of plans that --out wrote", ("compare", "diff", "versus")),
-    ("--detach", "planner cluster attach RUN", ("attach", "continue", "resume")),
-    ("--separator", "--separator , --key 2,2", ("columns", "csv", "delimiter", "sep")),
-    ("--lines", "--lines", ("text", "txt")),
-    ("--json", "--json", ("format", "output-format", "output-json")),
-    ("--size", "--size", ("bytes", "data")),
-    ("--data", "--data", ("bytes", "input-size", "size", "volume")),
-)  # fmt: skip
-"""An existing option, the value to use, and words that newcomers typed for it."""
 
 _MOVED: Final = {
     "why-not": "planner why-not TYPE --data SIZE",
@@ -167,11 +102,9 @@ def _with_option_meant(error: Any) -> Any:
         error.possibilities = None
         error.message = f"{error.message}. It is now: {_MOVED[word]}"
         return error
-    texts = (text for option, text, words in _OPTIONS_MEANT if option in options and word in words)
-    if text := next(texts, ""):
+    if advice := option_meant(word, options):
         error.possibilities = None
-        is_other = text.startswith(("-", "planner"))
-        error.message = f"{error.message}. {f'Did you mean: {text}' if is_other else f'Note: {text}'}"
+        error.message = f"{error.message}.{advice}"
     elif "--temp-dir" in options and "--key" in options and not error.option_name.startswith("--"):
         error.possibilities = None
         error.message = f"{error.message}. `planner gnusort` takes GNU sort's options"

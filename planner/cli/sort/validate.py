@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from planner.api.contents.inspection import inspect
 from planner.api.contents.listed_files import all_files
 from planner.api.files import output_file, require_new, require_readable
+from planner.api.validate import inspect_both, validate_on_ray, validate_rows
 from planner.api.validate import validate as validate_data
-from planner.api.validate import validate_on_ray, validate_rows
 from planner.cli.shell.console import show_json, show_text, talk
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.files import Force
 from planner.cli.shell.progress import shown_progress
 from planner.errors import BadInputError
-from planner.sorting.sort_job import EVERY_FORMAT, TABLES, USUAL_RECORD_BYTES
+from planner.sorting.sort_job import TABLES, USUAL_RECORD_BYTES
 from planner.units import count_of, count_text
 
 if TYPE_CHECKING:
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
     from planner.sorting.records.validate import ValidationReport
 
 
-class ValidateOptions(DeclaredOptions, of=[validate_data, validate_rows, validate_on_ray]):
+class ValidateOptions(
+    DeclaredOptions, of=[validate_data, validate_rows, validate_on_ray], without=["stable", "unique"]
+):
     """The arguments of the three functions that validate."""
 
 
@@ -36,8 +37,8 @@ def validate(
     force: Force = False,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does; of tables,
-    order by --key and checksum.
+    """Report records, order, duplicate keys and the checksum, as sortbenchmark.org's valsort does; with --key, whatever
+    `planner sort` reads: order and checksum.
 
     Ends with exit code 5 when a record is out of order, or the data is not what went in.
 
@@ -46,6 +47,8 @@ def validate(
     Example: planner validate output.dat --input input.dat
 
     Example: planner validate sorted.csv --no-header --key 3:desc --key 1:num
+
+    Example: planner validate --key time:desc --key amount:num sorted.csv.zst --input sales.csv
 
     Example: planner validate --lines --key-offset 5 --key-size 12 sorted.log
 
@@ -59,17 +62,18 @@ def validate(
     if "address" in asked:
         _validate_on_ray(files, asked, json=json)
         return
-    found = None if asked["summaries"] else inspect(all_read, asked, say=talk, takes=EVERY_FORMAT)
-    asked |= {"looked": found, "format": found and found.format}
-    if asked["format"] in ("csv", *TABLES):
-        asked.require_taken_by(validate_rows, "of tables say --key")
+    went_in = all_files(asked["input"] or ())
+    found = None if asked["summaries"] else inspect_both(all_files(files), went_in, asked, say=talk)
+    asked |= {"looked": found, "format": found and found[0].format}
+    if asked["format"] in ("csv", *TABLES) or asked["key"] or asked["separator"] or asked["zero_terminated"]:
+        asked.require_taken_by(validate_rows, "order by --key is checked without it")
         _validate_rows(files, asked, json=json)
         return
     asked["lines"] = asked["lines"] or asked["format"] == "lines"
     if asked.pop("format", None) == "records":
         asked.setdefault("record_size", USUAL_RECORD_BYTES)
-    if asked["key"] or asked["separator"] or asked["no_header"] is not None:
-        raise BadInputError(_no_keys_of_lines(files[0], asked["key"] or []), code="unsupported-key")
+    if asked["no_header"] is not None:
+        raise BadInputError(f"--no-header is of CSV, and {files[0]} is not", code="not-applicable")
     with shown_progress() as on_progress:
         validation = validate_data(files, on_progress=on_progress, **asked.of(validate_data))
     if json:
@@ -83,7 +87,7 @@ def validate(
 
 
 def _validate_rows(files: list[Path], asked: ValidateOptions, *, json: bool) -> None:
-    if not asked["key"]:
+    if asked["format"] in ("csv", *TABLES) and not asked["key"]:
         raise BadInputError(
             f"{files[0]} has rows: say by which columns they are to be in order, --key NAME", code="missing-key"
         )
@@ -92,7 +96,8 @@ def _validate_rows(files: list[Path], asked: ValidateOptions, *, json: bool) -> 
     if json:
         show_json(validation.to_dict())
     else:
-        _show_rows(validation, compared=_compared(validation, asked))
+        unit = {"lines": "Lines", "records": "Records"}.get(asked["format"], "Rows")
+        _show_rows(validation, unit=unit, compared=_compared(validation, asked))
     validation.require()
     if validation.expected is None:
         talk("in order; checksum not compared: give --checksum HEX of the input, or --input FILE")
@@ -115,14 +120,6 @@ def _validate_on_ray(manifests: list[Path], asked: ValidateOptions, *, json: boo
     validation.require()
 
 
-def _no_keys_of_lines(file: Path, key: list[str]) -> str:
-    keys = f" --key {' --key '.join(key)}" if key else ""
-    return (
-        "--key, --separator and --no-header are of tables; of lines: --key-offset, --key-size."
-        f" For order alone: planner sort --check{keys} {file}"
-    )
-
-
 def _compared(validation: Validation | RowsValidation, asked: ValidateOptions) -> str:
     """Return the text after a checksum that is the one expected."""
     if validation.expected is None or not validation.same_checksum:
@@ -137,12 +134,16 @@ def _show(report: ValidationReport, *, unit: str, compared: str) -> None:
     show_text(f"Duplicate keys: {report.duplicates}\nChecksum: {report.checksum}{compared}")
 
 
-def _show_rows(validation: RowsValidation, *, compared: str) -> None:
-    """Print the report of rows; for CSV, out-of-order rows and equal keys are not counted."""
-    first = "" if validation.disorder is None else f"the first is row {validation.disorder.number}, counted from 1"
+def _show_rows(validation: RowsValidation, *, unit: str, compared: str) -> None:
+    """Print the report of rows; for text, out-of-order rows and equal keys are not counted."""
+    first = (
+        ""
+        if validation.disorder is None
+        else f"the first is {unit.lower()[:-1]} {validation.disorder.number}, counted from 1"
+    )
     unordered = "" if validation.unordered is None else f"{validation.unordered}"
     found = f"{unordered} ({first})" if unordered and first else unordered or first
-    show_text(f"Rows: {validation.rows}\nUnordered: {found}")
+    show_text(f"{unit}: {validation.rows}\nUnordered: {found}")
     if validation.duplicates is not None:
         show_text(f"Duplicate keys: {validation.duplicates}")
     show_text(f"Checksum: {validation.checksum}{compared}")

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from io import StringIO
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from planner.catalog import Catalog, Source
 from planner.catalog.loading import scan_catalog
 from planner.catalog.manifest import FILE_NAME
 from planner.catalog.refreshed import CURRENT, current_version, refreshed_directory
 from planner.catalog.schema import INSTANCES, PRICES
-from planner.catalog.tables import Schema, scan_table
+from planner.catalog.tables import scan_table
+from planner.catalog.tables.writing import write_rows
 from planner.clouds.price_lists.reading import Reading, Row
 from planner.config.atomic_file import replace_file, sync_to_disk
 from planner.errors import IoFailureError
@@ -132,8 +129,8 @@ def _write(directory: Path, before: Catalog, reading: Reading, *, today: date) -
     shapes += (row for row in in_use["instances"] if row["instance_type"] not in listed)
     prices += older_prices
     prices += (row for row in in_use["prices"] if row["region"] not in regions)
-    _write_rows(directory, INSTANCES, shapes)
-    _write_rows(directory, PRICES, prices)
+    write_rows(directory, INSTANCES, shapes)
+    write_rows(directory, PRICES, prices)
     sources = {_SPECS: reading.specs_source, _PRICES: reading.prices_source}
     replace_file(directory / FILE_NAME, _head(before, {**before.sources, **sources}, today=today))
     sync_to_disk(directory)
@@ -171,19 +168,3 @@ def _head(before: Catalog, sources: Mapping[str, Source], *, today: date) -> str
             f"{name} = {json.dumps(text)}" for name, text in (("url", source.url), ("licence", source.licence)) if text
         ]
     return "\n".join(lines) + "\n"
-
-
-def _write_rows(directory: Path, schema: Schema, rows: Iterable[Row]) -> None:
-    text = StringIO()
-    writer = csv.writer(text)
-    writer.writerow(schema.names)
-    writer.writerows([_cell(row.get(name)) for name in schema.names] for row in rows)
-    replace_file(directory / f"{schema.name}.csv", text.getvalue())
-
-
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and np.isnan(value)):
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -48,6 +48,11 @@ class Cluster:
         return split_weighting(self._context.catalog.instances.names[self._type_row])
 
     @property
+    def is_own(self) -> bool:
+        """True for machines of one's own."""
+        return self._context.catalog.is_own
+
+    @property
     def _context(self) -> JobContext:
         return self.clusters.context
 

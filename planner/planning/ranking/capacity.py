@@ -46,7 +46,7 @@ def instead_of(first: Cluster, at_hand: Candidate | None) -> str:
 
 def exceeds_capacity(cluster: Cluster) -> bool:
     """Return whether a cluster has more machines, spares included, than a cloud has available."""
-    return cluster.machines > MACHINES_AT_HAND
+    return cluster.machines > MACHINES_AT_HAND and not cluster.is_own
 
 
 def within_capacity(grids: Sequence[CandidateGrid]) -> list[CandidateGrid]:

@@ -152,8 +152,10 @@ def _quota(context: JobContext, estimates: Estimates, request: Request) -> Itera
 
 
 def _capacity(context: JobContext, estimates: Estimates, request: Request, *, region: str) -> Iterator[Constraint]:
-    if request.node_limits:
-        most = most_nodes(request.node_limits, context.catalog, region=region)[context.layouts.type_row]
+    machines = context.catalog.instances.machines
+    if request.node_limits or np.isfinite(machines).any():
+        limits = most_nodes(request.node_limits, context.catalog, region=region)
+        most = np.where(np.isinf(limits) & np.isfinite(machines), machines, limits)[context.layouts.type_row]
         yield Constraint(
             name="capacity",
             reason="needs more nodes than there are to be had",

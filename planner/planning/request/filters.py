@@ -118,7 +118,7 @@ def _too_small(request: _Asked, catalog: Catalog, past: Flags) -> Flags:
     """
     types = catalog.instances
     small = (types.vcpu < LEAST_VCPU) | (types.memory_bytes < LEAST_MEMORY_BYTES)
-    asked = request.instances or request.min_memory_bytes is not None or request.paper or catalog.cloud == "local"
+    asked = request.instances or request.min_memory_bytes is not None or request.paper or catalog.is_own
     return np.zeros(len(small), bool) if asked or (small | past).all() else small
 
 

@@ -58,6 +58,7 @@ def job_context(
     stored = stored_data(request)
     software = None if request.paper else model.software
     overheads = overheads.in_cloud(catalog.manifest.boot).with_head_room(None if request.paper else request.head_room)
+    overheads = replace(overheads, spare_fraction=0.0) if catalog.is_own else overheads  # nobody launches more
     if software is not None:
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
     elif model.engine.shared_sigma is not None:

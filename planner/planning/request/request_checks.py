@@ -193,7 +193,7 @@ def _patterns(request: Request) -> Iterator[tuple[str, str]]:
     """Yield each pattern of types that the user typed, with its option."""
     yield from (("--instance", pattern) for pattern in request.instances)
     yield from (("--exclude", pattern) for pattern in request.exclude)
-    yield from ((own.note, own.instance) for own in request.own_prices if own.note.startswith("--"))
+    yield from ((own.note, own.instance) for own in request.own_prices if own.note in ("--own-price", "--discount"))
     yield from ((limit.note, limit.instance) for limit in request.node_limits if limit.note.startswith("--"))
 
 

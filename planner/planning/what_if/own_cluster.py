@@ -12,7 +12,7 @@ from planner.errors import BadInputError
 from planner.planning.candidates.feasibility import nodes_needed
 from planner.planning.request.filters import UNASKED
 from planner.schemas.machine_lists import MachineList
-from planner.schemas.plan import Candidate, Plan, Request
+from planner.schemas.plan import Candidate, NodeLimit, Plan, Request
 from planner.units import parse_count
 
 _STEP: Final = 1.5
@@ -123,7 +123,7 @@ def _free(request: Request, machines: OwnMachines, catalogs: Sequence[str], *, n
         nodes=nodes,
         max_nodes=Request.max_nodes,
         max_vcpus=None,
-        node_limits=(),
+        node_limits=(NodeLimit(nodes=10**9),),  # in place of what their catalog says
         deadline_s=None,
         sort_deadline_s=None,
         confidence=None,

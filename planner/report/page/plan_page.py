@@ -10,7 +10,7 @@ from planner.planning.recommendation import require_best
 from planner.planning.what_if.network_views import verdict
 from planner.planning.what_if.what_if import Contrast
 from planner.report import frames, plots
-from planner.report.clusters import bill_of, bill_section, cluster_name, cluster_table
+from planner.report.clusters import advice, bill_of, bill_section, cluster_name, cluster_table
 from planner.report.page.rendering import Figure, KeyFigure, inline, render, script_json
 from planner.report.section import Section
 from planner.report.terminal.command import plan_command, rent_commands
@@ -94,7 +94,7 @@ def plan_page(
         title=f"{cluster_name(best)} for {size}",
         made_on=made_on,
         asked=f"Which cluster to rent to sort {size} under the {best.model} model?",
-        headline=f"Rent {cluster_name(best)} ({region_text(best)}, {best.pricing}{group})",
+        headline=f"{advice(best)} ({region_text(best)}, {best.pricing}{group})",
         key_figures=list(_key_figures(best)),
         facts=list(_facts(plan, best, stored)),
         bill=bill_section(best),

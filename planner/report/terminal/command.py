@@ -24,7 +24,7 @@ def plan_command(request: Request) -> str:
     Prices from the settings file have no option; a comment mentions them.
     """
     command = shlex.join(["plan", *_options_as_given(request)])
-    settled = any(price.note not in _PRICE_OPTIONS for price in request.own_prices)
+    settled = any(price.note not in _PRICE_OPTIONS and not price.sheet for price in request.own_prices)
     return command + ("  # with the prices of your settings file" if settled else "")
 
 
@@ -69,6 +69,7 @@ def _given(request: Request) -> Iterator[tuple[str, Any]]:
         if is_first_of_two or field.name in COLLECTED or (field.name not in _ALWAYS and value == default_of(field)):
             continue
         yield argument, value if value is True else option.form.show(value)
+    yield from (("own_price", file) for file in dict.fromkeys(price.sheet for price in request.own_prices) if file)
     for price in request.own_prices:
         if price.note in _PRICE_OPTIONS:
             place = price.cloud if price.cloud != "*" else price.instance

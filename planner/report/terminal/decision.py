@@ -85,6 +85,8 @@ def price_text(best: Candidate) -> str:
     spot = "" if best.pricing == "on-demand" else f" {best.pricing}"
     full = next((warning for warning in best.warnings if warning.startswith(DEAR_SPOT)), "")
     dear = f" (on demand {full.removeprefix(DEAR_SPOT).split()[0]})" if full else ""
+    if best.is_free:
+        return "no rent"
     return f"{format_usd(best.price_usd_per_hour)}{spot}{dear} an hour{volumes}"
 
 
@@ -93,6 +95,8 @@ def price_origin(best: Candidate) -> str:
     unknown.
     """
     own = next((warning for warning in best.warnings if warning.startswith(OWN_PRICE)), "")
+    if best.is_free:
+        return ""
     if own:
         return f" (price: {re.split('[(;]', own.removeprefix(OWN_PRICE))[0].strip()})"
     return f" (prices of {best.price_as_of})" if best.price_as_of else ""
@@ -103,7 +107,8 @@ def range_text(plan: Plan, best: Candidate) -> str:
     most = ", the most within what is asked," if plan.beyond else ""
     limit = plan.request.sort_deadline_s
     time = format_duration(best.time_s.expected) + (f" (deadline: {format_duration(limit)})" if limit else "")
-    at_most = f"{format_duration(best.time_s.p95)} and cost at most {format_usd(best.cost_usd.total_p95)}"
+    cost = "" if best.is_free else f" and cost at most {format_usd(best.cost_usd.total_p95)}"
+    at_most = f"{format_duration(best.time_s.p95)}{cost}"
     return f"The sort of {size_text(plan.request)}{most} takes {time}; 95 of 100 runs sort within {at_most}."
 
 

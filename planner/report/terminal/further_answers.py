@@ -110,7 +110,7 @@ def own_text(answer: OwnCluster, plan: Plan, *, width: int = 80) -> str:
     first = _fits(answer, size) if mine is None else _does(mine, plan, size)
     shown = [of for n, of in enumerate(answer.sizes) if n < _SHOWN or of.nodes == answer.helps_up_to]
     figures: dict[str, str | Column] = {"nodes": lambda of: f"{of.nodes:,}", "whole run": "whole run"}
-    figures |= {"the sort": "expected", "if rented": "total $"}
+    figures |= {"the sort": "expected"} | ({} if mine and mine.is_free else {"if rented": "total $"})
     table = aligned(cluster_table(figures, shown), indent="  ")
     last = (*_more(answer), *_against(answer), *_read_from(answer.listed))
     lines = [line for text in first for line in wrapped(text, width)]
@@ -136,7 +136,8 @@ def _does(cluster: Candidate, plan: Plan, size: str) -> Iterator[str]:
     charges = cluster.cost_usd.charges
     rest = f"only requests and traffic: {format_usd(charges)}" if charges else "nothing more"
     price = f"{format_usd(cluster.price_usd_per_hour)} an hour each{price_origin(cluster)}"
-    yield f"Rented at {price}{spares}: {total_text(cluster)}. If you pay for the machines anyway: {rest}."
+    if not cluster.is_own:
+        yield f"Rented at {price}{spares}: {total_text(cluster)}. If you pay for the machines anyway: {rest}."
     for name, limit_s, time_s in (
         ("deadline", plan.request.deadline_s, cluster.whole_run_s),
         ("deadline of the sort", plan.request.sort_deadline_s, cluster.time_s.expected),
@@ -158,6 +159,9 @@ def _against(answer: OwnCluster) -> Iterator[str]:
     best, mine = answer.recommended, answer.cluster
     if best is None:
         yield "Nothing to rent does what is asked."
+        return
+    if best.is_own:
+        yield f"The plan would use {cluster_name(best)}: {format_duration(best.whole_run_s)}."
         return
     figures = f"{format_duration(best.whole_run_s)}, {total_text(best)}"
     rent = f"The plan would rent {cluster_name(best)} ({region_text(best)}): {figures}"

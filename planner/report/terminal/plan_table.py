@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.markup import escape
 
-from planner.report.clusters import Column, cluster_name, cluster_table, place_suffix
+from planner.report.clusters import Column, advice, cluster_name, cluster_table, place_suffix
 from planner.report.section import Said, Section, unrepeated
 from planner.report.terminal.decision import (
     break_even_text,
@@ -54,7 +54,7 @@ def _answer(plan: Plan, best: Candidate) -> Said:
     within = f" (deadline: {format_duration(request.deadline_s)})" if request.deadline_s else ""
     sort = f"{format_duration(best.time_s.expected)} (95 of 100 runs: {format_duration(best.time_s.p95)}{limit})"
     return Said(
-        f"Rent {cluster_name(best)}",
+        advice(best),
         style="bold green",
         rest=f" ({place_text(best)}) to sort {format_bytes(request.bytes_to_sort)}{most} under the {best.model} "
         f"model.\nThe sort takes {sort} and costs {format_usd(best.cost_usd.expected)}; with everything around it the "

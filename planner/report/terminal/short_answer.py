@@ -12,7 +12,7 @@ from typing import Final
 from planner.planning.ranking.capacity import AT_HAND, MACHINES_AT_HAND
 from planner.planning.ranking.frontier import point_of
 from planner.planning.ranking.one_machine import SMALL_DATA
-from planner.report.clusters import bill_of, cluster_name, place_suffix, ratios, total_text
+from planner.report.clusters import advice, bill_of, cluster_name, place_suffix, ratios, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
 from planner.report.terminal.decision import (
     assumed_text,
@@ -84,9 +84,10 @@ def _sentences(kind: str, texts: Sequence[str], width: int) -> Lines:
 def _decision(plan: Plan, best: Candidate, stored: Candidate | None) -> list[str]:
     limit = f" (deadline: {format_duration(plan.request.deadline_s)})" if plan.request.deadline_s else ""
     unpriced = f" and {', '.join(best.cost_usd.unknown)}, of unknown price" if best.cost_usd.unknown else " in all"
+    costs = "without rent" if best.is_free else f"{total_text(best)}{unpriced}{price_origin(best)}"
     return [
-        f"Rent {cluster_name(best)} ({place_text(best)})",
-        f"for {format_duration(best.whole_run_s)}{limit}, {total_text(best)}{unpriced}{price_origin(best)}.",
+        f"{advice(best)} ({place_text(best)})",
+        f"for {format_duration(best.whole_run_s)}{limit}, {costs}.",
         f"Each: {machine_text(best)}.",
         deadline_text(plan),
         order_text(best),

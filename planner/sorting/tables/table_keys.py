@@ -98,6 +98,11 @@ def _require_kind(field: Any, key: NamedColumn) -> None:
             f"--key {key.text}: column {field.name!r} is no text; leave out :{key.kind}", code="not-text"
         )
     value_type = field.type.value_type if types.is_dictionary(field.type) else field.type
+    if key.kind == "date" and types.is_temporal(value_type):
+        return
+    if key.kind == "date" and sorted_as in _text_types():
+        hint = "2026-12-31 sorts as text, without :date; for other formats keep CSV: OUTPUT.csv"
+        raise BadInputError(f"--key {key.text}: dates in text are keys of CSV alone", [hint], code="wrong-kind")
     is_whole = types.is_integer(value_type)
     is_number = is_whole or types.is_floating(value_type) or types.is_decimal(value_type)
     if not (is_whole if key.kind == "int" else is_number):

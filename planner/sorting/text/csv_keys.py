@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.errors import BadInputError
-from planner.sorting.column_keys import parse_columns
+from planner.sorting.column_keys import NamedColumn, parse_columns
 from planner.sorting.records.keys import Key
 
 _MARK: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:(\"?)(?i:sep)=([^\r\n\"])\1\r?\n)?")
@@ -19,7 +19,7 @@ _MOST_FIRST_ROW_BYTES: Final = 64 << 20
 QUOTE: Final = b'"'
 NO_QUOTE: Final = b"\0"
 """Stands for no quote: text containing it is refused."""
-_KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "fold": "f", "natural": "A"}
+_KINDS: Final = {"bytes": "", "int": "I", "num": "N", "float": "F", "date": "", "fold": "f", "natural": "A"}
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,10 @@ def _quoted_field(text: bytes, at: int, quote: bytes) -> tuple[bytes, int]:
 def parse_csv_keys(texts: Sequence[str], names: Sequence[str], *, columns: int) -> tuple[Key, ...]:
     """Return the keys of rows with these columns. Raises BadInputError."""
     found = parse_columns(texts, names, columns=columns)
-    return tuple(
-        Key(first_field=key.column, options=_KINDS[key.kind] + "r" * key.descending + "E" * key.empties_first)
-        for key in found
-    )
+    return tuple(Key(first_field=key.column, options=_letters(key)) for key in found)
+
+
+def _letters(key: NamedColumn) -> str:
+    """Return the core's options of a key; the format of a date ends them."""
+    date = f"T{key.format}" if key.kind == "date" else ""
+    return _KINDS[key.kind] + "r" * key.descending + "E" * key.empties_first + date

@@ -88,31 +88,31 @@ def check_text_file(job: TextJob, progress: Progress) -> tuple[int, bytes] | Non
 
 
 def summarize_rows(job: TextJob, progress: Progress) -> tuple[int, int]:
-    """Return the number of rows of CSV files, and the sum of their hashes and the heading's. Raises BadInputError."""
-    assert job.csv is not None
+    """Return the number of rows or lines of text, and the sum of their hashes and a heading's. Raises BadInputError."""
     rows, checksum = 0, 0
     with core_errors():
         sources = open_sources(job, progress)
         for source in sources:
             source.read_in_chunks()
-        opened = open_csv(job.csv, sources, job.order)
-        if opened.order.csv is None:  # empty files
+        opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
+        if job.csv and opened.order.csv is None:  # empty files
             return 0, 0
-        for piece in _whole_rows(join_texts(sources, opened.order), opened.order.csv[1]):
+        quote, end = opened.order.csv[1] if opened.order.csv else b"", opened.order.line_end
+        for piece in _whole_rows(join_texts(sources, opened.order), quote, end):
             found = core.summarize_text(piece, opened.order.for_core())
             rows, checksum = rows + found[0], checksum + found[1]
             progress.add_bytes(len(piece))
     return rows, checksum + zlib.crc32(opened.prologue)
 
 
-def _whole_rows(chunks: Iterable[bytes], quote: bytes) -> Iterator[bytes]:
-    """Yield the same text in pieces that end where a row does, at a newline outside quotes."""
+def _whole_rows(chunks: Iterable[bytes], quote: bytes, end_of_line: bytes) -> Iterator[bytes]:
+    """Yield the same text in pieces that end where a row does, at the end of a line outside quotes."""
     waiting = b""
     for chunk in chunks:
         waiting += chunk
-        end, quotes = len(waiting), waiting.count(quote)
-        while (newline := waiting.rfind(b"\n", 0, end)) >= 0:
-            quotes -= waiting.count(quote, newline, end)
+        end, quotes = len(waiting), waiting.count(quote) if quote else 0
+        while (newline := waiting.rfind(end_of_line, 0, end)) >= 0:
+            quotes -= waiting.count(quote, newline, end) if quote else 0
             if quotes % 2 == 0:
                 yield waiting[: newline + 1]
                 waiting = waiting[newline + 1 :]

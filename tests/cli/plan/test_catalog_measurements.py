@@ -56,5 +56,5 @@ def test_all_that_ingest_needs_is_said_at_once(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_no_catalog_has_is_told_how_to_get_into_one() -> None:
-    with refused("other-catalog", '"Add a machine type"'):
+    with refused("other-catalog", "planner catalog new DIRECTORY"):
         call("ingest", str(FIO), "--type", "mybox", "--where", "home")

@@ -45,11 +45,13 @@ def test_lines_are_compared_too(tmp_path: Path) -> None:
         call("validate", "--lines", after, "--input", before)
 
 
-def test_compressed_lines_are_no_lines(tmp_path: Path) -> None:
-    sorted_log = tmp_path / "sorted.log.gz"
-    sorted_log.write_bytes(gzip.compress(b"a\nb\n"))
-    with pytest.raises(BadInputError, match=r"is compressed \(gz\): decompress it"):
-        call("validate", "--lines", sorted_log)
+def test_compressed_lines_are_read_as_sort_reads_them(tmp_path: Path) -> None:
+    before, after = tmp_path / "in.log.gz", tmp_path / "out.log.bz2"
+    before.write_bytes(gzip.compress(b"b\na\n"))
+    call("sort", "--lines", before, after)
+    assert "Lines: 2\nUnordered: 0\n" in invoked("validate", "--lines", after, "--input", before).stdout
+    with refused("not-sorted", kind=ValidationFailedError):
+        call("validate", "--lines", before)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +111,49 @@ def test_a_checksum_that_agrees_is_said_to(tmp_path: Path, approve: Approve) -> 
     assert invoked("validate", after).stdout.rstrip().endswith(f"Checksum: {checksum}")
 
 
-def test_keys_of_lines_are_checked_by_sort(tmp_path: Path) -> None:
-    file = tmp_path / "bad.csv"
-    file.write_text("a,2\nb,1\n")
-    with pytest.raises(BadInputError, match="planner sort --check --key 2,2n"):
-        call("validate", "--lines", "--key", "2,2n", file)
+@pytest.mark.parametrize(
+    ("content", "options", "unit"),
+    [
+        (b"c 10\na 9\nb 9\n", ("--lines", "--key", "2,2n", "--key", "1,1r"), "Lines"),
+        (b"3;c\n20;a\n1;b\n", ("--lines", "--separator", ";", "--key", "1,1n"), "Lines"),
+        (b"b\0a\nx\0", ("-z",), "Lines"),
+        (b"~c,d~,3\n~a,~,1\nx,2\n", ("--format", "csv", "--no-header", "--quote", "~", "--key", "2:int"), "Rows"),
+        (bytes(range(240)), ("--record-size", "24", "--key", "1:u32be:desc"), "Records"),
+    ],
+    ids=["columns", "separator", "NUL", "quotes", "records"],
+)
+def test_lines_and_records_are_validated_by_the_keys_of_their_sort(
+    tmp_path: Path, content: bytes, options: tuple[str, ...], unit: str
+) -> None:
+    before, after = tmp_path / "in", tmp_path / "out"
+    before.write_bytes(content)
+    call("sort", *options, before, after)
+    out = invoked("validate", *options, after, "--input", before).stdout
+    assert f"{unit}: " in out and "Unordered: 0\n" in out and "(that of the input)" in out
+    with refused("out-of-order", kind=ValidationFailedError):
+        call("validate", *options, before, "--input", before)
+    after.write_bytes(after.read_bytes().replace(b"c", b"d").replace(b"x", b"y"))
+    with refused("wrong-content", kind=ValidationFailedError):
+        call("validate", *options, after, "--input", before)
+
+
+def test_a_folder_and_a_table_of_another_kind_are_compared_by_their_rows(tmp_path: Path) -> None:
+    folder, after = tmp_path / "in", tmp_path / "out.parquet"
+    folder.mkdir()
+    for number, rows in enumerate(("3,2026-01-01,\n", "20,2025-12-31,x\n")):
+        (folder / f"{number}.csv").write_text("n,day,s\n" + rows)
+    call("sort", "--key", "n", folder, after)
+    out = invoked("validate", after, "--key", "n", "--input", folder).stdout
+    assert "Rows: 2\nUnordered: 0\nDuplicate keys: 0\n" in out and "(that of the input)" in out
+    back = tmp_path / "back.csv"
+    call("sort", "--key", "n:desc", after, back)
+    assert "(that of the input)" in invoked("validate", back, "--key", "n:desc", "--input", after).stdout
+    (folder / "1.csv").write_text("n,day,s\n20,2025-12-30,x\n")
+    with refused("wrong-content", kind=ValidationFailedError):
+        call("validate", after, "--key", "n", "--input", folder)
+    (folder / "1.csv").write_text("n,day,s\n20,unknown,x\n")
+    with refused("schema-mismatch", "column day: date32[day], and string in the input"):
+        call("validate", after, "--key", "n", "--input", folder)
 
 
 def test_the_place_of_disorder_counts_from_1_as_check_does(tmp_path: Path, approve: Approve) -> None:

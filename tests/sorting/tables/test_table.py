@@ -85,7 +85,7 @@ def test_keys_that_cannot_be() -> None:
         ("tme", "Did you mean time"),
         (
             "time:dsc",
-            "'dsc' is none of bytes, int, num, float, fold, natural, asc, desc, last, first. Did you mean desc",
+            "'dsc' is none of bytes, int, num, float, date, fold, natural, asc, desc, last, first. Did you mean desc",
         ),
         ("list", "'list' is of type list<.*>, which has no order"),
         ([], "say which columns"),

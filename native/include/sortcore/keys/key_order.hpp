@@ -6,14 +6,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sortcore/lines/line_format.hpp"
 
 namespace sortcore {
 
-// Integer, number and floating are strict: an invalid number is an error. The last three are binary numbers
-// of as many bytes as the key has.
+// Integer, number, floating and date are strict: an invalid value is an error. The last three are binary
+// numbers of as many bytes as the key has.
 enum class KeyKind : std::uint8_t {
   text,
   decimal,
@@ -26,6 +27,7 @@ enum class KeyKind : std::uint8_t {
   integer,
   number,
   floating,
+  date,
   binary_unsigned,
   binary_signed,
   binary_floating
@@ -54,6 +56,7 @@ struct KeyPart {
   bool is_little_endian = false;  // of a binary number, which is big endian otherwise
   bool descending = false;
   bool empty_first = false;  // of CSV, where empty values otherwise come last, in either direction
+  std::string date_format;   // as strptime takes it, with %f for digits behind a second; empty: ISO 8601
 };
 
 // Rows as in RFC 4180: a field may be enclosed in quotes, and then contain delimiters, newlines and doubled

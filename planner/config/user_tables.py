@@ -1,0 +1,67 @@
+"""Users' CSV files whose columns may have any usual name."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from planner.config.user_files import read_user_file
+from planner.errors import BadInputError, PlannerError, bad_input
+from planner.schemas.request_forms import OwnPrice
+from planner.units import parse_number
+
+_PRICES: Final = {
+    "type": ("instancetype", "instance", "type", "machinetype", "machine", "vmsize", "sku", "model", "name", "size"),
+    "price": (
+        "priceusdperhour", "usdperhour", "usdh", "priceperhour", "hourlyprice", "hourlyrate", "hourly", "usd", "price",
+        "rate", "cost",
+    ),
+    "region": ("region", "location"),
+}  # fmt: skip
+"""What columns of price sheets are called."""
+
+
+def read_called(file: Path, called: Mapping[str, Sequence[str]]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+    """Return the texts of each row by its place, `FILE:LINE`, and the column that each was taken from.
+
+    `called` has the names of each column in small letters and digits alone, the likeliest first. Raises BadInputError
+    for a file that cannot be read, or has none of the columns.
+    """
+    text = read_user_file(file)
+    head = text.partition("\n")[0]
+    rows = csv.DictReader(text.splitlines(keepends=True), delimiter=max(",;\t", key=head.count))
+    columns = {re.sub("[^a-z0-9]", "", name.casefold()): name for name in rows.fieldnames or ()}
+    found = {key: next((name for name in names if name in columns), "") for key, names in called.items()}
+    taken = {key: columns[name] for key, name in found.items() if name}
+    if not taken:
+        expected = ", ".join(called)
+        raise BadInputError(f"{file}: no column is called as expected: {expected}", code="unknown-column")
+    return {
+        f"{file}:{rows.line_num}": {key: (row[name] or "").strip() for key, name in taken.items()} for row in rows
+    }, taken
+
+
+def price_sheet(file: Path) -> list[OwnPrice]:
+    """Return a company's prices: US dollars per hour of each type, perhaps in a region. A note names the columns that
+    were taken. Raises BadInputError for a file without them, and for all rows without a price at once.
+    """
+    rows, taken = read_called(file, _PRICES)
+    if missing := [key for key in ("type", "price") if key not in taken]:
+        called = ", ".join(_PRICES[missing[0]])
+        raise BadInputError(f"{file}: no column of the {missing[0]}; call it one of {called}", code="unknown-column")
+    note = f"--own-price {file}, columns {' and '.join(taken.values())}"
+    prices, problems = [], []
+    for where, row in rows.items():
+        try:
+            usd = parse_number(row["price"].removeprefix("$"))
+            prices.append(
+                OwnPrice(instance=row["type"], region=row.get("region") or "*", price_usd_per_hour=usd, note=note)
+            )
+        except PlannerError as error:
+            problems.append(f"{where}: {row['price']!r}: {error.message}")
+    if problems:
+        raise bad_input(file, problems, ": the price of each type is US dollars per hour")
+    return prices

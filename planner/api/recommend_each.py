@@ -1,4 +1,4 @@
-"""The same question for several sizes of data: `planner.recommend_each(["3TB", "6TB", "12TB"])`."""
+"""The same question for several sizes of data or numbers of nodes: `planner.recommend_each(["3TB", "6TB", "12TB"])`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class DataSizes:
-    """The answers to one question for several sizes of data, smallest first.
+    """The answers to one question for several sizes of data, smallest first, or numbers of nodes.
 
     >>> import planner
     >>> sizes = planner.recommend_each(["1TB", "2TB"], instance="i4i.4xlarge", nodes=8)
@@ -60,14 +60,18 @@ class DataSizes:
         return data_sizes_frame(self.points)
 
     def chart(self, *, dark: bool = False) -> Any:
-        """Chart time and bill against the data size, as `plan --chart` writes it for several sizes.
+        """Chart time and bill against the data, or of one size against the nodes, as `sizes --chart` writes it.
 
-        The chart shows why if no size has a cluster.
+        The chart shows why if nothing has a cluster.
         """
         from planner.report import plots
 
-        sizes = [(float(point.data_bytes), point.cluster) for point in self.points if point.cluster]
-        return plots.over_data(sizes, dark=dark) if sizes else plots.reason_chart(self.points[0].why_not)
+        found = [(point, point.cluster) for point in self.points if point.cluster]
+        if not found:
+            return plots.reason_chart(self.points[0].why_not)
+        if len({point.data_bytes for point in self.points}) == 1:
+            return plots.over_nodes([(float(best.nodes), best) for _, best in found], dark=dark)
+        return plots.over_data([(float(point.data_bytes), best) for point, best in found], dark=dark)
 
     def to_json(self) -> str:
         """Return one JSON object, whose `plans` has the plan for each size as `Plan.to_json` writes it."""
@@ -85,11 +89,18 @@ def recommend_each(data: Sequence[str | float], **asked: Unpack[RequestArguments
 
 
 def sizes_of(answers: Sequence[Recommendation]) -> DataSizes:
-    """Return the answers for several sizes, smallest first. Raises BadInputError for none or a repeated size."""
-    ordered = sorted(answers, key=lambda answer: answer.plan.request.bytes_to_sort)
+    """Return the answers for several sizes, smallest first, and numbers of nodes. Raises BadInputError for none, and
+    for the same twice.
+    """
+    ordered = sorted(answers, key=lambda answer: (answer.plan.request.bytes_to_sort, answer.plan.request.nodes or 0))
     if not ordered:
         raise BadInputError("recommend_each: give at least one size, such as ['3TB', '6TB']", code="missing-argument")
-    sizes = [answer.plan.request.data_bytes for answer in ordered]
-    if len(set(sizes)) < len(sizes):
-        raise BadInputError("--data names one size twice: give each size once", code="repeated")
+    asked = [(answer.plan.request.data_bytes, answer.plan.request.nodes) for answer in ordered]
+    if len(set(asked)) < len(asked):
+        several = (
+            "--nodes names one number"
+            if len({size for size, _ in asked}) == 1 and asked[0][1]
+            else "--data names one size"
+        )
+        raise BadInputError(f"{several} twice: give each once", code="repeated")
     return DataSizes(tuple(ordered))

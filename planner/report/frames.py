@@ -110,8 +110,8 @@ def networks_frame(rows: Sequence[NetworkRow]) -> pd.DataFrame:
 
 
 def data_sizes_frame(points: Sequence[DataPoint]) -> pd.DataFrame:
-    """Return one row for each size of data, least first: the recommended cluster, its times, bill and bottleneck; if
-    nothing is feasible, empty cells and the reason in `why_not`.
+    """Return one row for each size of data, least first, and number of nodes: the recommended cluster, its times, bill
+    and bottleneck; if nothing is feasible, empty cells and the reason in `why_not`.
     """
     rows = [
         {

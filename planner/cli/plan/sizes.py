@@ -1,27 +1,52 @@
-"""`planner sizes --data 3TB,6TB,12TB`: a table of the recommended cluster for each size."""
+"""`planner sizes --data 3TB,6TB,12TB`, or `--nodes 2,4,8`: a table of the recommended cluster for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Signature
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from typer import Option
 
 from planner.api.files import require_new
 from planner.cli.plan.chart import Chart, Dark, require_chart, write_chart
-from planner.cli.plan.request_options import RequestOptions
+from planner.cli.plan.request_options import RequestOptions, request_option
 from planner.cli.shell.console import columns, show_text
 from planner.cli.shell.files import Force, write_atomically
-from planner.errors import BadInputError
+from planner.errors import BadInputError, about
+from planner.units import parse_count
 
 if TYPE_CHECKING:
     from planner.api.recommend_each import DataSizes
 
 
+class SizesOptions(RequestOptions):
+    """Options of a request with several numbers of nodes."""
+
+    __signature__: ClassVar = Signature(
+        [
+            option.replace(
+                annotation=Annotated[str | None, request_option("nodes", help_text="Numbers of nodes: 2,4,8.")]
+            )
+            if name == "nodes"
+            else option
+            for name, option in RequestOptions.__signature__.parameters.items()
+        ]
+    )
+
+    @property
+    def numbers(self) -> list[int | None]:
+        """The numbers in --nodes; None stands for any."""
+        given = str(self["nodes"]).split(",") if self.get("nodes") else []
+        with about("--nodes"):
+            return [parse_count(number.strip()) for number in given] or [None]
+
+
 def sizes(
     *,
-    request_options: RequestOptions,
+    request_options: SizesOptions,
     show: Annotated[Literal["table", "json", "csv", "markdown"], Option(help="The form of the table.")] = "table",
     json: Annotated[bool, Option("--json", help="Print one JSON object, with a plan for each size.")] = False,
     out: Annotated[Path | None, Option(dir_okay=False, help="Also write it to FILE.json, FILE.csv or FILE.md.")] = None,
@@ -29,19 +54,23 @@ def sizes(
     dark: Dark = False,
     force: Force = False,
 ) -> None:
-    """Recommend a cluster for each of several sizes of data, in a table.
+    """Recommend a cluster for each of several sizes of data or numbers of nodes, in a table.
 
     Example: planner sizes --data 3TB,6TB,12TB --pricing on-demand,spot
+
+    Example: planner sizes --data 3TB --nodes 2,4,8,16
     """
     from planner.api.recommend_each import sizes_of
     from planner.planning.recommendation import require_best
 
     require_new([out, chart], force=force)
     require_chart(chart, dark=dark)
-    several = request_options.sizes
+    several = [*product(request_options.sizes, request_options.numbers)]
     if len(several) < 2:
-        raise BadInputError("--data: name several sizes, such as 3TB,6TB,12TB; `plan` is for one", code="several-sizes")
-    answers = sizes_of([RequestOptions(request_options, data=size).answer() for size in several])
+        text = "--data: name several sizes, such as 3TB,6TB,12TB, or several --nodes; `plan` is for one"
+        raise BadInputError(text, code="several-sizes")
+    asked = [RequestOptions(request_options, data=size, nodes=number) for size, number in several]
+    answers = sizes_of([each.answer() for each in asked])
     if out:
         write_atomically(out, _text(answers, out.suffix.removeprefix("."), out=out) + "\n", option="--out")
     if chart:

@@ -1,4 +1,4 @@
-"""The best cluster for each of several sizes of data: `planner sizes --data 3TB,6TB,12TB`."""
+"""The best cluster for each of several sizes of data, or numbers of nodes: `planner sizes --data 3TB,6TB,12TB`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from planner.schemas.plan import Candidate, Plan
 
 @dataclass(frozen=True, kw_only=True)
 class DataPoint:
-    """One size of data and its recommended cluster; `cluster` is None if none is feasible, for the reason `why_not`."""
+    """One size of data, and number of nodes if that was asked for, with its recommended cluster; `cluster` is None if
+    none is feasible, for the reason `why_not`.
+    """
 
     data_bytes: int
-    cluster: Candidate | None
+    nodes: int | None = None
+    cluster: Candidate | None = None
     why_not: str = ""
 
     @property
@@ -35,14 +38,15 @@ class DataPoint:
 
 
 def data_points(plans: Sequence[Plan]) -> tuple[DataPoint, ...]:
-    """Return the points of some plans, least data first."""
+    """Return the points of some plans, least data and fewest nodes first."""
     points = [_point(plan) for plan in plans]
-    return tuple(sorted(points, key=lambda point: point.data_bytes))
+    return tuple(sorted(points, key=lambda point: (point.data_bytes, point.nodes or 0)))
 
 
 def _point(plan: Plan) -> DataPoint:
     why_not = "" if plan.best else " ".join(plan.conflicts) or refusal_of(plan).message
-    return DataPoint(data_bytes=plan.request.bytes_to_sort, cluster=plan.best, why_not=why_not)
+    asked = plan.request
+    return DataPoint(data_bytes=asked.bytes_to_sort, nodes=asked.nodes, cluster=plan.best, why_not=why_not)
 
 
 def curve_json(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from planner.report.plots.measured_charts import (
     timeline,
 )
 from planner.report.plots.plan_charts import by_nodes, frontier, networks, phases, ranges, sensitivities, volumes
-from planner.report.plots.slide import over_data, picture, slide
+from planner.report.plots.slide import over_data, over_nodes, picture, slide
 from planner.report.plots.theme import reason_chart
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "frontier",
     "networks",
     "over_data",
+    "over_nodes",
     "over_time",
     "phases",
     "picture",

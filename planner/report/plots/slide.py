@@ -77,12 +77,22 @@ def phases(best: Candidate) -> Any:
 
 def over_data(sizes: Sequence[tuple[float, Candidate]], *, dark: bool = False) -> Any:
     """Chart the best cluster's time and bill against the sorted size, from pairs of bytes and cluster."""
+    in_tb = [(size / 1e12, best) for size, best in sizes]
+    return _over(in_tb, "data (TB)", "{more} times the data costs {dearer} times as much", dark=dark)
+
+
+def over_nodes(numbers: Sequence[tuple[float, Candidate]], *, dark: bool = False) -> Any:
+    """Chart the best cluster's time and bill against its nodes, from pairs of their number and cluster."""
+    return _over(numbers, "nodes", "{more} times the nodes cost {dearer} times as much", dark=dark)
+
+
+def _over(points: Sequence[tuple[float, Candidate]], axis: str, finding: str, *, dark: bool) -> Any:
     alt = altair()
-    rows = [(size / 1e12, best.time_s.expected, best.cost_usd.total, cluster_name(best)) for size, best in sizes]
-    frame = pd.DataFrame(rows, columns=["data_tb", "time_s", "usd", "cluster"])
+    rows = [(at, best.time_s.expected, best.cost_usd.total, cluster_name(best)) for at, best in points]
+    frame = pd.DataFrame(rows, columns=["at", "time_s", "usd", "cluster"])
     shown, unit = in_time_units(frame, "time_s")
     base = alt.Chart(shown)
-    x = alt.X("data_tb:Q", title="data (TB)", scale=alt.Scale(zero=True))
+    x = alt.X("at:Q", title=axis, scale=alt.Scale(zero=True))
     names = {"align": "right", "dx": -12, "dy": -6, "fontSize": 13, "color": _ink(dark=dark)}
     panels = []
     titles = ("time_s", f"time of the sort ({unit})", BLUE), ("usd", "bill (US dollars)", VERMILLION)
@@ -90,10 +100,10 @@ def over_data(sizes: Sequence[tuple[float, Candidate]], *, dark: bool = False) -
         y = alt.Y(f"{column}:Q", title=title, scale=alt.Scale(zero=True))
         line = base.mark_line(color=color, point={"color": color, "size": 90}).encode(x, y)
         panels.append(_panel(alt.layer(line, base.mark_text(**names).encode(x, y, text="cluster:N")), title=title))
-    (least, cheapest), (most, dearest) = sizes[0], sizes[-1]
+    (least, cheapest), (most, dearest) = points[0], points[-1]
     dearer = dearest.cost_usd.total / cheapest.cost_usd.total
-    finding = f"{most / least:.3g} times the data costs {dearer:.3g} times as much"
-    return _dressed(alt.hconcat(*panels, spacing=50), title=finding, below=[], dark=dark)
+    title = finding.format(more=f"{most / least:.3g}", dearer=f"{dearer:.3g}")
+    return _dressed(alt.hconcat(*panels, spacing=50), title=title, below=[], dark=dark)
 
 
 def picture(chart: Any, *, suffix: str) -> str | bytes:

@@ -17,7 +17,7 @@ from planner.report.clusters import FIGURES, Column, cluster_name, side_by_side
 from planner.report.section import Said, Section, aligned, markdown
 from planner.report.words import wrapped
 from planner.schemas.plan import Candidate, NetworkView, Plan
-from planner.units import format_bytes, format_duration, format_rate, format_usd
+from planner.units import count_text, format_bytes, format_duration, format_rate, format_usd
 
 _TYPES = 3
 _LEAST_SHOWN: Final = 0.01
@@ -98,7 +98,7 @@ def _data_sizes(points: Sequence[DataPoint]) -> Section:
             FIGURES["bottleneck"](best),
         )
         if (best := point.cluster)
-        else (format_bytes(point.data_bytes), "none", "", "", "", "")
+        else (format_bytes(point.data_bytes), f"none{_on_nodes(point, points, 'of')}", "", "", "", "")
         for point in points
     ]
     columns = ("data", "cluster", "whole run", "bill", "$ per TB", "bottleneck")
@@ -108,7 +108,15 @@ def _data_sizes(points: Sequence[DataPoint]) -> Section:
 def _reasons(points: Sequence[DataPoint], width: int) -> Iterator[str]:
     for point in points:
         if point.why_not:
-            yield from wrapped(f"{format_bytes(point.data_bytes)}: {point.why_not}", width)
+            yield from wrapped(
+                f"{format_bytes(point.data_bytes)}{_on_nodes(point, points, 'on')}: {point.why_not}", width
+            )
+
+
+def _on_nodes(point: DataPoint, points: Sequence[DataPoint], word: str) -> str:
+    """Return the nodes of a point where points differ in them."""
+    several = len({each.nodes for each in points}) > 1
+    return f" {word} {count_text(point.nodes, 'node')}" if several and point.nodes else ""
 
 
 def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:

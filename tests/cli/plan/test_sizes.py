@@ -9,6 +9,7 @@ import pytest
 from refusals import refused
 from typer.testing import CliRunner
 
+from planner import recommend
 from planner.cli.app import build
 from planner.cli.plan.request_options import RequestOptions
 from planner.errors import BadInputError, InfeasibleError
@@ -52,6 +53,24 @@ def test_the_table_has_a_row_for_each_size_within_80_columns() -> None:
 def test_a_size_too_large_has_its_reason_below_the_table() -> None:
     lines = sizes("--data", "1TB,900TB", "--nodes", "8").splitlines()
     assert lines[2].split()[2:] == ["none"] and lines[3].startswith("900 TB: nothing feasible")
+
+
+def test_several_numbers_of_nodes_have_a_row_each_beside_those_of_one(tmp_path: Path) -> None:
+    chart = tmp_path / "nodes.svg"
+    lines = sizes("--data", "3TB", "--nodes", "16, 2,8", "--chart", str(chart)).splitlines()
+    assert ["none of 2 nodes" in lines[1], "8 x i4i.4xlarge" in lines[2], "16 x i4i.4xlarge" in lines[3]] == [True] * 3
+    assert lines[4].startswith("3 TB on 2 nodes: nothing feasible")
+    assert "2 times the nodes cost" in chart.read_text()
+    alone = json.loads(sizes("--data", "3TB", "--nodes", "8,16", "--json"))["plans"][0]["best"]
+    best = recommend("3TB", instance="i4i.4xlarge", nodes=8).best
+    assert best is not None and alone["time_s"]["expected"] == pytest.approx(best.time_s.expected)
+    assert len(sizes("--data", "3TB,6TB", "--nodes", "8,16", "--show", "csv").splitlines()) == 5
+
+
+@pytest.mark.parametrize(("nodes", "code"), [("8,8", "repeated"), ("8,x", "not-a-number"), ("8,,9", "not-a-number")])
+def test_wrong_numbers_of_nodes_are_refused(nodes: str, code: str) -> None:
+    with refused(code, field="--nodes"):
+        sizes("--data", "3TB", "--nodes", nodes)
 
 
 def test_without_any_cluster_the_command_fails_as_for_one_size() -> None:

@@ -97,10 +97,6 @@ def sizes_of(answers: Sequence[Recommendation]) -> DataSizes:
         raise BadInputError("recommend_each: give at least one size, such as ['3TB', '6TB']", code="missing-argument")
     asked = [(answer.plan.request.data_bytes, answer.plan.request.nodes) for answer in ordered]
     if len(set(asked)) < len(asked):
-        several = (
-            "--nodes names one number"
-            if len({size for size, _ in asked}) == 1 and asked[0][1]
-            else "--data names one size"
-        )
-        raise BadInputError(f"{several} twice: give each once", code="repeated")
+        text = "--data names one size twice, or --nodes one number: give each once"
+        raise BadInputError(text, code="repeated")
     return DataSizes(tuple(ordered))

@@ -67,9 +67,12 @@ def test_several_numbers_of_nodes_have_a_row_each_beside_those_of_one(tmp_path: 
     assert len(sizes("--data", "3TB,6TB", "--nodes", "8,16", "--show", "csv").splitlines()) == 5
 
 
-@pytest.mark.parametrize(("nodes", "code"), [("8,8", "repeated"), ("8,x", "not-a-number"), ("8,,9", "not-a-number")])
-def test_wrong_numbers_of_nodes_are_refused(nodes: str, code: str) -> None:
-    with refused(code, field="--nodes"):
+@pytest.mark.parametrize(
+    ("nodes", "code", "field"),
+    [("8,8", "repeated", "--data"), ("8,x", "not-a-number", "--nodes"), ("8,,9", "not-a-number", "--nodes")],
+)
+def test_wrong_numbers_of_nodes_are_refused(nodes: str, code: str, field: str) -> None:
+    with refused(code, field=field):
         sizes("--data", "3TB", "--nodes", nodes)
 
 

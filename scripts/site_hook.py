@@ -47,6 +47,17 @@ SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
 """Pages written in `docs/` whose last sections are computed."""
 
 
+MADE_FROM: dict[str, str] = {
+    r"benchmarks/results(?:/[\w.]+)?": "measurements.md",
+    r"catalogs/sources\.toml": "data-sources.md",
+    r"planner/__init__\.py": "python.md",
+    r"planner/cli": "commands.md",
+    r"scripts/site_pages/variation\.py": "variation.md",
+}
+"""The pages of the site in place of what they are made from, which links of `docs/` lead to in a checkout."""
+_PICTURE = re.compile(r"(\[[^\]]+\])\(\.\./scripts/site_pages/architecture\.py\)")
+
+
 def on_config(config: Any) -> Any:
     """Put the version into the title of every page: mkdocs calls this first."""
     config.site_name = f"{config.site_name} {version('sortplanner')}"
@@ -61,5 +72,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Add the computed sections to a written page: mkdocs calls this for each page."""
+    """Add the computed sections to a written page, and let its links lead to pages: mkdocs calls this for each page."""
+    for source, made in MADE_FROM.items():
+        markdown = re.sub(rf"\]\(\.\./{source}(?=[)#])", f"]({made}", markdown)
+    markdown = _PICTURE.sub(r"!\1(architecture.svg)", markdown)
     return beneath(markdown, *(section() for section in SECTIONS.get(page.file.src_uri, ())))

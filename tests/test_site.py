@@ -14,6 +14,7 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WRITTEN_FOR_THE_CHECKOUT = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 LOADED = {"link": "href", "script": "src", "img": "src"}
 """Tags whose targets a browser fetches to show a page."""
 
@@ -85,10 +86,11 @@ def test_reference_has_every_command_and_every_source(site: dict[Path, Page]) ->
     assert any(anchor.startswith("aws-2014") for anchor in by_name["data-sources.html"].anchors)
 
 
-@pytest.mark.parametrize("document", WRITTEN_FOR_THE_CHECKOUT)
+@pytest.mark.parametrize("document", [*WRITTEN_FOR_THE_CHECKOUT, *(f"docs/{page.name}" for page in DOCS)])
 def test_links_of_the_checkout_lead_somewhere(document: str) -> None:
-    links = re.findall(r"\]\(([^)#\s]+)", (CHECKOUT / document).read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not (CHECKOUT / link).exists()] == []
+    path = CHECKOUT / document
+    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
 
 
 def test_measurements_fit_a_page_and_name_programs_that_exist(site: dict[Path, Page]) -> None:

@@ -216,6 +216,23 @@ class Recommendation(Answer):
 
         return self._answer_to(changed(self.plan.request, changes))
 
+    def by_region(self) -> dict[str, Candidate | None]:
+        """Return the cluster to recommend in each requested region alone, None where nothing is feasible.
+
+        >>> import planner
+        >>> [*planner.recommend("1TB", cloud="azure", region=["eastus", "westeurope"]).by_region()]
+        ['eastus', 'westeurope']
+        """
+        from planner.catalog import load_catalog
+        from planner.catalog.cloud_regions import regions_of
+
+        request = self.plan.request
+        named = zip(request.catalogs, regions_of(request.regions, [*map(load_catalog, request.catalogs)]), strict=True)
+        alone = {
+            name: replace(request, catalogs=(catalog,), regions=(name,)) for catalog, names in named for name in names
+        }
+        return {name: self._brief_plan(asked).best for name, asked in alone.items()}
+
     @checked
     def why_not(self, instance_type: str) -> WhyNot:
         """Return why a type is not recommended: its best cluster, and changes that would rank it first.

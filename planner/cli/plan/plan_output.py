@@ -120,6 +120,10 @@ def _show_short(answered: Recommendation) -> None:
         from planner.report.terminal.what_if_tables import pricing_table
 
         show_text("\n" + "\n".join(pricing_table(plan)))
+    if len(plan.request.regions) > 1 and plan.best:
+        from planner.report.terminal.what_if_tables import regions_table
+
+        show_text("\n" + "\n".join(regions_table(answered.by_region())))
     if len({candidate.model for candidate in plan.candidates}) > 1:
         from planner.report.terminal.plan_table import models_tables
 

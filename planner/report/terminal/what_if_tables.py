@@ -1,4 +1,4 @@
-"""Tables of other volumes, networks, sizes of data and ways to pay.
+"""Tables of other volumes, networks, sizes of data, regions and ways to pay.
 
 Rate against number of block volumes, up to a full link of the node (SoCC 2015, Figure 10); the leading types under
 three networks, the winner of each marked (Figure 9).
@@ -6,14 +6,15 @@ three networks, the winner of each marked (Figure 9).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
 from planner.cost_model.volumes.volume_counts import VolumeCount
 from planner.planning.what_if.data_curve import DataPoint
 from planner.planning.what_if.network_views import VIEWS, NetworkRow, verdict
-from planner.report.clusters import FIGURES, Column, cluster_name, side_by_side
+from planner.report.clusters import FIGURES, Column, cluster_name, side_by_side, total_text
 from planner.report.section import Said, Section, aligned, markdown
 from planner.report.words import wrapped
 from planner.schemas.plan import Candidate, NetworkView, Plan
@@ -117,6 +118,19 @@ def _on_nodes(point: DataPoint, points: Sequence[DataPoint], word: str) -> str:
     """Return the nodes of a point where points differ in them."""
     several = len({each.nodes for each in points}) > 1
     return f" {word} {count_text(point.nodes, 'node')}" if several and point.nodes else ""
+
+
+def regions_table(by_region: Mapping[str, Candidate | None]) -> list[str]:
+    """Return the lines: the best cluster in each region alone, the cheapest bill first."""
+    cheapest = sorted(by_region.items(), key=lambda item: item[1].cost_usd.total if item[1] else math.inf)
+    rows = [
+        (name, cluster_name(best, several_pricings=True), format_duration(best.whole_run_s), total_text(best))
+        if best
+        else (name, "none", "", "")
+        for name, best in cheapest
+    ]
+    section = Section(columns=("alone in", "cluster", "whole run", "the bill"), rows=rows, numbers=(2, 3))
+    return [*aligned(section, indent="  ")]
 
 
 def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:

@@ -70,6 +70,9 @@ def price_sheets(arguments: Mapping[str, Any]) -> dict[str, Any]:
     files = [] if isinstance(texts, Mapping) else [text for text in texts if text.endswith(_SHEETS)]
     if not files:
         return {}
+    if arguments.get("pricing") in ("spot", ["spot"], ("spot",)):
+        text = "`own_price` does not go with `pricing=spot`: leave out one of them"
+        raise BadInputError(text, field="own_price", code="contradiction")
     sheets = [price for file in files for price in price_sheet(Path(file))]
     rest = [text for text in texts if text not in files]
     return {"own_price": rest, "own_prices": (*(arguments.get("own_prices") or ()), *sheets)}

@@ -5,6 +5,7 @@ a sort reads, by its keys. They check the order, and that the data is that of th
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -296,6 +297,7 @@ def validate_rows(
     """
     expected = None if checksum is None else checksum_number(checksum)
     names, went_in = _paths(files), _paths(input)
+    _require_files(names)
     shown = looked or inspect_both(all_files(names), all_files(went_in), asked, say=say)
     job, of_input = (_job(each, asked, of) for each, of in zip((names, went_in), shown, strict=True))
     require_together(arguments_of(Comparison), vars(job) | {"format": job.format or ""})
@@ -316,6 +318,14 @@ def validate_rows(
         checksum=f"{found.checksum:x}",
         expected=expected,
     )
+
+
+def _require_files(paths: Sequence[Path]) -> None:
+    """Raise BadInputError for pipes: files are read once for the order, and again for the content."""
+    for path in paths:
+        if path.exists() and stat.S_ISFIFO(path.stat().st_mode):
+            text = f"{path} is a pipe, and is read twice: save it to a file, or check the order alone, sort --check"
+            raise BadInputError(text, code="pipe")
 
 
 def inspect_both(

@@ -264,7 +264,7 @@ class Catalog:
         share = np.where(high < 1, (low + high) / 2, low)
         for row in np.flatnonzero(bands["region"] == region).tolist():
             rates[self.instances.index(bands["instance_type"][row])] = -np.log1p(-share[row]) / _MONTH_H
-        return rates
+        return np.asarray(rates[self.instances.offered_row])  # a bandwidth weighting changes no risk
 
     @cached_property
     def stragglers(self) -> Mapping[str, tuple[Straggler, ...]]:

@@ -13,12 +13,14 @@ from planner.errors import BadInputError, PlannerError, bad_input
 from planner.schemas.request_forms import OwnPrice
 from planner.units import parse_number
 
+PRICE_NAMES: Final = (
+    "priceusdperhour", "usdperhour", "usdh", "priceperhour", "hourlyprice", "hourlyrate", "hourly", "usd", "price",
+    "rate", "cost",
+)  # fmt: skip
+"""What columns of prices are called, in small letters and digits alone."""
 _PRICES: Final = {
     "type": ("instancetype", "instance", "type", "machinetype", "machine", "vmsize", "sku", "model", "name", "size"),
-    "price": (
-        "priceusdperhour", "usdperhour", "usdh", "priceperhour", "hourlyprice", "hourlyrate", "hourly", "usd", "price",
-        "rate", "cost",
-    ),
+    "price": PRICE_NAMES,
     "region": ("region", "location"),
 }  # fmt: skip
 """What columns of price sheets are called."""
@@ -28,20 +30,27 @@ def read_called(file: Path, called: Mapping[str, Sequence[str]]) -> tuple[dict[s
     """Return the texts of each row by its place, `FILE:LINE`, and the column that each was taken from.
 
     `called` has the names of each column in small letters and digits alone, the likeliest first. Raises BadInputError
-    for a file that cannot be read, or has none of the columns.
+    for a file that cannot be read, or has none of the columns or no rows.
     """
     text = read_user_file(file)
     head = text.partition("\n")[0]
     rows = csv.DictReader(text.splitlines(keepends=True), delimiter=max(",;\t", key=head.count))
-    columns = {re.sub("[^a-z0-9]", "", name.casefold()): name for name in rows.fieldnames or ()}
-    found = {key: next((name for name in names if name in columns), "") for key, names in called.items()}
-    taken = {key: columns[name] for key, name in found.items() if name}
+    try:
+        columns = {re.sub("[^a-z0-9]", "", name.casefold()): name for name in rows.fieldnames or ()}
+        found = {key: next((name for name in names if name in columns), "") for key, names in called.items()}
+        taken = {key: columns[name] for key, name in found.items() if name}
+        texts = {
+            f"{file}:{rows.line_num}": {key: (row[name] or "").strip() for key, name in taken.items()} for row in rows
+        }
+    except csv.Error as error:
+        text = f"{file}:{rows.line_num}: {error}; is a quote not closed?"
+        raise BadInputError(text, code="malformed") from error
     if not taken:
         expected = ", ".join(called)
         raise BadInputError(f"{file}: no column is called as expected: {expected}", code="unknown-column")
-    return {
-        f"{file}:{rows.line_num}": {key: (row[name] or "").strip() for key, name in taken.items()} for row in rows
-    }, taken
+    if not texts:
+        raise BadInputError(f"{file}: there is no row below the names of its columns", code="no-rows")
+    return texts, taken
 
 
 def price_sheet(file: Path) -> list[OwnPrice]:
@@ -56,6 +65,8 @@ def price_sheet(file: Path) -> list[OwnPrice]:
     prices, problems = [], []
     for where, row in rows.items():
         try:
+            if not row["type"]:
+                raise BadInputError("the row names no type", code="empty")
             usd = parse_number(row["price"].removeprefix("$"))
             prices.append(
                 OwnPrice(instance=row["type"], region=row.get("region") or "*", price_usd_per_hour=usd, note=note)

@@ -118,6 +118,7 @@ def data_sizes_frame(points: Sequence[DataPoint]) -> pd.DataFrame:
             "data_bytes": point.data_bytes,
             "cluster": cluster_name(point.cluster) if point.cluster else None,
             **_of(point.cluster, "cloud", "region", "pricing", "instance_type", "nodes"),
+            "nodes": point.cluster.nodes if point.cluster else point.nodes,
             "time_s": point.sort_s,
             "whole_run_s": point.whole_run_s,
             "cost_usd_total": point.total_usd,

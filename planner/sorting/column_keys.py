@@ -41,8 +41,9 @@ def parse_columns(texts: Sequence[str], names: Sequence[str], *, columns: int) -
 
 def _parsed(text: str, names: Sequence[str], *, columns: int) -> NamedColumn:
     column, given = _split(text, names, columns=columns)
-    format = next((word.removeprefix(_DATE) for word in given if word.startswith(_DATE)), "")
-    _require_format(text, format)
+    format = next((word.removeprefix(_DATE) for word in given if word.startswith(_DATE)), None)
+    if format is not None:
+        _require_format(text, format)
     given = ["date" if word.startswith(_DATE) else word for word in given]
     if wrong := [word for word in given if word not in _EVERY]:
         raise BadInputError(
@@ -53,14 +54,16 @@ def _parsed(text: str, names: Sequence[str], *, columns: int) -> NamedColumn:
     if several := next((words for words in said if len(words) > 1), None):
         raise BadInputError(f"--key {text}: {several[0]} and {several[1]} exclude each other", code="contradiction")
     kind = said[0][0] if said[0] else "bytes"
-    return NamedColumn(column, kind, said[1] == ["desc"], said[2] == ["first"], text, format)
+    return NamedColumn(column, kind, said[1] == ["desc"], said[2] == ["first"], text, format or "")
 
 
 def _require_format(text: str, format: str) -> None:
-    """Raise BadInputError for a format with parts that dates do not have, or without any."""
+    """Raise BadInputError for a format with parts that dates do not have, without any, or with two of %f."""
     parts = [part for part in _PART_OF_DATE.findall(format) if part != "%"]
-    if format and (not parts or (wrong := [part for part in parts if part not in tuple(_IN_DATES)])):
-        what = f"%{wrong[0]} is no part of a date" if parts else "it has no part of a date"
+    wrong = [part for part in parts if part not in tuple(_IN_DATES)]
+    if not parts or wrong or parts.count("f") > 1:
+        what = f"%{wrong[0]} is no part of a date" if wrong else "it has no part of a date"
+        what = "it has %f twice" if parts and not wrong else what
         hint = f"the parts are %{', %'.join(_IN_DATES)}, as in {_DATE}%d/%m/%Y"
         raise BadInputError(f"--key {text}: {what}", [hint], code="bad-format")
 

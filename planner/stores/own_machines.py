@@ -15,7 +15,7 @@ from planner.catalog.manifest import FILE_NAME
 from planner.catalog.schema import DISKS, INSTANCES, PRICES
 from planner.catalog.tables.writing import write_rows
 from planner.config.atomic_file import replace_file
-from planner.config.user_tables import read_called
+from planner.config.user_tables import PRICE_NAMES, read_called
 from planner.errors import BadInputError, IoFailureError, PlannerError, nearest
 from planner.units import parse_count, parse_number, parse_rate, parse_size
 
@@ -78,7 +78,7 @@ FACTS: Final = {
     "disk_read": Fact(parse_rate, "6GB/s, of all disks of a machine: `planner bench disk` measures it", ("read",),
                       "with disks"),
     "disk_write": Fact(parse_rate, "4GB/s, of all disks of a machine", ("write",), "with disks"),
-    "price": Fact(_usd, "0.95", ("usd", "usdperhour", "hourly"), "never"),
+    "price": Fact(_usd, "0.95", PRICE_NAMES, "never"),
     "arch": Fact(_one_of("x86_64", "arm64"), "arm64", ("architecture",), "never"),
 }  # fmt: skip
 """By the names that Python and columns of CSV have for them; options have dashes."""
@@ -87,13 +87,14 @@ Machines = Mapping[str, str]
 """The texts of facts on machines of one type."""
 
 
-def read_machines(file: Path) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+def read_machines(file: Path, *, counted: bool = False) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """Return the machines of each row of a CSV file, by its place, and the column that each fact was taken from. Equal
-    rows count as machines of one type if no column says how many there are. Raises BadInputError.
+    rows count as machines of one type if no column says how many there are, unless they were `counted`. Raises
+    BadInputError.
     """
     called = {name: (name.replace("_", ""), *fact.also) for name, fact in FACTS.items()}
     machines, taken = read_called(file, called)
-    if "machines" not in taken:
+    if "machines" not in taken and not counted:
         counts: dict[tuple[str, ...], list[str]] = {}
         for where, row in machines.items():
             counts.setdefault(tuple(row.values()), []).append(where)
@@ -112,13 +113,16 @@ def new_catalog(directory: Path, machines: Mapping[str, Machines], *, today: dat
     found = {where: _read(where, texts, problems) for where, texts in machines.items()}
     types = [facts.get("type") for facts in found.values()]
     problems += [f"two rows are of type {name}: give its machines in one" for name in {*types} if types.count(name) > 1]
+    priced = [bool(facts.get("price")) for facts in found.values()]
+    if any(priced) and not all(priced):
+        problems.append("some types have a price and others none, which would be unknown: give all one, or none")
     if problems:
         raise BadInputError("a catalog needs these facts on its machines", problems, code="missing-facts")
     written = {"evidence": "spec", "source": "own", "as_of": today.isoformat()}
     tables = {
         INSTANCES: [_shape(facts) for facts in found.values()],
         DISKS: [row for facts in found.values() for row in _disk_rates(facts)],
-        PRICES: [_price(facts) for facts in found.values() if facts["price"] is not None],
+        PRICES: [_price(facts) for facts in found.values() if facts["price"]],
     }
     try:
         with tempfile.TemporaryDirectory(dir=directory.parent) as folder:

@@ -52,3 +52,8 @@ def test_a_sheet_without_prices_is_refused_by_row(sheet: Path, text: str, code: 
     sheet.write_text(text)
     with refused(code, *named):
         call("plan", "--data", "1TB", "--own-price", str(sheet))
+
+
+def test_a_sheet_goes_with_on_demand_machines_alone_as_a_typed_price_does(sheet: Path) -> None:
+    with refused("contradiction", field="own_price"):
+        planner.recommend("1TB", own_price=str(sheet), pricing="spot")

@@ -41,6 +41,41 @@ def test_a_plan_uses_all_machines_and_talks_neither_of_rent_nor_of_quota(mine: P
     assert best is not None and (best.nodes, best.spares, best.is_free) == (20, 0, True)
 
 
+def test_a_csv_is_completed_by_options_and_its_prices_are_known_by_usual_names(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.csv"
+    hosts.write_text("type,vcpus,memory,network,disks,USD/h\na,64,256GiB,25Gbit/s,0,1.5\nb,32,128GiB,25Gbit/s,0,0.5\n")
+    call("catalog", "new", str(tmp_path / "ours"), str(hosts), "--machines", "20")
+    catalog = load_catalog(str(tmp_path / "ours"))
+    assert catalog.instances.machines.tolist() == [20, 20]
+    assert catalog.prices("here").price_usd_per_hour.tolist() == [1.5, 0.5]
+
+
+def test_machines_of_price_zero_are_without_rent(tmp_path: Path) -> None:
+    call("catalog", "new", str(tmp_path / "mine"), *FACTS, "--price", "0")
+    assert load_catalog(str(tmp_path / "mine")).is_free
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("type,machines\n", "no-rows"),
+        ('type,machines\n"' + "a" * 200_000 + ",1\n", "malformed"),
+        ("type,vcpus,memory,network,disks,price\na,64,1GiB,1GB/s,0,1\nb,64,1GiB,1GB/s,0,\n", "missing-facts"),
+    ],
+)
+def test_a_csv_that_makes_no_catalog_is_refused(tmp_path: Path, text: str, code: str) -> None:
+    hosts = tmp_path / "hosts.csv"
+    hosts.write_text(text)
+    with refused(code):
+        call("catalog", "new", str(tmp_path / "ours"), str(hosts))
+    assert not (tmp_path / "ours").exists()
+
+
+def test_fewer_free_machines_are_not_shown_as_cheaper(mine: Path) -> None:
+    plan = planner.recommend("1TB", model="indy", catalog=str(mine), objective="time").plan
+    assert [point.nodes for point in plan.frontier] == [20]
+
+
 def test_more_machines_than_there_are_are_not_planned_unless_asked(mine: Path) -> None:
     assert planner.recommend("1PB", catalog=str(mine)).best is None
     more = planner.recommend("1PB", catalog=str(mine), capacity="mine=400").best

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -109,15 +110,20 @@ struct DateFields {
     }
     return text == nullptr || *text == '\0' ? text : read(text, "%z");
   }
+  // Without its fraction the text is read in one call, within which strptime joins %I and %p.
   const char* read_format(const char* text, const std::string& format) {
     constexpr std::string_view fraction = "%f";
-    std::size_t begin = 0;
-    for (std::size_t at = format.find('%'); at < format.size(); at = format.find('%', at + fraction.size())) {
-      if (format.compare(at, fraction.size(), fraction) != 0) continue;
-      text = read_fraction(read(text, format.substr(begin, at - begin).c_str()));
-      begin = at + fraction.size();
-    }
-    return read(text, format.c_str() + begin);
+    std::size_t at = format.find('%');
+    while (at < format.size() && format.compare(at, fraction.size(), fraction) != 0)
+      at = format.find('%', at + fraction.size());
+    if (at >= format.size()) return read(text, format.c_str());
+    const std::string head = format.substr(0, at);
+    const char* const digits = DateFields().read(text, head.c_str());
+    const char* const tail = read_fraction(digits);
+    if (tail == nullptr) return nullptr;
+    const std::string whole = std::string(text, digits) + tail;
+    const char* const end = read(whole.c_str(), (head + format.substr(at + fraction.size())).c_str());
+    return end == whole.c_str() + whole.size() ? tail + std::strlen(tail) : nullptr;
   }
 };
 
@@ -149,7 +155,11 @@ std::byte* encode_date(std::span<const std::byte> key, const std::string& format
   const std::chrono::year_month_day day{std::chrono::year{fields.tm_year + 1900},
                                         std::chrono::month{static_cast<unsigned>(fields.tm_mon + 1)},
                                         std::chrono::day{static_cast<unsigned>(fields.tm_mday)}};
-  if (rest != text.c_str() + text.size() || !day.ok())
+  // strptime takes a %Y of fewer digits, such as the 26 of a format with %y.
+  const std::string year = std::to_string(fields.tm_year + 1900);
+  const std::size_t zeros = year.size() < 4 ? 4 - year.size() : 0;
+  const bool is_short_year = zeros != 0 && text.find(std::string(zeros, '0') + year) == std::string::npos;
+  if (rest != text.c_str() + text.size() || !day.ok() || is_short_year)
     refuse(key, format.empty() ? "date as 2026-12-31; date=%d/%m/%Y is another format" : "date as " + format);
   const std::chrono::seconds within{fields.tm_hour * 3600 + fields.tm_min * 60 + fields.tm_sec -
                                     fields.tm_gmtoff};

@@ -114,9 +114,10 @@ def plan_log(
         if rejected:
             show_text("\n" + "\n".join(rejected_lines(plan)))
     if plan.best is None:
-        raise InfeasibleError(
-            f"no cluster is expected to end within {plan.within_s:.0f} s; the fastest is shown", code="deadline"
-        )
+        is_fast = plan.fastest.prediction.duration_s <= plan.within_s
+        ends = "ends as surely as asked" if is_fast else "is expected to end"
+        text = f"no cluster {ends} within {plan.within_s:.0f} s; the fastest is shown"
+        raise InfeasibleError(text, code="deadline")
 
 
 def _in_words(given: str) -> str:

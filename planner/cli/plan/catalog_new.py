@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from typer import Argument, Option
 
 from planner.api.files import require_readable
 from planner.cli.shell.console import show_json, show_text, talk
-from planner.units import count_text
+from planner.units import count_text, parse_count
 
 
 def catalog_new(
@@ -49,7 +50,7 @@ def catalog_new(
         found = {"": {"type": directory.name, **options}}
     else:
         require_readable([file])
-        rows, taken = read_machines(file)
+        rows, taken = read_machines(file, counted=machines is not None)
         found = {where: options | {name: text for name, text in row.items() if text} for where, row in rows.items()}
         talk(f"{file}: {', '.join(f'{fact} is column {name!r}' for fact, name in taken.items())}")
     types = new_catalog(directory, found, today=date.today())
@@ -57,8 +58,11 @@ def catalog_new(
         show_json({"catalog": str(directory), "types": types})
         return
     show_text(f"{directory}: {count_text(len(types), 'type')}: {', '.join(types)}")
+    if not any(parse_count(facts.get("disks") or "0") for facts in found.values()):
+        talk("next: without disks of their own the machines need a store or volumes, whose rates docs/catalogs.md says")
+        return
     talk(f"next: plan --data 1TB --catalog {_path(directory)}; measured rates go into its disks.csv and networks.csv")
 
 
 def _path(directory: Path) -> str:
-    return str(directory) if directory.is_absolute() else f"./{directory}"
+    return shlex.quote(str(directory) if directory.is_absolute() else f"./{directory}")

@@ -79,7 +79,7 @@ def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidat
         key: (of.ranked_s, of.ranked_usd) for key, of in zip(first, map(figures_of, first.values()), strict=True)
     }
     always = {_key(cluster) for cluster in best[:1]}
-    always |= {min(figures, key=lambda key: figures[key][1])} if figures else set()
+    always |= {min(figures, key=lambda key: figures[key][::-1])} if figures else set()
     frontier: list[FrontierPoint] = []
     least = math.inf
     for key in sorted(first, key=lambda key: figures[key]):

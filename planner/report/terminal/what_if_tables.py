@@ -154,7 +154,7 @@ def pricing_table(plan: Plan, *, width_of_screen: int = 80) -> Iterator[str]:
 
 def _interruptions(of: Candidate) -> str:
     """Return how many nodes are expected to be taken back during the job, or that it is unknown."""
-    if of.pricing != "spot":
+    if of.pricing != "spot" or of.is_own:
         return "never"
     if of.interruptions is None:
         return "unknown how often"

@@ -101,6 +101,7 @@ def test_spot_nodes_are_taken_back_by_the_band_of_their_type() -> None:
 
     assert hourly("c7gd.large") == pytest.approx(-math.log(1 - 0.075) / 720)
     assert hourly("c7gd.4xlarge") == pytest.approx(-math.log(1 - 0.2) / 720)
+    assert hourly("c8gd.8xlarge") == pytest.approx(-math.log(1 - 0.2) / 720)  # at a weighting of its bandwidth
     assert hourly("c7gd.large", interruptions_per_node_hour=0.01) == pytest.approx(0.01)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -20,7 +21,7 @@ from planner.api.validate import validate_rows
 
 FORMATS = (
     "%d/%m/%Y", "%m/%d/%y", "%b %d, %Y", "%A, %d %B %Y %I:%M %p", "%Y%m%d%H%M%S", "%d.%m.%Y %H:%M:%S,%f",
-    "%Y-%m-%dT%H:%M:%S.%f%z",
+    "%Y-%m-%dT%H:%M:%S.%f%z", "%m/%d/%Y %I:%M:%S.%f %p",
 )  # fmt: skip
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(2068, 12, 31))  # years of two digits
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -66,7 +67,7 @@ def test_iso_dates_need_no_format(tmp_path: Path) -> None:
     [
         ("30/02/2026", "when:date=%d/%m/%Y"), ("1/2/2026 ", "when:date=%d/%m"), ("2026-13-01", "when:date"),
         ("03/02/2026", "when:date"), ("2026-01-01T25:00", "when:date"), ("2026-01-01T", "when:date"),
-        ("x", "when:date"), ("2026-01-01 12:00:00.", "when:date"), ("12:00:00.1234567890", "when:date=%H:%M:%S.%f"),
+        ("05-06-26", "when:date"), ("05/06/26", "when:date=%d/%m/%Y"), ("x", "when:date"), ("2026-01-01 12:00:00.", "when:date"), ("12:00:00.1234567890", "when:date=%H:%M:%S.%f"),
     ],
 )  # fmt: skip
 def test_other_values_are_refused_with_file_and_row(tmp_path: Path, value: str, key: str) -> None:
@@ -89,6 +90,8 @@ def test_other_values_are_refused_with_file_and_row(tmp_path: Path, value: str, 
         ("when:date=%Q", "bad-format", "%Q is no part of a date"),
         ("when:date=%Y-%", "bad-format", "no part of a date"),
         ("when:date=day", "bad-format", "it has no part of a date"),
+        ("when:date=", "bad-format", "it has no part of a date"),
+        ("when:date=%S.%f %f", "bad-format", "%f twice"),
         ("when:date:int", "contradiction", "exclude each other"),
         ("when:data", "unknown-word", "Did you mean date"),
         ("then:date=%H:%M", "unknown-column", "there is no column 'then'"),
@@ -107,6 +110,13 @@ def test_keys_after_a_format_with_commas_are_keys(tmp_path: Path) -> None:
     planner.sort(source, output, key="when:date=%b %d, %Y,n:int:desc")
     assert output.read_text() == 'when,n\n"Jan 9, 2026",1\n"Feb 1, 2026",10\n"Feb 1, 2026",2\n'
     validate_rows([output], key="when:date=%b %d, %Y,n:int:desc", input=[source]).require()
+
+
+def test_a_pipe_is_refused_as_it_would_be_read_twice(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with refused("pipe"):
+        validate_rows([pipe], format="csv", key="when:date", looked=None)
 
 
 def test_columns_of_dates_in_tables_are_dates_and_text_is_none(tmp_path: Path) -> None:

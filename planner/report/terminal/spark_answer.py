@@ -108,8 +108,8 @@ def advice(plan: SparkPlan) -> str:
     """Return the advice in a sentence or two."""
     limit = format_duration(plan.within_s)
     if plan.best is None:
-        sure = " as surely as asked" if plan.fastest.prediction.duration_s <= plan.within_s else ""
-        return f"No cluster ends within {limit}{sure}. The fastest: {_words(plan.fastest, plan.logged)}."
+        known = " as surely as asked" if plan.fastest.prediction.duration_s <= plan.within_s else ""
+        return f"No cluster ends within {limit}{known}. The fastest: {_words(plan.fastest, plan.logged)}."
     slower = "" if plan.slower is None else f" Slower, and cheaper: {_words(plan.slower, plan.logged)}."
     if plan.keep:
         reason = "no other cluster is as fast and cheaper with a chance above 80%"

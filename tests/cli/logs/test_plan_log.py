@@ -72,6 +72,13 @@ def test_no_cluster_in_time_is_infeasible(log: str, capsys: pytest.CaptureFixtur
     approve(shown.err)
 
 
+def test_a_confidence_that_no_cluster_has_is_not_called_slowness(capsys: pytest.CaptureFixture[str]) -> None:
+    log = Path(__file__).parents[2] / "data" / "spark" / "causes" / "cpu.gz"
+    assert run(str(log), "--ran-on", "4 x m5.xlarge", "--confidence", "0.99") == 3
+    shown = capsys.readouterr()
+    assert "as surely as asked" in shown.out and "as surely as asked" in shown.err
+
+
 def test_what_the_log_does_not_tell_is_asked_for(
     log: str, capsys: pytest.CaptureFixture[str], approve: Approve
 ) -> None:

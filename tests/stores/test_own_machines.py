@@ -12,7 +12,7 @@ from refusals import refused
 
 import planner
 from planner.catalog import check_catalog, load_catalog
-from planner.errors import IoFailureError
+from planner.errors import InfeasibleError, IoFailureError
 
 DISKS = ["--disks", "8", "--disk-size", "2TB", "--disk-kind", "nvme", "--disk-read", "6GB/s", "--disk-write", "4GB/s"]
 FACTS = ["--machines", "20", "--vcpus", "64", "--memory", "256GiB", "--network", "25Gbit/s", *DISKS]
@@ -69,6 +69,12 @@ def test_a_csv_that_makes_no_catalog_is_refused(tmp_path: Path, text: str, code:
     with refused(code):
         call("catalog", "new", str(tmp_path / "ours"), str(hosts))
     assert not (tmp_path / "ours").exists()
+
+
+def test_a_deadline_that_is_missed_names_the_fastest_of_the_machines_there_are(mine: Path) -> None:
+    with pytest.raises(InfeasibleError) as raised:
+        call("plan", "--data", "1TB", "--model", "indy", "--catalog", str(mine), "--deadline", "1min")
+    assert "20 x mine" in str(raised.value)
 
 
 def test_fewer_free_machines_are_not_shown_as_cheaper(mine: Path) -> None:

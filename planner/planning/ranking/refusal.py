@@ -65,7 +65,12 @@ def conflicts(groups: Sequence[ConstrainedTypes]) -> Iterator[str]:
     limits = {name: constraint.limit for name, constraint in of_all.items()}
     nearest = {name: least(groups, name, enough=limit) for name, limit in limits.items()}
     unmet = {name: at for name, at in nearest.items() if at is not None and at.amount > limits[name]}
-    yield from (_unmet(at.asked.by_name[name], at) for name, at in unmet.items())
+    there = {
+        name: least(groups, name, within=("capacity",)) for name in unmet if "capacity" in limits and name != "capacity"
+    }
+    for name, at in unmet.items():
+        held = there.get(name) or at  # of machines that are there, if that says anything
+        yield _unmet(held.asked.by_name[name], held)
     clash = bool(unmet)
     for first, second in combinations([name for name in limits if nearest[name] and name not in unmet], 2):
         free = [group for group in groups if second not in group.by_name]  # of a model without that limit

@@ -20,7 +20,8 @@ from urllib.parse import unquote, urlsplit
 from planner.errors import BadInputError, IoFailureError
 from planner.extras import optional
 from planner.sorting.tables.arrow_library import arrow
-from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot
+from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, shown_value
+from planner.tables.overlap import keys_of
 from planner.tables.parquet_files import FileOwner, leaf_statistics, rows_by_name
 from planner.tables.storage import Storage
 
@@ -67,6 +68,11 @@ class DeltaFormat(FileOwner):
         vectors = self._vectors(opened, protocol)
         files = [self._file(action, partitioned_by, vectors) for action in actions]
         order = next((tuple(each[_ORDER]) for each in opened.history(_VERSIONS_SEEN) if each.get(_ORDER)), ())
+        try:
+            order = order if order and keys_of(order, schema) else ()
+        except BadInputError:  # its column is gone
+            order = ()
+        self._is_mapped = details.configuration.get("delta.columnMapping.mode", "none") != "none"
         return Snapshot(
             kind="delta",
             location=self.location,
@@ -107,7 +113,7 @@ class DeltaFormat(FileOwner):
             path=path,
             bytes=action["size_bytes"],
             rows=action["num_records"],
-            partition=tuple((name, str(_partition_text(values.get(name)))) for name in partitioned_by),
+            partition=tuple((name, shown_value(_partition_text(values.get(name)))) for name in partitioned_by),
             bounds={name: (low, most.get(name)) for name, low in least.items() if low is not None},
             nulls={name: count for name, count in _flat(action.get("null_count") or {}).items() if count is not None},
             deletes=int(has_vector),
@@ -118,6 +124,8 @@ class DeltaFormat(FileOwner):
 
     def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
         """Yield the rows in a schema, columns by name. Raises BadInputError."""
+        if self._is_mapped:
+            raise BadInputError(f"{self.location}: its columns are mapped, and not read here", code="unsupported-table")
         return rows_by_name(path, schema, shown=file.path)
 
     def target(self, like: DataFile, name: str) -> str:
@@ -130,8 +138,9 @@ class DeltaFormat(FileOwner):
         for attempt in range(_ATTEMPTS):
             opened = self._open()
             require_same(snapshot, self._seen(opened), removed)
+            whole = {key.name for key in keys_of(group.keys, snapshot.schema)}
             try:
-                self._commit_to(opened, removed, added, group)
+                self._commit_to(opened, removed, added, group, whole)
             except errors.CommitFailedError:
                 time.sleep(min(0.05 * 2**attempt, 2.0))
                 continue
@@ -140,10 +149,14 @@ class DeltaFormat(FileOwner):
             return str(opened.version())
         raise IoFailureError(f"{self.location}: other writers committed first, {_ATTEMPTS} times", code="busy-table")
 
-    def _commit_to(self, opened: Any, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group) -> None:
+    def _commit_to(
+        self, opened: Any, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group, whole: set[str]
+    ) -> None:
         library = optional("deltalake.transaction", extra="tables", purpose="writing Delta tables")
         now_ms, values = int(time.time() * 1000), removed[0].handle
-        actions = [library.AddAction(file.path, file.bytes, values, now_ms, False, _statistics(file)) for file in added]
+        actions = [
+            library.AddAction(file.path, file.bytes, values, now_ms, False, _statistics(file, whole)) for file in added
+        ]
         actions += [library.RemoveAction(file.path, False, now_ms, file.bytes, values) for file in removed]
         about = {_GROUP: group.id, _ORDER: list(group.keys)}
         opened.create_write_transaction(
@@ -230,23 +243,28 @@ def _partition_text(value: Any) -> str | None:
     """Return the value of a partition as the log spells it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, bytes):
+        return value.decode()
     if isinstance(value, datetime):
         return value.replace(tzinfo=None).isoformat(sep=" ")
     return None if value is None else str(value)
 
 
-def _statistics(file: NewFile) -> str:
-    """Return the statistics of a file in the form of the log. Columns with NaN, the greatest number for some readers
-    and not in the footer, have no greatest value.
+def _statistics(file: NewFile, whole: set[str]) -> str:
+    """Return the statistics of a file in the form of the log, texts cut but for the `whole` columns. Columns with NaN,
+    the greatest number for some readers and not in the footer, have no greatest value.
     """
     least: dict[str, Any] = {}
     most: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
     for names, count, bounds in leaf_statistics(file.footer):
+        length = None if ".".join(names) in whole else _MOST_TEXT
         _put(nulls, names, count)
-        _put(least, names, bounds and _bound(bounds[0], is_most=False))
-        _put(most, names, None if not bounds or ".".join(names) in file.with_nan else _bound(bounds[1], is_most=True))
-    return json.dumps({"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+        _put(least, names, bounds and _bound(bounds[0], length, is_most=False))
+        has_most = bounds and ".".join(names) not in file.with_nan
+        _put(most, names, _bound(bounds[1], length, is_most=True) if bounds and has_most else None)
+    found = {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": nulls}
+    return json.dumps(found, ensure_ascii=False)  # deltalake reads pairs of escapes for U+20000 on as other characters
 
 
 def _put(tree: dict[str, Any], names: Sequence[str], value: Any) -> None:
@@ -256,7 +274,7 @@ def _put(tree: dict[str, Any], names: Sequence[str], value: Any) -> None:
         tree[names[-1]] = value
 
 
-def _bound(value: Any, *, is_most: bool) -> Any:
+def _bound(value: Any, length: int | None, *, is_most: bool) -> Any:
     """Return a bound in JSON; None for one that the log does not have."""
     if isinstance(value, datetime):
         text = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
@@ -264,7 +282,7 @@ def _bound(value: Any, *, is_most: bool) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, str):
-        return value[:_MOST_TEXT] + "\U0010ffff" * (is_most and len(value) > _MOST_TEXT)
+        return value[:length] + "\U0010ffff" * (is_most and len(value) > len(value[:length]))
     if isinstance(value, Decimal) and value.is_finite():
         number = int(value) if value == value.to_integral_value() else float(value)
         return number if Decimal(repr(number)) == value else None  # a rounded bound would hide rows

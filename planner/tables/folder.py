@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from planner.config.atomic_file import sync_to_disk
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
-from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot
+from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot, shown_value
 from planner.tables.parquet_files import FileOwner, leaf_statistics, rows_by_name, shape
 from planner.tables.storage import FOLDER, Journal, Storage, store_errors
 
@@ -38,7 +38,7 @@ class FolderFormat(FileOwner):
                 file_system, root = arrow("pyarrow.fs").FileSystem.from_uri(location)
             super().__init__(Storage(file_system, root, local_root=None))
             return
-        root = Path(location).absolute()
+        root = Path(location).resolve()
         super().__init__(Storage(arrow("pyarrow.fs").LocalFileSystem(), str(root), local_root=root))
         beside = root.parent
         self._beside = Storage(arrow("pyarrow.fs").LocalFileSystem(), str(beside), local_root=beside)
@@ -76,6 +76,8 @@ class FolderFormat(FileOwner):
     def _refusal(self) -> str:
         if self.storage.local_root is None:
             return "a folder in a store cannot be changed in one step: make it a Delta or Iceberg table"
+        if self.storage.local_root.stat().st_dev != self.storage.local_root.parent.stat().st_dev:
+            return "it is a disk of its own, and new files come by rename from beside it: use a folder within"
         return ""
 
     def _footer(self, path: str) -> Any:
@@ -88,7 +90,9 @@ class FolderFormat(FileOwner):
     def _schema(self, schemas: Sequence[Any]) -> Any:
         """Return the schema of all files, with widened columns. Raises BadInputError."""
         if all(shape(schema, ids=False) == shape(schemas[0], ids=False) for schema in schemas):
-            return schemas[0]
+            optional = {field.name for schema in schemas for field in schema if field.nullable}
+            fields = [field.with_nullable(field.name in optional) for field in schemas[0]]
+            return arrow().schema(fields, metadata=schemas[0].metadata)
         try:
             return arrow().unify_schemas([each.remove_metadata() for each in schemas], promote_options="permissive")
         except arrow().ArrowException as error:
@@ -107,7 +111,7 @@ class FolderFormat(FileOwner):
         footer = arrow("pyarrow.parquet").read_metadata(local)
         size, waiting = local.stat().st_size, self._waiting(name.rpartition("-")[2].removesuffix(".parquet"))
         waiting.mkdir(parents=True, exist_ok=True)
-        local.rename(waiting / name)
+        shutil.move(local, waiting / name)
         return NewFile(path=self.target(like, name), bytes=size, rows=footer.num_rows, footer=footer)
 
     def _waiting(self, group_id: str) -> Path:
@@ -133,7 +137,10 @@ class FolderFormat(FileOwner):
             sync_to_disk(path)
         swap = waiting / _SWAP
         swap.with_suffix(".part").write_text(
-            json.dumps({"new": [file.path for file in added], "old": [file.path for file in removed]}), encoding="utf-8"
+            json.dumps(
+                {"new": [file.path for file in added], "old": [(file.path, file.bytes, file.token) for file in removed]}
+            ),
+            encoding="utf-8",
         )
         sync_to_disk(swap.with_suffix(".part"))
         swap.with_suffix(".part").rename(swap)
@@ -152,9 +159,11 @@ class FolderFormat(FileOwner):
             sync_to_disk(folder)  # a power cut may not undo this and keep what follows
         kept = waiting / "old"
         kept.mkdir(exist_ok=True)
-        for number, path in enumerate(renames["old"]):
-            if (root / path).exists():
-                (root / path).rename(kept / f"{number}")
+        for number, (path, size, changed_ns) in enumerate(renames["old"]):
+            old = root / path
+            # after a kill another writer may have written it again: those rows are not in the new files
+            if old.exists() and (old.stat().st_size, old.stat().st_mtime_ns) == (size, changed_ns):
+                old.rename(kept / f"{number}")
         shutil.rmtree(waiting)
 
     def is_committed(self, group_id: str) -> bool:
@@ -202,9 +211,12 @@ def _file(path: str, info: Any, footer: Any) -> DataFile:
 
 
 def _partition(path: str) -> Partition:
-    """Return the columns in the names of folders."""
-    pairs = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
-    return tuple((name, "null" if value == _NO_VALUE else unquote(value)) for name, _, value in pairs)
+    """Return the columns in the names of folders; other folders count as one more, since rows stay in theirs."""
+    parts = path.split("/")[:-1]
+    pairs = [part.partition("=") for part in parts if "=" in part]
+    found = [(name, shown_value(None if value == _NO_VALUE else unquote(value))) for name, _, value in pairs]
+    plain = "/".join(part for part in parts if "=" not in part)
+    return (*found, ("folder", plain)) if plain else tuple(found)
 
 
 def _common_order(footers: Sequence[Any]) -> tuple[str, ...]:

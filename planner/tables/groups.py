@@ -74,12 +74,24 @@ def _of_small(small: Sequence[DataFile], texts: tuple[str, ...], *, target_bytes
         yield Group(id=new_id(), files=tuple(small), depth=1, reason="small", keys=texts)
 
 
+def within(groups: Iterable[Group], most_bytes: int | None, *, taken: Iterable[Group]) -> list[Group]:
+    """Return the groups that fit beside those taken."""
+    left, kept = most_bytes, []
+    if left is not None:
+        left -= sum(group.bytes for group in taken)
+    for group in groups:
+        if left is None or group.bytes <= left:
+            kept.append(group)
+            left = None if left is None else left - group.bytes
+    return kept
+
+
 def _within(groups: Iterable[Group], keys: Sequence[Key], *, most_bytes: int | None) -> Iterator[Group]:
     left = most_bytes
     for group in groups:
         if left is not None and group.bytes > left:
             group = _first_files(group, keys, most_bytes=left)  # noqa: PLW2901  # the part that fits
-        if len(group.files) > 1 or group.reason == "deletes":
+        if len(group.files) > 1 or (group.files and group.reason == "deletes"):
             yield group
             left = None if left is None else left - group.bytes
 

@@ -19,7 +19,8 @@ from planner.errors import BadInputError, IoFailureError
 from planner.extras import optional
 from planner.sorting.tables.arrow_library import arrow
 from planner.tables.delta import require_same
-from planner.tables.layout import DataFile, Group, NewFile, Partition, Snapshot
+from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot, shown_value
+from planner.tables.overlap import keys_of
 from planner.tables.parquet_files import FileOwner, cast_values
 from planner.tables.storage import Storage
 
@@ -88,6 +89,8 @@ class IcebergFormat(FileOwner):
             return "a metadata file alone can only be read: name the table and its --catalog"
         if table.metadata.format_version > _NEWEST_FORMAT:
             return f"its format has version {table.metadata.format_version}, whose row lineage is not kept"
+        if not table.location_provider().new_data_location("x").startswith(f"{table.location().rstrip('/')}/"):
+            return "its data is outside its own location, by the property write.data.path"
         return ""
 
     def _files(self, table: Any) -> tuple[list[DataFile], str]:
@@ -101,9 +104,12 @@ class IcebergFormat(FileOwner):
             data = [file for file in entries if file.content == kinds.DATA]
             return [self._file(table, file, deletes=0) for file in data], "it has equality deletes, unread by pyiceberg"
         tasks = list(table.scan().plan_files())
-        return [
-            replace(self._file(table, task.file, deletes=len(task.delete_files)), handle=task) for task in tasks
-        ], ""
+        return [self._read_by(table, task) for task in tasks], ""
+
+    def _read_by(self, table: Any, task: Any) -> DataFile:
+        """Return the file of a task, which changes with each of its delete files."""
+        deletes = tuple(sorted(each.file_path for each in task.delete_files))
+        return replace(self._file(table, task.file, deletes=len(deletes)), token=deletes, handle=task)
 
     def _file(self, table: Any, file: Any, *, deletes: int) -> DataFile:
         spec = table.specs()[file.spec_id]
@@ -136,6 +142,8 @@ class IcebergFormat(FileOwner):
     def rows(self, file: DataFile, path: Path, schema: Any) -> Iterator[Any]:
         """Yield the rows by field ids, without the deleted ones."""
         del path  # the library reads by itself
+        if file.handle is None:
+            raise BadInputError(f"{self.location} cannot be read: {self.snapshot().refusal}", code="unsupported-table")
         table, library = self._newest, arrow()
         always = iceberg("expressions").AlwaysTrue()
         projected = table.schema().select(*schema.names)
@@ -160,14 +168,19 @@ class IcebergFormat(FileOwner):
         for attempt in range(_ATTEMPTS):
             newest = self.snapshot()
             require_same(snapshot, newest, removed)
+            if newest.refusal:
+                raise LostError(newest.refusal)
             live = {file.path: file for file in newest.files}
             try:
-                return self._commit_to(self._newest, [live[file.path] for file in removed], added, group)
+                whole = {key.name for key in keys_of(group.keys, snapshot.schema)}
+                return self._commit_to(self._newest, [live[file.path] for file in removed], added, group, whole)
             except (errors.CommitFailedException, errors.ValidationException):
                 time.sleep(min(0.05 * 2**attempt, 2.0))
         raise IoFailureError(f"{self.location}: other writers committed first, {_ATTEMPTS} times", code="busy-table")
 
-    def _commit_to(self, table: Any, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group) -> str:
+    def _commit_to(
+        self, table: Any, removed: Sequence[DataFile], added: Sequence[NewFile], group: Group, whole: set[str]
+    ) -> str:
         sources = [file.handle.file for file in removed]
         producer = _replacing()(
             operation=iceberg("table.snapshots").Operation.OVERWRITE,
@@ -177,9 +190,9 @@ class IcebergFormat(FileOwner):
         )
         for source in sources:
             producer.delete_data_file(source)
-        is_declared = tuple(group.keys) == _order(table)
+        is_declared = tuple(group.keys) == _order(table) and len(group.keys) == len(table.sort_order().fields)
         for file in added:
-            producer.append_data_file(_data_file(table, file, sources[0], is_declared=is_declared))
+            producer.append_data_file(_data_file(table, file, sources[0], whole, is_declared=is_declared))
         updates, requirements = producer._commit()  # a transaction would try again by itself
         try:
             table.catalog.commit_table(table, requirements, updates)
@@ -208,11 +221,17 @@ def _replacing() -> Any:
     return Replacing
 
 
-def _data_file(table: Any, new: NewFile, like: Any, *, is_declared: bool) -> Any:
+def _data_file(table: Any, new: NewFile, like: Any, whole: set[str], *, is_declared: bool) -> Any:
+    """Return a new file as a manifest has it; bounds of the `whole` columns are not cut, which would overlap."""
     library, manifest = iceberg("io.pyarrow"), iceberg("manifest")
+    plan = library.compute_statistics_plan(table.schema(), table.properties)
+    full = library.MetricsMode(library.MetricModeTypes.FULL)
+    for number, each in list(plan.items()):
+        if each.column_name in whole and each.mode.type == library.MetricModeTypes.TRUNCATE:
+            plan[number] = replace(each, mode=full)
     statistics = library.data_file_statistics_from_parquet_metadata(
         parquet_metadata=new.footer,
-        stats_columns=library.compute_statistics_plan(table.schema(), table.properties),
+        stats_columns=plan,
         parquet_column_mapping=library.parquet_path_to_id_mapping(table.schema()),
     )
     return manifest.DataFile.from_args(
@@ -247,8 +266,9 @@ def _partition(table: Any, spec: Any, file: Any) -> Partition:
     found = []
     for place, field in enumerate(spec.fields):
         source = table.schema().find_type(field.source_id)
-        value_type = field.transform.result_type(source)
-        found.append((field.name, str(field.transform.to_human_string(value_type, file.partition[place]))))
+        value, value_type = file.partition[place], field.transform.result_type(source)
+        text = None if value is None else str(field.transform.to_human_string(value_type, value))
+        found.append((field.name, shown_value(text)))
     return tuple(found)
 
 

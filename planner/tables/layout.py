@@ -117,6 +117,15 @@ class TableFormat(Protocol):
         """Return the ids of groups that began and whose process is gone."""
 
 
+def shown_value(text: str | None) -> str:
+    """Return the value of a partition for people: `null` for none, and a text that looks like it in quotes, so that
+    no two values are shown alike.
+    """
+    if text is None:
+        return "null"
+    return f"'{text}'" if text.strip("'") == "null" else text
+
+
 def new_id() -> str:
     """Return a name for the files of a group that no other group has."""
     return secrets.token_hex(8)

@@ -75,7 +75,8 @@ def leaf_statistics(footer: Any) -> Iterator[tuple[tuple[str, ...], int | None, 
         found = [statistics for group in groups if (statistics := group.column(place).statistics) is not None]
         is_whole = len(found) == len(groups) and all(each.has_null_count for each in found)
         nulls = sum(each.null_count for each in found) if is_whole else None
-        yield tuple(leaf.path.split(".")), nulls, _bounds(groups, found, place)
+        above = leaf.path.removesuffix(leaf.name).removesuffix(".")  # the name itself may have dots
+        yield (*(above.split(".") if above else ()), leaf.name), nulls, _bounds(groups, found, place)
 
 
 def _bounds(groups: Sequence[Any], found: Sequence[Any], place: int) -> tuple[Any, Any] | None:
@@ -90,8 +91,8 @@ def _bounds(groups: Sequence[Any], found: Sequence[Any], place: int) -> tuple[An
         return None
     try:
         return min(each.min for each in filled), max(each.max for each in filled)
-    except (TypeError, ValueError, NotImplementedError, arrow().ArrowException):
-        return None
+    except (TypeError, ValueError, OverflowError, NotImplementedError, arrow().ArrowException):
+        return None  # such as a date that Python does not have
 
 
 def shape(of: Any, *, ids: bool) -> Any:

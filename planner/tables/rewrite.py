@@ -161,6 +161,8 @@ def _attempt(table: TableFormat, snapshot: Snapshot, group: Group, job: RewriteJ
             new = table.place(path, f"part-{number:05}-{group.id}.parquet", group.files[0])
             placed.append(replace(new, with_nan=with_nan))
         filled = [file for file in placed if file.rows]
+        if snapshot.kind == "parquet":  # whose schema is in its files alone
+            filled = filled or placed[:1]
         version = table.commit(snapshot, group.files, filled, group)
     return GroupReport(
         reason=group.reason,
@@ -226,7 +228,7 @@ def _inputs(table: TableFormat, snapshot: Snapshot, group: Group, folder: Path) 
     schemas = [parquet.read_schema(path) for path in fetched]
     wanted = shape(snapshot.schema, ids=has_ids)
     fits = [
-        not file.deletes and shape(schema, ids=has_ids) == wanted
+        not file.deletes and shape(schema, ids=has_ids) == wanted and _allows_nulls(schema, snapshot.schema)
         for file, schema in zip(group.files, schemas, strict=True)
     ]
     reference = next((schema for schema, fit in zip(schemas, fits, strict=True) if fit), snapshot.schema)
@@ -235,6 +237,12 @@ def _inputs(table: TableFormat, snapshot: Snapshot, group: Group, folder: Path) 
         is_as_it_is = fit and schema.equals(reference)
         inputs.append(str(path if is_as_it_is else _copied(table, file, path, reference, folder / f"rows-{number}")))
     return inputs
+
+
+def _allows_nulls(schema: Any, wanted: Any) -> bool:
+    """Return whether columns may be null wherever those of the table may."""
+    required = {field.name for field in schema if not field.nullable}
+    return not any(field.nullable and field.name in required for field in wanted)
 
 
 def _copied(table: TableFormat, file: DataFile, path: Path, schema: Any, copy: Path) -> Path:

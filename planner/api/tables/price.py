@@ -34,13 +34,16 @@ def price_of(
     target_bytes: int,
     queries: StrPath | None,
     usd_per_tb: float,
+    is_cut: bool,
 ) -> TablePrice:
-    """Return the price of rewriting groups, or of as many as a budget pays. Raises BadInputError."""
+    """Return the price of rewriting groups, or of as many as a budget pays; `is_cut` if further ones are left out.
+    Raises BadInputError.
+    """
     asked = read_queries(Path(queries)) if queries is not None else None
     places = _places(sum(group.bytes for group in groups))
     rented = next((place for place in places if place.name == "one machine"), None)
     if budget_usd is not None and rented and rented.usd and rented.usd > budget_usd:
-        groups = _within_budget(groups, budget_usd / rented.usd)
+        groups, is_cut = _within_budget(groups, budget_usd / rented.usd), True
         places = _places(sum(group.bytes for group in groups))
     touched = sum(group.bytes for group in groups)
     price = TablePrice(
@@ -53,6 +56,8 @@ def price_of(
         table_bytes=sum(file.bytes for file in snapshot.files),
         places=places,
     )
+    if not groups and is_cut:
+        return replace(price, verdict="unknown whether it pays: no group of files is within --max-bytes and --budget")
     if not groups:
         return replace(price, is_worth_it=False, verdict="not worth it: nothing overlaps and no files are small")
     if asked is None:

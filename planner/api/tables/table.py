@@ -49,14 +49,16 @@ class TableLook:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSort:
-    """A rewrite: the keys, and a report for each committed group of files."""
+    """A rewrite: the keys, a report for each committed group of files, and whether `max_bytes` left all others."""
 
     keys: tuple[str, ...]
     groups: tuple[GroupReport, ...]
+    all_beyond_limit: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON-able values."""
-        return {"sort_by": list(self.keys), "groups": [asdict(group) for group in self.groups]}
+        groups = [asdict(group) for group in self.groups]
+        return {"sort_by": list(self.keys), "groups": groups, "all_beyond_limit": self.all_beyond_limit}
 
 
 class Table:
@@ -184,6 +186,7 @@ class Table:
             target_bytes=target_file_bytes,
             queries=queries,
             usd_per_tb=usd_per_tb_scanned,
+            is_cut=not groups and bool(self.groups(sort_by, where=where, target_bytes=target_file_bytes)),
         )
 
     @checked
@@ -212,6 +215,7 @@ class Table:
         Raises BadInputError, before anything is read, for what cannot be rewritten; ValidationFailedError if new files
         do not hold the rows of the old ones, with nothing committed; IoFailureError; InterruptedRunError.
         """
+        from planner.tables.groups import within
         from planner.tables.rewrite import RewriteJob, clean_up, rewrite
         from planner.tables.rewrite import require_writable as require
 
@@ -222,7 +226,9 @@ class Table:
         self._look_again()
         groups = self.groups(keys, where=where, max_bytes=max_bytes, target_bytes=target_file_bytes)
         if every_file:
-            groups += self._unsorted(keys, groups, where)
+            groups += within(self._unsorted(keys, groups, where), max_bytes, taken=groups)
+        is_limited = not groups and max_bytes is not None
+        beyond = is_limited and bool(self.groups(keys, where=where, target_bytes=target_file_bytes))
         job = RewriteJob(
             keys=keys,
             target_bytes=target_file_bytes,
@@ -238,7 +244,7 @@ class Table:
             reports = rewrite(self._format, self.snapshot, groups, job, watched=watched, say=tell)
         finally:
             self._look_again()
-        return TableSort(keys=keys, groups=tuple(reports))
+        return TableSort(keys=keys, groups=tuple(reports), all_beyond_limit=beyond)
 
     def _unsorted(self, keys: Sequence[str], groups: Sequence[Group], where: str | None) -> list[Group]:
         """Return a group for each file outside groups whose rows are out of order."""

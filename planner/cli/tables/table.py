@@ -97,6 +97,9 @@ def sort(location: Location, *, asked: SortOptions, json: Json = False) -> None:
         show_json(done.to_dict())
         return
     rows = sum(group.rows for group in done.groups)
+    if done.all_beyond_limit:
+        show_text(f"{location}: no files that overlap are within --max-bytes; nothing was written")
+        return
     if not done.groups:
         show_text(f"{location} is sorted by {', '.join(done.keys)} as far as files show; nothing was written")
         return

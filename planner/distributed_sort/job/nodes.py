@@ -23,6 +23,9 @@ from planner.extras import optional
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.health_checks import noticed_after_s
 
+_TRY_S: Final = 2.0
+_LONGEST_TRY_S: Final = 60.0
+"""A task where a service does not begin is long enough to be killed as that was, and is waited for so long."""
 WORKER_RETRIES: Final = 5
 """Times that Ray runs a task again whose process has died."""
 LOST: Final = object()
@@ -139,9 +142,15 @@ class Nodes:
         self._require_ports()
 
     def _require_addresses(self) -> None:
-        """Raise IoFailureError where the service of a live node has not begun."""
+        """Raise IoFailureError where the service of a live node has not begun, KilledForMemoryError where Ray's memory
+        monitor kills what begins there: a service that it kills only looks as if it restarted.
+        """
         alive = self._alive()
         if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
+            tries = [self.run(name, time.sleep, _TRY_S) for name in silent]
+            ended, _ = self._ray.wait(tries, num_returns=len(tries), timeout=_LONGEST_TRY_S)
+            for each in ended:
+                self.outcome(each)
             raise IoFailureError(
                 f"the service of {some_of(silent)} did not begin",
                 [OPEN_PORTS, "see Ray's logs there"],

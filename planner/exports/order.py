@@ -5,7 +5,7 @@ Spark's properties and the longest lifetime.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from planner.catalog.loading import load_catalog
@@ -87,14 +87,19 @@ class Order:
 
     @property
     def name(self) -> str:
-        """A name that all platforms accept: lower-case letters, digits and hyphens, at most 40."""
-        return re.sub("[^a-z0-9]+", "-", self.job.lower())[:40].strip("-") or "job"
+        """A name that all platforms accept: a letter, then lower-case letters, digits and hyphens, at most 40."""
+        name = re.sub("[^a-z0-9]+", "-", self.job.lower()).strip("-") or "job"
+        return (name if name[0].isalpha() else f"job-{name}")[:40].rstrip("-")
 
     @property
     def alike(self) -> tuple[Choice, ...]:
         """The choices that keep the plan's time with as many machines as the chosen type."""
         least, most = _LIKE_THE_CHOSEN
-        return tuple(choice for choice in self.choices if least <= choice.throughput <= most)
+        return tuple(
+            choice
+            for choice in self.choices
+            if least <= choice.throughput <= most and choice.vcpus <= most * self.best.vcpus
+        )
 
     @property
     def spot(self) -> bool:
@@ -212,7 +217,7 @@ def order_of_application(plan: SparkPlan, platform: SparkPlatform, *, name: str,
         cloud=machine.cloud,
         region=region,
         pricing=pricing,
-        choices=tuple(_spark_choice(each, best) for each in (best, *alike)),
+        choices=tuple(_of_each_type(best, alike)),
         architecture=machine.arch or None,
         expected_s=best.prediction.duration_s,
         p95_s=best.prediction.high_s,
@@ -220,8 +225,18 @@ def order_of_application(plan: SparkPlan, platform: SparkPlatform, *, name: str,
         usd_per_hour=best.nodes.usd_per_hour,
         on_demand_usd_per_hour=machine.on_demand_usd_per_hour,
         cost=format_usd(best.cost_usd),
+        disk_bytes=float(plan.work.steps.bytes["written"].sum()) / best.nodes.count,
         spark=configuration(plan.work, best.nodes, platform),
     )
+
+
+def _of_each_type(best: SparkCluster, others: Sequence[SparkCluster]) -> Iterator[Choice]:
+    """Yield the chosen cluster, and of each other type, with whatever disks, the best."""
+    seen = set[str]()
+    for choice in (_spark_choice(each, best) for each in (best, *others)):
+        if choice.machine_type not in seen:
+            seen.add(choice.machine_type)
+            yield choice
 
 
 def _spark_choice(cluster: SparkCluster, best: SparkCluster) -> Choice:

@@ -134,10 +134,8 @@ def _in_words(given: str) -> str:
 
 
 def _export(plan: SparkPlan, to: str, request: Request, application: Application) -> None:
-    from planner.catalog.loading import load_catalog
     from planner.exports.platform import export_application
 
-    cloud = (plan.best or plan.fastest).nodes.machine.cloud
-    region = next(iter(request.regions), "") or application.cluster.region or load_catalog(cloud).default_region
+    region = (plan.best or plan.fastest).nodes.machine.region
     name = application.name or application.app_id
     show_export(export_application(plan, to, name=name, region=region, pricing=request.pricing))

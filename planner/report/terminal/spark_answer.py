@@ -202,7 +202,11 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
         yield f"The times rest on {plan.runs} runs, weighed by how near they are; the latest is 'as it was'."
     yield from (f"Not counted: {reason}" for reason in plan.unused)
     if plan.work.missing_share:
-        yield f"Missing tasks ({plan.work.missing_share:.1%}) count as the others of their stage; the ranges are wider."
+        counted = any(stage.unseen for step in plan.work.timeline.steps for stage in step.stages)
+        what = (
+            "count as the others of their stage" if counted else "are in no time or cost: these are of the logged part"
+        )
+        yield f"Missing tasks ({plan.work.missing_share:.1%}) {what}; the ranges are wider."
     unexplained = plan.work.steps.unexplained_share
     if unexplained > _DOUBTED:
         yield (
@@ -246,7 +250,7 @@ def fee_text(platform: str, plan: SparkPlan) -> str:
     chosen = plan.best or plan.fastest
     amounts = [f"{_usd(fee_usd(fee, plan.logged))} as it was"]
     amounts += [f"{_usd(fee_usd(fee, chosen))} on {chosen.name}"] if chosen is not plan.logged else []
-    place = "comes on top of these costs" if fee.on_top else "comes in place of these costs"
+    place = "comes on top of these costs" if fee.on_top else "is these costs, in place of the machines' price"
     start = f" It starts in about {format_duration(fee.startup_s)}, not in these times." if fee.startup_s else ""
     origin = f"{fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]}"
     return f"{platform}'s fee {place}: {', '.join(amounts)} ({origin}).{start}"
@@ -259,11 +263,12 @@ def fee_usd(fee: SparkPlatform, choice: SparkCluster) -> float:
 
 def _platforms_json(choice: SparkCluster) -> list[dict[str, Any]]:
     """Return each platform's charge for the same cluster, with and without its machines' price."""
+    machines_usd = choice.nodes.usd_per_hour * choice.prediction.duration_s / 3600
     return [
         {
             "platform": fee.platform,
             "fee_usd": _amount_or_none(usd),
-            "total_usd": _amount_or_none(usd + choice.cost_usd if fee.on_top else usd),
+            "total_usd": _amount_or_none(usd + machines_usd if fee.on_top else usd),
             **{name: getattr(fee, name) for name in ("as_of", "source", "minimum_s", "startup_s", "startup_source")},
         }
         for fee in shipped_platforms().values()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -19,6 +20,7 @@ class WarmUp:
 
     excess_s: tuple[float, ...]
     settled_s_at: tuple[float, ...]
+    settled_s: float = math.nan
 
     def seconds(self, tasks: float) -> float:
         """Return the total excess of `tasks` tasks that run one after another on a slot."""
@@ -126,6 +128,7 @@ class Stage:
     peak_execution_memory_bytes: float
     seconds_at: tuple[float, ...]
     bytes_at: tuple[float, ...]
+    succeeded_s: float = math.nan
     warm_up: WarmUp | None = None
     operators: tuple[str, ...] = ()
     resubmitted: int = 0

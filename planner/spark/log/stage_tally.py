@@ -47,7 +47,7 @@ def warm_up(
             excess[place] = max(0.0, median(seconds[early]) - usual_s * max(1.0, larger))
     own = np.where(later, 0.0, excess[np.minimum(places, len(excess) - 1)])
     settled = np.maximum(seconds - own, np.minimum(seconds, usual_s))
-    return WarmUp(excess_s=tuple(excess.tolist()), settled_s_at=quantiles(settled))
+    return WarmUp(excess_s=tuple(excess.tolist()), settled_s_at=quantiles(settled), settled_s=float(settled.sum()))
 
 
 def _waves(launched: Floats, executors: Sequence[str], slots: Mapping[str, int]) -> Floats:
@@ -235,6 +235,7 @@ class StageTally:
             peak_execution_memory_bytes=self.peak_execution_memory_bytes,
             seconds_at=_at_quantiles(self._seconds),
             bytes_at=_at_quantiles(self._bytes),
+            succeeded_s=sum(self._seconds),
             warm_up=warm_up(
                 launched=np.frombuffer(self._launched_ms),
                 seconds=np.frombuffer(self._seconds),

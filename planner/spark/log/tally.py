@@ -170,7 +170,8 @@ class ApplicationTally:
         """Note the application's name and id; the collector decides whether it is another application."""
         at_s, app_id, name = seconds(event, "Timestamp"), text(event, "App ID"), text(event, "App Name")
         self.attempt = str(event.get("App Attempt ID") or "")
-        self.started, self.started_at_s, self.app_id, self.name = True, at_s, app_id, name
+        printable = "".join(letter if letter.isprintable() else "?" for letter in name)  # answers show it
+        self.started, self.started_at_s, self.app_id, self.name = True, at_s, app_id, printable
         self._note_time(at_s)
 
     def application_end(self, event: Event) -> None:

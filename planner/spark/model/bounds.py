@@ -311,6 +311,7 @@ def _failures(stages: Sequence[Stage], _sums: TaskSums, time: TaskTime) -> str:
     )
     counts = {
         "failed task": sum(stage.failed for stage in stages),
+        "killed task": sum(stage.killed for stage in stages),
         "failed or repeated stage": sum(stage.status == "failed" or stage.attempt > 0 for stage in stages),
     }
     told = " and ".join(count_text(count, what, grouped=True) for what, count in counts.items() if count)

@@ -16,6 +16,7 @@ from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.stage import TaskSums
 from planner.spark.model.configuration import configuration
 from planner.spark.model.machines import Nodes, NodeType
+from planner.spark.model.platforms import platform_called
 from planner.spark.model.prediction import Prediction, Work, shipped_assumptions
 from planner.spark.model.several_logs import Runs
 from planner.spark.model.timeline import timeline
@@ -317,7 +318,7 @@ def _sizes(work: Work, machine: NodeType) -> list[int]:
 
 def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> SparkCluster:
     duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
-    cost, logged_cost = (n.usd_per_hour * s / 3600 for n, s in ((nodes, duration_s), (work.logged, logged_s)))
+    cost, logged_cost = (_usd(work, n, seconds=s) for n, s in ((nodes, duration_s), (work.logged, logged_s)))
     return SparkCluster(
         nodes=nodes,
         prediction=prediction,
@@ -325,6 +326,13 @@ def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float)
         chance_cheaper=_chance(below=logged_cost, expected=cost, sigma=prediction.sigma),
         chance_in_time=_chance(below=limit_s * _LATE, expected=duration_s, sigma=prediction.sigma),
     )
+
+
+def _usd(work: Work, nodes: Nodes, *, seconds: float) -> float:
+    """Return the price of nodes; on a platform whose rates are the whole price, what it charges."""
+    platform = platform_called(work.platform)
+    whole = not platform.on_top and platform.cloud == nodes.machine.cloud
+    return platform.usd(nodes, seconds=seconds) if whole else nodes.usd_per_hour * seconds / 3600
 
 
 def _chance(*, below: float, expected: float, sigma: float) -> float:

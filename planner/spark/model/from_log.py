@@ -58,8 +58,10 @@ def plan_application(
             made = zip(machines(region.catalog, region.offer), region.passed, strict=True)
             passed_by = [m for m, passed in made if passed and not split_weighting(m.instance_type)[1]]
             unlisted = {m.instance_type for m in passed_by if not platform.accepts(m.instance_type, cloud=m.cloud)}
+            if not platform.on_top and platform.cloud == catalog.cloud:  # it has workers, and no machine types
+                unlisted = {m.instance_type for m in passed_by} - {logged.nodes.machine.instance_type}
             offered += [m for m in passed_by if m.instance_type not in unlisted]
-            reason = f"{platform.platform} does not document it"
+            reason = f"{platform.platform} " + ("does not document it" if platform.on_top else "lets nobody choose it")
             unasked += [Rejection(instance_type=name, reason=reason) for name in sorted(unlisted)]
             unasked += region.unasked
     plan = select_cluster(

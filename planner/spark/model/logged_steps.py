@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Floats
 from planner.spark.application.stage import TaskSums
 from planner.spark.model.task_time import TaskTime
-from planner.spark.model.timeline import Timeline
+from planner.spark.model.timeline import Timeline, task_seconds
 
 PARTS: Final = tuple(field.name for field in fields(TaskTime))
 
@@ -57,6 +57,31 @@ class LoggedSteps:
     def extra_s(self) -> Floats:
         """Seconds of each step beyond its tasks' waves."""
         return np.array([step.extra_s for step in self.timeline.steps])
+
+    @cached_property
+    def longest_s(self) -> Floats:
+        """Seconds of the longest task of each step."""
+        return np.array([max(step.durations, default=0.0) for step in self.timeline.steps])
+
+    @cached_property
+    def together(self) -> dict[str, Any]:
+        """Of each stage that ran beside others: the place of its step, its longest task and all its tasks in seconds,
+        and the shares of their time, by part.
+        """
+        pairs = [
+            (place, step, stage)
+            for place, step in enumerate(self.timeline.steps)
+            if len(step.stages) > 1
+            for stage in step.stages
+        ]
+        tasks = [task_seconds(stage) for _, _, stage in pairs]
+        times = [step.time_of(stage) for _, step, stage in pairs]
+        return {
+            "step": np.array([place for place, _, _ in pairs], dtype=int),
+            "longest_s": np.array([max(seconds, default=0.0) for seconds in tasks]),
+            "all_s": np.array([sum(seconds) for seconds in tasks]),
+            **{part: np.array([getattr(time, part) / (time.total or 1.0) for time in times]) for part in PARTS},
+        }
 
     @cached_property
     def needed_bytes(self) -> Floats:

@@ -42,6 +42,7 @@ class NodeType:
     local_disks: int = 0
     disk_ops_per_s: float = math.nan
     cpu_share: float | None = None
+    region: str = ""
 
     def speed(self, busy: Floats, *, sibling_share: float) -> Floats:
         """Return the speed of a slot in GHz when a share `busy` of all slots computes: siblings slow each other once
@@ -121,6 +122,7 @@ def machines(catalog: Catalog, offer: Offer) -> list[NodeType]:
                 price_usd_per_hour=float(offer.price_usd_per_hour[row]),
                 on_demand_usd_per_hour=math.nan if on_demand is None else float(on_demand[row]),
                 local_disks=int(instances.local_disks[row]) if local else 0,
+                region=offer.region,
             )
         )
     return made

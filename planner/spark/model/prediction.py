@@ -130,7 +130,11 @@ class Work:
         scaled = scaled - beside * factors["cpu"]
         own_s = self.steps.warm_up_s(slots) + beside * self.steps.waves_s(self.slots)
         tasks_s = waves * scaled + own_s * factors["own"] * own
-        seconds = np.maximum(tasks_s * fit + np.maximum(extra, 0.0), self._least_s(nodes))
+        fitted_s = np.maximum(tasks_s * fit, self.steps.longest_s * scaled)
+        stages = self.steps.together  # none of the stages of a step is faster than alone
+        own_scaled = np.sum([stages[part] * factors[part][stages["step"]] for part in PARTS], axis=0)
+        np.maximum.at(fitted_s, stages["step"], np.maximum(stages["longest_s"], stages["all_s"] / slots) * own_scaled)
+        seconds = np.maximum(fitted_s + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self.steps.shares["spill"] > 0) & (factors["spill"] == 0)).any())
         driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
         return prediction_with_range(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)

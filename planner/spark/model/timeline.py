@@ -81,7 +81,8 @@ class Step:
     def seconds_on(self, slots: int, *, factor: float = 1.0) -> float:
         """Return the seconds on `slots` slots, each task taking `factor` times as long as it did."""
         tasks_s = (self.waves_s(slots) + self.warm_up_s(slots)) * factor
-        return tasks_s + self.extra_s if self.extra_s >= 0 else tasks_s * self._fit
+        longest_s = max(self.durations, default=0.0) * factor
+        return tasks_s + self.extra_s if self.extra_s >= 0 else max(tasks_s * self._fit, longest_s)
 
     @property
     def _fit(self) -> float:
@@ -197,24 +198,38 @@ def task_seconds(stage: Stage) -> list[float]:
     in `warm_up_s`.
     """
     count = stage.succeeded + stage.unseen
-    durations = _at(stage.seconds_at, count)
+    grown = count / max(stage.succeeded, 1)
     lost = stage.tasks - stage.succeeded
     left = [lost_seconds(stage) / lost] * lost if lost else []
-    return (_at(stage.warm_up.settled_s_at, count) if stage.warm_up else durations) + left
+    if stage.warm_up:
+        return _at(stage.warm_up.settled_s_at, count, total_s=stage.warm_up.settled_s * grown) + left
+    return _at(stage.seconds_at, count, total_s=stage.succeeded_s * grown) + left
 
 
 def lost_seconds(stage: Stage) -> float:
     """Return the seconds of the tasks of a stage that failed or were killed."""
     if stage.tasks == stage.succeeded:
         return 0.0
-    durations = _at(stage.seconds_at, stage.succeeded + stage.unseen)
-    return max(0.0, stage.complete_sums.elapsed_s - sum(durations))
+    if math.isnan(stage.succeeded_s):
+        return max(0.0, stage.complete_sums.elapsed_s - sum(_at(stage.seconds_at, stage.succeeded + stage.unseen)))
+    grown = 1 + stage.unseen / stage.succeeded if stage.succeeded else 1.0  # as the sums are
+    return max(0.0, stage.complete_sums.elapsed_s - stage.succeeded_s * grown)
 
 
-def _at(seconds_at: Sequence[float], count: int) -> list[float]:
+def _at(seconds_at: Sequence[float], count: int, *, total_s: float = math.nan) -> list[float]:
+    """Return the seconds of `count` tasks. Between the last two quantiles few tasks may be long: those there, but the
+    longest, are as much shorter than a straight line has them as it takes for all to last `total_s`.
+    """
     if not seconds_at or not count:
         return []
-    return [*np.interp((np.arange(count - 1) + 0.5) / count, QUANTILES, seconds_at).tolist(), seconds_at[-1]]
+    places = (np.arange(count - 1) + 0.5) / count
+    line = np.interp(places, QUANTILES, seconds_at)
+    last, low = places > QUANTILES[-2], seconds_at[-2]
+    above = float((line[last] - low).sum())
+    if above > 0 and not math.isnan(total_s):
+        left = total_s - seconds_at[-1] - float(line[~last].sum()) - low * int(last.sum())
+        line[last] = low + (line[last] - low) * min(max(left / above, 0.0), 1.0)
+    return [*line.tolist(), seconds_at[-1]]
 
 
 def warm_up_s(stages: Sequence[Stage], *, slots: int) -> float:

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from approvals import Approve
 from refusals import refused
-from spark_events import small_job
+from spark_events import (
+    START_MS,
+    application_end,
+    application_start,
+    executor_added,
+    metrics,
+    small_job,
+    stage_completed,
+    task_end,
+)  # fmt: skip
 
 from planner.errors import BadInputError
 from planner.report.terminal.spark_answer import answer_lines, fee_text, notes
@@ -17,7 +26,7 @@ from planner.schemas.plan import Request
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import explain
 from planner.spark.model.from_log import catalogs_of, logged_nodes, plan_application
-from planner.spark.model.machines import parse_ran_on
+from planner.spark.model.machines import Nodes, parse_ran_on
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
 REQUEST = Request(data_bytes=1, instances=("m5.*", "m6i.*", "m7g.*"))
@@ -114,6 +123,36 @@ def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader, appr
     assert "a DBU costs $0.20" in photon
     (glue,) = fees({"spark.glue.JOB_NAME": "a"})
     approve(glue)
+
+
+def test_no_cluster_is_predicted_faster_than_the_longest_of_many_tasks(read: Reader) -> None:
+    """640 tasks of 5 s on 16 slots, and one of 200 s on the first: it ends late, but before the others."""
+    begins = [0, *(5000 * (place // 15) for place in range(639))]
+    lasts = [200_000, *([5000] * 639)]
+    tasks = [
+        task_end(
+            number, stage=0, launch_ms=START_MS + begin, finish_ms=START_MS + begin + run_ms,
+            did=metrics(run_ms=run_ms, cpu_ms=run_ms),
+        )
+        for number, (begin, run_ms) in enumerate(zip(begins, lasts, strict=True))
+    ]  # fmt: skip
+    end_ms = max(begin + run_ms for begin, run_ms in zip(begins, lasts, strict=True))
+    events = [
+        application_start(), executor_added("1", host="a", cores=16), *tasks,
+        stage_completed(0, tasks=640, at_ms=START_MS, end_ms=START_MS + end_ms), application_end(START_MS + end_ms),
+    ]  # fmt: skip
+    plan = plan_application(read(events), REQUEST, ran_on="m5.4xlarge x 1")
+    work = plan.work
+    for nodes in (2, 8, 32):
+        assert work.predict(Nodes(machine=work.logged.machine, count=nodes)).duration_s >= 180
+    assert sum(work.timeline.steps[0].durations) == pytest.approx(200 + 639 * 5, rel=0.02)
+
+
+def test_where_nobody_chooses_machines_the_platforms_own_price_decides(read: Reader) -> None:
+    plan = plan_application(read(small_job(properties={"spark.glue.JOB_NAME": "a"})), REQUEST, ran_on="m5.xlarge x 2")
+    assert {choice.nodes.machine.instance_type for choice in plan.choices} <= {"m5.xlarge"}
+    # Glue takes $0.44 for 4 vCPUs and an hour, for at least a minute
+    assert plan.logged.cost_usd == pytest.approx(2 * 0.44 * 60 / 3600)
 
 
 def test_the_platform_of_a_log_fixes_cloud_and_types(read: Reader) -> None:

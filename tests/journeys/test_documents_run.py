@@ -29,6 +29,8 @@ NOT_HERE = {
     "planner run --cloud": "rents, or needs root: tests/provisioning, tests/emulation",
     "planner cluster": "rents machines: tests/provisioning",
     "planner catalog refresh": "needs a cloud: tests/refresh",
+    "planner doctor --cloud": "needs an account: tests/cli/measure/test_doctor.py",
+    "planner validate sorted": "takes the user's files: tests/cli/sort/test_validate.py",
     "plan --data 1TB --model indy --profile": "takes the user's profile: tests/cli/test_help.py",
     "planner plan-log": "takes the user's event log: tests/cli/logs/test_plan_log.py",
     "plan --input": "takes the user's files: tests/api/test_listed_input.py",

@@ -69,6 +69,13 @@ def swept() -> None:
         sweep(by_name=True)
 
 
+def pytest_runtest_teardown() -> None:
+    """Ignore broken pipes again, as Python does. `gnusort` lets them end its process, here that of the tests: a server
+    whose client is killed would end it in a later test.
+    """
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--strict-skips", action="store_true", help="fail when a test skips that does not need root")
     parser.addoption("--write-goldens", action="store_true", help="write tests/golden as plans and texts are now")

@@ -110,7 +110,7 @@ def test_cpus_that_are_taken_meanwhile_are_waited_for(sort_cluster: SortCluster,
 @contextmanager
 def small_head(folder: Path, port: int) -> Iterator[str]:
     """Yield the address of a Ray head whose memory monitor kills every task."""
-    own = {"RAY_memory_usage_threshold": "0.001", "RAY_memory_monitor_refresh_ms": "200",
+    own = {"RAY_memory_usage_threshold": "0.001", "RAY_memory_monitor_refresh_ms": "50",
            "PLANNER_NODE_DIRECTORY": str(folder), "RAY_USAGE_STATS_ENABLED": "0",
            "RAY_AUTH_MODE": "disabled"}  # fmt: skip  # else it asks for the token of this machine, if there is one
     words = [str(Path(sys.executable).with_name("ray")), "start", "--head", f"--port={port}", "--num-cpus=2", "--block",

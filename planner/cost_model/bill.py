@@ -79,7 +79,9 @@ class Bills:
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats, around_s: Floats) -> Bills:
         """Return the bills of clusters of `nodes` and `spares`."""
-        hourly, dearest = (Hourly.of(context, at, nodes=nodes, spares=spares) for at in (offer, offer.dearest))
+        hourly = Hourly.of(context, offer, nodes=nodes, spares=spares)
+        is_sure = offer.most_usd_per_hour is None
+        dearest = hourly if is_sure else Hourly.of(context, offer.dearest, nodes=nodes, spares=spares)
         late_s = context.overheads.late_booting_s(nodes) - context.overheads.booting_s(nodes)
         return cls(context=context, nodes=nodes, hourly=hourly, dearest=dearest, around_s=around_s, late_s=late_s)
 

@@ -120,7 +120,7 @@ class Clusters:
     @cached_property
     def times_begun(self) -> Floats:
         """The mean number of times that the jobs begin, (M,): 1 where no node is taken back."""
-        risk = self.context.own_risk
+        risk = self.context.risk
         return np.ones(len(self)) if risk is None else risk.times_begun(self.expected_s, nodes=self.nodes)
 
     @cached_property

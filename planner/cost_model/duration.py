@@ -230,7 +230,7 @@ class JobTimes:
     @cached_property
     def whole(self) -> Durations:
         """The distributions of the jobs' times, (M, G)."""
-        risk = self.context.own_risk
+        risk = self.context.risk
         return risk.durations(self.undisturbed, nodes=self.nodes, load_s=self._load_s) if risk else self.undisturbed
 
     @property
@@ -248,7 +248,7 @@ class JobTimes:
     @cached_property
     def delay_s(self) -> Floats:
         """The expected delay by nodes that are taken back, (M,)."""
-        risk = self.context.own_risk
+        risk = self.context.risk
         if risk is None:
             return 0.0 * self.nodes
         factors, weights = order_statistics.shared_factors(self.context.overheads.shared_sigma)

@@ -73,7 +73,7 @@ def _expected_s(context: JobContext, nodes: Floats) -> Floats:
     for phase in context.model.phases:
         times += _longest_s(context, PhaseUses.of(context, phase, nodes), nodes, kinds)
     times *= math.exp(context.overheads.shared_sigma**2 / 2)
-    risk = context.own_risk
+    risk = context.risk
     if risk is None:
         return times
     zeros = np.zeros((len(times), 1))

@@ -83,7 +83,7 @@ class JobContext:
 
     def only_rows(self, rows: Rows) -> JobContext:
         """Return the same job on these layouts alone."""
-        return replace(self, layouts=self.layouts.only(rows))
+        return replace(self, layouts=self.layouts.only(rows), risk=self.risk and self.risk.of(rows))
 
     def times(self, scale: Mapping[str, float | Floats]) -> JobContext:
         """Return the same job with the speed of each of `RESOURCES` in `scale` multiplied by its factor: one for all
@@ -98,11 +98,6 @@ class JobContext:
         """
         seconds = 0.0 if self.paper else self.model.engine.barrier_per_node_s
         return np.where(nodes > 1, seconds * nodes, 0.0) / self.layouts.speed("barriers")[:, None]
-
-    @property
-    def own_risk(self) -> Risk | None:
-        """The risk to the nodes of each layout; None where none is taken back, or nobody knows how often."""
-        return None if self.risk is None else self.risk.of(self.layouts.type_row)
 
     @property
     def nodes_min(self) -> int:

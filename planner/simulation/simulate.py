@@ -98,7 +98,7 @@ def simulate(
         timelines={phase.name: phase.timeline for phase in middle},
         loss=None if loss is None else loss_cost(loss, works, runs),
         slow=None if slow is None else slow_cost(slow, works, runs),
-        spot=None if context.own_risk is None else spot_cost(context.own_risk, works, runs, seed=seed),
+        spot=None if context.risk is None else spot_cost(context.risk, works, runs, seed=seed),
     )
 
 

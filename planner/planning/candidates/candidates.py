@@ -186,7 +186,7 @@ class Cluster:
         return with_quoted(cluster, data_bytes=context.job.map_in)
 
     def _interruptions(self) -> Interruptions | None:
-        risk = self._context.own_risk
+        risk = self._context.risk
         if risk is None:
             return None
         per_node_s = float(np.broadcast_to(risk.per_node_s, len(self.clusters))[self.at])

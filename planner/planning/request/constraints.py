@@ -180,7 +180,7 @@ def _evidence(context: JobContext, estimates: Estimates, request: Request) -> It
 
 def _restarts(context: JobContext, estimates: Estimates) -> Iterator[Constraint]:
     """Yield the constraint on restarts: under some models, losing a spot node restarts the whole job."""
-    risk = context.own_risk
+    risk = context.risk
     if risk is not None and risk.recovery != "redo":
         yield Constraint(
             name=RESTARTS,

@@ -76,6 +76,8 @@ def job_context(
     if by is not None and not (_OF_PROCESSORS & request.assume.keys() or request.compute_bytes_per_s_per_vcpu):
         own = np.nan if software else overheads.cpu_bytes_per_s_per_vcpu["sort"]
         rates = _at_measured_speed(rates, catalog, by, own)
+    laid_out = layouts(catalog, model=model, rates=rates, paper=request.paper)
+    risk = _risk(request, catalog, model, overheads, region=region)
     context = JobContext(
         catalog=catalog,
         model=model,
@@ -83,7 +85,7 @@ def job_context(
         rates=rates,
         volumes=_all_in(volumes) if "price" in request.assume else volumes,
         objects=choose_object_store(catalog, is_assumed=not request.paper and is_assumed("requests", request.unknown)),
-        layouts=layouts(catalog, model=model, rates=rates, paper=request.paper),
+        layouts=laid_out,
         spreads=spreads_of(
             catalog,
             node_sigma=overheads.node_sigma,
@@ -96,7 +98,7 @@ def job_context(
         power_w=_power(request, catalog),
         region=region,
         unknown=request.unknown,
-        risk=_risk(request, catalog, model, overheads, region=region),
+        risk=risk and risk.of(laid_out.type_row),
         most_machines=request.most_machines,
     )
     if request.network == "expected" and not {name.partition(":")[0] for name in _assumed(request)} & _SEEN_TOGETHER:

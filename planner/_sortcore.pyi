@@ -82,6 +82,17 @@ class Summary:
     @staticmethod
     def parse(bytes: Buffer, *, path: str = "") -> Summary: ...
 
+def send_parts(
+    socket: int, folders: Sequence[str], parts: Sequence[tuple[str, int, int]], *, silent_s: float
+) -> None: ...
+def receive_parts(
+    connections: Sequence[tuple[int, Sequence[int]]],
+    into: Buffer,
+    *,
+    sizes: Sequence[int],
+    states: Buffer,
+    silent_s: float,
+) -> list[bool]: ...
 def checksum_pieces(bytes: Buffer, *, lengths: Buffer, out: Buffer) -> None: ...
 def validate_records(
     records: Buffer, *, record_bytes: int = 100, key_offset: int = 0, key_bytes: int = 10, threads: int = 0

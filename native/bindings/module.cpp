@@ -17,6 +17,7 @@ PYBIND11_MODULE(_sortcore, module) {
   sortcore::python::register_columns(module);
   sortcore::python::register_packed_rows(module);
   sortcore::python::register_lines(module);
+  sortcore::python::register_exchange(module);
   sortcore::python::register_bench_disk(module);
   sortcore::python::register_bench_small_io(module);
   sortcore::python::register_bench_net(module);

@@ -16,6 +16,7 @@ void register_output_file(pybind11::module_& module);
 void register_columns(pybind11::module_& module);
 void register_packed_rows(pybind11::module_& module);
 void register_lines(pybind11::module_& module);
+void register_exchange(pybind11::module_& module);
 void register_bench_disk(pybind11::module_& module);
 void register_bench_small_io(pybind11::module_& module);
 void register_bench_net(pybind11::module_& module);

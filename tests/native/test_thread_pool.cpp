@@ -14,12 +14,12 @@
 namespace {
 using namespace sortcore;
 
-constexpr unsigned width = 4;
+constexpr unsigned task_width = 4;
 
 // Runs all work of a call at once, or never ends.
 void meet() {
-  std::barrier<> all(width);
-  run_parallel(width, [&](unsigned) { all.arrive_and_wait(); });
+  std::barrier<> all(task_width);
+  run_parallel(task_width, [&](unsigned) { all.arrive_and_wait(); });
 }
 }  // namespace
 
@@ -28,29 +28,30 @@ THREADED_TEST(threads_are_used_again) {
   meet();
   const std::uint64_t before = threads_started();
   std::atomic<unsigned> calls{0};
-  for (unsigned round = 0; round < rounds; ++round) run_parallel(width, [&](unsigned) { ++calls; });
-  CHECK_EQUAL(calls.load(), rounds * width);
+  for (unsigned round = 0; round < rounds; ++round) run_parallel(task_width, [&](unsigned) { ++calls; });
+  CHECK_EQUAL(calls.load(), rounds * task_width);
   CHECK_EQUAL(threads_started(), before);
 }
 
 THREADED_TEST(nested_work_is_under_way_at_once) {
   for (unsigned round = 0; round < 20; ++round) {
-    std::barrier<> all(width * width);
-    run_parallel(width, [&](unsigned) { run_parallel(width, [&](unsigned) { all.arrive_and_wait(); }); });
+    std::barrier<> all(task_width * task_width);
+    run_parallel(task_width,
+                 [&](unsigned) { run_parallel(task_width, [&](unsigned) { all.arrive_and_wait(); }); });
   }
 }
 
 THREADED_TEST(an_exception_passes_through_nested_work) {
   std::atomic<unsigned> finished{0};
   for (unsigned round = 0; round < 20; ++round) {
-    CHECK_THROWS(io, run_parallel(width, [&](unsigned outer) {
-                   run_parallel(width, [&](unsigned inner) {
+    CHECK_THROWS(io, run_parallel(task_width, [&](unsigned outer) {
+                   run_parallel(task_width, [&](unsigned inner) {
                      if (outer == 2 && inner == 1) throw Error(ErrorCode::io, "broken");
                      ++finished;
                    });
                  }));
   }
-  CHECK_EQUAL(finished.load(), 20 * (width * width - 1));
+  CHECK_EQUAL(finished.load(), 20 * (task_width * task_width - 1));
 }
 
 // The thread sanitizer allows no threads in a child.
@@ -60,7 +61,7 @@ TEST(a_forked_child_has_threads_of_its_own) {
   if (child == 0) {
     ::alarm(60);  // ends a child that waits for threads it does not have
     meet();
-    ::_exit(threads_started() == width - 1 ? 0 : 1);
+    ::_exit(threads_started() == task_width - 1 ? 0 : 1);
   }
   int status = -1;
   CHECK_EQUAL(::waitpid(child, &status, 0), child);

@@ -1,17 +1,16 @@
 """A node's server of its segments: other nodes fetch their blocks of the slices that were grouped here.
 
 A connection begins with 32 random bytes from the server. Within ten seconds the client answers with its job, an HMAC
-under the secret of that job, and its request. The HMAC covers these bytes, the addresses of both ends, and the request,
-so that a relayed one serves no other request, no other server and no later time. The answer to each part is a byte that
-marks whether the part exists, and the part. The kernel sends it from the file's pages (sendfile). Only parts of the
-job's segments can be requested, by their names.
+under the secret of that job, and the job's directory. The HMAC covers these bytes, the addresses of both ends and the
+directory, so that a relayed one serves no other server and no later time. Then the client may request parts, again and
+again. The sort core answers (`native/include/sortcore/exchange`): the kernel sends parts from their files' pages. Only
+parts of the job's segments can be requested, by their names.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
-import os
 import random
 import secrets
 import socket
@@ -19,13 +18,15 @@ import socketserver
 import struct
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final
 
-from planner.distributed_sort.exchange.segments import open_segment
+from planner.distributed_sort.exchange.segments import hold_folder, is_job, is_segment
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import IoFailureError
+from planner.native import core
 
 Address = tuple[str, int]
 """Host and port."""
@@ -34,11 +35,9 @@ SILENT_S: Final = 60.0
 """A connection is closed after this time without data: on a slow link others may take turns for a while."""
 NONCE_BYTES: Final = 32
 HEAD: Final = struct.Struct("<64s32s32sI")
-"""The job, the client's HMAC, and the SHA-256 and the length of its request."""
+"""The job, the client's HMAC, and the SHA-256 and the length of its introduction."""
+_LENGTH: Final = struct.Struct("<I")
 _HANDSHAKE_S: Final = 10.0
-HERE: Final = b"+"
-MISSING: Final = b"-"
-_WORTH_WAKING_BYTES: Final = 256 << 10
 _MOST_REQUEST_BYTES: Final = 1 << 24
 _PORTS: Final = range(20_000, 30_000)
 """Ports below those that the kernel gives to connections, and above those of Ray's workers."""
@@ -46,11 +45,12 @@ OPEN_PORTS: Final = f"nodes fetch data from each other: open the TCP ports {_POR
 _PORTS_TRIED: Final = 50
 
 
-def head_of(token: bytes, nonce: bytes, request: bytes, *, job: str, client: str, server: Address) -> bytes:
-    """Return the head that the client at an address sends before its request to a server."""
-    digest = sha256(request).digest()
-    proof = _proof(token, nonce, digest, job=job.encode(), client=client, server=server)
-    return HEAD.pack(job.encode(), proof, digest, len(request))
+def introduction_of(token: bytes, nonce: bytes, files: JobFiles, *, client: str, server: Address) -> bytes:
+    """Return what the client at an address sends first to a server, in the name of a job."""
+    job, directory = files.job.encode(), files.directory.encode()
+    digest = sha256(directory).digest()
+    proof = _proof(token, nonce, digest, job=job, client=client, server=server)
+    return HEAD.pack(job, proof, digest, len(directory)) + directory
 
 
 def _proof(token: bytes, nonce: bytes, digest: bytes, *, job: bytes, client: str, server: Address) -> bytes:
@@ -60,9 +60,10 @@ def _proof(token: bytes, nonce: bytes, digest: bytes, *, job: bytes, client: str
     return hmac.digest(secret, nonce + digest + f"{client} {host} {port}".encode(), "sha256")
 
 
-def request_of(files: JobFiles, parts: list[tuple[str, int, int]]) -> bytes:
+def request_of(parts: Sequence[tuple[str, int, int]]) -> bytes:
     """Return a request for parts of segments: (segment, offset, bytes)."""
-    return json.dumps({"directory": files.directory, "parts": parts}).encode()
+    content = json.dumps(parts).encode()
+    return _LENGTH.pack(len(content)) + content
 
 
 class BlockServer:
@@ -104,55 +105,52 @@ class _Server(socketserver.ThreadingTCPServer):
 class _Handler(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         connection: socket.socket = self.request
-        connection.settimeout(_HANDSHAKE_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+        with suppress(OSError):  # the client has gone
+            if (files := self._introduced(connection)) is not None:
+                connection.settimeout(SILENT_S)
+                while (length := _length_in(connection)) <= _MOST_REQUEST_BYTES:
+                    _answer(connection, files, json.loads(receive_exactly(connection, length)))
+
+    def _introduced(self, connection: socket.socket) -> JobFiles | None:
+        """Return the files of the client's job, None for one that does not know its secret."""
+        connection.settimeout(_HANDSHAKE_S)
         nonce, began = secrets.token_bytes(NONCE_BYTES), time.monotonic()
         connection.sendall(nonce)
         padded, given, digest, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
         job, server = padded.rstrip(b"\0"), self.server
         assert isinstance(server, _Server)
         known = _proof(server.token, nonce, digest, job=job, client=self.client_address[0], server=server.address)
-        is_known = hmac.compare_digest(given, known) and time.monotonic() - began < _HANDSHAKE_S
-        if not is_known or length > _MOST_REQUEST_BYTES:
-            return
-        connection.settimeout(SILENT_S)
-        content = receive_exactly(connection, length)
-        if sha256(content).digest() != digest:
-            return
-        request = json.loads(content)
-        files = JobFiles(job=job.decode(), output="", directory=request["directory"])
-        for name, offset, size in request["parts"]:
-            _send(connection, files, name, offset=offset, size=size)
+        if not hmac.compare_digest(given, known) or length > _MOST_REQUEST_BYTES:
+            return None
+        directory = receive_exactly(connection, length)
+        is_late = time.monotonic() - began >= _HANDSHAKE_S
+        if is_late or sha256(directory).digest() != digest or not is_job(job.decode()):
+            return None
+        return JobFiles(job=job.decode(), output="", directory=directory.decode())
+
+
+def _length_in(connection: socket.socket) -> int:
+    length: int = _LENGTH.unpack(receive_exactly(connection, _LENGTH.size))[0]
+    return length
+
+
+def _answer(connection: socket.socket, files: JobFiles, parts: list[tuple[str, int, int]]) -> None:
+    """Send parts of the segments of a job, and say which are missing. Raises OSError."""
+    folders = files.segment_folders()
+    hold_folder(folders[0])
+    asked = [(name if is_segment(name) else "", offset, size) for name, offset, size in parts]
+    core.send_parts(connection.fileno(), list(map(str, folders)), asked, silent_s=SILENT_S)
 
 
 def receive_exactly(connection: socket.socket, size: int) -> bytes:
     """Return `size` bytes from a connection. Raises ConnectionError when it ends before."""
-    content = bytearray(size)
-    receive_into(connection, memoryview(content))
-    return bytes(content)
-
-
-def receive_into(connection: socket.socket, view: memoryview) -> None:
-    """Fill `view` from a connection. Raises ConnectionError when it ends before."""
-    while view:
-        # Over a slow link the thread would wake for each packet, and take longer than the link itself.
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, min(len(view), _WORTH_WAKING_BYTES))
-        if not (count := connection.recv_into(view)):
+    content = bytearray()
+    while len(content) < size:
+        if not (received := connection.recv(size - len(content))):
             raise ConnectionError("the other end closed the connection")
-        view = view[count:]
-
-
-def _send(connection: socket.socket, files: JobFiles, name: str, *, offset: int, size: int) -> None:
-    """Send a part, or the mark of a missing one. A file that is too short ends the connection."""
-    try:
-        descriptor = open_segment(files, name)
-    except OSError:
-        connection.sendall(MISSING)
-        return
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        connection.sendall(HERE)
-        if size and connection.sendfile(file, offset, size) < size:
-            raise ConnectionError(f"{name} is too short")
+        content += received
+    return bytes(content)
 
 
 def _bound(host: str, seed: int) -> _Server:

@@ -64,18 +64,14 @@ def write_segment(files: JobFiles, name: str, arrays: Sequence[NDArray[Any]], *,
         _write(disk, arrays)
 
 
-def open_segment(files: JobFiles, name: str) -> int:
-    """Return a descriptor of a segment on this node. Raises OSError for a missing one, and for an invalid name, since
-    names come from other nodes.
-    """
-    if not (_NAME.fullmatch(name) and _JOB.fullmatch(files.job)):
-        raise FileNotFoundError(errno.ENOENT, "this is no segment", name)
-    memory, disk = (folder / name for folder in files.segment_folders())
-    hold_folder(memory.parent)
-    try:
-        return os.open(memory, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return os.open(disk, os.O_RDONLY | os.O_NOFOLLOW)
+def is_job(job: str) -> bool:
+    """Return whether a job may have this name, which comes from another node."""
+    return _JOB.fullmatch(job) is not None
+
+
+def is_segment(name: str) -> bool:
+    """Return whether a segment may have this name, which comes from another node."""
+    return _NAME.fullmatch(name) is not None
 
 
 def drop_segments(files: JobFiles, names: Iterable[str]) -> None:

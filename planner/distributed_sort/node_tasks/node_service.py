@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort.exchange.block_fetch import BlockFetcher, PackedParts, Part
+from planner.distributed_sort.exchange.block_fetch import ARRIVED, BlockFetcher, PackedParts, Part
 from planner.distributed_sort.exchange.block_server import Address, BlockServer
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.job.silence import Pulse
@@ -46,7 +46,7 @@ class NodeService:
         self._server = BlockServer(host, token=token, seed=seed)
         self._fetcher = BlockFetcher(token)
         self._buffers = _Buffers()
-        self._arrived: set[tuple[int, int]] = set()
+        self._storing: dict[int, tuple[int, list[Part], Bytes]] = {}  # by thread
 
     def address(self) -> Address:
         """Return the address from which others fetch this node's blocks."""
@@ -74,13 +74,11 @@ class NodeService:
         one file. Blocks that are unavailable, or have changed on the way, are left out. Raises IoFailureError.
         """
         parts = packed.unpack()
-        keys = {(part.slice, first) for part in parts}
+        states = np.zeros(len(parts), np.uint8)
+        self._storing[threading.get_ident()] = first, parts, states
         try:
             with self._buffers.array(sum(part.size_bytes for part in parts)) as into:
-                pieces = self._fetcher.fetch(
-                    files, parts, into, on_arrival=lambda part: self._arrived.add((part.slice, first))
-                )
-                fetched = zip(parts, pieces, strict=True)
+                fetched = zip(parts, self._fetcher.fetch(files, parts, into, states=states), strict=True)
                 blocks = {
                     part.slice: Block.parse(piece, partitions=part.partitions)
                     for part, piece in fetched
@@ -89,7 +87,7 @@ class NodeService:
                 intact = {number: block for number, block in blocks.items() if block.is_intact}
                 return node_tasks.store(files, first, intact)
         finally:
-            self._arrived -= keys
+            del self._storing[threading.get_ident()]
 
     def copy(self, order: SortOrder, part: Part) -> Sorted | None:
         """Fetch a sorted partition and write it here, too; return None if it is unavailable. Raises IoFailureError."""
@@ -99,7 +97,12 @@ class NodeService:
 
     def arrived_blocks(self) -> set[tuple[int, int]]:
         """Return the blocks that have arrived, but wait for others of their parcel: (slice, first partition)."""
-        return set(self._arrived)
+        return {
+            (part.slice, first)
+            for first, parts, states in list(self._storing.values())
+            for part, state in zip(parts, states.tolist(), strict=True)
+            if state == ARRIVED
+        }
 
     def give_up(self, addresses: Collection[Address] | None = None) -> None:
         """Abandon the fetches from lost nodes; all fetches, where none are named."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +20,13 @@ from hypothesis import strategies as st
 
 from planner.arrays import Bytes
 from planner.distributed_sort.exchange import block_fetch, block_server
-from planner.distributed_sort.exchange.block_fetch import BlockFetcher, Part
+from planner.distributed_sort.exchange.block_fetch import ARRIVED, BlockFetcher, Part
 from planner.distributed_sort.exchange.block_server import (
     HEAD,
-    HERE,
     NONCE_BYTES,
     Address,
     BlockServer,
-    head_of,
+    introduction_of,
     receive_exactly,
     request_of,
 )
@@ -59,9 +60,11 @@ def part_of(address: Address, *, offset: int, size_bytes: int, segment: str = "s
     return Part(slice=0, address=address, segment=segment, offset=offset, size_bytes=size_bytes, partitions=1)
 
 
-def fetch(fetcher: BlockFetcher, *parts: Part) -> list[Bytes | None]:
+def fetch(fetcher: BlockFetcher, *parts: Part, files: JobFiles = FILES) -> list[Bytes | None]:
+    """Fetch parts, and close the connections."""
     into = np.zeros(sum(part.size_bytes for part in parts), np.uint8)
-    return fetcher.fetch(FILES, parts, into)
+    with closing(fetcher):
+        return fetcher.fetch(files, parts, into)
 
 
 @given(cuts=st.lists(st.tuples(st.integers(0, 200_000), st.integers(0, 100_000)), min_size=1, max_size=5))
@@ -69,13 +72,14 @@ def fetch(fetcher: BlockFetcher, *parts: Part) -> list[Bytes | None]:
 def test_parts_of_several_nodes_come_in_their_places(servers: list[BlockServer], cuts: list[tuple[int, int]]) -> None:
     sources = [server.address for server in servers]
     parts = [part_of(sources[at % 2], offset=offset, size_bytes=size) for at, (offset, size) in enumerate(cuts)]
-    came: list[Part] = []
+    states = np.zeros(len(parts), np.uint8)
     into = np.zeros(sum(part.size_bytes for part in parts), np.uint8)
-    pieces = BlockFetcher(TOKEN).fetch(FILES, parts, into, on_arrival=came.append)
+    with closing(BlockFetcher(TOKEN)) as fetcher:
+        pieces = fetcher.fetch(FILES, parts, into, states=states)
     for piece, (offset, size) in zip(pieces, cuts, strict=True):
         assert piece is not None
         assert piece.tobytes() == SEGMENT[offset : offset + size].tobytes()
-    assert sorted(came) == sorted(parts)
+    assert (states == ARRIVED).all()
     assert b"".join(piece.tobytes() for piece in pieces if piece is not None) == into.tobytes()
 
 
@@ -93,43 +97,55 @@ def test_who_does_not_know_the_token_gets_nothing(server: BlockServer, monkeypat
     assert fetch(BlockFetcher(b"guessed"), part_of(server.address, offset=0, size_bytes=10)) == [None]
     with socket.create_connection(server.address) as connection:
         nonce = receive_exactly(connection, NONCE_BYTES)
-        head = head_of(TOKEN, nonce, b"", job=FILES.job, client=HOST, server=server.address)
-        connection.sendall(head[: -struct.calcsize("I")] + struct.pack("I", 1 << 30))
+        introduction = introduction_of(TOKEN, nonce, FILES, client=HOST, server=server.address)
+        connection.sendall(introduction + struct.pack("<I", 1 << 30))
         assert connection.recv(1) == b"", "a request that is too long ends the connection"
-
-
-REQUEST: Final = request_of(FILES, [("s-0", 0, 10)])
 
 
 def answer(
     server: BlockServer,
     *,
     address: Address,
-    request: bytes = REQUEST,
-    sent: bytes = REQUEST,
     client: str = HOST,
     job: str = FILES.job,
+    changed: bytes = b"",
     late_s: float = 0.0,
 ) -> bytes:
-    """Return the answer where a client signed a job's `request` for an address and asks for `sent`."""
+    """Return the answer to a client that signed its introduction for an address, and a job, and then `changed` it."""
     with socket.create_connection(server.address) as connection:
         nonce = receive_exactly(connection, NONCE_BYTES)
-        head = head_of(TOKEN, nonce, request, job=job, client=client, server=address)
+        files = replace(FILES, job=job, directory="/d")
+        introduction = introduction_of(TOKEN, nonce, files, client=client, server=address)
+        introduction = introduction.replace(job.encode(), FILES.job.encode(), 1)
         time.sleep(late_s)
-        connection.sendall(head.replace(job.encode(), FILES.job.encode(), 1) + sent)
         connection.settimeout(60)
-        return connection.recv(11, socket.MSG_WAITALL)
+        with suppress(ConnectionError):  # a server that does not know the client closes the connection
+            connection.sendall(introduction[: len(introduction) - len(changed)] + changed)
+            connection.sendall(request_of([("s-0", 0, 10)]))
+            return connection.recv(11, socket.MSG_WAITALL)
+    return b""
 
 
 def test_a_handshake_that_is_passed_on_opens_nothing_else(servers: list[BlockServer]) -> None:
     first, second = servers
-    assert answer(first, address=first.address) == HERE + SEGMENT[:10].tobytes()
+    assert answer(first, address=first.address) == bytes([ARRIVED]) + SEGMENT[:10].tobytes()
     assert answer(first, address=second.address) == b"", "another server's"
     assert answer(first, address=first.address, client="127.0.0.9") == b"", "another client's"
     assert answer(first, address=first.address, job="k") == b"", "another job's"
-    other = request_of(FILES, [("s-0", 9, 10)])
-    assert len(other) == len(REQUEST)
-    assert answer(first, address=first.address, request=REQUEST, sent=other) == b"", "another request"
+    assert answer(first, address=first.address, changed=b"/") == b"", "another directory's"
+
+
+def test_connections_are_kept(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that no longer listens serves whom it knows."""
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
+    fetcher, parts = BlockFetcher(TOKEN), [part_of(server.address, offset=at, size_bytes=10) for at in range(200)]
+    wanted = [SEGMENT[at : at + 10].tobytes() for at in range(200)]
+    with closing(fetcher):
+        for _ in range(2):
+            pieces = fetcher.fetch(FILES, parts, np.zeros(2000, np.uint8))
+            assert [piece is not None and piece.tobytes() for piece in pieces] == wanted
+            server.close()
+    assert fetch(BlockFetcher(TOKEN), parts[0]) == [None]
 
 
 def test_what_was_given_up_is_taken_back_by_the_next_sort(server: BlockServer) -> None:
@@ -151,8 +167,7 @@ def test_an_address_that_is_not_reached_says_why(server: BlockServer, monkeypatc
 
 def test_a_handshake_that_comes_late_opens_nothing(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(block_server, "_HANDSHAKE_S", 0.05)
-    with suppress(ConnectionError):
-        assert answer(server, address=server.address, late_s=0.2) == b""
+    assert answer(server, address=server.address, late_s=0.2) == b""
 
 
 @pytest.mark.parametrize("name", ["../../etc-1", "/etc/passwd", "../{}", "", ".", "s-0/../s-0", "link-1"])
@@ -165,14 +180,15 @@ def test_nothing_but_segments_is_served(server: BlockServer, tmp_path: Path, nam
         assert fetch(BlockFetcher(TOKEN), part) == [None]
 
 
-def test_the_job_of_a_request_is_no_path(server: BlockServer, tmp_path: Path) -> None:
+def test_the_job_of_a_request_is_no_path(server: BlockServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 0.5)
     (tmp_path / "x-blocks").mkdir()
     (tmp_path / "x-blocks" / "secret-1").write_bytes(b"0123456789")
     (tmp_path / "memory" / ".planner-sort-").mkdir()
     files = JobFiles(job="/../../x", output="")
     assert (files.segment_folders()[0] / "secret-1").exists()
     part = part_of(server.address, offset=0, size_bytes=10, segment="secret-1")
-    assert BlockFetcher(TOKEN).fetch(files, [part], np.zeros(10, np.uint8)) == [None]
+    assert fetch(BlockFetcher(TOKEN), part, files=files) == [None]
 
 
 def test_a_segment_that_is_too_short_is_left_out(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +239,10 @@ class Halting:
                 connection.sendall(bytes(NONCE_BYTES))
                 *_, length = HEAD.unpack(receive_exactly(connection, HEAD.size))
                 receive_exactly(connection, length)
+                (length,) = struct.unpack("<I", receive_exactly(connection, 4))
+                wanted = json.loads(receive_exactly(connection, length))
                 self.requests += 1
-                connection.sendall(HERE + b"x" * 10)
+                connection.sendall(bytes([ARRIVED] * len(wanted)) + b"x" * 10)
                 if self.requests <= self._closes:
                     connection.close()
 
@@ -248,12 +266,12 @@ def test_what_hangs_is_given_up(is_named: bool) -> None:
     halting, fetcher = Halting(closes=0), BlockFetcher(TOKEN)
     parts = [part_of(halting.address, offset=at, size_bytes=10) for at in range(2)]
     pieces: list[Bytes | None] = []
-    came, into = threading.Event(), np.zeros(20, np.uint8)
-    hanging = threading.Thread(
-        target=lambda: pieces.extend(fetcher.fetch(FILES, parts, into, on_arrival=lambda _: came.set()))
-    )
+    states, into, end_s = np.zeros(2, np.uint8), np.zeros(20, np.uint8), time.monotonic() + 60
+    hanging = threading.Thread(target=lambda: pieces.extend(fetcher.fetch(FILES, parts, into, states=states)))
     hanging.start()
-    assert came.wait(60)
+    while states[0] != ARRIVED and time.monotonic() < end_s:
+        time.sleep(0.01)
+    assert states.tolist() == [ARRIVED, 0]
     fetcher.give_up([halting.address] if is_named else None)
     hanging.join(60)
     assert not hanging.is_alive()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import signal
 import subprocess
@@ -23,12 +22,12 @@ from planner.distributed_sort.exchange.segments import (
     drop_segments,
     free_abandoned,
     hold_folder,
-    open_segment,
     write_segment,
 )
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.node_tasks import clean, inventory
 from planner.errors import IoFailureError
+from tests.distributed_sort.segment_files import read_segment
 
 FILES = JobFiles(job="j", output="out")
 
@@ -38,8 +37,7 @@ def letters(letter: str, size: int) -> Bytes:
 
 
 def content(name: str) -> bytes:
-    with os.fdopen(open_segment(FILES, name), "rb") as segment:
-        return segment.read()
+    return read_segment(FILES, name)
 
 
 def test_arrays_follow_each_other_in_memory(this_node: Path) -> None:

@@ -5,7 +5,6 @@ Errors name a line or cell that needs more memory than a partition has, where it
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,6 @@ from planner.distributed_sort.dataset.quote_scan import flips
 from planner.distributed_sort.dataset.slicing import slices
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
-from planner.distributed_sort.exchange.segments import open_segment
 from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, NODE_NAME, JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
@@ -36,6 +34,7 @@ from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_s
 from planner.errors import BadInputError, InputChangedError
 from planner.native import core
 from planner.sorting.text.text_job import CsvColumns
+from tests.distributed_sort.segment_files import read_segment
 
 LAYOUT = Layout()
 FILES = JobFiles(job="j", output="out")
@@ -58,10 +57,8 @@ def order_for(
 
 def block(mapped: Mapped, first: int, *, partitions: int) -> tuple[list[int], bytes]:
     """Return the block of the segment: the number of records in each partition, and the records."""
-    with os.fdopen(open_segment(FILES, "s-0"), "rb") as segment:
-        segment.seek(mapped.offsets[first])
-        content = np.frombuffer(segment.read(head_bytes(partitions) + mapped.sizes[first]), np.uint8)
-    parsed = Block.parse(content, partitions=partitions)
+    content = np.frombuffer(read_segment(FILES, "s-0"), np.uint8)[mapped.offsets[first] :]
+    parsed = Block.parse(content[: head_bytes(partitions) + mapped.sizes[first]], partitions=partitions)
     assert parsed.is_intact
     return parsed.counts.tolist(), parsed.records.tobytes()
 
@@ -106,8 +103,8 @@ def test_segments_that_nobody_shall_read_are_deleted(partition: Partition) -> No
     map_slice(order, splitting)
     map_slice(replace(order, segment="s-1", dropped=("s-0",)), splitting)
     with pytest.raises(FileNotFoundError):
-        open_segment(FILES, "s-0")
-    os.close(open_segment(FILES, "s-1"))
+        read_segment(FILES, "s-0")
+    assert read_segment(FILES, "s-1")
 
 
 def test_a_file_that_changes_while_it_is_read_is_named(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> None:

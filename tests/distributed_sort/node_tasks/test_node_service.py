@@ -38,6 +38,7 @@ def services(this_node: Path) -> Iterator[list[NodeService]]:
     both = [NodeService("127.0.0.1", token=b"t", seed=seed) for seed in (3, 4)]
     yield both
     for service in both:
+        service._fetcher.close()
         service._server.close()
 
 

@@ -15,7 +15,6 @@ from refusals import refused
 from planner.distributed_sort.content.partitioning import Splitting, split
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.exchange.segments import open_segment
 from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_files.run_files import RunsDamagedError, pieces_of, run_files
@@ -24,6 +23,7 @@ from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_s
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
 from planner.errors import IoFailureError
 from planner.native import core
+from tests.distributed_sort.segment_files import read_segment
 
 LAYOUT = Layout()
 FILES = JobFiles(job="j", output="out")
@@ -70,10 +70,8 @@ def test_records_of_a_repeated_map_task_count_once(partition: Partition, monkeyp
 def sent_block(order: MapOrder, mapped: Mapped, first: int) -> Block:
     """Return the block of a segment that begins with the partition `first`."""
     partitions = {begin: end - begin for _, begin, end in order.ranges}[first]
-    with os.fdopen(open_segment(order.files, order.segment), "rb") as segment:
-        segment.seek(mapped.offsets[first])
-        content = segment.read(head_bytes(partitions) + mapped.sizes[first])
-        return Block.parse(np.frombuffer(content, np.uint8), partitions=partitions)
+    content = np.frombuffer(read_segment(order.files, order.segment), np.uint8)[mapped.offsets[first] :]
+    return Block.parse(content[: head_bytes(partitions) + mapped.sizes[first]], partitions=partitions)
 
 
 def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, Block]:
@@ -149,15 +147,13 @@ def test_what_is_to_be_copied_waits_in_a_segment(partition: Partition) -> None:
     count = shuffle(partition, splitting_of(partition))
     done = node_tasks.sort_partition(replace(order(1, count), segment="s-9"))
     output = Path(done.partition.uri).read_bytes()
-    with os.fdopen(open_segment(FILES, "s-9"), "rb") as segment:
-        assert segment.read() == output
+    assert read_segment(FILES, "s-9") == output
     assert done.sent_bytes == len(output)
     again = replace(order(1, count), segment="s-10", dropped=("s-9",))
     assert node_tasks.offer_partition(done.partition, again) == len(output)
-    with os.fdopen(open_segment(FILES, "s-10"), "rb") as segment:
-        assert segment.read() == output
+    assert read_segment(FILES, "s-10") == output
     with pytest.raises(FileNotFoundError):
-        open_segment(FILES, "s-9")
+        read_segment(FILES, "s-9")
 
 
 def test_every_disk_holds_its_part(this_node: Path, partition: Partition) -> None:

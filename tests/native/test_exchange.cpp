@@ -63,14 +63,14 @@ struct Wanted {
 Wanted random_parts(const std::vector<std::string>& folders, std::mt19937_64& random) {
   std::vector<std::string> files;
   for (std::size_t at = 0; at < folders.size(); ++at) {
-    files.push_back(content_of(random() % 300'000, random));
+    files.push_back(content_of(random() % 900'000, random));
     std::ofstream(folders[at] + "/s-" + std::to_string(at)) << files.back();
   }
   Wanted wanted;
   for (std::size_t count = random() % 200; count > 0; --count) {
     const std::size_t file = random() % 3;
-    const std::size_t offset = random() % 310'000;
-    const std::size_t bytes = random() % 4 == 0 ? 0 : random() % 20'000;
+    const std::size_t offset = random() % 910'000;
+    const std::size_t bytes = random() % 4 == 0 ? 0 : random() % (random() % 8 == 0 ? 600'000 : 20'000);
     wanted.parts.push_back({"s-" + std::to_string(file), offset, bytes});
     const bool is_here = file < files.size() && offset + bytes <= files[file].size();
     wanted.contents.push_back(is_here ? files[file].substr(offset, bytes) : "");

@@ -3,8 +3,8 @@
 A connection begins with 32 random bytes from the server. Within ten seconds the client answers with its job, an HMAC
 under the secret of that job, and the job's directory. The HMAC covers these bytes, the addresses of both ends and the
 directory, so that a relayed one serves no other server and no later time. Then the client may request parts, again and
-again. The sort core answers (`native/include/sortcore/exchange`): the kernel sends parts from their files' pages. Only
-parts of the job's segments can be requested, by their names.
+again. The sort core answers (`native/include/sortcore/exchange`), from the segments' pages. Only parts of the job's
+segments can be requested, by their names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CPUs that no job uses, and the wait for them: Ray queues a task until its node has the CPUs for it."""
+"""Nodes and CPUs that no job uses, and the wait for them: Ray queues a task until its node has the CPUs for it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,29 @@ _LOOK_EVERY_S: Final = 0.1
 _LOOK_AGAIN_S: Final = 2.0
 _FORGOTTEN_S: Final = 10.0
 _ADVICE: Final = "--wait says how long to wait; `ray status` shows who uses what; wait until they end, or add nodes"
+
+
+def await_nodes(ray: Any, *, wait_s: float, emit: Emit) -> list[dict[str, Any]]:
+    """Return the nodes that offer CPUs, as Ray describes them. Where there is none, a task queues for a CPU, which an
+    autoscaler sees. Raises IoFailureError where none has come after `wait_s`.
+    """
+    began, said, queued = time.monotonic(), 1, None
+    while not (offering := [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]):
+        waited_s = time.monotonic() - began
+        queued = queued or ray.remote(num_cpus=1)(lambda: None).remote()
+        if waited_s > wait_s:
+            ray.cancel(queued)
+            raise IoFailureError(
+                "the Ray cluster has no node that offers CPUs",
+                [f"waited for {format_duration(waited_s)}", "start a worker; --wait says how long to wait for one"],
+                code="no-node",
+            )
+        if waited_s >= said * REPORT_EVERY_S:
+            reason = "no node offers CPUs; a task is queued for one, so that an autoscaler may start it"
+            emit(waiting(["the Ray cluster"], since_s=waited_s, reason=reason))
+            said += 1
+        time.sleep(_LOOK_EVERY_S)
+    return offering
 
 
 def free_cpus(ray: Any, offered: Mapping[str, float]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.free_cpus import WAIT_S, CpuQueue, wait_for_cpus
+from planner.distributed_sort.job.free_cpus import WAIT_S, CpuQueue, await_nodes, wait_for_cpus
 from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, REPORT_EVERY_S, Pulses, Silence, waiting
 from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
@@ -354,11 +354,10 @@ class Nodes:
     def _discover(self, wait_s: float) -> None:
         """Ask every node that has free CPUs for its facts.
 
-        Raises IoFailureError without such a node, or when nodes differ in version or share a name.
+        Raises IoFailureError where there is no such node after `wait_s`, or when nodes differ in version or share a
+        name.
         """
-        offering = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        if not offering:
-            raise IoFailureError("the Ray cluster has no node that offers CPUs; start a worker first", code="no-node")
+        offering = await_nodes(self._ray, wait_s=wait_s, emit=self.emit)
         offered = {node["NodeID"]: node["Resources"]["CPU"] for node in offering}
         self._hosts = {node["NodeID"]: node["NodeManagerAddress"] for node in offering}
         self.cpus = wait_for_cpus(self._ray, offered, hosts=self._hosts, wait_s=wait_s, emit=self.emit)

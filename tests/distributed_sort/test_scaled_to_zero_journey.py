@@ -50,7 +50,20 @@ ray start --head --autoscaling-config=cluster.json --num-cpus=0 --port=6379 --in
     --node-ip-address=127.0.0.1 --temp-dir="$RAY_FILES" > started.txt
 planner sort --format lines in.txt out.json --ray {ADDRESS} --dir disk --wait 0.1s 2> refused.txt && exit 1
 planner sort --format lines in.txt out.json --ray {ADDRESS} --dir disk --json > report.json
+python -c "$BUSY" > busy.txt
 """
+
+BUSY = f"""
+import time, ray
+from ray.autoscaler.v2.sdk import get_cluster_status
+from planner.distributed_sort.job.nodes import Nodes
+ray.init(address='{ADDRESS}', log_to_driver=False, logging_level='ERROR')
+Nodes(ray, directory='disk').begin_services()
+time.sleep(3)
+status = get_cluster_status('{ADDRESS}')
+print(*(node.ray_node_type_name for node in status.active_nodes))
+"""
+"""Prints the types of the nodes that an autoscaler does not take for idle, where a sort runs no task."""
 
 
 @pytest.fixture
@@ -77,6 +90,7 @@ def test_a_cluster_scaled_to_zero_gets_a_node_for_the_sort(tmp_path: Path, names
         "RAY_FAKE_CLUSTER": "1",
         "RAY_AUTH_MODE": "disabled",
         "RAY_FILES": str(ray_files),
+        "BUSY": BUSY,
     }
     try:
         subprocess.run(
@@ -86,6 +100,7 @@ def test_a_cluster_scaled_to_zero_gets_a_node_for_the_sort(tmp_path: Path, names
     finally:
         shutil.rmtree(ray_files, ignore_errors=True)
     assert "error: the Ray cluster has no node that offers CPUs" in (tmp_path / "refused.txt").read_text()
+    assert (tmp_path / "busy.txt").read_text() == "worker\n"
     report = json.loads((tmp_path / "report.json").read_text())
     assert len(report["nodes"]) == 1
     (part,) = (tmp_path / "disk").rglob("part-*")

@@ -12,7 +12,8 @@ import pytest
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 MOST_LINES: Final = {"README.md": 150, "CONTRIBUTING.md": 100, "CHANGELOG.md": 150}
 PAGES: Final = sorted((CHECKOUT / "docs").glob("*.md"))
-READ: Final = [CHECKOUT / name for name in (*MOST_LINES, "SECURITY.md")] + PAGES
+PROOF: Final = ("scripts/site_pages/papers.md", "tests/clouds/documented_facts.md", "tests/public_reports.md")
+READ: Final = [CHECKOUT / name for name in (*MOST_LINES, "SECURITY.md", *PROOF)] + PAGES
 MOST_WORDS: Final = 40
 MOST_PAGES: Final = 26
 MOST_PAGE_LINES: Final = 400

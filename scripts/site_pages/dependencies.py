@@ -1,4 +1,4 @@
-"""The last section of installing.md: the installed packages, from `pyproject.toml` and their own metadata."""
+"""The last section of data-sources.md: the installed packages, from `pyproject.toml` and their own metadata."""
 
 from __future__ import annotations
 

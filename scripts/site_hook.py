@@ -50,8 +50,10 @@ PAGES: dict[str, Callable[[], str]] = {
 
 WRITTEN: dict[str, str] = {
     "scripts/site_pages/papers.md": "papers.md",
+    "benchmarks/README.md": "evidence.md",
     "benchmarks/sizing/README.md": "evidence.md",
     "tests/clouds/documented_facts.md": "evidence.md",
+    "tests/clusters/README.md": "evidence.md",
     "tests/public_reports.md": "evidence.md",
 }
 """Texts beside the programs and tests that prove them, and the page of the site that has each."""

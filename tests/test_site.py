@@ -15,9 +15,11 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parent.parent
 WRITTEN_FOR_THE_CHECKOUT = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 WRITTEN_BESIDE_PROGRAMS = [
+    "benchmarks/README.md",
     "benchmarks/sizing/README.md",
     "scripts/site_pages/papers.md",
     "tests/clouds/documented_facts.md",
+    "tests/clusters/README.md",
     "tests/public_reports.md",
 ]
 """Pages of the site that are in the folder of what proves them."""

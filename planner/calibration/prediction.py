@@ -23,7 +23,7 @@ PRIOR_WORTH_RUNS: Final = 2.0
 """
 CHARGED_WHERE_IT_RAN: Final = 1.1
 MOST_CHARGED: Final = 1.4
-"""Maxima of expected time over the median: for data as large as the runs', for any (benchmarks/sizing/README.md)."""
+"""Most expected time over the median: for data as large as the runs', and for any (benchmarks/sizing/README.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9
 """Tolerance of a quantile of log seconds; Newton's method needs about six steps, bisection the most."""

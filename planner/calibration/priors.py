@@ -50,7 +50,7 @@ OTHER_RESOURCES: Final[dict[str, Any]] = {
 """A job that does not sort reads its input, writes and shuffles little of it, and merges nothing in memory.
 
 Few Spark jobs are limited by disks and networks (Ousterhout et al., NSDI 2015); Hadoop jobs write all that they pass on
-to disks. How far below a sort.s was chosen by leaving out families and jobs (benchmarks/sizing/README.md).
+to disks. How far they lie below a sort's was chosen by leaving out jobs (benchmarks/sizing/README.md).
 """
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed have less."""

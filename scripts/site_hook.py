@@ -50,6 +50,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 WRITTEN: dict[str, str] = {
     "scripts/site_pages/papers.md": "papers.md",
+    "scripts/site_pages/libraries.md": "evidence.md",
     "benchmarks/README.md": "evidence.md",
     "benchmarks/sizing/README.md": "evidence.md",
     "tests/clouds/documented_facts.md": "evidence.md",

@@ -12,6 +12,7 @@ from mkdocs.structure.files import File, Files
 from site_pages import (
     architecture,
     dependencies,
+    error_codes,
     leave_one_out,
     lee_fox,
     licences,
@@ -33,7 +34,12 @@ PAGES: dict[str, Callable[[], str]] = {
     "architecture.svg": architecture.picture,
     "commands.md": reference.commands_page,
     "data-sources.md": lambda: beneath(
-        reference.sources_page(), licences.page(), measured_rates.page(), reference.files_page(), dependencies.page()
+        reference.sources_page(),
+        licences.page(),
+        measured_rates.page(),
+        reference.files_page(),
+        error_codes.page(),
+        dependencies.page(),
     ),
     "evidence.md": lambda: beneath("# Evidence\n", *(text for name, text in written() if name == "evidence.md")),
     "measurements.md": measurements.page,
@@ -50,7 +56,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 WRITTEN: dict[str, str] = {
     "scripts/site_pages/papers.md": "papers.md",
-    "scripts/site_pages/libraries.md": "evidence.md",
+    "scripts/site_pages/decisions.md": "evidence.md",
     "benchmarks/README.md": "evidence.md",
     "benchmarks/sizing/README.md": "evidence.md",
     "tests/clouds/documented_facts.md": "evidence.md",
@@ -62,7 +68,9 @@ MADE_FROM: dict[str, str] = {
     r"benchmarks/results(?:/[\w.]+)?": "measurements.md",
     r"catalogs/sources\.toml": "data-sources.md",
     r"planner/__init__\.py": "python.md",
+    r"planner/catalog/(?:manifest|schema)\.py": "data-sources.md",
     r"planner/cli": "commands.md",
+    r"planner/clouds/codes": "data-sources.md",
     r"scripts/site_pages/variation\.py": "papers.md",
     **{re.escape(source): page for source, page in WRITTEN.items()},
 }

@@ -17,7 +17,7 @@ WRITTEN_FOR_THE_CHECKOUT = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
 WRITTEN_BESIDE_PROGRAMS = [
     "benchmarks/README.md",
     "benchmarks/sizing/README.md",
-    "scripts/site_pages/libraries.md",
+    "scripts/site_pages/decisions.md",
     "scripts/site_pages/papers.md",
     "tests/clouds/documented_facts.md",
     "tests/clusters/README.md",

@@ -43,7 +43,7 @@ PURPOSES: Final = {
     "pyiceberg": "Iceberg tables and their catalogs: reading and committing",
     "aiohttp": "what pyiceberg's file systems need beside Ray Data",
 }
-"""Purpose of each package. libraries.md lists code written by hand instead."""
+"""Purpose of each package. decisions.md lists code written by hand instead."""
 
 
 def page() -> str:

@@ -17,6 +17,8 @@ READ: Final = [CHECKOUT / name for name in (*MOST_LINES, "SECURITY.md", *PROOF)]
 MOST_WORDS: Final = 40
 MOST_PAGES: Final = 26
 MOST_PAGE_LINES: Final = 400
+MOST_LINES_OF_ALL: Final = 3000
+"""Lines of the pages of docs/ together: whoever adds a section says less elsewhere."""
 ITEM: Final = re.compile(r"\s*(?:[*-]|\d+\.)\s+")
 APART: Final = ("    ", "#", "!", "<")
 """Prefixes of lines that are not prose: commands, headings, pictures."""
@@ -60,6 +62,7 @@ def test_pages_are_few_and_short() -> None:
     limits = MOST_LINES | {f"docs/{path.name}": MOST_PAGE_LINES for path in PAGES}
     lines = {name: len((CHECKOUT / name).read_text(encoding="utf-8").splitlines()) for name in limits}
     assert {name: count for name, count in lines.items() if count > limits[name]} == {}
+    assert sum(lines[f"docs/{path.name}"] for path in PAGES) <= MOST_LINES_OF_ALL
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda path: path.name)

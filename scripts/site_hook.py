@@ -71,7 +71,7 @@ MADE_FROM: dict[str, str] = {
     r"planner/catalog/(?:manifest|schema)\.py": "data-sources.md",
     r"planner/cli": "commands.md",
     r"planner/clouds/codes": "data-sources.md",
-    r"scripts/site_pages/variation\.py": "papers.md",
+    r"scripts/site_pages/(?:papers|lee_fox|leave_one_out|variation)\.py": "papers.md",
     **{re.escape(source): page for source, page in WRITTEN.items()},
 }
 """The pages of the site in place of what they are made from, which links of `docs/` lead to in a checkout."""

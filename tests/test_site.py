@@ -101,8 +101,24 @@ def test_reference_has_every_command_and_every_source(site: dict[Path, Page]) ->
 )
 def test_links_of_the_checkout_lead_somewhere(document: str) -> None:
     path = CHECKOUT / document
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
+    links = [urlsplit(link) for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))]
+    targets = [(path.parent / link.path if link.path else path, link.fragment) for link in links if not link.scheme]
+    assert [str(target) for target, _ in targets if not target.exists()] == []
+    sections = [(target, section) for target, section in targets if section and target.suffix == ".md"]
+    assert [(target.name, section) for target, section in sections if section not in sections_of(target)] == []
+
+
+def sections_of(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as its readers in a checkout have them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_sections_that_messages_and_comments_name_are_there() -> None:
+    texts = [path.read_text("utf-8") for end in ("py", "toml") for path in (CHECKOUT / "planner").rglob(f"*.{end}")]
+    named = {link for text in texts for link in re.findall(r"docs/([a-z-]+\.md(?:#[a-z-]+)?)", text)}
+    there = {f"{page.name}#{section}" for page in DOCS for section in sections_of(page)} | {page.name for page in DOCS}
+    assert len(named) > 5 and named - there == set()
 
 
 def test_measurements_fit_a_page_and_name_programs_that_exist(site: dict[Path, Page]) -> None:

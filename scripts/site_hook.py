@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.pages import Page
 from site_pages import (
     architecture,
     dependencies,
+    error_codes,
     leave_one_out,
     lee_fox,
     licences,
@@ -33,28 +34,48 @@ PAGES: dict[str, Callable[[], str]] = {
     "architecture.svg": architecture.picture,
     "commands.md": reference.commands_page,
     "data-sources.md": lambda: beneath(
-        reference.sources_page(), licences.page(), measured_rates.page(), reference.files_page()
+        reference.sources_page(),
+        licences.page(),
+        measured_rates.page(),
+        reference.files_page(),
+        error_codes.page(),
+        dependencies.page(),
     ),
+    "evidence.md": lambda: beneath("# Evidence\n", *(text for name, text in written() if name == "evidence.md")),
     "measurements.md": measurements.page,
+    "papers.md": lambda: beneath(
+        dict(written())["papers.md"],
+        papers.page(),
+        tritonsort.page(),
+        lee_fox.page(),
+        leave_one_out.page(),
+        variation.page(),
+    ),
     "python.md": reference.interface_page,
-    "variation.md": variation.page,
 }
 
-SECTIONS: dict[str, tuple[Callable[[], str], ...]] = {
-    "installing.md": (dependencies.page,),
-    "papers.md": (papers.page, tritonsort.page, lee_fox.page, leave_one_out.page),
+WRITTEN: dict[str, str] = {
+    "scripts/site_pages/papers.md": "papers.md",
+    "scripts/site_pages/decisions.md": "evidence.md",
+    "benchmarks/README.md": "evidence.md",
+    "benchmarks/sizing/README.md": "evidence.md",
+    "tests/clouds/documented_facts.md": "evidence.md",
+    "tests/clusters/README.md": "evidence.md",
+    "tests/public_reports.md": "evidence.md",
 }
-"""Pages written in `docs/` whose last sections are computed."""
-
-
+"""Texts beside the programs and tests that prove them, and the page of the site that has each."""
 MADE_FROM: dict[str, str] = {
     r"benchmarks/results(?:/[\w.]+)?": "measurements.md",
     r"catalogs/sources\.toml": "data-sources.md",
     r"planner/__init__\.py": "python.md",
+    r"planner/catalog/(?:manifest|schema)\.py": "data-sources.md",
     r"planner/cli": "commands.md",
-    r"scripts/site_pages/variation\.py": "variation.md",
+    r"planner/clouds/codes": "data-sources.md",
+    r"scripts/site_pages/(?:papers|lee_fox|leave_one_out|variation)\.py": "papers.md",
+    **{re.escape(source): page for source, page in WRITTEN.items()},
 }
 """The pages of the site in place of what they are made from, which links of `docs/` lead to in a checkout."""
+_CHECKOUT = Path(__file__).resolve().parent.parent
 _PICTURE = re.compile(r"(\[[^\]]+\])\(\.\./scripts/site_pages/architecture\.py\)")
 
 
@@ -65,15 +86,20 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Add the pages to the site: mkdocs calls this once it has found the written ones."""
+    """Add the pages to the site: mkdocs calls this once it has found those of `docs/`."""
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
     return files
 
 
-def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Add the computed sections to a written page, and let its links lead to pages: mkdocs calls this for each page."""
+def written() -> Iterator[tuple[str, str]]:
+    """Yield each text of `WRITTEN` with the name of its page."""
+    yield from ((page, (_CHECKOUT / source).read_text(encoding="utf-8")) for source, page in WRITTEN.items())
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Let the links of a page lead to pages of the site: mkdocs calls this for each page."""
     for source, made in MADE_FROM.items():
-        markdown = re.sub(rf"\]\(\.\./{source}(?=[)#])", f"]({made}", markdown)
-    markdown = _PICTURE.sub(r"!\1(architecture.svg)", markdown)
-    return beneath(markdown, *(section() for section in SECTIONS.get(page.file.src_uri, ())))
+        markdown = re.sub(rf"\]\((?:\.\./)+{source}(?=[)#])", f"]({made}", markdown)
+    markdown = re.sub(r"\]\((?:\.\./)+docs/", "](", markdown)
+    return _PICTURE.sub(r"!\1(architecture.svg)", markdown)

@@ -2,7 +2,7 @@
 
 Usage: python scripts/write_shown_answers.py [--check]
 
-The lines `$ plan ...` and `$ planner ...` of fenced blocks in README.md and docs/tutorial.md are run from top to bottom
+The lines `$ plan ...` and `$ planner ...` of fenced blocks in README.md and docs/index.md are run from top to bottom
 in an empty folder. The part of an answer from its notes on depends on the day and appears as `...`, as do the lines
 beyond those that `| head -3` selects. Each pictured command runs in its own terminal. --check writes nothing, and the
 exit code is 1 for a page that is not current.
@@ -32,7 +32,7 @@ from typer.testing import CliRunner
 from planner.cli.app import build
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
-PAGES: Final = ("README.md", "docs/tutorial.md")
+PAGES: Final = ("README.md", "docs/index.md")
 PICTURES: Final = {
     "docs/plan.svg": "plan --data 100TB",
     "docs/pictures/parquet.svg": "plan --data 3TB --input gs://lake/events --output gs://lake/sorted --format parquet"

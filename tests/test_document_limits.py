@@ -12,10 +12,13 @@ import pytest
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 MOST_LINES: Final = {"README.md": 150, "CONTRIBUTING.md": 100, "CHANGELOG.md": 150}
 PAGES: Final = sorted((CHECKOUT / "docs").glob("*.md"))
-READ: Final = [CHECKOUT / name for name in (*MOST_LINES, "SECURITY.md")] + PAGES
+PROOF: Final = ("scripts/site_pages/papers.md", "tests/clouds/documented_facts.md", "tests/public_reports.md")
+READ: Final = [CHECKOUT / name for name in (*MOST_LINES, "SECURITY.md", *PROOF)] + PAGES
 MOST_WORDS: Final = 40
 MOST_PAGES: Final = 26
 MOST_PAGE_LINES: Final = 400
+MOST_LINES_OF_ALL: Final = 3000
+"""Lines of the pages of docs/ together: whoever adds a section says less elsewhere."""
 ITEM: Final = re.compile(r"\s*(?:[*-]|\d+\.)\s+")
 APART: Final = ("    ", "#", "!", "<")
 """Prefixes of lines that are not prose: commands, headings, pictures."""
@@ -59,6 +62,7 @@ def test_pages_are_few_and_short() -> None:
     limits = MOST_LINES | {f"docs/{path.name}": MOST_PAGE_LINES for path in PAGES}
     lines = {name: len((CHECKOUT / name).read_text(encoding="utf-8").splitlines()) for name in limits}
     assert {name: count for name, count in lines.items() if count > limits[name]} == {}
+    assert sum(lines[f"docs/{path.name}"] for path in PAGES) <= MOST_LINES_OF_ALL
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda path: path.name)

@@ -14,6 +14,16 @@ import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 WRITTEN_FOR_THE_CHECKOUT = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+WRITTEN_BESIDE_PROGRAMS = [
+    "benchmarks/README.md",
+    "benchmarks/sizing/README.md",
+    "scripts/site_pages/decisions.md",
+    "scripts/site_pages/papers.md",
+    "tests/clouds/documented_facts.md",
+    "tests/clusters/README.md",
+    "tests/public_reports.md",
+]
+"""Pages of the site that are in the folder of what proves them."""
 DOCS = sorted((CHECKOUT / "docs").glob("*.md"))
 LOADED = {"link": "href", "script": "src", "img": "src"}
 """Tags whose targets a browser fetches to show a page."""
@@ -71,8 +81,8 @@ def test_no_link_is_dead(site: dict[Path, Page]) -> None:
 
 def test_a_dead_link_would_be_found(site: dict[Path, Page]) -> None:
     index = next(path for path in site if path.name == "index.html")
-    assert dead(index, "no-such-page.html", site) and dead(index, "tutorial.html#no-such-heading", site)
-    assert not dead(index, "tutorial.html", site)
+    assert dead(index, "no-such-page.html", site) and dead(index, "how-to.html#no-such-heading", site)
+    assert not dead(index, "how-to.html", site)
 
 
 def test_pages_load_nothing_from_elsewhere(site: dict[Path, Page]) -> None:
@@ -86,11 +96,29 @@ def test_reference_has_every_command_and_every_source(site: dict[Path, Page]) ->
     assert any(anchor.startswith("aws-2014") for anchor in by_name["data-sources.html"].anchors)
 
 
-@pytest.mark.parametrize("document", [*WRITTEN_FOR_THE_CHECKOUT, *(f"docs/{page.name}" for page in DOCS)])
+@pytest.mark.parametrize(
+    "document", [*WRITTEN_FOR_THE_CHECKOUT, *WRITTEN_BESIDE_PROGRAMS, *(f"docs/{page.name}" for page in DOCS)]
+)
 def test_links_of_the_checkout_lead_somewhere(document: str) -> None:
     path = CHECKOUT / document
-    links = re.findall(r"\]\(([^)#\s]+)", path.read_text(encoding="utf-8"))
-    assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
+    links = [urlsplit(link) for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))]
+    targets = [(path.parent / link.path if link.path else path, link.fragment) for link in links if not link.scheme]
+    assert [str(target) for target, _ in targets if not target.exists()] == []
+    sections = [(target, section) for target, section in targets if section and target.suffix == ".md"]
+    assert [(target.name, section) for target, section in sections if section not in sections_of(target)] == []
+
+
+def sections_of(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as its readers in a checkout have them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_sections_that_messages_and_comments_name_are_there() -> None:
+    texts = [path.read_text("utf-8") for end in ("py", "toml") for path in (CHECKOUT / "planner").rglob(f"*.{end}")]
+    named = {link for text in texts for link in re.findall(r"docs/([a-z-]+\.md(?:#[a-z-]+)?)", text)}
+    there = {f"{page.name}#{section}" for page in DOCS for section in sections_of(page)} | {page.name for page in DOCS}
+    assert len(named) > 5 and named - there == set()
 
 
 def test_measurements_fit_a_page_and_name_programs_that_exist(site: dict[Path, Page]) -> None:

@@ -166,7 +166,7 @@ def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, NodeSpec]:
 COLUMN_COST: Final = 0.5
 """Log odds against a column that the runs differ in: a run's number or date is as usual as a parameter."""
 TRUST_COST: Final = 2.0
-"""Log odds against constants learned from runs that the assumptions predict, too: 7 to 1 (docs/calibration.md)."""
+"""Log odds against constants learned from runs that assumptions predict: 7 to 1 (benchmarks/sizing/README.md)."""
 _LEAST_ERROR: Final = 0.1
 _MOST_ERROR: Final = 0.2
 """Usual errors of log time, by which learned constants and assumptions are compared."""

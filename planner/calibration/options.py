@@ -29,7 +29,7 @@ _MOST_NAMES: Final = 20
 _MANY_PER_GB: Final = float(np.log(1e4))
 RECORDS_SHARE: Final = 0.5
 """Exponent of records per GB before any run: half of the work scales with bytes, half with records
-(docs/calibration.md).
+(benchmarks/sizing/README.md).
 """
 _LEAST_SHARE: Final = 0.05
 """A column that stays below this is a tolerance or similar: as a share of the data it would output almost nothing."""

@@ -19,11 +19,11 @@ COVERAGE: Final = 0.9
 """Share of unseen runs that a range is to contain."""
 PRIOR_WORTH_RUNS: Final = 2.0
 """Number of runs that the prior counts for in judging the error of a prediction; chosen by leaving out whole jobs
-(docs/calibration.md).
+(benchmarks/sizing/README.md).
 """
 CHARGED_WHERE_IT_RAN: Final = 1.1
 MOST_CHARGED: Final = 1.4
-"""Maxima of expected time over the median: for data as large as the runs', and for any (docs/calibration.md)."""
+"""Most expected time over the median: for data as large as the runs', and for any (benchmarks/sizing/README.md)."""
 _MOST_STEPS: Final = 60
 _CLOSE: Final = 1e-9
 """Tolerance of a quantile of log seconds; Newton's method needs about six steps, bisection the most."""

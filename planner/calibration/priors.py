@@ -50,7 +50,7 @@ OTHER_RESOURCES: Final[dict[str, Any]] = {
 """A job that does not sort reads its input, writes and shuffles little of it, and merges nothing in memory.
 
 Few Spark jobs are limited by disks and networks (Ousterhout et al., NSDI 2015); Hadoop jobs write all that they pass on
-to disks. How far the centres lie below a sort's was chosen by leaving out families and jobs (docs/calibration.md).
+to disks. How far they lie below a sort's was chosen by leaving out jobs (benchmarks/sizing/README.md).
 """
 _COMPUTES: Final = 1000
 """Core GHz s/GB from which cores count; sorters that move bytes at device speed have less."""
@@ -73,7 +73,7 @@ def working_sets(*, holds_data: float, holds_by_core: float) -> tuple[tuple[Work
 
 
 WORKING_SETS: Final = working_sets(holds_data=HOLDS_DATA, holds_by_core=HOLDS_BY_CORE)
-"""Chosen by leaving out whole jobs (docs/calibration.md)."""
+"""Chosen by leaving out whole jobs (benchmarks/sizing/README.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,7 @@ _REST: Final = (
 
 Types with similar volumes cannot separate them. Cores are no limit at 250 core GHz s/GB or less: Spark sorted 100 TB on
 206 x 32 cores of 2.5 GHz in 1406 s, volumes and network included, which is 232 (published record of 2014). Cores count
-in all of four other Spark jobs (grep, sgd, k-means, PageRank; docs/calibration.md), hence the odds of 1 to 4.
+in all of four other Spark jobs (grep, sgd, k-means, PageRank; benchmarks/sizing/README.md), hence the odds of 1 to 4.
 """
 
 ONE_STREAM: Final = tuple(

@@ -1,7 +1,9 @@
 """Publishing a sorted dataset: its manifest is named in one step, and only if no other result has the name.
 
 A job's files carry its id, and are not read before a manifest names them. So readers of the manifest see the previous
-result or the new one. docs/cluster-sort.md has the states and the moves between them.
+result or the new one. A job is begun (the journal, locked by the driver), sorted (all partitions; the journal names the
+manifest to replace), published (the manifest names this job), then over: the replaced partitions are deleted. It may be
+killed between any two; while sorted it may also be refused, as another job has published or replaced the name.
 """
 
 from __future__ import annotations

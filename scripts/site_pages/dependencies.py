@@ -1,4 +1,4 @@
-"""The last section of installing.md: the installed packages, from `pyproject.toml` and their own metadata."""
+"""The last section of data-sources.md: the installed packages, from `pyproject.toml` and their own metadata."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PURPOSES: Final = {
     "pyiceberg": "Iceberg tables and their catalogs: reading and committing",
     "aiohttp": "what pyiceberg's file systems need beside Ray Data",
 }
-"""Purpose of each package. The decisions in architecture.md list code written by hand instead."""
+"""Purpose of each package. decisions.md lists code written by hand instead."""
 
 
 def page() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import typer.main
 
 import planner
 from planner.catalog import catalog_names, load_catalog
+from planner.catalog.manifest import Billing, Boot, Manifest, Placement, Spot
 from planner.catalog.schema import ALL
 from planner.catalog.tables import Column, Schema
 from planner.cli.app import build
@@ -148,7 +150,23 @@ def sources_page() -> str:
 
 def files_page() -> str:
     """Return every file of a catalog with its columns, as the loader reads them."""
-    return "\n".join(["# Files of a catalog\n", *(line for schema in ALL for line in file_of(schema))])
+    files = (line for schema in ALL for line in file_of(schema))
+    return "\n".join(["# Files of a catalog\n", *head_of_catalog(), *files])
+
+
+def head_of_catalog() -> Iterator[str]:
+    """Yield the keys of catalog.toml, as its reader declares them."""
+    yield "## catalog.toml\n\n| table | keys | meaning |\n|---|---|---|"
+    for owner in (Manifest, Billing, Boot, Placement, Spot):
+        table = "top" if owner is Manifest else f"`[{owner.__name__.lower()}]`, optional"
+        keys = (f"`{name}`: {key_type(hint)}" for name, hint in inspect.get_annotations(owner).items())
+        yield f"| {table} | {', '.join(keys)} | {cell(inspect.getdoc(owner) or '')} |"
+    yield ""
+
+
+def key_type(hint: str) -> str:
+    """Return the plain type of an annotation, without its bounds."""
+    return cell(re.sub(r"^Annotated\[(\w+),.*", r"\1", hint))
 
 
 def file_of(schema: Schema) -> Iterator[str]:

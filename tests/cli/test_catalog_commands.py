@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -95,18 +94,14 @@ def test_rank() -> None:
     assert "left out: 1 of oci-2019: price unknown" in text
 
 
-def test_usable_counts_every_type_once_and_as_documented() -> None:
+def test_usable_counts_every_type_once() -> None:
     clouds = ("aws", "azure", "gcp", "oci")
     rows = json.loads(call("catalog", "usable", *clouds, "--json"))["coverage"]
     for row in rows:
         assert row["usable"] + sum(row["reasons"].values()) == row["types"]
     usable = {(row["catalog"], row["model"]): row["usable"] for row in rows}
-    page = (Path(__file__).parents[2] / "docs" / "catalogs.md").read_text("utf-8")
-    table = re.findall(r"^\| [^|]+ \(`.*|^\| input and output in an object store.*", page, re.M)
-    models = [("indy", "daytona", "minutesort", "framework"), ("cloudsort", "framework-volumes"), ("object-store",)]
-    for line, alike in zip(table, models, strict=True):
-        counts = [int(cell.split(" of ")[0].replace(",", "")) for cell in line.split(" | ")[1:5]]
-        assert [[usable[cloud, model] for cloud in clouds] for model in alike] == [counts] * len(alike)
+    for alike in (("indy", "daytona", "minutesort", "framework"), ("cloudsort", "framework-volumes")):
+        assert all(len({usable[cloud, model] for model in alike}) == 1 for cloud in clouds)
     assert "no local disks" in call("catalog", "usable", "oci")
 
 

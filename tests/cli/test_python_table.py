@@ -1,11 +1,10 @@
-"""The tables of options that differ in Python, and of those that differ in other commands, are complete and true."""
+"""The table of options that differ in Python is complete and true."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from pathlib import Path
-from typing import Any
 
 import typer.main
 
@@ -14,8 +13,6 @@ from planner.cli.app import build
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reports.md"
 ROW = re.compile(r"^\| `--(?:set )?([a-z-]+)` \| (.*) \|$", re.MULTILINE)
-
-OTHERS = re.compile(r"^\| `(run|scale) --([a-z-]+)` \| .* \|$", re.MULTILINE)
 
 
 def test_an_option_of_plan_is_an_argument_unless_the_table_says_what_it_is_in_python() -> None:
@@ -33,20 +30,3 @@ def test_an_option_of_plan_is_an_argument_unless_the_table_says_what_it_is_in_py
         assert (f"`{name}`" in cell and name in arguments) or members or cell.startswith("none: "), name
         assert name not in arguments or f"`{name}`" in cell, name
         assert all(hasattr(planner.Recommendation, m) or m == "to_json" for m in members), name
-
-
-def test_an_option_of_run_or_scale_is_that_of_plan_unless_the_table_says_how_it_differs() -> None:
-    commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
-    of_plan = {parameter.name: _meaning(parameter) for parameter in commands["plan"].params}
-    differing = {
-        (command, parameter.name.replace("_", "-"))
-        for command in ("run", "scale")
-        for parameter in commands[command].params
-        if parameter.name != "set" and of_plan.get(parameter.name, _meaning(parameter)) != _meaning(parameter)
-    }
-    assert set(OTHERS.findall(PAGE.read_text("utf-8"))) == differing
-    assert len(of_plan.keys() & {parameter.name for parameter in commands["scale"].params}) == 7
-
-
-def _meaning(parameter: Any) -> tuple[object, ...]:
-    return parameter.opts, parameter.multiple, parameter.default, parameter.help

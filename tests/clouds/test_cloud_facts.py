@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-FACTS = (TESTS.parent / "docs" / "clouds.md").read_text("utf-8").partition("## Documented facts")[2]
+FACTS = (TESTS / "clouds" / "documented_facts.md").read_text("utf-8")
 REFUSAL = re.compile(r"""(?:EC2ClientError\(|RefusedError\(\s*\d+,|<Code>)\s*"?([A-Za-z][\w.]*)(?:"|</Code>)""")
 """A refusal in an emulator's source; the codes are written out there."""
 

@@ -1,4 +1,4 @@
-"""The commands of the tutorial, the how-tos and the README are run here as printed, on less data."""
+"""The commands of the start page, the how-tos and the README are run here as printed, on less data."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ NOT_HERE = {
 }
 """Commands that are not run, by their beginning, with the reason and the tests that do."""
 
-TYPED = ["README.md", "docs/tutorial.md", "docs/how-to.md", "docs/reports.md"]
-LONG = {"docs/how-to.md": QUICK_SOAK, "docs/reports.md": QUICK_SOAK, "docs/tutorial.md": QUICK_SOAK}
+TYPED = ["README.md", "docs/index.md", "docs/how-to.md", "docs/reports.md"]
+LONG = {"docs/how-to.md": QUICK_SOAK, "docs/reports.md": QUICK_SOAK, "docs/index.md": QUICK_SOAK}
 PYTHON = [
     pytest.param(document, number, marks=QUICK_SOAK if document == "docs/reports.md" else ())
     for document in TYPED
@@ -114,9 +114,9 @@ def test_python_of_documents_runs(document: str, number: int, desk: Path) -> Non
         exec(block, names)
 
 
-def test_what_the_tutorial_sorts_is_as_it_says(desk: Path) -> None:
-    tutorial = (CHECKOUT / "docs/tutorial.md").read_text("utf-8")
-    for line in re.findall(r"^\$ (planner (?:generate|sort) .*)$", tutorial, re.MULTILINE):
+def test_what_the_start_page_sorts_is_as_it_says(desk: Path) -> None:
+    page = (CHECKOUT / "docs/index.md").read_text("utf-8")
+    for line in re.findall(r"^\$ (planner (?:generate|sort) .*)$", page, re.MULTILINE):
         type_line(line)
     assert (desk / "in.dat").stat().st_size == (desk / "out.dat").stat().st_size == 10**6
     assert (desk / "in.dat").read_bytes() != (desk / "out.dat").read_bytes()

@@ -1,4 +1,4 @@
-"""Faults of other sorters that were reported in public, tried here; docs/platforms.md lists them."""
+"""Faults of other sorters that were reported in public, tried here; tests/public_reports.md lists them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from planner.errors import BadInputError
 from planner.sorting.tables.table import sort_table
 from tests.sorting.arrow_tables import write_encrypted
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "platforms.md"
+PAGE = Path(__file__).resolve().parents[1] / "public_reports.md"
 GNU: dict[str, tuple[list[str], bytes, bytes]] = {
     "uutils/coreutils#14331": (["-n", "-k1.2"], b"19\n21\n", b"21\n19\n"),
     "uutils/coreutils#14119": (["-k2,3"], b"aa\n0aa\r\n", b"0aa\r\naa\n"),

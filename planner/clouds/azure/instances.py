@@ -328,7 +328,7 @@ def nodes(arm: Arm, group: str, *, run: str, region: str) -> Iterator[Node]:
     """Yield a run's machines in a resource group, with their addresses; none when it is gone.
 
     The group's listing describes the machines, the subscription's with `status_only` their states: no listing has both
-    (docs/clouds.md#documented-facts). The latter writes ids in another case.
+    (tests/clouds/documented_facts.md). The latter writes ids in another case.
     """
     try:
         tagged = ((item.get("tags", {}).get("planner-run"), item) for item in arm.items("machine", group))

@@ -1,4 +1,4 @@
-"""docs/tutorial.md has a row for each task tested here."""
+"""docs/questions.md has a row for each task tested here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[2] / "docs" / "tutorial.md"
+PAGE = HERE.parents[2] / "docs" / "questions.md"
 NOT_A_TASK = {"test_the_first_screen_is_a_screen", "test_each_task_is_a_row_and_a_test"}
 
 

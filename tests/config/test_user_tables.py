@@ -57,3 +57,19 @@ def test_a_sheet_without_prices_is_refused_by_row(sheet: Path, text: str, code: 
 def test_a_sheet_goes_with_on_demand_machines_alone_as_a_typed_price_does(sheet: Path) -> None:
     with refused("contradiction", field="own_price"):
         planner.recommend("1TB", own_price=str(sheet), pricing="spot")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "named"),
+    [
+        ("type,price\ni4i.4xlargo,1\nfoo,2\n", "unknown-type", ("none of its 2 types is in aws", "i4i.4xlarge")),
+        ("type,price\nn2-standard-8,1\n", "unknown-type", ("none of its 1 type is in aws", "`cloud` gcp")),
+        ("type,price,region\ni4i.large,1,eu-west-1\n", "unknown-region", ("no price in us-east-1", "eu-west-1")),
+    ],
+)
+def test_a_sheet_that_says_nothing_of_the_plan_is_refused(
+    sheet: Path, text: str, code: str, named: tuple[str, ...]
+) -> None:
+    sheet.write_text(text)
+    with refused(code, *named, field="own_price"):
+        planner.recommend("1TB", own_price=str(sheet))

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Final, get_args
 
 from planner.catalog import Catalog, load_catalog
 from planner.catalog.bandwidth_distributions import distribution
+from planner.catalog.cloud_regions import regions_of
 from planner.cost_model.engine import Engine
 from planner.cost_model.evidence import CHOICES
 from planner.cost_model.model import CostModel, run_by
 from planner.cost_model.rates import check_rates
-from planner.errors import BadInputError, nearest
+from planner.errors import BadInputError, nearest, some_of
 from planner.planning.request.filters import WEAKEST
 from planner.planning.request.stored_data import stored_data
 from planner.schemas.plan import NetworkView, Request
-from planner.schemas.request_forms import CLOUDS
+from planner.schemas.request_forms import CLOUDS, OwnPrice
+from planner.units import count_text
 
 SUREST: Final = 0.9999
 """Largest probability that can be requested: too few runs are known to measure the equations' error beyond it."""
@@ -35,7 +39,7 @@ def check_request(request: Request, catalogs: Sequence[Catalog]) -> None:
     _check_amounts(request)
     _check_confidence(request)
     _check_interruptions(request)
-    _check_types(request, catalogs)
+    require_known_types(request, catalogs)
     _check_stored(request)
     _check_power(request, catalogs)
     if request.network_distribution is not None:
@@ -179,14 +183,38 @@ def _check_power(request: Request, catalogs: Sequence[Catalog]) -> None:
             )
 
 
-def _check_types(request: Request, catalogs: Sequence[Catalog]) -> None:
-    """Check that each typed pattern matches a type; lists of prices and limits may name types of other clouds."""
+def require_known_types(request: Request, catalogs: Sequence[Catalog]) -> None:
+    """Raise BadInputError for a typed pattern that matches no type, and for a price sheet of which no row does; other
+    lists of prices and limits may name types of other clouds alone.
+    """
     for option, pattern in _patterns(request):
         names = [name for catalog in catalogs for name in catalog.type_names]
         if not any(fnmatchcase(name, pattern) for name in names):
             where = ", ".join(catalog.name for catalog in catalogs)
             meant = _other_cloud(pattern, [catalog.name for catalog in catalogs]) or _suggestion(pattern, names)
             raise BadInputError(f"{option}: unknown instance type {pattern!r} in {where}.{meant}", code="unknown-type")
+    _require_types_of_sheets(request, catalogs)
+
+
+def _require_types_of_sheets(request: Request, catalogs: Sequence[Catalog]) -> None:
+    names = [name for catalog in catalogs for name in catalog.type_names]
+    sheets = defaultdict[str, list[OwnPrice]](list)
+    for own in request.own_prices:
+        if own.note.startswith("--own-price "):
+            sheets[own.note.partition(", columns")[0]].append(own)
+    for sheet, prices in sheets.items():
+        called = {own.instance for own in prices}
+        known = {pattern for pattern in called if any(fnmatchcase(name, pattern) for name in names)}
+        if not known:
+            where, first = ", ".join(catalog.name for catalog in catalogs), prices[0].instance
+            meant = (_other_cloud(first, [c.name for c in catalogs]) or _suggestion(first, names)).strip()
+            text = f"{sheet}: none of its {count_text(len(called), 'type')} is in {where}"
+            raise BadInputError(text, [f"the first is {first!r}", *filter(None, [meant])], code="unknown-type")
+        planned = sorted(set(chain(*regions_of(request.regions, catalogs))))
+        regions = {own.region for own in prices if own.instance in known}
+        if not any(fnmatchcase(region, pattern) for pattern in regions for region in planned):
+            listed = f"its prices are of {some_of(sorted(regions))}"
+            raise BadInputError(f"{sheet}: it has no price in {some_of(planned)}", [listed], code="unknown-region")
 
 
 def _patterns(request: Request) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from planner.catalog.instances import split_weighting
 from planner.catalog.loading import catalog_names, load_catalog
 from planner.errors import BadInputError
 from planner.planning.request.region import Region
+from planner.planning.request.request_checks import require_known_types
 from planner.schemas.plan import Rejection, Request
 from planner.spark.application.application import Application
 from planner.spark.model.choices import SparkPlan, select_cluster, work_of
@@ -45,6 +46,7 @@ def plan_application(
     The request's catalogs, regions, type filters, prices, numbers of nodes and deadline apply. Raises BadInputError if
     neither log nor `ran_on` gives the machines, or no plan is possible.
     """
+    require_known_types(request, [load_catalog(name) for name in request.catalogs])
     stated = [ran_on] if isinstance(ran_on, str) else list(ran_on or ())
     logged = logged_nodes(application, request, ran_on=find_ran_on(application, stated))
     others, unused = _earlier_works(application, earlier, request, stated)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,6 +55,8 @@ def test_what_the_log_does_not_tell_is_asked_for(read: Reader) -> None:
         plan_application(read(small_job()), REQUEST)
     with refused("unknown-type", "x9.nano"):
         plan_application(read(small_job()), REQUEST, ran_on="x9.nano x 2")
+    with refused("unknown-type", "--instance", "m5.4xlarge", field="--instance"):
+        plan_application(read(small_job()), replace(REQUEST, instances=("m5.4xlargo",)), ran_on="m5.4xlarge x 2")
 
 
 def test_the_type_of_the_log_counts_and_the_user_before_it(read: Reader) -> None:

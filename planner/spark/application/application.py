@@ -110,6 +110,11 @@ class Application:
         """Number of executors and cores over time."""
         return cores_over_time(self.executors)
 
+    @property
+    def attempt_id(self) -> str:
+        """The id, with the attempt as Spark's history server writes it: app-1/2."""
+        return f"{self.app_id}/{self.attempt}" if self.app_id and self.attempt else self.app_id
+
     def stage_frame(self) -> pd.DataFrame:
         """Return one row for each stage attempt, in order of start. Seconds and bytes; NaN is unknown."""
         return _frame(stage_row(stage, origin_s=self.started_at_s) for stage in self.stages)

@@ -102,7 +102,7 @@ def read_place(place: str, app: str | None = None) -> EventLogs:
     """
     if not is_remote(place):
         return read(place)
-    units = [unit for unit in list_logs(place).units if app and app in unit.key]
+    units = [unit for unit in list_logs(place).units if app and app.partition("/")[0] in unit.key]
     if not units:
         raise BadInputError(
             f"{place} has no log of an application {app}; `planner explain-log {place}` lists them",

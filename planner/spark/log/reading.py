@@ -199,11 +199,13 @@ class EventLogs:
         return tuple(loss for application in self.applications for loss in application.losses)
 
     def only(self, app_id: str | None = None) -> Application:
-        """Return the only application, or the one of this id. Raises BadInputError naming those there are."""
-        fitting = [a for a in self.applications if app_id is None or a.app_id == app_id]
+        """Return the only application, or the one of this id, `id/attempt` if it had several attempts. Raises
+        BadInputError naming those there are.
+        """
+        fitting = [a for a in self.applications if app_id in (None, a.app_id, a.attempt_id)]
         if len(fitting) == 1:
             return fitting[0]
-        names = [f"{a.app_id or 'unknown'} in {', '.join(a.files[:1])}" for a in fitting or self.applications]
+        names = [f"{a.attempt_id or 'unknown'} in {', '.join(a.files[:1])}" for a in fitting or self.applications]
         if not fitting:
             raise BadInputError(f"{self.path} holds no application {app_id}", names[:20], code="no-such-application")
         raise BadInputError(
@@ -217,7 +219,7 @@ class EventLogs:
 
         Raises BadInputError naming those there are.
         """
-        fitting = [a for a in self.applications if app in (None, a.app_id, a.name) and a.name]
+        fitting = [a for a in self.applications if app in (None, a.app_id, a.attempt_id, a.name) and a.name]
         if (
             len(fitting) > 1
             and len({a.name for a in fitting}) == 1

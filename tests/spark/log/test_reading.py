@@ -194,7 +194,11 @@ def test_attempts_of_one_application_are_told_apart(tmp_path: Path) -> None:
     for attempt in ("1", "2"):
         events = [log_start(), application_start(**{"App Attempt ID": attempt})]
         (tmp_path / f"app-1_{attempt}").write_bytes(lines(events))
-    assert [application.attempt for application in spark_log.read(tmp_path).applications] == ["1", "2"]
+    logs = spark_log.read(tmp_path)
+    assert [application.attempt for application in logs.applications] == ["1", "2"]
+    with refused("several-applications", "app-1/1 in", "app-1/2 in"):
+        logs.only("app-1")
+    assert logs.only("app-1/2") is logs.applications[1]
 
 
 def test_a_cut_log_says_what_still_ran(tmp_path: Path) -> None:

@@ -10,16 +10,26 @@ import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from planner.errors import BadInputError, IoFailureError
+from planner.errors import BadInputError, IoFailureError, PlannerError
 from planner.extras import optional
 from planner.sorting.tables.arrow_library import arrow
 from planner.tables.delta import require_same
-from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot, shown_value
+from planner.tables.layout import (
+    DataFile,
+    Group,
+    LostError,
+    NewFile,
+    Partition,
+    Snapshot,
+    UnconfirmedError,
+    shown_value,
+)
 from planner.tables.overlap import keys_of
 from planner.tables.parquet_files import FileOwner, cast_values
 from planner.tables.storage import Storage
@@ -28,6 +38,8 @@ _GROUP: Final = "planner.group"
 _NEWEST_FORMAT: Final = 2
 """Version 3 adds row lineage, which new files would have to repeat row by row."""
 _ATTEMPTS: Final = 30
+_LOOK_AFTER_S: Final = 0.0, 0.5, 1.0, 2.0, 4.0, 8.0
+"""Pauses after which a catalog is asked whether it made a commit that it did not confirm."""
 
 
 def iceberg(module: str) -> Any:
@@ -176,6 +188,11 @@ class IcebergFormat(FileOwner):
                 return self._commit_to(self._newest, [live[file.path] for file in removed], added, group, whole)
             except (errors.CommitFailedException, errors.ValidationException):
                 time.sleep(min(0.05 * 2**attempt, 2.0))
+            except (errors.BadRequestError, errors.UnauthorizedError, errors.ForbiddenError) as error:
+                text = f"{self.location}: the catalog refuses the commit"
+                raise IoFailureError(text, [str(error)], code="commit-refused") from error
+            except Exception as error:  # of a server or a connection, after which the commit may be made nevertheless
+                return self._unconfirmed(group.id, error)
         raise IoFailureError(f"{self.location}: other writers committed first, {_ATTEMPTS} times", code="busy-table")
 
     def _commit_to(
@@ -201,9 +218,31 @@ class IcebergFormat(FileOwner):
             raise
         return str(producer.snapshot_id)
 
+    def _unconfirmed(self, group_id: str, error: Exception) -> str:
+        """Return the snapshot of a group whose commit ended in an error. Raises UnconfirmedError if it is not there:
+        the catalog may still make it.
+        """
+        for pause_s in _LOOK_AFTER_S:
+            time.sleep(pause_s)
+            with suppress(PlannerError):  # the catalog does not answer
+                if found := self._snapshots_of(group_id):
+                    return str(found[0].snapshot_id)
+        self.journal.leave(group_id)
+        raise UnconfirmedError(
+            f"{self.location}: the catalog does not say whether it made the commit",
+            [
+                str(error),
+                "the new files stay: run the same command again, which finds out and removes what is left over",
+            ],
+            code="commit-unknown",
+        ) from error
+
+    def _snapshots_of(self, group_id: str) -> list[Any]:
+        return [each for each in self._load().snapshots() if each.summary and each.summary.get(_GROUP) == group_id]
+
     def is_committed(self, group_id: str) -> bool:
         """Return whether a snapshot of the table is that of a group."""
-        return any(each.summary and each.summary.get(_GROUP) == group_id for each in self._load().snapshots())
+        return bool(self._snapshots_of(group_id))
 
 
 def _replacing() -> Any:

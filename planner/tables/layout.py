@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from planner.errors import IoFailureError
+
 Partition = tuple[tuple[str, str], ...]
 """Names of partition fields with their values as texts."""
 
@@ -76,6 +78,10 @@ class NewFile:
 
 class LostError(Exception):
     """Another writer removed or changed files of a group, so that its rewrite does not count."""
+
+
+class UnconfirmedError(IoFailureError):
+    """A commit may have been made or not, or may still be, so that none of its files may be removed."""
 
 
 class TableFormat(Protocol):

@@ -22,7 +22,7 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet import sort_tables
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle
 from planner.sorting.tables.table_hash import Checksums
-from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat, new_id
+from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat, UnconfirmedError, new_id
 from planner.tables.parquet_files import shape
 from planner.units import count_text, format_bytes
 
@@ -127,6 +127,8 @@ def _rewrite_group(
         try:
             report = _attempt(table, snapshot, group, job, watched=watched)
             return replace(report, attempts=attempt, seconds=time.monotonic() - began)
+        except UnconfirmedError:
+            raise
         except (LostError, OSError, PlannerError) as lost:
             known, partition = {file.path for file in snapshot.files}, group.files[0].partition
             snapshot, had = table.snapshot(), {file.path: file for file in group.files}
@@ -183,10 +185,12 @@ def _attempt(table: TableFormat, snapshot: Snapshot, group: Group, job: RewriteJ
 
 @contextmanager
 def _begun(table: TableFormat, group: Group) -> Iterator[list[NewFile]]:
-    """Yield a list for placed files; at an error, remove these unless the commit was made nevertheless."""
+    """Yield a list for placed files; at an error, remove these unless the commit was made nevertheless, or may be."""
     table.begin(group)
     try:
         yield []
+    except UnconfirmedError:
+        raise
     except BaseException:
         if not table.is_committed(group.id):
             table.discard(group.id)

@@ -118,6 +118,10 @@ class Journal:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
+    def leave(self, group_id: str) -> None:
+        """Count a group as one whose process is gone."""
+        _AT_WORK.discard(group_id)
+
     def interrupted(self) -> list[str]:
         """Return the groups whose process is gone."""
         found = []

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from refusals import refused
 
 import planner
+from planner.api.tables.price import price_of
 from planner.errors import BadInputError
-from planner.tables.layout import DataFile, Group
+from planner.tables.layout import DataFile, Group, Snapshot
 from planner.tables.queries import Query, read_queries, scanned
 from tests.tables.made_tables import make, rows
 
@@ -72,8 +76,24 @@ def test_a_sorted_table_is_not_worth_a_rewrite(tmp_path: Path) -> None:
     assert (price.groups, price.places, price.is_worth_it) == (0, (), False)
 
 
-def test_a_budget_takes_what_it_pays(tmp_path: Path) -> None:
-    made = make("delta", tmp_path, [rows(seed, 900) for seed in range(3)])
-    whole = made.open().price(sort_by="id")
-    part = made.open().price(sort_by="id", budget_usd=(whole.places[1].usd or 0) / 2)
-    assert 0 < part.groups < whole.groups
+def test_a_budget_is_kept(tmp_path: Path) -> None:
+    """What a machine costs to start makes part of the data cost more than its share."""
+    groups = [table_of([(0, 9)] * 2, size=50_000_000_000)[1]] * 10
+    files = tuple(file for group in groups for file in group.files)
+    schema = pa.schema([("k", pa.int64())])
+    snapshot = Snapshot(kind="delta", location=str(tmp_path), version="0", files=files, schema=schema)
+    asked = partial(price_of, snapshot, groups, ["k"], target_bytes=10**9, queries=None, usd_per_tb=5.0, is_cut=False)
+    whole = asked(budget_usd=None).places[1].usd or 0.0
+    taken = []
+    for share in (1.0, 0.9, 0.5, 0.3):
+        price = asked(budget_usd=share * whole)
+        taken.append(price.groups)
+        assert all((place.usd or 0.0) <= share * whole for place in price.places if place.name == "one machine")
+    assert taken[0] == 10 > taken[1] >= taken[2] > 0 and taken == sorted(taken, reverse=True)
+
+
+def test_queries_of_columns_that_do_not_exist_are_refused(tmp_path: Path) -> None:
+    made, log = make("delta", tmp_path, [rows(seed, 300) for seed in range(3)], by=None), tmp_path / "log.csv"
+    log.write_text("column,low,high,count\natt,2026-01-01,,1\nnested.x,1,2,1\n")
+    with refused("unknown-column", "no column att", "Did you mean at?", field="queries"):
+        made.open().price(sort_by="at", queries=log)

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from planner.errors import PlannerError
+from planner.errors import BadInputError, PlannerError, nearest, some_of
 from planner.tables.layout import Group, Snapshot
 from planner.tables.price import Place, TablePrice
-from planner.tables.queries import Scanned, read_queries, scanned
+from planner.tables.queries import Query, Scanned, read_queries, scanned
 
 if TYPE_CHECKING:
     from planner.schemas.plan import Candidate
@@ -40,10 +40,11 @@ def price_of(
     Raises BadInputError.
     """
     asked = read_queries(Path(queries)) if queries is not None else None
+    if asked is not None:
+        _require_columns(asked, snapshot, shown=f"--queries {queries}")
     places = _places(sum(group.bytes for group in groups))
-    rented = next((place for place in places if place.name == "one machine"), None)
-    if budget_usd is not None and rented and rented.usd and rented.usd > budget_usd:
-        groups, is_cut = _within_budget(groups, budget_usd / rented.usd), True
+    while budget_usd is not None and (usd := _rented_usd(places)) > budget_usd:
+        groups, is_cut = _within_budget(groups, budget_usd / usd), True
         places = _places(sum(group.bytes for group in groups))
     touched = sum(group.bytes for group in groups)
     price = TablePrice(
@@ -67,14 +68,30 @@ def price_of(
     )
 
 
+def _require_columns(queries: Sequence[Query], snapshot: Snapshot, *, shown: str) -> None:
+    """Raise BadInputError for queries of columns that the table does not have."""
+    names = [*snapshot.schema.names, *snapshot.partitioned_by]
+    asked = dict.fromkeys(query.column for query in queries)
+    if absent := [column for column in asked if column not in names and column.split(".")[0] not in names]:
+        raise BadInputError(
+            f"{shown}: the table has no column {some_of(absent)}.{nearest(absent[0], names)}",
+            [f"its columns are {some_of(names)}"],
+            code="unknown-column",
+        )
+
+
+def _rented_usd(places: Sequence[Place]) -> float:
+    return next((place.usd for place in places if place.name == "one machine" and place.usd is not None), 0.0)
+
+
 def _within_budget(groups: Sequence[Group], share: float) -> list[Group]:
-    """Return the first groups whose bytes are within a share of all."""
+    """Return the first groups whose bytes are within a share of all, at least one fewer."""
     left, kept = share * sum(group.bytes for group in groups), []
     for group in groups:
         left -= group.bytes
         if left >= 0:
             kept.append(group)
-    return kept
+    return kept[: len(groups) - 1]
 
 
 def _judged(price: TablePrice, found: Scanned, *, usd_per_tb: float) -> TablePrice:

@@ -22,6 +22,7 @@ CHARTS = {
     "06_spark_log": 1,
     "07_rented_run": 1,
     "08_hardware_balance": 0,
+    "09_sorted_table": 2,
 }
 FIRST = ("05_run_report",)
 """Those run by `make test`: with controls, and of a run. Each takes a kernel and five seconds of a processor."""

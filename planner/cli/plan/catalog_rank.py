@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 from planner.cli.shell.console import show, show_json, show_sentences, table, talk
 from planner.schemas.request_forms import clouds, names
+from planner.units import parse_rate
 
 if TYPE_CHECKING:
     from planner.catalog import Catalog
@@ -30,6 +31,8 @@ def catalog_rank(
     operation: Annotated[
         str | None, Option(help="With usd_per_op: read4K, read4M, write4K, write4M, write4K/64 or all, as measured.")
     ] = None,
+    network: Annotated[str | None, Option(help="Only types with this much sustained network: 25Gbit/s.")] = None,
+    volume_rate: Annotated[str | None, Option(help="Only types that sustain this much to their volumes.")] = None,
     pricing: Annotated[str, Option(help="on-demand or spot.")] = "on-demand",
     top: Annotated[int, Option(help="How many to show.", min=1)] = 20,
     json: _JSON = False,
@@ -48,7 +51,9 @@ def catalog_rank(
     regions = regions_of(names([region] if region else []), catalogs)
     places = ((loaded, name) for loaded, several in zip(catalogs, regions, strict=True) for name in several)
     offers = [(loaded, _offer(loaded, name, pricing)) for loaded, name in places]
-    ranking, patterns = rank(offers, by=by, mode=mode, operation=operation), names(instance)
+    asked = {"network": network, "volume rate": volume_rate}
+    least = {link: parse_rate(text) for link, text in asked.items() if text is not None}
+    ranking, patterns = rank(offers, by=by, mode=mode, operation=operation, least=least), names(instance)
     rows = [r for r in ranking.rows if not patterns or any(fnmatchcase(r.instance_type, p) for p in patterns)]
     shown = first_shown(rows, top=top)
     if json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from planner.errors import BadInputError, nearest
 from planner.planning.candidates.candidate_grid import build_grid
 from planner.planning.request.region import Region
 from planner.schemas.plan import Request
+from planner.units import format_rate
 
 MEASURES: Final = {
     "usd_per_op": "USD per operation of 4 KiB at random places, of 4 MiB for those named so",
@@ -33,6 +35,9 @@ MEASURES: Final = {
 MODES: Final = ("read_only", "write_only", "simultaneous")
 OPERATIONS: Final = {"read4K": 4096, "read4M": 4 << 20, "write4K": 4096, "write4M": 4 << 20, "write4K/64": 4096}
 """Scalyr's operations, with the bytes each moves."""
+
+LINKS: Final = {"network": "network_baseline_bytes_per_s", "volume rate": "volume_bytes_per_s"}
+"""What a type sustains for as long as asked: without bursts, and of all its volumes together."""
 
 ALL_OPERATIONS: Final = "all"
 _USUAL_BYTES: Final = 5e11
@@ -63,8 +68,17 @@ class Ranking:
     left_out: Mapping[str, int]
 
 
-def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str, operation: str | None = None) -> Ranking:
+def rank(
+    offers: Sequence[tuple[Catalog, Offer]],
+    *,
+    by: str,
+    mode: str,
+    operation: str | None = None,
+    least: Mapping[str, float] = MappingProxyType({}),
+) -> Ranking:
     """Rank the types of catalogs at the prices offered. `mode` is how the storage is driven, where that matters.
+
+    `least` has the bytes/s that a type must sustain, by LINKS: types that do not, or may not, are left out.
 
     `operation`, one of OPERATIONS or "all", ranks measured small operations on disks and volumes by dollars per
     operation, without monthly fees for storage, as Scalyr did. Raises BadInputError for an unknown measure, mode or
@@ -87,8 +101,10 @@ def rank(offers: Sequence[tuple[Catalog, Offer]], *, by: str, mode: str, operati
         worths = [
             worth for choice in _choices(catalog, offer, by=by, mode=mode, operation=operation) for worth in choice
         ]
-        rows += worths
         left_out += _lacking(catalog, offer, {worth.instance_type for worth in worths})
+        weak = _weak(catalog, least)
+        rows += [worth for worth in worths if worth.instance_type not in weak]
+        left_out += Counter(weak[name] for name in {worth.instance_type for worth in worths} & weak.keys())
     rows.sort(key=lambda worth: (worth.value, worth.catalog, worth.instance_type))
     return Ranking(by=by, unit=MEASURES[by], rows=tuple(rows), left_out=dict(+left_out))
 
@@ -199,6 +215,17 @@ def _evidence_of_compute(catalog: Catalog) -> Texts:
     table, words = catalog.tables["compute"], np.full(len(catalog.instances), "", dtype="U16")
     words[[catalog.instances.rows[name] for name in table["instance_type"].tolist()]] = table["evidence"]
     return words
+
+
+def _weak(catalog: Catalog, least: Mapping[str, float]) -> dict[str, str]:
+    """Return the types that do not sustain what is asked, and why each is left out."""
+    weak: dict[str, str] = {}
+    for link, asked in least.items():
+        sustained = getattr(catalog.instances, LINKS[link])
+        for row in np.flatnonzero(~(sustained >= asked)).tolist():
+            what = "unknown" if np.isnan(sustained[row]) else f"below {format_rate(asked)}"
+            weak.setdefault(str(catalog.instances.instance_type[row]), f"{catalog.name}: sustained {link} {what}")
+    return weak
 
 
 def _weaker(first: str, second: str) -> str:

@@ -226,3 +226,19 @@ def test_types_that_have_all_facts_are_counted_and_what_others_lack(make_catalog
     assert (first.catalog, first.model, first.types, first.usable) == (catalog.name, "indy", 5, 2)
     assert list(first.reasons.values()) == [2, 1] and sum(first.reasons.values()) + first.usable == first.types
     assert (second.model, second.usable) == ("object-store", 0)
+
+
+@pytest.mark.parametrize(
+    ("link", "column"), [("network", "network_baseline_bytes_per_s"), ("volume rate", "volume_bytes_per_s")]
+)
+def test_types_that_sustain_less_than_asked_are_left_out_and_counted(link: str, column: str) -> None:
+    catalog, asked = load_catalog("aws"), 1.25e9
+    offers = [(catalog, offer_of(catalog, catalog.default_region, pricing="on-demand"))]
+    everything = rank(offers, by="usd_per_MBps", mode="read_only")
+    ranking = rank(offers, by="usd_per_MBps", mode="read_only", least={link: asked})
+    sustained = dict(zip(catalog.instances.instance_type.tolist(), getattr(catalog.instances, column), strict=True))
+    kept = {row.instance_type for row in ranking.rows}
+    left = {row.instance_type for row in everything.rows} - kept
+    assert kept and all(sustained[name] >= asked for name in kept)
+    assert left and not any(sustained[name] >= asked for name in left)
+    assert sum(n for reason, n in ranking.left_out.items() if f"sustained {link}" in reason) == len(left)

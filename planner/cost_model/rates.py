@@ -120,7 +120,10 @@ requests that an object store takes, boot, start-up and other one-time work, and
 slowest.
 """
 
-SCALABLE: Final = (*RESOURCES, "price", "data")
+MACHINES: Final = frozenset({"memory", "disks"})
+"""What a what-if can give each machine more of: memory, and local disks, whose capacity and rate grow alike."""
+
+SCALABLE: Final = (*RESOURCES, *sorted(MACHINES), "price", "data")
 """Quantities that a what-if can multiply by a factor."""
 
 

@@ -27,6 +27,7 @@ from planner.cost_model.evidence import (
 from planner.cost_model.model import CostModel, JobVolumes, Software
 from planner.cost_model.object_store import choose_object_store
 from planner.cost_model.rates import (
+    MACHINES,
     UNLIMITED_BYTES_PER_S,
     Rates,
     assumed_of,
@@ -76,7 +77,8 @@ def job_context(
     if by is not None and not (_OF_PROCESSORS & request.assume.keys() or request.compute_bytes_per_s_per_vcpu):
         own = np.nan if software else overheads.cpu_bytes_per_s_per_vcpu["sort"]
         rates = _at_measured_speed(rates, catalog, by, own)
-    laid_out = layouts(catalog, model=model, rates=rates, paper=request.paper)
+    larger, more_disks = with_more(catalog, request.scale)
+    laid_out = layouts(larger, model=model, rates=rates, paper=request.paper)
     risk = _risk(request, catalog, model, overheads, region=region)
     context = JobContext(
         catalog=catalog,
@@ -107,7 +109,27 @@ def job_context(
     doubts = CERTAIN
     if overheads.node_sigma:
         doubts = rate_doubts(context.rates, _assumed(request), decoding=decoding, catalog=catalog)
-    return replace(context, doubts=doubts).times(request.scale)
+    scale: dict[str, float | Floats] = {name: by for name, by in request.scale.items() if name not in MACHINES}
+    if "disks" in request.scale:
+        scale["local"] = request.scale.get("local", 1.0) * more_disks[laid_out.type_row]
+    return replace(context, catalog=larger, doubts=doubts).times(scale)
+
+
+def with_more(catalog: Catalog, scale: Mapping[str, float]) -> tuple[Catalog, Floats]:
+    """Return a catalog whose machines have more or less of `MACHINES`, as `scale` says, and by how many times each type
+    has more disks: whole ones, so that a type with one has no fewer.
+    """
+    instances = catalog.instances
+    if not MACHINES & scale.keys():
+        return catalog, np.ones(len(instances))
+    disks = instances.local_disks
+    with np.errstate(invalid="ignore"):
+        more = np.where(disks > 0, np.maximum(np.round(disks * scale.get("disks", 1.0)), 1.0), disks)
+        ratio = np.where(disks > 0, more / disks, 1.0)
+    memory_bytes = instances.memory_bytes * scale.get("memory", 1.0)
+    larger = replace(catalog)
+    vars(larger)["instances"] = replace(instances, memory_bytes=memory_bytes, local_disks=more)  # as if cached
+    return larger, ratio
 
 
 def job_volumes(request: Request) -> JobVolumes:

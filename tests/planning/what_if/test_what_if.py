@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -156,3 +158,25 @@ def test_a_number_of_data_is_a_factor_and_a_size_has_a_unit(plan: Plan) -> None:
 def test_the_most_data_is_not_multiplied() -> None:
     with pytest.raises(BadInputError, match="`most_data=True` and `what_if` data"):
         recommend(most_data=True, sort_deadline="10m", instance="i4i.4xlarge", scale={"data": 2})
+
+
+@pytest.mark.parametrize(("times", "disks"), [(2.0, 4), (3.0, 6), (0.5, 1), (0.2, 1)])
+def test_more_disks_or_memory_plan_as_a_type_that_has_them(
+    make_catalog: Callable[..., str], times: float, disks: int
+) -> None:
+    """A disk is whole: less than one is one. Its rate and its capacity come with it."""
+    rates = {"read": 1e9, "write": 8e8, "both": 5e8}
+    had = {"local_disks": 2, "memory_bytes": 64 * 10**9, **rates}
+    larger = {
+        "local_disks": disks,
+        "memory_bytes": round(64e9 * times),
+        **{name: by * disks / 2 for name, by in rates.items()},
+    }
+    asked: dict[str, Any] = {"data": "10TB", "model": "indy", "max_nodes": 500}
+    found = recommend(catalogs=[make_catalog({"a": had})], what_if={"disks": times, "memory": times}, **asked).best
+    wanted = recommend(catalogs=[make_catalog({"a": larger})], **asked).best
+    assert found is not None and wanted is not None
+    assert (found.nodes, found.machine.local_disks) == (wanted.nodes, wanted.machine.local_disks)
+    assert found.machine.memory_bytes == pytest.approx(wanted.machine.memory_bytes)
+    assert found.time_s.expected == pytest.approx(wanted.time_s.expected)
+    assert found.cost_usd.total == pytest.approx(wanted.cost_usd.total)

@@ -79,10 +79,13 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
+ALL_DRAWN = "[...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('svg'))"
+
+
 class Visit:
     """A page opened in an offline browser, with all its console output and every attempt to load something."""
 
-    def __init__(self, browser: Any, path: Path, *, dark: bool, width: int) -> None:
+    def __init__(self, browser: Any, path: Path, *, dark: bool, width: int, folded: bool) -> None:
         context = browser.new_context(
             color_scheme="dark" if dark else "light", viewport={"width": width, "height": 800}, offline=True
         )
@@ -93,6 +96,9 @@ class Visit:
         self.page.on("request", self._note)
         self.page.goto(path.as_uri())
         self.page.wait_for_selector("html[data-drawn=yes]", state="attached")
+        if not folded:
+            self.page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+            self.page.wait_for_function(ALL_DRAWN)
 
     def _note(self, request: Any) -> None:
         if not request.url.startswith(("file:", "data:")):
@@ -101,4 +107,7 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: Any) -> Callable[..., Visit]:
-    return lambda path, *, dark=False, width=1100: Visit(browser, path, dark=dark, width=width)
+    """Return a function that opens a page, with all its parts unless `folded`."""
+    return lambda path, *, dark=False, width=1100, folded=False: Visit(
+        browser, path, dark=dark, width=width, folded=folded
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from planner.schemas.run_report import Check, RunReport
 from tests.marks import QUICK_SOAK
 
 LARGEST_BYTES = 1_500_000
+PHONE_HEIGHT = 844
 CUT = """[...document.querySelectorAll('.scroll, pre, table')].filter(
   (part) => part.scrollWidth > part.clientWidth + 1).map((part) => part.textContent.slice(0, 40))"""
 """Elements wider than their box."""
@@ -132,7 +134,6 @@ def test_nothing_is_cut_or_sticks_out_at_any_width(
     path = tmp_path / "plan.html"
     path.write_text(planner.recommend(**asked).to_html(), encoding="utf-8")
     page = visit(path).page
-    page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     for width in widths:
         page.set_viewport_size({"width": width, "height": 800})
         page.evaluate(NEXT_FRAME)
@@ -140,9 +141,36 @@ def test_nothing_is_cut_or_sticks_out_at_any_width(
         assert (width, page.evaluate(CUT), page.evaluate(STICKS_OUT)) == (width, [], [])
 
 
+@pytest.mark.needs_browser(why="prints")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"data": "100TB"},
+        {
+            "data": "3TB",
+            "input": "gs://lake/events",
+            "output": "gs://lake/sorted",
+            "format": "parquet",
+            "deadline": "2h",
+        },
+        {"data": "100TB", "cloud": "all", "model": "all", "pricing": "on-demand,spot"},
+    ],
+    ids=["plain", "stored", "all clouds"],
+)
+def test_the_page_to_send_is_short(visit: Callable[..., Any], tmp_path: Path, asked: dict[str, Any]) -> None:
+    """Decision, bill, three reasons and a chart are within three screens of a phone, and three pages of A4."""
+    path = tmp_path / "plan.html"
+    path.write_text(planner.recommend(**asked).to_html(), encoding="utf-8")
+    page = visit(path, width=390, folded=True).page
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3 * PHONE_HEIGHT
+    assert page.locator("#chart-frontier svg").is_visible() and not page.locator("#chart-phases").is_visible()
+    printed = visit(path, width=720, folded=True).page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) <= 3
+
+
 @pytest.mark.needs_browser(why="moves the mouse")
 def test_the_answer_is_on_the_first_screen(visit: Callable[..., Any], plan_file: Path) -> None:
-    page = visit(plan_file).page
+    page = visit(plan_file, folded=True).page
     for selector in ("h1", ".figures", "h2:text('Why')"):
         box = page.locator(selector).first.bounding_box()
         assert box["y"] + box["height"] < 800
@@ -227,6 +255,8 @@ def test_the_controls_change_the_answer_and_reset_brings_it_back(
     assert best is not None
     page = visit(plan_file, width=390).page
     shown = page.locator("#what-if-answer")
+    assert page.locator("#chart-frontier path[aria-label*='what if']").count() == 0
+    assert page.locator("#what-if-change").inner_text() == ""
     planned = f"Rent {best.nodes} x {best.instance_type}"
     assert planned in shown.inner_text() and f"${best.cost_usd.total:,.2f}" in shown.inner_text()
     cells = page.locator("#what-if-bill td:last-child").all_inner_texts()

@@ -7,9 +7,21 @@ const views = {};
 let marked = []; // the what-if's cluster, where it is another than the plan's: rows of the frontier's own columns
 const zoom = document.getElementById("zoom");
 
+// Draws what can be seen: in a folded part a chart has no width.
 async function draw() {
-  for (const name of Object.keys(given.figures)) await drawOne(name);
+  for (const name of Object.keys(given.figures)) {
+    if (document.getElementById("chart-" + name).offsetParent) await drawOne(name);
+    else delete views[name]; // drawn again when it can be seen
+  }
   document.documentElement.dataset.drawn = "yes";
+}
+
+async function unfold(part) {
+  fold();
+  for (const place of part.querySelectorAll(".chart")) {
+    const name = place.id.slice("chart-".length);
+    if (place.offsetParent && !views[name]) await drawOne(name);
+  }
 }
 
 async function drawOne(name) {
@@ -47,8 +59,10 @@ function markOnFrontier(made, planned) {
   if (JSON.stringify(marked) !== before) drawOne("frontier");
 }
 
-function show(clusters) {
-  if (!clusters || !clusters.length || !views.phases) return;
+async function show(clusters) {
+  if (!clusters || !clusters.length) return;
+  document.getElementById("alternatives").open = true;
+  if (!views.phases) await drawOne("phases");
   views.phases.signal("cluster", clusters[0]).runAsync();
   document.getElementById("picked").textContent = "Phases of " + clusters[0] + " are shown below.";
 }
@@ -63,6 +77,7 @@ function fold() {
 
 fold();
 window.addEventListener("resize", fold);
+for (const part of document.querySelectorAll("details")) part.addEventListener("toggle", () => part.open && unfold(part));
 dark.addEventListener("change", draw);
 if (zoom) zoom.addEventListener("change", draw);
 draw();

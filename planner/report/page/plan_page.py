@@ -133,8 +133,7 @@ def _figures(plan: Plan, best: Candidate) -> Iterator[Figure]:
         name="frontier",
         title="Time and total cost",
         text=f"Total cost against expected time. The line joins {len(points)} clusters that nothing beats in both; "
-        "the marks are the candidates of the table below, the diamond is the one recommended, a cross that of the "
-        "what-if above.",
+        "the marks are the candidates listed below, the diamond is the one recommended, a cross that of the what-if.",
         chart=plots.frontier(points, candidates),
     )
     yield Figure(
@@ -206,7 +205,6 @@ def _key_figures(best: Candidate) -> Iterator[KeyFigure]:
     time, cost, most = best.time_s, best.cost_usd, "95 of 100 runs:"
     alone = f"by the equation alone {format_duration(time.equation)}"
     yield "The sort takes", format_duration(time.expected), f"{most} {format_duration(time.p95)}; {alone}"
-    yield "and costs", format_usd(cost.expected), f"{most} at most {format_usd(cost.p95)}"
     whole = f"all nodes for {format_duration(best.whole_run_s)}, and spares"
     yield "The whole bill", format_usd(cost.total), f"{most} at most {format_usd(cost.total_p95)}; {whole}"
 
@@ -247,7 +245,7 @@ def what_if_part(plan: Plan, best: Candidate, contrast: Contrast) -> dict[str, A
     return {
         "menu": menu,
         "table": Section(title=title, columns=columns, rows=rows, numbers=(2, 3), chosen=(0,)),
-        "document": {"planned": answers[0], "answers": answers, "rows": list(_ROWS.items())},
+        "document": {"answers": answers, "rows": list(_ROWS.items())},
     }
 
 

@@ -30,7 +30,7 @@ function percent(now, before) {
 
 function showChange() {
   if (!controls.checkValidity()) return;
-  const limit = field("limit").value.trim(), before = whatIf.planned, plan = whatIf.answers[Number(field("change").value)];
+  const limit = field("limit").value.trim(), before = whatIf.answers[0], plan = whatIf.answers[Number(field("change").value)];
   const after = withinLimit(plan, limit === "" ? null : Number(limit) * 60);
   say("what-if-answer", after ? `Rent ${after.cluster}: the sort takes ${after.time}, the whole bill is ${after.total}.` : "No cluster on this page does that.");
   say("what-if-change", !after || after === before ? "" :

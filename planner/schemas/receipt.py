@@ -17,7 +17,7 @@ from planner.schemas.json_values import to_jsonable
 class ReceiptRow:
     """A run, with the advice or plan that it was about, if there is one; advice without a run; or an unused file.
 
-    `day` (ISO) is that of the run, else of `file`; '' for unused files. `reason` is the rule that paired the two, or
+    `day` (ISO, UTC) is that of the run, else of `file`; '' for unused files. `reason` is the rule that paired the two,
     why a figure is unknown, or why the file is unused. `predicted_*` are for the cluster of `ran_on` (of `advised`
     without a run), on the data that the run had; `range_share` of runs are expected from `low_s` (None: 0) to
     `high_s`. `before_usd` is the measured cost of the run that the advice was made from, which ran on `before`,

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.api.past_runs import kind_of, require_success
-from planner.api.receipts.spark_advice import GivenAdvice, LoggedRun, SparkRun, parse_advice, rows_of_logs
+from planner.api.receipts.spark_advice import FoundRun, SparkAdvice, parse_advice, rows_of_logs
+from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.run_directory import JOURNAL, RunDirectory
-from planner.config.user_files import read_user_file
+from planner.config.user_files import PIPE_BYTES, read_user_file
 from planner.errors import BadInputError, PlannerError
 from planner.schemas.plan import Plan, Request
 from planner.schemas.receipt import ReceiptRow
@@ -25,14 +26,15 @@ from planner.units import format_bytes
 
 _PLAN_RANGE_SHARE: Final = 0.95
 """Share of runs below a plan's `p95`."""
+_OF_NO_USE: Final = "no advice, plan, run report, journal or event log"
 
 
 @dataclass
 class _Found:
     """What the files hold."""
 
-    advice: list[GivenAdvice] = field(default_factory=list)
-    logged: list[tuple[str, Application]] = field(default_factory=list)
+    advice: list[SparkAdvice] = field(default_factory=list)
+    logs: list[LogUnit] = field(default_factory=list)
     plans: list[tuple[str, str, Plan]] = field(default_factory=list)
     reports: list[tuple[str, str, RunReport]] = field(default_factory=list)
     rows: list[ReceiptRow] = field(default_factory=list)
@@ -51,7 +53,8 @@ def read_rows(places: Sequence[Path], *, ran_on: Sequence[str]) -> tuple[Receipt
             if not seen.issuperset(unit.files):
                 seen.update(unit.files)
                 _read(unit, found)
-    rows = [*found.rows, *rows_of_logs(found.advice, list(_runs(found, ran_on))), *_rows_of_plans(found)]
+    runs = list(_runs(found, ran_on))  # adds rows for those that cannot be used
+    rows = [*found.rows, *rows_of_logs(found.advice, runs), *_rows_of_plans(found)]
     return tuple(sorted(rows, key=lambda row: (row.kind == "unused", row.day, row.file)))
 
 
@@ -72,22 +75,26 @@ def _read(unit: LogUnit, found: _Found) -> None:
         if path.name == JOURNAL:
             found.rows.append(_bill(path))
         elif len(unit.files) > 1 or kind_of(path) == "log":
-            logs = read_files([Path(name) for name in unit.files])
-            found.logged += [(file, application) for application in logs.applications]
-            for passed in logs.passed_over:
-                found.unused(passed.name, passed.reason)
-        else:
+            found.logs.append(unit)
+        elif kind_of(path) == "report" and unit.size_bytes <= PIPE_BYTES:
             _read_json(file, day, read_user_file(path), found)
+        else:
+            with path.open("rb"):  # says why, if it cannot be read
+                found.unused(file, _OF_NO_USE)
     except PlannerError as error:
-        found.unused(file, "; ".join([error.message, *error.details[:1]]))
+        found.unused(file, _first_words(error))
     except OSError as error:
         found.unused(file, f"it cannot be read: {error.strerror}")
+
+
+def _first_words(error: PlannerError) -> str:
+    return "; ".join([error.message, *error.details[:1]])
 
 
 def _read_json(file: str, day: str, text: str, found: _Found) -> None:
     """Add the advice, the run report or the plan in a text. Raises BadInputError for others."""
     if '"seconds_by_bound"' in text:
-        found.advice.append(GivenAdvice(file=file, day=day, advice=parse_advice(text)))
+        found.advice.append(parse_advice(text, file=file, day=day))
     elif '"steps_s"' in text:
         report = RunReport.from_json(text)
         _require_whole(report.plan)
@@ -99,7 +106,7 @@ def _read_json(file: str, day: str, text: str, found: _Found) -> None:
         _require_whole(plan)
         found.plans.append((file, day, plan))
     else:
-        raise BadInputError("no advice, plan, run report, journal or event log", code="unknown-format")
+        raise BadInputError(_OF_NO_USE, code="unknown-format")
 
 
 def _require_whole(plan: Plan) -> None:
@@ -109,51 +116,59 @@ def _require_whole(plan: Plan) -> None:
 
 def _bill(journal: Path) -> ReceiptRow:
     """Return the row of a rented run's journal, which has its machines' cost alone."""
-    from planner.clusters.provisioning.cost_to_date import bill_of
-
-    events = RunDirectory(journal.parent).events()
-    if not events:
-        raise BadInputError("the journal has no whole line", code="empty")
+    try:
+        events = RunDirectory(journal.parent).events()
+        began, usd = events[0].at, bill_of(events, now=datetime.now(UTC)).usd
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise BadInputError("the journal is damaged, or not of a rented run", code="not-a-journal") from error
     return ReceiptRow(
         kind="run",
         file=str(journal),
         reason="the bill of a rented run; what it predicted is in the report of `planner run --out`",
-        day=f"{events[0].at:%Y-%m-%d}",
+        day=f"{began:%Y-%m-%d}",
         job=f"rented run {journal.parent.name}",
-        measured_usd=bill_of(events, now=datetime.now(UTC)).usd,
+        measured_usd=usd,
     )
 
 
-def _runs(found: _Found, ran_on: Sequence[str]) -> Iterator[SparkRun]:
-    """Yield the logged runs that succeeded, each once."""
-    machines = [f"{each.advice.app_id}={each.advice.logged.name}" for each in found.advice]
+def _runs(found: _Found, ran_on: Sequence[str]) -> Iterator[FoundRun]:
+    """Yield the logged runs that succeeded, each once; a log that cannot be used becomes a row with the reason. One log
+    at a time is in memory.
+    """
+    stated = [*(f"{each.app_id}={each.logged.name}" for each in found.advice), *ran_on]
     seen = set[object]()
-    for file, application in found.logged:
-        run = (application.app_id, application.attempt, application.started_at_s)
-        if run in seen:
-            found.unused(file, f"another file has the same run of {application.app_id}")
-            continue
-        seen.add(run)
+    for unit in found.logs:
+        file = unit.files[0]
         try:
-            require_success(application, name=application.app_id or "the log", notes=[])
-        except BadInputError as error:
-            found.unused(file, error.message)
+            logs = read_files([Path(name) for name in unit.files])
+        except PlannerError as error:
+            found.unused(file, _first_words(error))
             continue
-        yield _run(file, application, [*machines, *ran_on])
+        for passed in logs.passed_over:
+            found.unused(passed.name, passed.reason)
+        for application in logs.applications:
+            run = (application.app_id, application.attempt, application.started_at_s)
+            try:
+                require_success(application, name=application.app_id or "the log", notes=[])
+            except BadInputError as error:
+                found.unused(file, error.message)
+                continue
+            if run in seen:
+                found.unused(file, f"another file has the same run of {application.app_id}")
+                continue
+            seen.add(run)
+            yield _run(file, application, stated)
 
 
-def _run(file: str, application: Application, ran_on: Sequence[str]) -> SparkRun:
-    sums = application.sums
-    made = SparkRun(
+def _run(file: str, application: Application, ran_on: Sequence[str]) -> FoundRun:
+    made = FoundRun(
         file=file,
         app_id=application.app_id,
-        run=LoggedRun(
-            name=application.name,
-            started_at_s=application.started_at_s,
-            duration_s=application.duration_s or 0.0,
-            input_bytes=_known(sums.input_bytes),
-            shuffle_write_bytes=_known(sums.shuffle_write_bytes),
-        ),
+        name=application.name,
+        started_at_s=application.started_at_s,
+        duration_s=application.duration_s or 0.0,
+        input_bytes=_known(application.sums.input_bytes),
+        shuffle_write_bytes=_known(application.sums.shuffle_write_bytes),
     )
     try:
         request = Request(data_bytes=1)
@@ -161,12 +176,8 @@ def _run(file: str, application: Application, ran_on: Sequence[str]) -> SparkRun
         nodes = logged_nodes(application, request, ran_on=find_ran_on(application, ran_on)).nodes
     except BadInputError as error:
         return replace(made, machines_unknown=error.message)
-    return replace(
-        made,
-        instance_type=nodes.machine.instance_type,
-        nodes=nodes.count,
-        usd_per_node_hour=_known(nodes.machine.price_usd_per_hour),
-    )
+    price, name = _known(nodes.machine.price_usd_per_hour), nodes.machine.instance_type
+    return replace(made, instance_type=name, nodes=nodes.count, usd_per_node_hour=price)
 
 
 def _known(amount: float) -> float | None:
@@ -194,7 +205,7 @@ def _row_of_report(file: str, day: str, report: RunReport, *, advice: str, best_
     """Return the row of a run: its time is that of its phases, as the plan's is; its cost is its machines' bill."""
     agreed = report.first_plan or report.plan
     is_chosen = bool(advice or report.first_plan)
-    where = f"the plan in {advice}" if advice else "the plan in the report"
+    where = f"the plan in {Path(advice).name}" if advice else "the plan in the report"
     return ReceiptRow(
         kind="run",
         file=file,

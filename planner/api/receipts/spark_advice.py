@@ -1,15 +1,17 @@
 """Pairs the advice of `planner plan-log --out` with later logged runs of the same job.
 
 A run belongs to the newest advice made from an earlier run of a job of that name (names that differ only in numbers are
-one). The times are those in the logs: dates of files do not matter. What differs by 10% in the bytes read or shuffled
-did other work: it is paired, and not compared.
+one). The times are those in the logs: dates of files do not matter. A run that read or shuffled 10% more or less did
+other work: it is paired, and not compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 from planner.schemas.json_values import from_jsonable, read_versioned
@@ -30,10 +32,32 @@ class LoggedRun:
     input_bytes: float | None
     shuffle_write_bytes: float | None
 
+    @cached_property
+    def job(self) -> str:
+        """The common part of the names of a job's runs; '' without a name, which is no job."""
+        return job_name(self.name)
+
+    @property
+    def start_s(self) -> float:
+        """The start, 0 if unknown."""
+        return self.started_at_s or 0.0
+
     def did_as_much(self, other: LoggedRun) -> bool:
         """Return whether both read and shuffled as much, within 10%, as far as that is known."""
         pairs = ((self.input_bytes, other.input_bytes), (self.shuffle_write_bytes, other.shuffle_write_bytes))
         return all(a is None or b is None or max(a, b) <= _SAME_SIZE * min(a, b) for a, b in pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundRun(LoggedRun):
+    """A run found in a log: its machines, and their price in the catalog; '' and None with the reason if unknown."""
+
+    file: str
+    app_id: str
+    instance_type: str = ""
+    nodes: int = 0
+    usd_per_node_hour: float | None = None
+    machines_unknown: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +79,7 @@ class ClusterChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkAdvice:
-    """What `planner plan-log --out` wrote, as far as a receipt needs it."""
+    """What `planner plan-log --out` wrote, as far as a receipt needs it; its file, and the day of that."""
 
     app_id: str
     run: LoggedRun
@@ -65,6 +89,13 @@ class SparkAdvice:
     slower: ClusterChoice | None
     choices: tuple[ClusterChoice, ...]
     curve: tuple[ClusterChoice, ...]
+    file: str = ""
+    day: str = ""
+
+    @property
+    def advised(self) -> ClusterChoice:
+        """The best cluster; if none ends in time, the fastest, which is shown instead."""
+        return self.best or self.fastest
 
     @property
     def clusters(self) -> dict[str, ClusterChoice]:
@@ -72,173 +103,121 @@ class SparkAdvice:
         named = (self.logged, self.best, self.fastest, self.slower, *self.choices, *self.curve)
         return {choice.name: choice for choice in named if choice is not None}
 
-
-@dataclass(frozen=True, kw_only=True)
-class GivenAdvice:
-    """The advice in a file, and the day of the file."""
-
-    file: str
-    day: str
-    advice: SparkAdvice
-
-
-@dataclass(frozen=True, kw_only=True)
-class SparkRun:
-    """A run found in a log: its machines, and their price in the catalog. '' and None are unknown, with the reason."""
-
-    file: str
-    app_id: str
-    run: LoggedRun
-    instance_type: str = ""
-    nodes: int = 0
-    usd_per_node_hour: float | None = None
-    machines_unknown: str = ""
-
     @property
-    def cluster(self) -> str:
-        """Return `4 x m5.4xlarge`; '' if unknown."""
-        return f"{self.nodes} x {self.instance_type}" if self.instance_type else ""
+    def order(self) -> tuple[float, str, str]:
+        """Sorts advice, the newest last."""
+        return self.run.start_s, self.day, self.file
 
 
-def parse_advice(text: str) -> SparkAdvice:
+def parse_advice(text: str, *, file: str, day: str) -> SparkAdvice:
     """Return the advice in the text of a file. Raises BadInputError for other texts."""
-    advice: SparkAdvice = from_jsonable(SparkAdvice, read_versioned(text, what="advice"), where="advice")
-    return advice
+    found: SparkAdvice = from_jsonable(SparkAdvice, read_versioned(text, what="advice"), where="advice")
+    return replace(found, file=file, day=day)
 
 
-def rows_of_logs(given: Sequence[GivenAdvice], runs: Sequence[SparkRun]) -> Iterator[ReceiptRow]:
+def rows_of_logs(given: Sequence[SparkAdvice], runs: Sequence[FoundRun]) -> Iterator[ReceiptRow]:
     """Yield a row for each run, and one for each piece of advice without a later run of its own."""
     prices = _prices(given)
-    made_from = {each.advice.app_id: each for each in given}
+    costs = _costs(given, runs, prices)
     used = set()
     for run in runs:
-        followed = _advice_on(run, given)
-        used |= {followed.file} if followed else set()
-        yield _row(run, followed, made_from.get(run.app_id), prices, _best_usd(run, runs, given, prices))
+        advice = _advice_on(run, given)
+        used |= {advice.file} if advice else set()
+        comparable = [usd for other, usd in costs.get(run.job, ()) if other.did_as_much(run)]
+        row = ReceiptRow(
+            kind="run",
+            file=run.file,
+            reason="; ".join(filter(None, [_pairing(run, advice, given), run.machines_unknown])),
+            day="" if run.started_at_s is None else f"{datetime.fromtimestamp(run.started_at_s, UTC):%Y-%m-%d}",
+            job=run.job or run.app_id,
+            ran_on=f"{run.nodes} x {run.instance_type}" if run.instance_type else "",
+            measured_s=run.duration_s,
+            measured_usd=_usd(run, run.instance_type, run.nodes, prices, listed=run.usd_per_node_hour),
+            best_usd=min(comparable) if len(comparable) > 1 else None,
+        )
+        yield _with_advice(row, run, advice, prices) if advice else row
     yield from (_unfollowed(each, given) for each in given if each.file not in used)
 
 
-def _best_usd(
-    of: SparkRun, runs: Sequence[SparkRun], given: Sequence[GivenAdvice], prices: Mapping[str, float]
-) -> float | None:
-    """Return the cost of the cheapest known run of a job on as much data; None if no other run's cost is known."""
-    known = {(each.app_id, each.run.started_at_s): (each.run, _usd(each, prices)) for each in runs}
-    for each in given:
-        advice = each.advice
-        known.setdefault((advice.app_id, advice.run.started_at_s), (advice.run, _before_usd(advice, prices)))
-    costs = [
-        usd
-        for run, usd in known.values()
-        if usd is not None and job_name(run.name) == job_name(of.run.name) and run.did_as_much(of.run)
-    ]
-    return min(costs) if len(costs) > 1 else None
+def _pairing(run: FoundRun, advice: SparkAdvice | None, given: Sequence[SparkAdvice]) -> str:
+    """Return the rule that gave a run its advice, or why it has none."""
+    if advice:
+        return f"follows the advice on {advice.app_id}, an earlier run of that name"
+    made = next((Path(each.file).name for each in given if each.app_id == run.app_id), "")
+    return f"no earlier advice on it; {made} was made from it" if made else "no earlier advice on it"
 
 
-def _advice_on(run: SparkRun, given: Sequence[GivenAdvice]) -> GivenAdvice | None:
-    earlier = [
-        each
-        for each in given
-        if job_name(each.advice.run.name) == job_name(run.run.name)
-        and each.advice.app_id != run.app_id
-        and _started(each.advice.run) < _started(run.run)
-    ]
-    return max(earlier, key=lambda each: (_started(each.advice.run), each.day, each.file), default=None)
-
-
-def _started(run: LoggedRun) -> float:
-    return run.started_at_s or 0.0
-
-
-def _row(
-    run: SparkRun,
-    followed: GivenAdvice | None,
-    made_from: GivenAdvice | None,
-    prices: Mapping[str, float],
-    best_usd: float | None,
-) -> ReceiptRow:
-    found: dict[str, Any] = {
-        "kind": "run",
-        "file": run.file,
-        "day": _day(run.run),
-        "job": job_name(run.run.name),
-        "ran_on": run.cluster,
-        "measured_s": run.run.duration_s,
-        "measured_usd": _usd(run, prices),
-        "best_usd": best_usd,
-    }
-    if followed is None:
-        reason = f"no earlier advice on it; {made_from.file} was made from it" if made_from else "no advice on it"
-        return ReceiptRow(**found, reason="; ".join(filter(None, [reason, run.machines_unknown])))
-    advice = followed.advice
-    chosen = advice.best or advice.fastest
-    found |= {"advice": followed.file, "advised": chosen.name, "before": advice.logged.name}
-    choice = advice.clusters.get(run.cluster)
-    reason = f"follows the advice on {advice.app_id}, an earlier run of that name"
-    if run.machines_unknown:
-        return ReceiptRow(**found, reason=f"{reason}; {run.machines_unknown}")
-    if not advice.run.did_as_much(run.run):
-        return ReceiptRow(**found, reason=f"{reason}; not compared: it read or shuffled 10% more or less")
+def _with_advice(row: ReceiptRow, run: FoundRun, advice: SparkAdvice, prices: Mapping[str, float]) -> ReceiptRow:
+    """Return the row of a run with its advice, and the prediction for its cluster if it did the same work."""
+    row = replace(row, advice=advice.file, advised=advice.advised.name, before=advice.logged.name)
+    choice = advice.clusters.get(row.ran_on)
+    if not advice.run.did_as_much(run):
+        return replace(row, reason=f"{row.reason}; not compared: it read or shuffled 10% more or less")
     if choice is None:
-        return ReceiptRow(**found, reason=f"{reason}; the advice has no prediction for its cluster")
-    return ReceiptRow(
-        **found,
-        **_predicted(choice),
-        before_usd=_before_usd(advice, prices),
-        reason=reason if choice.name == chosen.name else f"{reason}; it ran on another cluster, compared as predicted",
-    )
+        unknown = "" if run.machines_unknown else "; the advice has no prediction for its cluster"
+        return replace(row, reason=row.reason + unknown)
+    other = "" if row.taken else "; it ran on another cluster, compared as predicted"
+    before_usd = _usd(advice.run, advice.logged.instance_type, advice.logged.nodes, prices)
+    return replace(row, **_predicted(choice), before_usd=before_usd, reason=row.reason + other)
 
 
-def _unfollowed(given: GivenAdvice, others: Sequence[GivenAdvice]) -> ReceiptRow:
-    advice = given.advice
-    chosen = advice.best or advice.fastest
-    job = job_name(advice.run.name)
-    newer = any(job_name(o.advice.run.name) == job and _order(o) > _order(given) for o in others)
+def _unfollowed(advice: SparkAdvice, given: Sequence[SparkAdvice]) -> ReceiptRow:
+    newer = any(each.run.job == advice.run.job and each.order > advice.order for each in given)
     return ReceiptRow(
         kind="advice",
-        file=given.file,
+        file=advice.file,
         reason="no later run before newer advice on the job" if newer else "no later run of that name",
-        day=given.day,
-        job=job,
-        advice=given.file,
-        advised=chosen.name,
+        day=advice.day,
+        job=advice.run.job or advice.app_id,
+        advice=advice.file,
+        advised=advice.advised.name,
         before=advice.logged.name,
-        **_predicted(chosen),
+        **_predicted(advice.advised),
     )
-
-
-def _order(given: GivenAdvice) -> tuple[float, str, str]:
-    return _started(given.advice.run), given.day, given.file
 
 
 def _predicted(choice: ClusterChoice) -> dict[str, Any]:
-    return {
-        "predicted_s": choice.time_s,
-        "low_s": choice.time_low_s,
-        "high_s": choice.time_high_s,
-        "range_share": _RANGE_SHARE,
-        "predicted_usd": choice.cost_usd,
-    }
+    times = {"predicted_s": choice.time_s, "low_s": choice.time_low_s, "high_s": choice.time_high_s}
+    return {**times, "range_share": _RANGE_SHARE, "predicted_usd": choice.cost_usd}
 
 
-def _prices(given: Sequence[GivenAdvice]) -> dict[str, float]:
+def _advice_on(run: FoundRun, given: Sequence[SparkAdvice]) -> SparkAdvice | None:
+    """Return the newest advice made from an earlier run of a run's job."""
+    of_job = [each for each in given if each.run.job == run.job != "" and each.app_id != run.app_id]
+    return max((each for each in of_job if each.run.start_s < run.start_s), key=lambda each: each.order, default=None)
+
+
+def _prices(given: Sequence[SparkAdvice]) -> dict[str, float]:
     """Return the prices of a node's hour, by type, of the newest advice that has the type."""
     return {
         choice.instance_type: choice.cost_usd * 3600 / choice.time_s / choice.nodes
-        for each in sorted(given, key=_order)
-        for choice in each.advice.clusters.values()
-        if choice.cost_usd is not None and choice.time_s > 0
+        for each in sorted(given, key=lambda each: each.order)
+        for choice in each.clusters.values()
+        if choice.cost_usd is not None and choice.time_s > 0 and choice.nodes > 0
     }
 
 
-def _usd(run: SparkRun, prices: Mapping[str, float]) -> float | None:
-    price = prices.get(run.instance_type, run.usd_per_node_hour)
-    return None if price is None or not run.instance_type else price * run.nodes * run.run.duration_s / 3600
+def _costs(
+    given: Sequence[SparkAdvice], runs: Sequence[FoundRun], prices: Mapping[str, float]
+) -> dict[str, list[tuple[LoggedRun, float]]]:
+    """Return the runs of known cost of each job, also those that advice alone names, each once."""
+    known: dict[object, tuple[LoggedRun, float | None]] = {}
+    for each in given:
+        usd = _usd(each.run, each.logged.instance_type, each.logged.nodes, prices)
+        known[each.app_id, each.run.started_at_s] = each.run, usd
+    for run in runs:
+        usd = _usd(run, run.instance_type, run.nodes, prices, listed=run.usd_per_node_hour)
+        known[run.app_id, run.started_at_s] = run, usd
+    costs: dict[str, list[tuple[LoggedRun, float]]] = {}
+    for of, usd in known.values():
+        if of.job and usd is not None:
+            costs.setdefault(of.job, []).append((of, usd))
+    return costs
 
 
-def _before_usd(advice: SparkAdvice, prices: Mapping[str, float]) -> float | None:
-    price = prices.get(advice.logged.instance_type)
-    return None if price is None else price * advice.logged.nodes * advice.run.duration_s / 3600
-
-
-def _day(run: LoggedRun) -> str:
-    return "" if run.started_at_s is None else f"{datetime.fromtimestamp(run.started_at_s, UTC):%Y-%m-%d}"
+def _usd(
+    run: LoggedRun, instance_type: str, nodes: int, prices: Mapping[str, float], *, listed: float | None = None
+) -> float | None:
+    """Return the measured time at the price of the advice, else at the `listed` one."""
+    price = prices.get(instance_type, listed)
+    return None if price is None else price * nodes * run.duration_s / 3600

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.report.section import Section
 from planner.report.terminal.spark_answer import clock
 from planner.schemas.receipt import ReceiptMonth, ReceiptRow
-from planner.units import count_text, format_usd
+from planner.units import count_text, format_duration, format_usd
 
 if TYPE_CHECKING:
     from planner.report.page.rendering import KeyFigure
@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 def month_sentences(month: ReceiptMonth) -> Iterator[str]:
     """Yield the sums of a month in sentences."""
     when = f"In {month.month}" if month.month else "In all"
+    if not (month.advised or month.runs):
+        yield f"{when}: no advice and no run."
+        return
     advised = f"{count_text(month.advised, 'piece')} of advice, of which {month.taken} taken"
     yield f"{when}: {advised}; {count_text(month.runs, 'run')}, of which {month.checked} can be checked."
     if month.inside_share is not None:
         expected = f"{month.expected_share:.0%} are expected"
         yield f"Within the range: {month.inside} of {month.checked} ({month.inside_share:.0%}; {expected})."
-    moves = f"over {count_text(month.moves, 'run')} after an advised move, measured against measured"
-    yield f"Saved: {_usd(month.saved_usd)}{f' {moves}' if month.moves else ''}."
-    times = f", {month.regret:.2f} times the cheapest known runs" if month.regret else ""
+    moves = f" over {count_text(month.moves, 'run')} after an advised move, measured against measured"
+    yield f"Saved: {_usd(month.saved_usd)}{moves if month.moves else ': no advised move has both costs'}."
+    times = f", {month.regret:.2f} times the cheapest known runs" if month.regret else ": nothing to compare with"
     yield f"Regret of the advice taken: {_usd(month.regret_usd)}{times}."
     if month.unused:
         yield f"Not used: {count_text(month.unused, 'file')}; the last table has the reasons."
@@ -64,11 +67,11 @@ def _inside(row: ReceiptRow) -> str:
 def _range(row: ReceiptRow) -> str:
     if row.high_s is None:
         return "unknown"
-    return f"- {clock(row.high_s)}" if row.low_s is None else f"{clock(row.low_s)} - {clock(row.high_s)}"
+    return f"up to {_time(row.high_s)}" if row.low_s is None else f"{_time(row.low_s)} - {_time(row.high_s)}"
 
 
 def _time(seconds: float | None) -> str:
-    return _or_unknown(seconds, clock)
+    return _or_unknown(seconds, lambda s: clock(s) if s >= 60 else format_duration(s))
 
 
 def _usd(amount: float | None) -> str:

@@ -82,13 +82,9 @@ def _read(unit: LogUnit, found: _Found) -> None:
             with path.open("rb"):  # says why, if it cannot be read
                 found.unused(file, _OF_NO_USE)
     except PlannerError as error:
-        found.unused(file, _first_words(error))
+        found.unused(file, "; ".join([error.message, *error.details[:1]]))
     except OSError as error:
         found.unused(file, f"it cannot be read: {error.strerror}")
-
-
-def _first_words(error: PlannerError) -> str:
-    return "; ".join([error.message, *error.details[:1]])
 
 
 def _read_json(file: str, day: str, text: str, found: _Found) -> None:
@@ -142,7 +138,7 @@ def _runs(found: _Found, ran_on: Sequence[str]) -> Iterator[FoundRun]:
         try:
             logs = read_files([Path(name) for name in unit.files])
         except PlannerError as error:
-            found.unused(file, _first_words(error))
+            found.unused(file, error.message)
             continue
         for passed in logs.passed_over:
             found.unused(passed.name, passed.reason)

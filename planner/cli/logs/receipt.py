@@ -8,7 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from planner.api.files import require_new
-from planner.cli.shell.console import show, show_json, show_sentences
+from planner.cli.shell.console import of_texts, show, show_json, show_sentences
 from planner.cli.shell.files import Force, write_atomically
 from planner.errors import BadInputError
 
@@ -51,6 +51,8 @@ def receipt(
     else:
         for sentence in month_sentences(of_month):
             show_sentences(sentence)
-        show(*(section for section in receipt_sections(rows) if section.rows), drop_first=("before", "ran on"))
+        show(
+            *(of_texts(section) for section in receipt_sections(rows) if section.rows), drop_first=("before", "ran on")
+        )
     if all(row.kind == "unused" for row in found.rows):
         raise BadInputError(f"no file can be used; {found.rows[0].file}: {found.rows[0].reason}", code="no-application")

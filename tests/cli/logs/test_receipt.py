@@ -60,6 +60,20 @@ def test_json_and_page_have_the_same_figures(desk: Path, capsys: pytest.CaptureF
     assert run("receipt", "logs", "--html", "page.html") == 2
 
 
+@pytest.mark.parametrize("command", [("receipt",), ("explain-log", "--show-names")])
+def test_brackets_in_the_name_of_a_job_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for app in ("app-1", "app-2"):
+        events = small_job(app)
+        (tmp_path / app).write_bytes(
+            lines([{**e, "App Name": "[/x] [bold]"} if "App Name" in e else e for e in events])
+        )
+    assert run(command[0], str(tmp_path), *command[1:]) == 0
+    assert "[/x] [bold]" in capsys.readouterr().out
+
+
 def test_nothing_of_use_is_an_error_after_the_reasons(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], approve: Approve
 ) -> None:

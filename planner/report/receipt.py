@@ -51,7 +51,9 @@ def receipt_sections(rows: Sequence[ReceiptRow]) -> Iterator[Section]:
     yield Section(title="Times", columns=columns, rows=times, numbers=(3, 4, 5))
     costs = [(row.day, row.advised or "-", row.ran_on or "-", *map(_usd, _costs(row))) for row in used]
     columns = ("day", "advised", "ran on", "predicted", "measured", "before", "saved", "regret")
-    yield Section(title="Costs", columns=columns, rows=costs, numbers=range(3, 8))
+    yield Section(
+        title="Costs, measured except those called predicted", columns=columns, rows=costs, numbers=range(3, 8)
+    )
     reasons = [(row.day or "not used", Path(row.file).name, Path(row.advice).name, row.reason) for row in rows]
     yield Section(title="Which belongs to which", columns=("day", "file", "advice", "why"), rows=reasons)
 

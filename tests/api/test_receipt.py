@@ -181,7 +181,7 @@ def test_a_run_report_is_beside_the_plan_it_holds(tmp_path: Path) -> None:
     assert "output is wrong" in row_of(receipt, "wrong.json").reason
 
 
-def test_a_plan_belongs_to_the_report_that_holds_it(tmp_path: Path) -> None:
+def test_a_run_follows_the_plan_of_its_data_and_model(tmp_path: Path) -> None:
     report = RunReport.from_json((STORED / "run-report.json").read_text())
     (tmp_path / "plan.json").write_text(report.plan.to_json())
     assert row_of(planner.receipt(tmp_path), "plan.json").kind == "advice"
@@ -193,6 +193,25 @@ def test_a_plan_belongs_to_the_report_that_holds_it(tmp_path: Path) -> None:
     changed["best"]["nodes"] += 1
     (tmp_path / "plan.json").write_text(json.dumps(changed))
     assert "changed or damaged" in row_of(planner.receipt(tmp_path), "plan.json").reason
+
+
+def test_a_run_rented_on_another_cluster_than_planned_did_not_take_the_plan(tmp_path: Path) -> None:
+    planned, other = (
+        planner.recommend("1TB", model="indy", instance="i4i.8xlarge", nodes=nodes, cloud="aws").plan
+        for nodes in (4, 6)
+    )
+    stored = RunReport.from_json((STORED / "run-report.json").read_text())
+    cost = RunCost(node_hours=6.0, usd=9.0, predicted_usd=8.0)
+    (tmp_path / "run.json").write_text(replace(stored, plan=other, first_plan=other, cost=cost).to_json())
+    (tmp_path / "plan-4.json").write_text(planned.to_json())
+    (tmp_path / "more.json").write_text(planner.recommend("2TB", model="indy", cloud="aws").plan.to_json())
+    receipt = planner.receipt(tmp_path)
+    row = row_of(receipt, "run.json")
+    assert (row.advised, row.ran_on, row.taken) == ("4 x i4i.8xlarge", "6 x i4i.8xlarge", False)
+    assert other.best is not None and row.predicted_s == other.best.time_s.expected
+    assert row_of(receipt, "more.json").kind == "advice" and receipt.month().advised == 2
+    (tmp_path / "plan-6.json").write_text(other.to_json())
+    assert row_of(planner.receipt(tmp_path), "run.json").taken
 
 
 def test_a_real_run_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

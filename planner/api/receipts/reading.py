@@ -181,35 +181,47 @@ def _known(amount: float) -> float | None:
 
 
 def _rows_of_plans(found: _Found) -> Iterator[ReceiptRow]:
-    """Yield a row for each run report, and one for each plan that no report holds."""
-    costs: dict[str, list[float]] = {}
+    """Yield a row for each run report, and one for each plan that no run follows."""
+    costs: dict[object, list[float]] = {}
     for _, _, report in found.reports:
-        costs.setdefault(_sort_name(report.plan), []).extend([report.cost.usd] if report.cost else [])
+        costs.setdefault(_work(report.plan), []).extend([report.cost.usd] if report.cost else [])
     held = set[str]()
     for file, day, report in found.reports:
-        plans = [name for name, _, plan in found.plans if plan in (report.first_plan, report.plan)]
-        held |= {*plans}
-        of_job = costs[_sort_name(report.plan)]
+        plan_file, plan = _plan_of(report, found)
+        held.add(plan_file)
+        of_job = costs[_work(report.plan)]
         best_usd = min(of_job) if report.cost and len(of_job) > 1 else None
-        yield _row_of_report(file, day, report, advice=plans[-1] if plans else "", best_usd=best_usd)
+        row = _row_of_report(file, day, report, best_usd=best_usd)
+        if plan:
+            row = replace(row, advice=plan_file or file, advised=_cluster(plan))
+            if plan_file:
+                row = replace(row, reason=f"the run of {Path(plan_file).name}, by data and model; {row.reason}")
+        yield row
     for file, day, plan in found.plans:
         if file not in held:
             yield _row_of_plan(file, day, plan)
 
 
-def _row_of_report(file: str, day: str, report: RunReport, *, advice: str, best_usd: float | None) -> ReceiptRow:
+def _plan_of(report: RunReport, found: _Found) -> tuple[str, Plan | None]:
+    """Return the plan file that a run follows, and its plan: of those with its data and model one with its cluster,
+    else the newest; without any, the plan that the machines were rented for.
+    """
+    same = [each for each in found.plans if each[2].best and _work(each[2]) == _work(report.plan)]
+    same.sort(key=lambda each: (_cluster(each[2]) == _cluster(report.first_plan or report.plan), *each[:2][::-1]))
+    if same and (report.first_plan or _cluster(same[-1][2]) == _cluster(report.plan)):
+        return same[-1][0], same[-1][2]
+    return "", report.first_plan
+
+
+def _row_of_report(file: str, day: str, report: RunReport, *, best_usd: float | None) -> ReceiptRow:
     """Return the row of a run: its time is that of its phases, as the plan's is; its cost is its machines' bill."""
     agreed = report.first_plan or report.plan
-    is_chosen = bool(advice or report.first_plan)
-    where = f"the plan in {Path(advice).name}" if advice else "the plan in the report"
     return ReceiptRow(
         kind="run",
         file=file,
-        reason=f"ran {where}; the day is the file's" + ("" if report.cost else "; its cost is unknown"),
+        reason="predicted by the plan in the report; the day is the file's" + ("" if report.cost else "; no bill"),
         day=day,
         job=_sort_name(agreed),
-        advice=(advice or file) if is_chosen else "",
-        advised=_cluster(agreed) if is_chosen else "",
         ran_on=_cluster(report.plan),
         measured_s=sum(phase.measured_s for phase in report.phases),
         predicted_usd=report.cost.predicted_usd if report.cost else None,
@@ -225,7 +237,7 @@ def _row_of_plan(file: str, day: str, plan: Plan) -> ReceiptRow:
     return ReceiptRow(
         kind="advice",
         file=file,
-        reason="no run report holds this plan; the day is the file's",
+        reason="no run report has its data and model; the day is the file's",
         day=day,
         job=_sort_name(plan),
         advice=file,
@@ -235,8 +247,14 @@ def _row_of_plan(file: str, day: str, plan: Plan) -> ReceiptRow:
     )
 
 
+def _work(plan: Plan) -> tuple[int, str]:
+    """Return the bytes and the model of a plan: runs with the same did the same work."""
+    return plan.request.data_bytes, plan.best.model if plan.best else plan.request.model
+
+
 def _sort_name(plan: Plan) -> str:
-    return f"sort of {format_bytes(plan.request.data_bytes)}, {plan.best.model if plan.best else plan.request.model}"
+    data_bytes, model = _work(plan)
+    return f"sort of {format_bytes(data_bytes)}, {model}"
 
 
 def _cluster(plan: Plan) -> str:

@@ -54,7 +54,14 @@ def test_json_and_page_have_the_same_figures(desk: Path, capsys: pytest.CaptureF
     saved = [row["saved_usd"] for row in document["rows"] if row["saved_usd"] is not None]
     assert month["saved_usd"] == pytest.approx(sum(saved)) and len(saved) == month["moves"] == 2
     page = Path("page.html").read_text(encoding="utf-8")
-    for word in ("In all: 1 piece", "90% expected", "1 x m7g.2xlarge", "notes.txt", "app-3", "<caption>Costs"):
+    for word in (
+        "In all: 1 piece",
+        "90% expected",
+        "1 x m7g.2xlarge",
+        "notes.txt",
+        "app-3",
+        "<caption>Costs, measured",
+    ):
         assert word in page
     assert "<link" not in page and "src=" not in page
     assert run("receipt", "logs", "--html", "page.html") == 2

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from planner.api.measure import measure as measure
     from planner.api.progress import Step as Step
     from planner.api.progress import TimedStep as TimedStep
+    from planner.api.receipts.receipt import Receipt as Receipt
+    from planner.api.receipts.receipt import receipt as receipt
     from planner.api.recommend import Recommendation as Recommendation
     from planner.api.recommend import calibrate as calibrate
     from planner.api.recommend import own as own
@@ -71,6 +73,8 @@ if TYPE_CHECKING:
     from planner.schemas.machine_lists import MachineList as MachineList
     from planner.schemas.plan import Candidate as Candidate
     from planner.schemas.plan import Plan as Plan
+    from planner.schemas.receipt import ReceiptMonth as ReceiptMonth
+    from planner.schemas.receipt import ReceiptRow as ReceiptRow
     from planner.schemas.request import Request as Request
     from planner.schemas.request_forms import NetworkView as NetworkView
     from planner.schemas.request_forms import NodeLimit as NodeLimit
@@ -127,6 +131,9 @@ _HOMES = {
     "Profile": "calibration",
     "ProviderRefusedError": "errors",
     "RaisedCluster": "api.clusters",
+    "Receipt": "api.receipts.receipt",
+    "ReceiptMonth": "schemas.receipt",
+    "ReceiptRow": "schemas.receipt",
     "Recommendation": "api.recommend",
     "RentalOptions": "api.rental_options",
     "Request": "schemas.request",
@@ -156,6 +163,7 @@ _HOMES = {
     "measure": "api.measure",
     "own": "api.recommend",
     "read_request": "api.arguments.request_file",
+    "receipt": "api.receipts.receipt",
     "recommend": "api.recommend",
     "recommend_each": "api.recommend_each",
     "run": "api.run",

@@ -49,7 +49,7 @@ def read_past_runs(paths: Sequence[Path], *, ran_on: Sequence[str] = ()) -> Past
     rows: list[Row] = []
     seen: dict[str, list[Row]] = {}
     notes: list[str] = []
-    kinds = [_kind(path) for path in paths]
+    kinds = [kind_of(path) for path in paths]
     if {"log", "report"} <= set(kinds):
         log, report = (paths[kinds.index(kind)] for kind in ("log", "report"))
         raise BadInputError(
@@ -121,7 +121,7 @@ def _median_spec(specs: Sequence[Row]) -> Row:
     return {name: median(values) if values else None for name, values in known.items()}
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
     """Return `table`, `report` or `log`; other files are refused by their reader."""
     if path.is_dir():
         return "log"
@@ -263,7 +263,7 @@ def log_row(
     from planner.spark.model.machines import parse_ran_on
 
     name, stated_machines = application.app_id or application.files[0], find_ran_on(application, ran_on)
-    _require_success(application, name=name, notes=notes)
+    require_success(application, name=name, notes=notes)
     instance_type, count = (
         parse_ran_on(stated_machines) if stated_machines else (application.cluster.instance_type, None)
     )
@@ -304,7 +304,7 @@ def log_row(
     }
 
 
-def _require_success(application: Application, *, name: str, notes: list[str]) -> None:
+def require_success(application: Application, *, name: str, notes: list[str]) -> None:
     """Raise BadInputError unless all jobs of an application completed successfully. Platforms that take machines away
     cut the end of a log; its last job then counts as the end.
     """

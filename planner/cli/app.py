@@ -36,6 +36,7 @@ _COMMANDS: Final = {
     "run": "rent.run.run",
     "doctor": "measure.doctor.doctor",
     "report": "plan.report.report",
+    "receipt": "logs.receipt.receipt",
     "schema": "plan.schema.schema",
     "where": "measure.where.where",
     "sort": "sort.sort.sort",

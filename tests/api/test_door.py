@@ -32,6 +32,7 @@ METHODS = {
     "Recommendation": "at_sizes chart compare export own plot_by_nodes plot_sensitivities reliefs sensitivities "
     "simulate to_frame to_html why_not",
     "Profile": "mixture next_run",
+    "Receipt": "month to_html",
     "Plan": "from_json",
     "RunReport": "from_json",
     "Simulation": "from_plan_json",
@@ -66,6 +67,8 @@ def an_object(name: str) -> Any:
     if name == "Profile":
         run = {"instance_type": "m5.xlarge", "nodes": 2, "data_gb": 10, "runtime_s": 500}
         return planner.calibrate([run, {**run, "nodes": 4, "runtime_s": 270}], model="spark")
+    if name == "Receipt":
+        return planner.Receipt(rows=())
     return getattr(planner, name)
 
 

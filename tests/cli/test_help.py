@@ -121,6 +121,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "plan --data 1TB --model indy --out small.json",
             "plan --data 2TB --model indy --out large.json",
             "plan --data 1TB --model indy --save nightly.toml",
+            "plan-log app-20261101-0001.zstd --ran-on 'm5.4xlarge x 4' --out advice.json",
             "run --data 1MB --model indy --out run.json",
             "calibrate runs.csv --model spark --name spark-emr",
         ):

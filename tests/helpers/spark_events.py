@@ -241,3 +241,17 @@ def gzip_members(data: bytes) -> bytes:
 
 
 CODECS = {"plain": bytes, "lz4": lz4_block, "snappy": snappy_block, "zstd": zstd_frames, "gz": gzip_members}
+
+
+def moved(events: Sequence[Event], *, days: float = 0.0, factor: float = 1.0) -> list[Event]:
+    """Return the events of a job `days` later, and `factor` times as long."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: of(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [of(each) for each in value]
+        is_time = type(value) is int and value >= START_MS
+        return START_MS + round(days * 86_400_000) + round((value - START_MS) * factor) if is_time else value
+
+    return [of(event) for event in events]

@@ -53,6 +53,19 @@ def spark_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def receipt_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a kept run and plan, a log, and a file of no use."""
+    folder = tmp_path_factory.mktemp("receipt")
+    for stored in ("plan-1.json", "run-report.json"):
+        shutil.copy(Path(__file__).parents[1] / "data" / "stored" / stored, folder)
+    (folder / "log").write_bytes(lines(small_job()))
+    (folder / "notes").write_text("buy milk")
+    path = folder / "page.html"
+    path.write_text(planner.receipt(folder, ran_on="m5.xlarge x 2").to_html(), encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def run_report(plan: Plan) -> RunReport:
     """A run of 60 s after 10 s of measuring, with phases of 20 and 39 s and valid output."""

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from planner.cli.shell.console import of_texts, show_json, show_sentences, show_text, table
 from planner.cli.shell.console import show as show_rich
-from planner.cli.shell.console import show_json, show_sentences, show_text, table
 from planner.cli.shell.files import write_atomically
 from planner.cli.shell.progress import bar
 from planner.errors import BadInputError
@@ -81,7 +81,7 @@ def _show_tables(tables: dict[str, Table]) -> None:
     for title, (columns, rows) in tables.items():
         if rows:
             show_text(f"\n{title}")
-            show_rich(table(columns, rows))
+            show_rich(of_texts(table(columns, rows)))
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from planner.api.files import require_new
-from planner.cli.shell.console import columns, show_json, show_text, table
+from planner.cli.shell.console import columns, of_texts, show_json, show_text, table
 from planner.cli.shell.console import show as show_rich
 from planner.cli.shell.files import write_atomically
 from planner.errors import BadInputError
@@ -103,7 +103,7 @@ def _show_trace(path: Path, which: str, *, json: bool) -> None:
     elif which == "csv":
         show_text(trace.stage_frame().to_csv(index=False).rstrip("\n"))
     else:
-        show_rich(table(*trace_table(trace)))
+        show_rich(of_texts(table(*trace_table(trace))))
         show_rich(trace_sentence(trace))
 
 
@@ -121,10 +121,11 @@ def _show_table(application: Application, explained: Explanation, which: str) ->
         show_text(pd.DataFrame(stage_rows(application, explained)).to_csv(index=False).rstrip("\n"))
         return
     if which == "stages":
-        show_rich(table(*stage_table(explained)))
+        show_rich(of_texts(table(*stage_table(explained))))
         return
     rows = _executor_cells(application)
-    show_rich(table(list(rows[0]) if rows else ["no executor"], ([*row.values()] for row in rows)))
+    cells = ([*row.values()] for row in rows)
+    show_rich(of_texts(table(list(rows[0]) if rows else ["no executor"], cells)))
 
 
 def _executor_cells(application: Application) -> list[dict[str, str]]:

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final, TextIO
 
 from planner.cli.shell.failures import ending_of, headed
@@ -102,6 +103,13 @@ def show_json(value: Mapping[str, Any]) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = False, title: str = "") -> Section:
     """Return a table; `numbers` right-aligns all columns but the first."""
     return Section(title=title, columns=columns, rows=[*rows], numbers=range(1, len(columns)) if numbers else ())
+
+
+def of_texts(section: Section) -> Section:
+    """Return a table of texts from files, such as names of jobs, whose brackets are no markup."""
+    from rich.markup import escape
+
+    return replace(section, rows=[[*map(escape, row)] for row in section.rows])
 
 
 def columns() -> int:

@@ -36,6 +36,7 @@ RULES: Final[Mapping[str, Mapping[str, str]]] = {
         "--chart": "without --json",
     },
     "report": {"--force": "with --html", "--wide": "without --json or --html"},
+    "receipt": {"--force": "with --html"},
     "explain-log": {"--force": "with --html", "--show": "without --json"},
     "ingest": {
         "--count": "with --volume",

@@ -48,6 +48,7 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
     return {
         "version": VERSION,
         "app_id": application.app_id,
+        "run": _run_json(application),
         "keep": plan.keep,
         "deadline_s": plan.deadline_s,
         "within_s": plan.within_s,
@@ -71,6 +72,17 @@ def answer_json(application: Application, plan: SparkPlan, explained: Explanatio
         "unused_runs": list(plan.unused),
         "completeness": completeness_json(explained.completeness),
         "losses": [str(loss) for loss in application.losses],
+    }
+
+
+def _run_json(application: Application) -> dict[str, Any]:
+    """Return the measured run that the answer is made from."""
+    return {
+        "name": application.name,
+        "started_at_s": application.started_at_s,
+        "duration_s": application.duration_s,
+        "input_bytes": _amount_or_none(application.sums.input_bytes),
+        "shuffle_write_bytes": _amount_or_none(application.sums.shuffle_write_bytes),
     }
 
 
@@ -153,8 +165,8 @@ def choices_section(plan: SparkPlan, *, others: int) -> Section:
         (
             label,
             choice.name,
-            _clock(choice.prediction.duration_s),
-            f"{_clock(choice.prediction.low_s)} - {_clock(choice.prediction.high_s)}",
+            clock(choice.prediction.duration_s),
+            f"{clock(choice.prediction.low_s)} - {clock(choice.prediction.high_s)}",
             _usd(choice.cost_usd),
             "" if choice is plan.logged else _change(choice, plan.logged).strip(),
         )
@@ -187,7 +199,7 @@ def _usd(amount: float) -> str:
     return f"${amount:.3f}" if 0.005 <= amount < 1 else format_usd(amount)
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     """Return a time as hours, minutes and seconds, as a clock shows it."""
     whole = round(seconds)
     minutes = f"{whole % 3600 // 60:02}:{whole % 60:02}"

@@ -1,0 +1,1 @@
+"""The receipt: advice and predictions paired with the runs that followed."""

@@ -355,7 +355,7 @@ def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
 def rows_of(source: ParquetInput, progress: Progress) -> Tables:
     """Yield the rows of a file; decoded rows count as progress. Raises KeyboardInterrupt if cancelled."""
     for batch in source.batches():
-        _count(batch, progress)
+        count_rows(batch, progress)
         yield arrow().Table.from_batches([batch])
 
 
@@ -380,7 +380,7 @@ def prefetch_rows(
             for _ in range(min(threads, len(groups))):
                 pool.submit(ready.fill, groups, prepare, side_by_side=len(groups) < threads)
             for prepared in ready.batches():
-                _count(prepared, progress)
+                count_rows(prepared, progress)
                 yield prepared
         finally:
             ready.stop()
@@ -469,7 +469,8 @@ class _Ready:
             self._changed.notify_all()
 
 
-def _count(batch: Any, progress: Progress) -> None:
+def count_rows(batch: Any, progress: Progress) -> None:
+    """Count a batch of rows as progress. Raises KeyboardInterrupt if cancelled."""
     if progress.is_cancelled:
         raise KeyboardInterrupt
     progress.add_bytes(batch.nbytes)

@@ -66,14 +66,16 @@ def test_a_column_of_text_gets_the_type_that_keeps_all_its_values(
     assert pq.read_schema(out).field("v").type == wanted
 
 
-def test_the_type_holds_for_values_of_all_files_and_blocks(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("k,v\n" + "1,5\n" * 1_500_000)  # more than a block
+@pytest.mark.parametrize("memory_bytes", [4 << 30, 320 << 20], ids=["held", "staged"])
+def test_the_type_holds_for_values_of_all_files_and_blocks(memory_bytes: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("k,v\n" + "1,500000000005\n" * 1_500_000)  # more than a block, and than is held
     (tmp_path / "b.csv").write_text("k,v\n0,last is text\n")
-    planner.sort([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "out.parquet", key="k:desc,v")
+    inputs = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    planner.sort(inputs, tmp_path / "out.parquet", key="k:desc,v", memory_bytes=memory_bytes)
     found = pq.read_table(tmp_path / "out.parquet")
     assert found.schema.types == [pa.int64(), pa.string()]
     assert (found.num_rows, found.column("v")[0].as_py(), found.column("v")[-1].as_py()) == (
-        1_500_001, "5", "last is text",
+        1_500_001, "500000000005", "last is text",
     )  # fmt: skip
 
 

@@ -104,12 +104,22 @@ class ParquetInput:
             first_row = self._first_rows[groups[0] if groups else 0]
             conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.shown)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
-                self._require_rows_fit(batch, first_row)
+                self.require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
                 rows -= batch.num_rows
                 yield with_one_order(conform(batch), self.categories)
             if rows:
                 raise BadInputError(f"{damaged}: {abs(rows)} rows are missing or too many", code="not-a-table")
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.metadata.num_rows)
+
+    @property
+    def group_bytes(self) -> Sequence[int]:
+        """The approximate bytes of the rows of each row group in memory, from the metadata."""
+        return [self.metadata.row_group(number).total_byte_size for number in range(self.metadata.num_row_groups)]
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
@@ -139,7 +149,8 @@ class ParquetInput:
         columns: int = self.metadata.num_columns
         return _PAGE_COPIES * self.pages.longest + self.pages.dictionaries + columns * _buffer_bytes(columns)
 
-    def _require_rows_fit(self, batch: Any, first_row: int) -> None:
+    def require_rows_fit(self, batch: Any, first_row: int) -> None:
+        """Raise BadInputError for a row that is too long for the memory; the first has this number."""
         if self.memory_bytes is None:
             return
         most_bytes = max(self.memory_bytes - _BESIDE_ROW_BYTES, 0) // _ROW_COPIES
@@ -327,7 +338,7 @@ def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[Column
     """Return the keys by which inputs of one schema are sorted. Raises BadInputError."""
     schema = inputs[0].schema
     keys = parse_table_keys(texts, schema)
-    intervals = [leaf for source in inputs for leaf in interval_leaves(source.metadata)]
+    intervals = [leaf for source in inputs if source.metadata for leaf in interval_leaves(source.metadata)]
     for key in keys:
         require_no_interval(schema.names[key.column], intervals)
     if not any(has_categories(schema.field(key.column).type) for key in keys):
@@ -338,18 +349,13 @@ def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[Column
 
 
 def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
-    """Return the approximate bytes of the rows of all files in memory, from their metadata."""
-    return sum(_group_bytes(inputs))
+    """Return the approximate bytes of the rows of all files in memory."""
+    return sum(sum(source.group_bytes) for source in inputs)
 
 
 def largest_group_bytes(inputs: Sequence[ParquetInput]) -> int:
     """Return the approximate bytes of the rows of the largest row group in memory, at least 1."""
-    return max([1, *_group_bytes(inputs)])
-
-
-def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
-    footers = [source.metadata for source in inputs]
-    return (footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
+    return max([1, *(size for source in inputs for size in source.group_bytes)])
 
 
 def rows_of(source: ParquetInput, progress: Progress) -> Tables:
@@ -372,7 +378,7 @@ def prefetch_rows(
     Ready results of the row group in use take about `most_bytes`, and as much those of later ones, plus a batch for
     each thread. At least one thread runs. Raises KeyboardInterrupt if cancelled.
     """
-    groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
+    groups = [(source, number) for source in inputs for number in range(len(source.group_bytes))]
     threads = max(threads, 1)
     ready = _Ready(len(groups), most_bytes)
     with ThreadPoolExecutor(threads) as pool:

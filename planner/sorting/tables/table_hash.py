@@ -30,7 +30,7 @@ def row_hashes(table: Any) -> Any:
     for place, column in enumerate(table.columns):
         row = 0
         for chunk in column.chunks:
-            core.add_hashes(_hashes(chunk), together[row : row + len(chunk)], place=place)
+            core.add_hashes(_hashes(chunk), together[row : row + len(chunk)].data, place=place)
             row += len(chunk)
     return (_mix(together) >> np.uint64(_HASH_BITS)).astype(np.uint32)
 
@@ -49,7 +49,7 @@ class Checksums:
         together = np.zeros(batch.num_rows, np.uint64)
         sums = {}
         for place, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-            sums[name] = core.add_hashes(_hashes(column), together, place=place)
+            sums[name] = core.add_hashes(_hashes(column), together.data, place=place)
         whole = int(_mix(together).sum(dtype=np.uint64))
         with self._adding:
             self.rows += batch.num_rows
@@ -88,7 +88,7 @@ def _of_type(values: Any, types: Any) -> Any:
     if types.is_struct(value_type):
         together = np.zeros(len(values), np.uint64)
         for place in range(value_type.num_fields):
-            core.add_hashes(_hashes(values.field(place)), together, place=place)
+            core.add_hashes(_hashes(values.field(place)), together.data, place=place)
         return together
     if types.is_fixed_size_list(value_type):
         size = value_type.list_size
@@ -115,7 +115,7 @@ def _of_flat(values: Any, types: Any) -> Any:
         raise TypeError(f"rows with values of type {value_type} have no checksum")
     width = value_type.bit_width // 8
     hashes = np.empty(len(values), np.uint64)
-    core.hash_values(_bytes(values.buffers()[1], values.offset * width, len(values) * width), hashes, width=width)
+    core.hash_values(_bytes(values.buffers()[1], values.offset * width, len(values) * width), hashes.data, width=width)
     return hashes
 
 
@@ -140,7 +140,7 @@ def _of_texts(values: Any) -> Any:
     _, offsets, texts = values.buffers()
     hashes = np.empty(len(values), np.uint64)
     begins = _bytes(offsets, values.offset * size, (len(values) + 1) * size if len(values) else 0)
-    core.hash_texts(begins, texts or b"", hashes, offset_bytes=size)
+    core.hash_texts(begins, texts or b"", hashes.data, offset_bytes=size)
     return hashes
 
 

@@ -57,6 +57,20 @@ std::uint64_t hash_bytes(const std::byte* from, std::size_t bytes, std::size_t r
   return sum.mixed();
 }
 
+// The same for as many bytes as are known to the compiler.
+template <typename Value>
+std::uint64_t hash_value(Value value) noexcept {
+  WordSum sum;
+  sum.add(value);
+  return sum.mixed();
+}
+
+std::uint64_t hash_value(TwoWords value) noexcept {
+  WordSum sum;
+  for (const std::uint64_t word : value.words) sum.add(word);
+  return sum.mixed();
+}
+
 template <typename Offset>
 void hash_texts_at(const std::byte* offsets, ColumnChunk texts, std::span<std::uint64_t> out) {
   auto begin = static_cast<std::uint64_t>(load<Offset>(offsets));
@@ -74,6 +88,12 @@ void hash_texts_at(const std::byte* offsets, ColumnChunk texts, std::span<std::u
 
 void hash_values(ColumnChunk values, std::size_t width, std::span<std::uint64_t> out) {
   expect(values.size() == width * out.size(), "the values have another size");
+  const bool is_word = with_word_of(width, [&](auto word) {
+    using Word = decltype(word);
+    for (std::size_t row = 0; row < out.size(); ++row)
+      out[row] = hash_value(load<Word>(values.data() + row * sizeof(Word)));
+  });
+  if (is_word) return;
   for (std::size_t row = 0; row < out.size(); ++row)
     out[row] = hash_bytes(values.data() + row * width, width, values.size() - row * width);
 }

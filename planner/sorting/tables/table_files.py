@@ -11,7 +11,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,7 +23,7 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.column_keys import columns_of
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import LIBRARY_BYTES, arrow, arrow_errors, opened
-from planner.sorting.tables.csv_tables import FoundTypes, csv_batches, require_names
+from planner.sorting.tables.csv_tables import PARSING_BYTES, FoundTypes, csv_batches, require_names
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.json_lines import LINE, read_json_lines
 from planner.sorting.tables.parquet_pages import PageSizes
@@ -142,11 +142,19 @@ class _Stage:
         self.end()
         _require_staged(schema, self._name)
         self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115  # as long as the stack
-        self._open_files.callback(_close, self._file)
+        self._open_files.callback(self._drop, self._file)
         self.paths.append(f"/proc/self/fd/{self._file.fileno()}")
         options = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
         self._writer = arrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
-        self._open_files.callback(_close, self._writer)
+        self._open_files.callback(self._drop, self._writer)
+
+    def _drop(self, file: Any) -> None:
+        """Close a file that an error left open, once a thread no longer writes; its last bytes may not fit on the disk,
+        as the error says.
+        """
+        wait([self._waiting] if self._waiting else [])
+        with suppress(OSError, ValueError):
+            file.close()
 
     def end(self) -> None:
         """Write the footer of the last file."""
@@ -156,12 +164,6 @@ class _Stage:
                 self._writer.close()
                 self._file.flush()
             self._writer = None
-
-
-def _close(file: Any) -> None:
-    """Close a file that an error left open; its last bytes may not fit on the disk, as the error says."""
-    with suppress(OSError, ValueError):
-        file.close()
 
 
 def _require_staged(schema: Any, name: str) -> None:
@@ -181,7 +183,8 @@ def _staged_csv(job: SortJob, progress: Progress, stage: Callable[..., _Stage], 
     csv = csv_columns(job, quote=job.quote)
     first: tuple[str, ...] = ()
     stages, types = [], FoundTypes(())
-    room_bytes = max((job.memory_bytes or 0) - LIBRARY_BYTES, 0) * 3 // 10
+    free_bytes = max((job.memory_bytes or 0) - LIBRARY_BYTES, 0)
+    room_bytes, threads = free_bytes * 3 // 10, max(min(arrow().cpu_count(), free_bytes // PARSING_BYTES), 1)
     for source in _sources(job, progress):
         row = read_first_row(source.head(), name=source.name, delimiter=csv.delimiter, quote=csv.quote)
         names = row.values if csv.header else tuple(str(number + 1) for number in range(len(row.values)))
@@ -197,8 +200,8 @@ def _staged_csv(job: SortJob, progress: Progress, stage: Callable[..., _Stage], 
         source.read_in_chunks()
         stages.append(stage(source.name, room_bytes=room_bytes))
         chunks = source.chunks or ()
-        skipped = csv.skipped_bytes(row)
-        for batch in csv_batches(chunks, names=first, skipped_bytes=skipped, csv=csv, path=source.name):
+        how = {"skipped_bytes": csv.skipped_bytes(row), "csv": csv, "threads": threads}
+        for batch in csv_batches(chunks, names=first, path=source.name, **how):
             types.add(batch)
             stages[-1].add(arrow().Table.from_batches([batch]))
         stages[-1].end()

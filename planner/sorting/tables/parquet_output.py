@@ -22,7 +22,7 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_parts import JoinedParts, leaf_elements, read_footer_struct
 from planner.sorting.tables.parquet_schemas import int96_leaves, without_row_numbers
 from planner.sorting.tables.table_keys import ColumnKey
-from planner.sorting.tables.table_rows import offset_bytes, value_bytes
+from planner.sorting.tables.table_rows import array_of, offset_bytes, value_bytes
 
 MOST_GROUP_ROWS: Final = 1 << 20
 ANNOTATIONS: Final = "annotations"
@@ -289,7 +289,7 @@ def _has_long_dictionary(values: Any) -> bool:
     numbers = np.frombuffer(Random(0).randbytes(8 * _SAMPLED_ROWS), np.uint64)
     parts = [chunk for chunk in values.chunks if len(chunk)]
     shares = [numbers[: len(part) * _SAMPLED_ROWS // len(values)] for part in parts]
-    taken = [part.take(arrow().array(share % len(part))) for part, share in zip(parts, shares, strict=True)]
+    taken = [part.take(array_of(share % len(part))) for part, share in zip(parts, shares, strict=True)]
     sample = arrow().chunked_array(taken, values.type).drop_null()
     try:
         pairs = len(sample) - len(sample.unique())

@@ -104,7 +104,7 @@ class ParquetInput:
             first_row = self._first_rows[groups[0] if groups else 0]
             conform = conforming(file.schema_arrow, self.schema, self.folders, path=self.shown)
             for batch in file.iter_batches(self._batch_rows, row_groups=groups, use_threads=use_threads):
-                self.require_rows_fit(batch, first_row)
+                self._require_rows_fit(batch, first_row)
                 first_row += batch.num_rows
                 rows -= batch.num_rows
                 yield with_one_order(conform(batch), self.categories)
@@ -149,8 +149,7 @@ class ParquetInput:
         columns: int = self.metadata.num_columns
         return _PAGE_COPIES * self.pages.longest + self.pages.dictionaries + columns * _buffer_bytes(columns)
 
-    def require_rows_fit(self, batch: Any, first_row: int) -> None:
-        """Raise BadInputError for a row that is too long for the memory; the first has this number."""
+    def _require_rows_fit(self, batch: Any, first_row: int) -> None:
         if self.memory_bytes is None:
             return
         most_bytes = max(self.memory_bytes - _BESIDE_ROW_BYTES, 0) // _ROW_COPIES

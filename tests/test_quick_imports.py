@@ -32,6 +32,7 @@ NOT_FOR_A_RUN = {"psutil", "planner.clusters.emulated"}
 NOT_FOR_HELP = NOT_FOR_A_PLAN | {"numpy", "planner.planning", "planner.catalog"}
 NOT_FOR_A_SORT = {"pandas", "numpy", "pydantic", "rich"}
 OF_RECORDS = ["--format", "records"]
+TO_PARQUET = ["--format", "csv", "--key", "b", "--output-format", "parquet"]
 OF_CSV = ["--format", "csv", "--key", "b:num", "--threads", "2", "--memory", "1GB", "--force"]
 RUN_SORT = """
 import os, tempfile
@@ -66,6 +67,11 @@ def loaded_by(statements: str) -> set[str]:
         pytest.param(CALL.format(words=["planner", "--help"], entry="main"), NOT_FOR_HELP, id="planner --help"),
         pytest.param(RUN_SORT.format(content="bytes(1000)", options=OF_RECORDS), NOT_FOR_A_SORT, id="planner sort"),
         pytest.param(RUN_SORT.format(content="b'a,b\\n2,1\\n'", options=OF_CSV), NOT_FOR_A_SORT, id="sort of CSV"),
+        pytest.param(
+            RUN_SORT.format(content="b'a,b\\n' + b'2,1\\n' * 40_000", options=TO_PARQUET),
+            NOT_FOR_A_SORT - {"numpy"},
+            id="sort of CSV into Parquet",
+        ),
     ],
 )
 def test_heavy_packages_are_loaded_when_needed_and_not_before(statements: str, absent: set[str]) -> None:

@@ -1,5 +1,6 @@
 """CSV and Parquet, or one into the other, sorted by columns against DuckDB, and qsv where it is installed: in turn,
-outputs compared.
+outputs compared. With `--format delta` the sorted rewrite of a Delta table of 8 files that all overlap: `planner table
+sort` proves and commits it, DuckDB copies the same files in order.
 
 Whole processes are timed, with the start of Python. The input is warm. DuckDB has the same threads and memory, reads
 columns of CSV with their types given, and keeps no order among equal keys, which saves it work. `qsv extsort` compares
@@ -25,7 +26,8 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK_ROWS = 50_000
 TYPES = "{'id': 'BIGINT', 'customer': 'VARCHAR', 'amount': 'DECIMAL(18,2)', 'time': 'TIMESTAMP', 'note': 'VARCHAR'}"
-KINDS = ["csv", "parquet", "csv to parquet", "parquet to csv"]
+KINDS = ["csv", "parquet", "csv to parquet", "parquet to csv", "delta"]
+DELTA_FILES = 8
 ORDERS = {"customer, amount descending": ("customer", "amount:num:desc"), "time": ("time",), "amount": ("amount:num",)}
 
 
@@ -59,8 +61,24 @@ connection.execute(f"SET threads = {threads}; SET memory_limit = '{memory}B'; SE
 connection.execute("SET preserve_insertion_order = false")
 connection.execute(query)
 """
-READ = {"csv": f"read_csv('FILE', header = true, columns = {TYPES})", "parquet": "'FILE'"}
-WRITE = {"csv": "HEADER, DELIMITER ','", "parquet": "FORMAT parquet, COMPRESSION zstd"}
+READ = {"csv": f"read_csv('FILE', header = true, columns = {TYPES})", "parquet": "'FILE'", "delta": "'FILE/*.parquet'"}
+WRITE = {
+    "csv": "HEADER, DELIMITER ','",
+    "parquet": "FORMAT parquet, COMPRESSION zstd",
+    "delta": "FORMAT parquet, COMPRESSION snappy",
+}
+
+
+def write_delta(folder: Path, source: Path) -> None:
+    """Append the rows of a file of Parquet to a new Delta table, in equal parts."""
+    import pyarrow.parquet as pq
+    from deltalake import WriterProperties, write_deltalake
+
+    table = pq.read_table(source)
+    rows = -(-table.num_rows // DELTA_FILES)
+    for begin in range(0, table.num_rows, rows):
+        how = WriterProperties(compression="SNAPPY")
+        write_deltalake(folder, table.slice(begin, rows), mode="append", writer_properties=how)
 
 
 def seconds_of(command: list[str]) -> tuple[float, float]:
@@ -80,14 +98,19 @@ def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.N
     order = ", ".join(name + " DESC" * ("desc" in key) for name, key in zip(names, keys, strict=True))
     read, _, written = kind.partition(" to ")
     typed = [key.replace(":num", "") if kind != "csv" else key for key in keys]
-    planner = [str(Path(sys.executable).with_name("planner")), "sort", "--format", read, "--force"]
+    program = str(Path(sys.executable).with_name("planner"))
     limits = ["--threads", str(options.threads), "--memory", f"{options.memory}B"]
+    if kind == "delta":
+        planner = [program, "table", "sort", "OUTPUT", "--sort-by", ",".join(key.replace(":num", "") for key in keys)]
+    else:
+        planner = [program, "sort", "--format", read, "--force", str(source), "OUTPUT"]
+        planner += (word for key in typed for word in ("--key", key))
     rows = READ[read].replace("FILE", str(source))
     how = "FORMAT parquet" if kind == "parquet" else WRITE[written or read]
     query = f"COPY (SELECT * FROM {rows} ORDER BY {order}) TO 'OUTPUT' ({how})"
     there = str(source.parent)
     all_programs = {
-        "planner sort": [*planner, *limits, *(word for key in typed for word in ("--key", key)), str(source), "OUTPUT"],
+        "planner sort": [*planner, *limits],
         "DuckDB": [
             sys.executable, "-c", DUCKDB, query, str(options.threads), str(options.memory), there
         ],
@@ -98,15 +121,24 @@ def programs(kind: str, keys: tuple[str, ...], source: Path, options: argparse.N
     return all_programs
 
 
+def _written(kind: str) -> str:
+    return "parquet" if kind == "delta" else kind.rsplit(" to ", maxsplit=1)[-1]
+
+
 def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
     """Compare the key columns of all outputs; equal keys may come in any order."""
     import duckdb
 
     columns = ", ".join(key.partition(":")[0] for key in keys)
-    read = READ[kind.rsplit(" to ", maxsplit=1)[-1]]
+    read = READ[_written(kind)]
     hashes = []
     for output in outputs:
-        rows = f"(SELECT {columns}, row_number() OVER () AS place FROM {read.replace('FILE', str(output))})"
+        rows = read.replace("FILE", str(output))
+        if (output / "_delta_log").is_dir():
+            from deltalake import DeltaTable
+
+            rows = f"read_parquet({DeltaTable(output).file_uris()})"
+        rows = f"(SELECT {columns}, row_number() OVER () AS place FROM {rows})"
         hashes.append(duckdb.sql(f"SELECT count(*), sum(hash({columns}, place)) FROM {rows}").fetchall())
     if any(other != hashes[0] for other in hashes):
         sys.exit(f"{kind}: the outputs differ: {hashes}")
@@ -115,18 +147,24 @@ def check(kind: str, outputs: list[Path], keys: tuple[str, ...]) -> None:
 def measure(kind: str, name: str, source: Path, options: argparse.Namespace) -> None:
     """Run all in turn, once to warm up; print medians and the ratios of pairs."""
     commands = programs(kind, ORDERS[name], source, options)
-    outputs = [source.with_name(f"out{i}.{kind.rsplit(' to ', maxsplit=1)[-1]}") for i in range(len(commands))]
+    outputs = [source.with_name(f"out{i}.{_written(kind)}") for i in range(len(commands))]
     seconds: dict[str, list[tuple[float, float]]] = {program: [] for program in commands}
     for run in range(options.runs + 1):
         for (program, command), output in zip(commands.items(), outputs, strict=True):
+            if kind == "delta" and program == "planner sort":
+                shutil.copytree(source, output)
             elapsed = seconds_of([word.replace("OUTPUT", str(output)) for word in command])
             if run > 0:
                 seconds[program].append(elapsed)
         if run == 0:
             check(kind, outputs, ORDERS[name])
         for output in outputs:
-            output.unlink()
-    print(f"{kind}, {source.stat().st_size / 1e6:.0f} MB, by {name}, load {os.getloadavg()[0]:.1f}")
+            if output.is_dir():
+                shutil.rmtree(output)
+            else:
+                output.unlink()
+    size = sum(path.stat().st_size for path in (source.glob("*.parquet") if source.is_dir() else [source]))
+    print(f"{kind}, {size / 1e6:.0f} MB, by {name}, load {os.getloadavg()[0]:.1f}")
     for number, what in enumerate(("clock", "processor")):
         show(what, {program: [values[number] for values in measured] for program, measured in seconds.items()})
 
@@ -159,16 +197,18 @@ def main() -> None:
     if not options.qsv:
         print("qsv is left out: it is not on PATH, and --qsv PATH does not say where it is")
     with tempfile.TemporaryDirectory(dir=options.directory) as folder:
-        sources = {"csv": Path(folder) / "in.csv", "parquet": Path(folder) / "in.parquet"}
+        sources = {kind: Path(folder) / f"in.{kind}" for kind in ("csv", "parquet", "delta")}
         write_csv(sources["csv"], options.bytes)
-        kinds = options.format or list(sources)
+        kinds = options.format or ["csv", "parquet"]
         if options.qsv and "csv" in kinds:
             subprocess.run([options.qsv, "index", str(sources["csv"])], check=True)
-        if any(kind.startswith("parquet") for kind in kinds):
+        if any(kind.startswith(("parquet", "delta")) for kind in kinds):
             import duckdb
 
             table = f"read_csv('{sources['csv']}', header = true, columns = {TYPES})"
             duckdb.sql(f"COPY (SELECT * FROM {table}) TO '{sources['parquet']}' (FORMAT parquet)")
+        if "delta" in kinds:
+            write_delta(sources["delta"], sources["parquet"])
         for kind in kinds:
             for order in options.order or ORDERS:
                 measure(kind, order, sources[kind.partition(" to ")[0]], options)

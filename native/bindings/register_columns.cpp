@@ -11,6 +11,7 @@
 #include "register.hpp"
 #include "sortcore/columns/chunked_rows.hpp"
 #include "sortcore/columns/text_types.hpp"
+#include "sortcore/columns/value_hashes.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/records/record_order.hpp"
 
@@ -36,26 +37,30 @@ class ChunkViews {
   std::vector<ColumnChunk> spans_;
 };
 
-// Numbers of 32 bits in a buffer.
-class Numbers {
+// Numbers of 32 or 64 bits in a buffer.
+template <typename Number>
+class NumbersOf {
  public:
-  Numbers(const py::buffer& buffer, BytesView::Access access, const char* name)
+  NumbersOf(const py::buffer& buffer, BytesView::Access access, const char* name)
       : view_(buffer, access, name) {
     const auto address = reinterpret_cast<std::uintptr_t>(view_.bytes().data());
-    if (view_.bytes().size() % sizeof(std::uint32_t) != 0 || address % alignof(std::uint32_t) != 0) {
-      throw Error(ErrorCode::bad_input, "row numbers must be 32 bits each");
+    if (view_.bytes().size() % sizeof(Number) != 0 || address % alignof(Number) != 0) {
+      throw Error(ErrorCode::bad_input,
+                  sizeof(Number) == 4 ? "row numbers must be 32 bits each" : "hashes must be 64 bits each");
     }
   }
-  std::span<const std::uint32_t> get() const noexcept {
-    return {reinterpret_cast<const std::uint32_t*>(view_.bytes().data()), view_.bytes().size() / 4};
+  std::span<const Number> get() const noexcept {
+    return {reinterpret_cast<const Number*>(view_.bytes().data()), view_.bytes().size() / sizeof(Number)};
   }
-  std::span<std::uint32_t> get_writable() const noexcept {
-    return {reinterpret_cast<std::uint32_t*>(view_.writable_bytes().data()), view_.bytes().size() / 4};
+  std::span<Number> get_writable() const noexcept {
+    return {reinterpret_cast<Number*>(view_.writable_bytes().data()), view_.bytes().size() / sizeof(Number)};
   }
 
  private:
   BytesView view_;
 };
+using Numbers = NumbersOf<std::uint32_t>;
+using Hashes = NumbersOf<std::uint64_t>;
 
 void gather_values(const ChunkedRows& self, const std::vector<py::buffer>& chunks, const py::buffer& rows,
                    const py::buffer& out, std::size_t width) {
@@ -120,6 +125,29 @@ std::uint8_t types_of_texts(std::uint64_t rows, const Bits& validity, const py::
   return sortcore::types_of_texts(rows, valid, from, bytes, able);
 }
 
+void hash_values(const py::buffer& values, const py::buffer& out, std::size_t width) {
+  const BytesView from(values, BytesView::Access::read, "values");
+  const Hashes to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  sortcore::hash_values(from.bytes(), width, to.get_writable());
+}
+
+void hash_texts(const py::buffer& offsets, const py::buffer& texts, const py::buffer& out,
+                std::size_t offset_bytes) {
+  const BytesView from(offsets, BytesView::Access::read, "offsets");
+  const BytesView bytes(texts, BytesView::Access::read, "texts");
+  const Hashes to(out, BytesView::Access::write, "out");
+  const py::gil_scoped_release unlocked;
+  sortcore::hash_texts(from.bytes(), offset_bytes, bytes.bytes(), to.get_writable());
+}
+
+std::uint64_t add_hashes(const py::buffer& hashes, const py::buffer& rows, std::uint64_t place) {
+  const Hashes from(hashes, BytesView::Access::read, "hashes");
+  const Hashes to(rows, BytesView::Access::write, "rows");
+  const py::gil_scoped_release unlocked;
+  return sortcore::add_hashes(from.get(), place, to.get_writable());
+}
+
 }  // namespace
 
 void register_columns(py::module_& module) {
@@ -138,6 +166,10 @@ void register_columns(py::module_& module) {
              py::arg("record_bytes"), py::arg("threads") = 0);
   module.def("types_of_texts", &types_of_texts, py::arg("rows"), py::kw_only(), py::arg("validity"),
              py::arg("offsets"), py::arg("texts"), py::arg("able"));
+  module.def("hash_values", &hash_values, py::arg("values"), py::arg("out"), py::kw_only(), py::arg("width"));
+  module.def("hash_texts", &hash_texts, py::arg("offsets"), py::arg("texts"), py::arg("out"), py::kw_only(),
+             py::arg("offset_bytes"));
+  module.def("add_hashes", &add_hashes, py::arg("hashes"), py::arg("rows"), py::kw_only(), py::arg("place"));
 }
 
 }  // namespace sortcore::python

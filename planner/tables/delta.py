@@ -60,7 +60,7 @@ class DeltaFormat(FileOwner):
         return self._seen(self._open())
 
     def _seen(self, opened: Any) -> Snapshot:
-        actions = arrow().table(opened.get_add_actions(flatten=False)).to_pylist()
+        actions = _read(opened.get_add_actions(flatten=False)).to_pylist()
         details, protocol = opened.metadata(), opened.protocol()
         whole = arrow().schema(opened.schema().to_arrow())
         partitioned_by = tuple(details.partition_columns)
@@ -89,7 +89,7 @@ class DeltaFormat(FileOwner):
         """Return the paths of files with deletion vectors."""
         if "deletionVectors" not in (protocol.reader_features or ()):
             return set()
-        paths = arrow().RecordBatchReader.from_stream(opened.deletion_vectors()).read_all().column("filepath")
+        paths = _read(opened.deletion_vectors()).column("filepath")
         return {self._relative(path) for path in paths.to_pylist()}
 
     def _relative(self, uri: str) -> str:
@@ -215,6 +215,11 @@ class _Bytes:
         """Write a buffer."""
         self._stream.write(bytes(content))
         return len(content)
+
+
+def _read(stream: Any) -> Any:
+    """Return the table of a stream of the library; `pyarrow.table` would load pandas, which takes a while."""
+    return arrow().RecordBatchReader.from_stream(stream).read_all()
 
 
 def _refused(location: str, error: Exception) -> BadInputError:

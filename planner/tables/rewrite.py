@@ -19,7 +19,7 @@ from planner.errors import BadInputError, IoFailureError, PlannerError, Validati
 from planner.native import Progress
 from planner.sorting.sort_job import SortJob
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.parquet import sort_tables
+from planner.sorting.tables.parquet import see_rows, sort_tables
 from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle
 from planner.sorting.tables.table_hash import Checksums
 from planner.tables.layout import DataFile, Group, LostError, NewFile, Snapshot, TableFormat, UnconfirmedError, new_id
@@ -29,7 +29,6 @@ from planner.units import count_text, format_bytes
 _ATTEMPTS: Final = 5
 _ROOM: Final = 1.1
 """Free space that the spill, and the result, may take each: this fraction of a group."""
-_BATCH_ROWS: Final = 1 << 16
 
 Watched = Callable[[], AbstractContextManager[Progress]]
 
@@ -157,7 +156,7 @@ def _attempt(table: TableFormat, snapshot: Snapshot, group: Group, job: RewriteJ
         with watched() as progress:
             spilled_bytes = _sort(inputs, folder, job, before, progress)
             after = Checksums()
-            made = [(path, _read_back(path, after)) for path in sorted(folder.glob("sorted/*"))]
+            made = _read_back(folder, job, after, progress)
         _require_proof(snapshot, group, before, after)
         for number, (path, with_nan) in enumerate(made):
             new = table.place(path, f"part-{number:05}-{group.id}.parquet", group.files[0])
@@ -276,8 +275,7 @@ def probe(path: Path, folder: Path, progress: Progress) -> None:
     """Sort a file by its column `key` into a folder and read it back, as a rewrite does, to see how long that takes."""
     job, sums = RewriteJob(keys=("key",), target_bytes=1 << 30), Checksums()
     _sort([str(path)], folder, job, sums, progress)
-    for made in sorted(folder.glob("sorted/*")):
-        _read_back(made, sums)
+    _read_back(folder, job, sums, progress)
 
 
 def _style(style: ParquetStyle) -> ParquetStyle:
@@ -289,15 +287,17 @@ def _style(style: ParquetStyle) -> ParquetStyle:
     return replace(style, compression=codec, group_rows=MOST_GROUP_ROWS, details=details)
 
 
-def _read_back(path: Path, sums: Checksums) -> frozenset[str]:
-    """Add the rows of a sorted file to checksums, and return the names of the leaves that have NaN."""
-    found: set[str] = set()
-    with arrow("pyarrow.parquet").ParquetFile(path, pre_buffer=False) as file:
-        for batch in file.iter_batches(_BATCH_ROWS):
-            sums.add(batch)
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                found |= _with_nan(name, column)
-    return frozenset(found)
+def _read_back(folder: Path, job: RewriteJob, sums: Checksums, progress: Progress) -> list[tuple[Path, frozenset[str]]]:
+    """Add the rows of sorted files to checksums; return the files in order, with the names of leaves that have NaN."""
+    found: dict[str, set[str]] = {str(path): set() for path in sorted(folder.glob("sorted/*"))}
+
+    def see(path: str, batch: Any) -> None:
+        sums.add(batch)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            found[path] |= _with_nan(name, column)
+
+    see_rows(list(found), see, progress, memory_bytes=job.memory_bytes, phase=2)
+    return [(Path(path), frozenset(names)) for path, names in found.items()]
 
 
 def _with_nan(name: str, values: Any) -> set[str]:

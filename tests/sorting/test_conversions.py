@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import json
 import os
@@ -66,15 +67,48 @@ def test_a_column_of_text_gets_the_type_that_keeps_all_its_values(
     assert pq.read_schema(out).field("v").type == wanted
 
 
-def test_the_type_holds_for_values_of_all_files_and_blocks(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("k,v\n" + "1,5\n" * 1_500_000)  # more than a block
+@pytest.mark.parametrize("memory_bytes", [4 << 30, 320 << 20], ids=["held", "staged"])
+def test_the_type_holds_for_values_of_all_files_and_blocks(memory_bytes: int, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("k,v\n" + "1,500000000005\n" * 1_500_000)  # more than a block, and than is held
     (tmp_path / "b.csv").write_text("k,v\n0,last is text\n")
-    planner.sort([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "out.parquet", key="k:desc,v")
+    inputs = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    planner.sort(inputs, tmp_path / "out.parquet", key="k:desc,v", memory_bytes=memory_bytes)
     found = pq.read_table(tmp_path / "out.parquet")
     assert found.schema.types == [pa.int64(), pa.string()]
     assert (found.num_rows, found.column("v")[0].as_py(), found.column("v")[-1].as_py()) == (
-        1_500_001, "5", "last is text",
+        1_500_001, "500000000005", "last is text",
     )  # fmt: skip
+
+
+QUOTED = '{number},"line one\nof, {number} ""with"" é {filling}"\n'
+STRAY = '{number},5" pipe of {filling}\n'
+CLOSED_EARLY = '{number},"a"b{filling}\n'
+FILLING = "x" * 990
+
+
+@pytest.mark.parametrize("strays", [{}, {3: STRAY}, {12_000: STRAY, 12_001: CLOSED_EARLY, 12_002: STRAY}])
+def test_rows_are_the_same_wherever_csv_is_cut(strays: dict[int, str], tmp_path: Path) -> None:
+    rows = [strays.get(number, QUOTED).format(number=number, filling=FILLING) for number in range(25_000)]
+    (tmp_path / "in.csv").write_text("n,text\n" + "".join(rows))  # some 25 MB, of which 8 are parsed at a time
+    planner.sort(tmp_path / "in.csv", tmp_path / "out.parquet", key="n", threads=3)
+    with (tmp_path / "in.csv").open(newline="") as file:
+        wanted = [(int(number), text) for number, text in list(csv.reader(file))[1:]]
+    found = pq.read_table(tmp_path / "out.parquet").to_pydict()
+    assert list(zip(found["n"], found["text"], strict=True)) == wanted
+
+
+@pytest.mark.parametrize("memory_bytes", [4 << 30, 320 << 20], ids=["held", "staged"])
+def test_a_wrong_row_is_counted_from_the_begin_of_the_file(memory_bytes: int, tmp_path: Path) -> None:
+    rows = [QUOTED.format(number=number, filling=FILLING) for number in range(60_000)]
+    (tmp_path / "in.csv").write_text("n,text\n" + "".join(rows) + "alone\n" + "".join(rows[:20_000]))
+    with pytest.raises(BadInputError, match="Row #60001: Expected 2 columns, got 1"):
+        planner.sort(tmp_path / "in.csv", tmp_path / "out.parquet", key="n", memory_bytes=memory_bytes)
+
+
+def test_a_row_longer_than_what_is_parsed_at_a_time_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text('n,text\n1,short\n2,"' + "y" * (18 << 20) + '"\n3,"short"\n')
+    with pytest.raises(BadInputError, match="straddl"):
+        planner.sort(tmp_path / "in.csv", tmp_path / "out.parquet", key="n")
 
 
 def test_an_empty_value_is_null_and_a_quoted_one_text(tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ class Table:
         )
 
         def watched() -> AbstractContextManager[Progress]:
-            return reported(["sort", "write"], on_progress)
+            return reported(["sort", "write", "read back"], on_progress)
 
         try:
             reports = rewrite(self._format, self.snapshot, groups, job, watched=watched, say=tell)

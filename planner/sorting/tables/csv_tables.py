@@ -7,8 +7,16 @@ code 007, a number of 20 digits and the day 2020-02-30 stay text. An empty value
 from __future__ import annotations
 
 import io
+import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from planner.errors import BadInputError
 from planner.native import core
@@ -20,6 +28,9 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES: Final = 8 << 20
 """What is parsed at a time; a row may be as long."""
+PARSING_BYTES: Final = 16 * _BLOCK_BYTES
+"""Memory from which a further thread may parse: it takes a quarter of that."""
+_ROW: Final = re.compile(r"Row #(\d+)")
 
 
 class ChunkReader(io.RawIOBase):
@@ -43,18 +54,29 @@ class ChunkReader(io.RawIOBase):
 
 
 def csv_batches(
-    chunks: Iterable[bytes], *, names: Sequence[str], skipped_bytes: int, csv: CsvColumns, path: str
+    chunks: Iterable[bytes], *, names: Sequence[str], skipped_bytes: int, csv: CsvColumns, path: str, threads: int
 ) -> Iterator[Any]:
-    """Yield the rows after a file's first bytes as batches of text columns. Raises BadInputError for rows of another
-    length, and for text that is not UTF-8.
+    """Yield the rows after a file's first bytes as batches of text columns, parsed by threads. Raises BadInputError for
+    rows of another length, and for text that is not UTF-8.
     """
-    library, reader = arrow("pyarrow.csv"), ChunkReader(chunks)
-    source = io.BufferedReader(reader, _BLOCK_BYTES)
+    source = io.BufferedReader(ChunkReader(chunks), _BLOCK_BYTES)
     while skipped_bytes > 0 and (skipped := source.read(min(skipped_bytes, _BLOCK_BYTES))):
         skipped_bytes -= len(skipped)
-    if not source.peek(1):
-        return
-    has_quotes = csv.quote != NO_QUOTE
+    parse = partial(_parsed, **_options(names, csv))
+    rows = 0
+    with arrow_errors(f"{path}: pyarrow says"), ThreadPoolExecutor(threads) as pool:
+        try:
+            for ready in _in_turn((pool.submit(parse, piece) for piece in _pieces(source, csv)), ahead=threads):
+                with _counted_from(rows):
+                    for batch in ready.result():
+                        rows += batch.num_rows
+                        yield batch
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _options(names: Sequence[str], csv: CsvColumns) -> dict[str, Any]:
+    library, has_quotes = arrow("pyarrow.csv"), csv.quote != NO_QUOTE
     parse = library.ParseOptions(
         delimiter=csv.delimiter.decode("latin-1"),
         quote_char=csv.quote.decode("latin-1") if has_quotes else False,
@@ -67,9 +89,66 @@ def csv_batches(
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    read = library.ReadOptions(column_names=list(names), block_size=_BLOCK_BYTES)
-    with arrow_errors(f"{path}: pyarrow says"):
-        yield from library.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+    read = library.ReadOptions(column_names=list(names), block_size=_BLOCK_BYTES, use_threads=False)
+    return {"read_options": read, "parse_options": parse, "convert_options": convert}
+
+
+def _in_turn(made: Iterator[Future[Any]], *, ahead: int) -> Iterator[Future[Any]]:
+    """Yield what threads make in order, while they make the next ones."""
+    waiting = deque(islice(made, ahead + 1))
+    while waiting:
+        yield waiting.popleft()
+        waiting.extend(islice(made, 1))
+
+
+def _parsed(piece: bytes | io.BufferedReader[Any], **options: Any) -> Iterable[Any]:
+    library = arrow("pyarrow.csv")
+    if isinstance(piece, bytes):
+        batches: list[Any] = library.read_csv(arrow().BufferReader(piece), **options).to_batches()
+        return batches
+    stream: Iterable[Any] = library.open_csv(piece, **options)
+    return stream
+
+
+@contextmanager
+def _counted_from(rows: int) -> Iterator[None]:
+    """Let an error count the rows before a piece, too."""
+    try:
+        yield
+    except arrow().ArrowInvalid as error:
+        text = _ROW.sub(lambda found: f"Row #{int(found[1]) + rows}", str(error))
+        raise arrow().ArrowInvalid(text) from error
+
+
+def _pieces(source: io.BufferedReader[Any], csv: CsvColumns) -> Iterator[bytes | io.BufferedReader[Any]]:
+    """Yield pieces of whole rows; and all the rest to read on, from where no end of a row is certain."""
+    rest = b""
+    while block := rest + source.read(_BLOCK_BYTES - len(rest)):
+        if len(block) < _BLOCK_BYTES:  # the last one
+            yield block
+            return
+        if not (end := rows_end(block, csv)):
+            yield io.BufferedReader(ChunkReader(chain([block], iter(partial(source.read, _BLOCK_BYTES), b""))))
+            return
+        yield block[:end]
+        rest = block[end:]
+
+
+def rows_end(text: bytes, csv: CsvColumns) -> int:
+    """Return the end of the last row that ends in a text which begins with a row; 0 if there is none, or if quotes
+    stand where they may be text, so that ends of rows are not known without parsing them all.
+    """
+    if csv.quote == NO_QUOTE or csv.quote not in text:
+        return text.rfind(b"\n") + 1
+    quotes = np.flatnonzero(np.frombuffer(text, np.uint8) == ord(csv.quote))
+    before = {text[place - 1] if place else ord("\n") for place in quotes[:2:2].tolist()}
+    before.update(np.unique(np.frombuffer(text, np.uint8)[quotes[2::2] - 1]).tolist())
+    if not before.issubset(csv.delimiter + csv.quote + b"\r\n"):
+        return 0
+    end = len(text)
+    while (end := text.rfind(b"\n", 0, end)) >= 0 and (inside := int(np.searchsorted(quotes, end))) % 2:
+        end = int(quotes[inside - 1])
+    return end + 1
 
 
 def require_names(names: Sequence[str], *, path: str) -> None:

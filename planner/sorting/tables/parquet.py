@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +29,7 @@ from planner.sorting.tables.parquet_output import MOST_GROUP_ROWS, ParquetStyle,
 from planner.sorting.tables.parquet_pages import has_checksums
 from planner.sorting.tables.parquet_rows import (
     ParquetInput,
+    count_rows,
     decoded_bytes,
     keys_of,
     largest_group_bytes,
@@ -139,6 +141,33 @@ def free_bytes_of(memory_bytes: int) -> int:
             "sorting Parquet needs --memory of at least 320MiB, most of which pyarrow takes", code="memory"
         )
     return memory_bytes - LIBRARY_BYTES
+
+
+def see_rows(
+    paths: Sequence[str], see: Callable[[str, Any], None], progress: Progress, *, memory_bytes: int | None, phase: int
+) -> None:
+    """Read files of one schema in threads, which call `see` with the file and each batch of its rows.
+
+    Raises BadInputError for damaged files; KeyboardInterrupt if cancelled.
+    """
+
+    def look(source: ParquetInput, group: int) -> None:
+        for batch in source.batches([group], use_threads=False):
+            count_rows(batch, progress)
+            see(source.path, batch)
+
+    with lean_memory(), core_errors(), arrow_errors(f"cannot read {paths[0]}: pyarrow says"):
+        sources = read_footers(paths)
+        progress.begin_phase(phase, bytes_total=decoded_bytes(sources))
+        free_bytes = free_bytes_of(memory_bytes or core.default_memory_bytes(within_address_space=False))
+        most = free_bytes // (2 * max(_THREAD_BYTES, *(source.decoding_bytes for source in sources)))
+        with ThreadPoolExecutor(max(min(arrow().cpu_count(), most), 1)) as pool:
+            groups = [(source, group) for source in sources for group in range(len(source.group_bytes))]
+            try:
+                for done in [pool.submit(look, *each) for each in groups]:
+                    done.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
 
 
 def find_disorder(job: SortJob, progress: Progress) -> tuple[int, list[Any]] | None:
@@ -257,7 +286,7 @@ class _Sort:
     def _add_run(self, batches: list[PackedBatch], packing: Packing) -> None:
         """Write a run; the rows of the first predict the number of runs, and so the size of their pieces."""
         if not len(self._runs):
-            all_rows = sum(source.metadata.num_rows for source in self._inputs)
+            all_rows = sum(source.rows for source in self._inputs)
             runs = all_rows * 5 // (4 * sum(batch.num_rows for batch in batches)) + 1
             self._runs.expect(runs, memory_bytes=max(self._free_bytes // _PIECES, _LEAST_PIECE_BYTES))
         self._runs.add(sorted_batches(batches, packing, piece_bytes=self._runs.piece_bytes))
@@ -286,7 +315,7 @@ class _Sort:
         size_bytes = self._free_bytes // (_ENCODED * threads)
         rows_at_once = self._style.group_rows
         if self._job.file_bytes:
-            all_rows = sum(source.metadata.num_rows for source in self._inputs)
+            all_rows = sum(source.rows for source in self._inputs)
             row_bytes = decoded_bytes(self._inputs) / max(all_rows, 1)
             rows_at_once = max(min(rows_at_once, int(self._job.file_bytes / (_GROUPS_OF_FILE * max(row_bytes, 1)))), 1)
         groups = prefetch_tables(row_groups(tables, rows=rows_at_once, size_bytes=size_bytes))

@@ -7,17 +7,22 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from inspect import signature
 from io import BytesIO
 from itertools import accumulate, chain, takewhile
+from math import log2
+from random import Random
 from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_parts import JoinedParts, leaf_elements, read_footer_struct
 from planner.sorting.tables.parquet_schemas import int96_leaves, without_row_numbers
 from planner.sorting.tables.table_keys import ColumnKey
+from planner.sorting.tables.table_rows import array_of, offset_bytes, value_bytes
 
 MOST_GROUP_ROWS: Final = 1 << 20
 ANNOTATIONS: Final = "annotations"
@@ -32,6 +37,10 @@ _MOST_INTEGER_DIGITS: Final = 18
 """Decimals with more digits are stored as bytes."""
 _LEAST_PART_BYTES: Final = 1 << 22
 """Smaller row groups are encoded several at a time: each part has its own footer, which takes time."""
+_MOST_DICTIONARY_BYTES: Final = 1 << 20
+"""Limit of pyarrow's writer."""
+_LEAST_SAMPLED_ROWS: Final = 1 << 15
+_SAMPLED_ROWS: Final = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,7 +241,8 @@ class SortedFile:
     def _encode(self, tables: list[Any]) -> _Part:
         file = arrow().BufferOutputStream()
         rows = size = 0
-        with parquet_writer(file, *self._how) as writer:
+        schema, style, keys = self._how
+        with parquet_writer(file, schema, _without_long_dictionaries(style, tables), keys) as writer:
             for table in tables:
                 writer.write_table(table, row_group_size=MOST_GROUP_ROWS)
                 rows += table.num_rows
@@ -253,6 +263,44 @@ class _Part(NamedTuple):
     file: Any
     rows: int
     decoded_bytes: int
+
+
+def _without_long_dictionaries(style: ParquetStyle, tables: Sequence[Any]) -> ParquetStyle:
+    """Return a style without the dictionaries that would take more than the values of the first row group, as a sample
+    of them shows, or more than pyarrow's writer lets them: it then has made them in vain.
+    """
+    if not tables or tables[0].num_rows < _LEAST_SAMPLED_ROWS:
+        return style
+    long = {field.name for field in tables[0].schema if _has_long_dictionary(tables[0].column(field.name))}
+    named = style.dictionaries
+    if named is None:
+        written = _written_schema(tables[0].schema, is_compliant=style.details.get("use_compliant_nested_type", True))
+        named = tuple(written.column(number).path for number in range(len(written)))
+    return replace(style, dictionaries=tuple(name for name in named if name not in long)) if long else style
+
+
+def _has_long_dictionary(values: Any) -> bool:
+    """Return whether the distinct values of a column, as many as equal pairs in a sample let expect, take more than a
+    dictionary may; False for types whose values are not compared here.
+    """
+    types = arrow("pyarrow.types")
+    if not (offset_bytes(values.type) or value_bytes(values.type)):
+        return False
+    numbers = np.frombuffer(Random(0).randbytes(8 * _SAMPLED_ROWS), np.uint64)
+    parts = [chunk for chunk in values.chunks if len(chunk)]
+    shares = [numbers[: len(part) * _SAMPLED_ROWS // len(values)] for part in parts]
+    taken = [part.take(array_of(share % len(part))) for part, share in zip(parts, shares, strict=True)]
+    sample = arrow().chunked_array(taken, values.type).drop_null()
+    try:
+        pairs = len(sample) - len(sample.unique())
+    except arrow().ArrowNotImplementedError:  # such as half floats
+        return False
+    rows = len(values) * len(sample) / _SAMPLED_ROWS
+    distinct = min(len(sample) ** 2 / (2 * max(pairs, 1)), rows)
+    is_short = types.is_decimal(values.type) and values.type.precision <= _MOST_INTEGER_DIGITS
+    plain_bytes = 8 if is_short else max(sample.nbytes / max(len(sample), 1), 1)
+    most = min(_MOST_DICTIONARY_BYTES, rows * (plain_bytes - log2(max(distinct, 1)) / 8))
+    return bool(distinct * plain_bytes > most)
 
 
 def _begin_to_sync(file: Any, begin: int, size: int) -> None:

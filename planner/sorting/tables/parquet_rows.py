@@ -111,6 +111,16 @@ class ParquetInput:
             if rows:
                 raise BadInputError(f"{damaged}: {abs(rows)} rows are missing or too many", code="not-a-table")
 
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.metadata.num_rows)
+
+    @property
+    def group_bytes(self) -> Sequence[int]:
+        """The approximate bytes of the rows of each row group in memory, from the metadata."""
+        return [self.metadata.row_group(number).total_byte_size for number in range(self.metadata.num_row_groups)]
+
     @contextmanager
     def opened(self) -> Iterator[Any]:
         """Open the file, once its pages are known to agree with its footer."""
@@ -327,7 +337,7 @@ def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[Column
     """Return the keys by which inputs of one schema are sorted. Raises BadInputError."""
     schema = inputs[0].schema
     keys = parse_table_keys(texts, schema)
-    intervals = [leaf for source in inputs for leaf in interval_leaves(source.metadata)]
+    intervals = [leaf for source in inputs if source.metadata for leaf in interval_leaves(source.metadata)]
     for key in keys:
         require_no_interval(schema.names[key.column], intervals)
     if not any(has_categories(schema.field(key.column).type) for key in keys):
@@ -338,24 +348,19 @@ def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[Column
 
 
 def decoded_bytes(inputs: Sequence[ParquetInput]) -> int:
-    """Return the approximate bytes of the rows of all files in memory, from their metadata."""
-    return sum(_group_bytes(inputs))
+    """Return the approximate bytes of the rows of all files in memory."""
+    return sum(sum(source.group_bytes) for source in inputs)
 
 
 def largest_group_bytes(inputs: Sequence[ParquetInput]) -> int:
     """Return the approximate bytes of the rows of the largest row group in memory, at least 1."""
-    return max([1, *_group_bytes(inputs)])
-
-
-def _group_bytes(inputs: Sequence[ParquetInput]) -> Iterator[int]:
-    footers = [source.metadata for source in inputs]
-    return (footer.row_group(i).total_byte_size for footer in footers for i in range(footer.num_row_groups))
+    return max([1, *(size for source in inputs for size in source.group_bytes)])
 
 
 def rows_of(source: ParquetInput, progress: Progress) -> Tables:
     """Yield the rows of a file; decoded rows count as progress. Raises KeyboardInterrupt if cancelled."""
     for batch in source.batches():
-        _count(batch, progress)
+        count_rows(batch, progress)
         yield arrow().Table.from_batches([batch])
 
 
@@ -372,7 +377,7 @@ def prefetch_rows(
     Ready results of the row group in use take about `most_bytes`, and as much those of later ones, plus a batch for
     each thread. At least one thread runs. Raises KeyboardInterrupt if cancelled.
     """
-    groups = [(source, number) for source in inputs for number in range(source.metadata.num_row_groups)]
+    groups = [(source, number) for source in inputs for number in range(len(source.group_bytes))]
     threads = max(threads, 1)
     ready = _Ready(len(groups), most_bytes)
     with ThreadPoolExecutor(threads) as pool:
@@ -380,7 +385,7 @@ def prefetch_rows(
             for _ in range(min(threads, len(groups))):
                 pool.submit(ready.fill, groups, prepare, side_by_side=len(groups) < threads)
             for prepared in ready.batches():
-                _count(prepared, progress)
+                count_rows(prepared, progress)
                 yield prepared
         finally:
             ready.stop()
@@ -469,7 +474,8 @@ class _Ready:
             self._changed.notify_all()
 
 
-def _count(batch: Any, progress: Progress) -> None:
+def count_rows(batch: Any, progress: Progress) -> None:
+    """Count a batch of rows as progress. Raises KeyboardInterrupt if cancelled."""
     if progress.is_cancelled:
         raise KeyboardInterrupt
     progress.add_bytes(batch.nbytes)

@@ -2,7 +2,7 @@
 
 Each input is read once, in pieces, into an unnamed file of Parquet beside the temporary files; the sort then reads it
 like any other. The types of text columns are known only after the last row, so text is staged as it is and converted
-when the sort decodes it.
+when the sort decodes it; CSV that leaves enough memory for that stays there, and no file is written.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -22,11 +22,12 @@ from planner.errors import BadInputError, reading
 from planner.native import Progress, core, core_errors
 from planner.sorting.column_keys import columns_of
 from planner.sorting.sort_job import SortJob
-from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
-from planner.sorting.tables.csv_tables import FoundTypes, csv_batches, require_names
+from planner.sorting.tables.arrow_library import LIBRARY_BYTES, arrow, arrow_errors, opened
+from planner.sorting.tables.csv_tables import PARSING_BYTES, FoundTypes, csv_batches, require_names
 from planner.sorting.tables.folder_columns import folder_scalars
 from planner.sorting.tables.json_lines import LINE, read_json_lines
-from planner.sorting.tables.parquet_rows import ParquetInput, read_footer, read_footers
+from planner.sorting.tables.parquet_pages import PageSizes
+from planner.sorting.tables.parquet_rows import BATCH_ROWS, ParquetInput, read_footer, read_footers
 from planner.sorting.tables.parquet_schemas import conforming, with_folders
 from planner.sorting.tables.table_keys import parse_table_keys
 from planner.sorting.tables.table_runs import writing_in
@@ -66,10 +67,39 @@ def table_inputs(job: SortJob, progress: Progress, *, fills: bool = False) -> It
             yield inputs
 
 
-class _Stage:
-    """Unnamed files of Parquet that hold the rows of one input: a new one begins where the columns change."""
+@dataclass(frozen=True)
+class _HeldRows(ParquetInput):
+    """Tables in memory, whose rows are read once: each table is dropped when the next one begins."""
 
-    def __init__(self, job: SortJob, open_files: ExitStack, name: str) -> None:
+    tables: list[Any] = field(default_factory=list)
+    rows: int = 0
+    group_bytes: Sequence[int] = ()
+
+    @property
+    def pages(self) -> PageSizes:
+        """None: the rows are decoded."""
+        return PageSizes(0, 0)
+
+    @property
+    def decoding_bytes(self) -> int:
+        """None beyond a thread's share."""
+        return 0
+
+    def batches(self, groups: Sequence[int] | None = None, *, use_threads: bool = True) -> Iterator[Any]:
+        """Yield the rows of all tables, or of some; none is as long as what is parsed at a time, so all fit."""
+        del use_threads
+        for number in range(len(self.tables)) if groups is None else groups:
+            table, self.tables[number] = self.tables[number], None
+            conform = conforming(table.schema, self.schema, self.folders, path=self.shown)
+            yield from map(conform, table.to_batches(BATCH_ROWS))
+
+
+class _Stage:
+    """Unnamed files of Parquet with the rows of one input: a new one begins where the columns change. With `room_bytes`
+    that many of added rows are held in memory instead.
+    """
+
+    def __init__(self, job: SortJob, open_files: ExitStack, name: str, *, room_bytes: int | None = None) -> None:
         self._name = name
         self._open_files = open_files
         self._directory = os.fspath(job.temp_dirs[0]) if job.temp_dirs else "."
@@ -78,6 +108,15 @@ class _Stage:
         self._file: Any = None
         self._writer: Any = None
         self.paths: list[str] = []
+        self.held: list[Any] = []
+        self.room_bytes = room_bytes
+
+    def add(self, table: Any) -> None:
+        """Hold rows, or write them and all that were held."""
+        self.room_bytes = (self.room_bytes or 0) - table.nbytes
+        self.held.append(table)
+        while self.room_bytes < 0 and self.held:
+            self.write(self.held.pop(0))
 
     def write(self, table: Any) -> None:
         """Add rows as a row group."""
@@ -99,11 +138,19 @@ class _Stage:
         self.end()
         _require_staged(schema, self._name)
         self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115  # as long as the stack
-        self._open_files.callback(_close, self._file)
+        self._open_files.callback(self._drop, self._file)
         self.paths.append(f"/proc/self/fd/{self._file.fileno()}")
         options = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
         self._writer = arrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
-        self._open_files.callback(_close, self._writer)
+        self._open_files.callback(self._drop, self._writer)
+
+    def _drop(self, file: Any) -> None:
+        """Close a file that an error left open, once a thread no longer writes; its last bytes may not fit on the disk,
+        as the error says.
+        """
+        wait([self._waiting] if self._waiting else [])
+        with suppress(OSError, ValueError):
+            file.close()
 
     def end(self) -> None:
         """Write the footer of the last file."""
@@ -115,31 +162,25 @@ class _Stage:
             self._writer = None
 
 
-def _close(file: Any) -> None:
-    """Close a file that an error left open; its last bytes may not fit on the disk, as the error says."""
-    with suppress(OSError, ValueError):
-        file.close()
-
-
 def _require_staged(schema: Any, name: str) -> None:
     """Raise BadInputError for a type that Parquet does not have."""
-    for field in schema:
+    for column in schema:
         try:
-            arrow("pyarrow.parquet").ParquetWriter(arrow().BufferOutputStream(), arrow().schema([field])).close()
+            arrow("pyarrow.parquet").ParquetWriter(arrow().BufferOutputStream(), arrow().schema([column])).close()
         except arrow().ArrowNotImplementedError as error:
             raise BadInputError(
-                f"{name}: column {field.name!r} is of type {field.type}, which no sort takes",
+                f"{name}: column {column.name!r} is of type {column.type}, which no sort takes",
                 ["leave it out, or write it with another type"],
                 code="unsupported-type",
             ) from error
 
 
-def _staged_csv(
-    job: SortJob, progress: Progress, stage: Callable[[str], _Stage], say: Say | None
-) -> list[ParquetInput]:
+def _staged_csv(job: SortJob, progress: Progress, stage: Callable[..., _Stage], say: Say | None) -> list[ParquetInput]:
     csv = csv_columns(job, quote=job.quote)
     first: tuple[str, ...] = ()
     stages, types = [], FoundTypes(())
+    free_bytes = max((job.memory_bytes or 0) - LIBRARY_BYTES, 0)
+    room_bytes, threads = free_bytes * 3 // 10, max(min(arrow().cpu_count(), free_bytes // PARSING_BYTES), 1)
     for source in _sources(job, progress):
         row = read_first_row(source.head(), name=source.name, delimiter=csv.delimiter, quote=csv.quote)
         names = row.values if csv.header else tuple(str(number + 1) for number in range(len(row.values)))
@@ -153,14 +194,14 @@ def _staged_csv(
                 code="schema-mismatch",
             )
         source.read_in_chunks()
-        stages.append(stage(source.name))
-        stages[-1].begin(arrow().schema([(name, arrow().string()) for name in first]))
+        stages.append(stage(source.name, room_bytes=room_bytes))
         chunks = source.chunks or ()
-        skipped = csv.skipped_bytes(row)
-        for batch in csv_batches(chunks, names=first, skipped_bytes=skipped, csv=csv, path=source.name):
+        how = {"skipped_bytes": csv.skipped_bytes(row), "csv": csv, "threads": threads}
+        for batch in csv_batches(chunks, names=first, path=source.name, **how):
             types.add(batch)
-            stages[-1].write(arrow().Table.from_batches([batch]))
+            stages[-1].add(arrow().Table.from_batches([batch]))
         stages[-1].end()
+        room_bytes = max(stages[-1].room_bytes or 0, 0)
         _require_unchanged(source)
     schema = types.schema()
     if say and first:
@@ -265,8 +306,10 @@ def _inputs(job: SortJob, stages: Sequence[_Stage], schema: Any) -> list[Parquet
     folders = folder_scalars(job.folders) or [{}] * len(stages)
     for of in folders:
         schema = with_folders(schema, of)
-    return [
-        replace(read_footer(path), schema=schema, name=name, folders=of)
-        for stage, name, of in zip(stages, job.inputs, folders, strict=True)
-        for path in stage.paths
-    ]
+    inputs: list[ParquetInput] = []
+    for stage, name, of in zip(stages, job.inputs, folders, strict=True):
+        inputs += (replace(read_footer(path), schema=schema, name=name, folders=of) for path in stage.paths)
+        if stage.room_bytes is not None and not stage.paths:
+            rows, sizes = sum(each.num_rows for each in stage.held), [each.nbytes for each in stage.held]
+            inputs.append(_HeldRows(name, None, schema, folders=of, tables=stage.held, rows=rows, group_bytes=sizes))
+    return inputs

@@ -11,11 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
 
-_WORD_BYTES: Final = 8
-_MOST_PADDED_BYTES: Final = 1 << 26
-"""Texts are padded in batches of this many bytes."""
 _NULL: Final = np.uint64(0x6E756C6C)
 _HASH_BITS: Final = 32
 _ALL_BITS: Final = (1 << 64) - 1
@@ -30,9 +28,10 @@ def row_hashes(table: Any) -> Any:
     """Return a 32-bit number for each row. Raises TypeError for a type that Parquet cannot hold."""
     together = np.zeros(table.num_rows, np.uint64)
     for place, column in enumerate(table.columns):
-        chunks = [_hashes(chunk) for chunk in column.chunks]
-        if chunks:
-            together += _mix(np.concatenate(chunks) ^ _odd(place))
+        row = 0
+        for chunk in column.chunks:
+            core.add_hashes(_hashes(chunk), together[row : row + len(chunk)].data, place=place)
+            row += len(chunk)
     return (_mix(together) >> np.uint64(_HASH_BITS)).astype(np.uint32)
 
 
@@ -50,9 +49,7 @@ class Checksums:
         together = np.zeros(batch.num_rows, np.uint64)
         sums = {}
         for place, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-            hashes = _hashes(column)
-            sums[name] = int(_mix(hashes).sum(dtype=np.uint64))
-            together += _mix(hashes ^ _odd(place))
+            sums[name] = core.add_hashes(_hashes(column), together.data, place=place)
         whole = int(_mix(together).sum(dtype=np.uint64))
         with self._adding:
             self.rows += batch.num_rows
@@ -89,8 +86,10 @@ def _of_type(values: Any, types: Any) -> Any:
     if types.is_null(value_type):
         return np.full(len(values), _NULL)
     if types.is_struct(value_type):
-        fields = (_mix(_hashes(values.field(at)) ^ _odd(at)) for at in range(value_type.num_fields))
-        return sum(fields, np.zeros(len(values), np.uint64))
+        together = np.zeros(len(values), np.uint64)
+        for place in range(value_type.num_fields):
+            core.add_hashes(_hashes(values.field(place)), together.data, place=place)
+        return together
     if types.is_fixed_size_list(value_type):
         size = value_type.list_size
         ends = np.arange(len(values) + 1, dtype=np.int64) * size
@@ -115,9 +114,9 @@ def _of_flat(values: Any, types: Any) -> Any:
     if not (types.is_primitive(value_type) or types.is_decimal(value_type) or types.is_fixed_size_binary(value_type)):
         raise TypeError(f"rows with values of type {value_type} have no checksum")
     width = value_type.bit_width // 8
-    words = np.zeros((len(values), -(-width // _WORD_BYTES) * _WORD_BYTES), np.uint8)
-    words[:, :width] = _bytes(values.buffers()[1], values.offset * width, len(values) * width).reshape(-1, width)
-    return _of_words(words)
+    hashes = np.empty(len(values), np.uint64)
+    core.hash_values(_bytes(values.buffers()[1], values.offset * width, len(values) * width), hashes.data, width=width)
+    return hashes
 
 
 def _of_stretches(values: Any) -> Any:
@@ -136,33 +135,13 @@ def _of_lists(items: Any, ends: Any) -> Any:
 
 
 def _of_texts(values: Any) -> Any:
-    """Return hashes of byte strings of any length, in groups of similar length padded with zeros to words."""
-    compute, library = arrow("pyarrow.compute"), arrow()
-    is_large = arrow("pyarrow.types").is_large_binary(values.type)
-    text = values.fill_null(b"").view(library.large_string() if is_large else library.string())
-    lengths = _numbers(compute.binary_length(text).cast("int64"), np.int64)
-    hashes = _odds(lengths)
-    words = np.maximum(-(-lengths // _WORD_BYTES), 1)
-    classes = np.ceil(np.log2(words)).astype(np.int64)
-    for size in np.unique(classes):
-        width, of_class = int(_WORD_BYTES << size), np.flatnonzero(classes == size)
-        step = max(1, _MOST_PADDED_BYTES // width)
-        for first in range(0, len(of_class), step):
-            rows = of_class[first : first + step]
-            padded = compute.ascii_rpad(text.take(library.array(rows)), width=width, padding="\0")
-            packed = _bytes(padded.buffers()[2], padded.offset * width, len(rows) * width)
-            hashes[rows] += _of_words(packed.reshape(-1, width))
-    return _mix(hashes)
-
-
-def _of_words(packed: Any) -> Any:
-    """Return a hash of each row of bytes; the row length is a multiple of a word."""
-    words = np.ascontiguousarray(packed).view(np.uint64)
-    sums = np.zeros(len(words), np.uint64)
-    for place in range(words.shape[1]):
-        word = words[:, place]
-        sums += (word ^ (word >> np.uint64(31))) * _odd(place)
-    return _mix(sums)
+    """Return hashes of byte strings of any length."""
+    size = 8 if arrow("pyarrow.types").is_large_binary(values.type) else 4
+    _, offsets, texts = values.buffers()
+    hashes = np.empty(len(values), np.uint64)
+    begins = _bytes(offsets, values.offset * size, (len(values) + 1) * size if len(values) else 0)
+    core.hash_texts(begins, texts or b"", hashes.data, offset_bytes=size)
+    return hashes
 
 
 def _are_null(values: Any) -> Any:
@@ -177,10 +156,6 @@ def _numbers(values: Any, number_type: Any) -> Any:
 
 def _bytes(buffer: Any, begin: int, size: int) -> Any:
     return np.frombuffer(buffer or b"", np.uint8, count=size, offset=begin if size else 0)
-
-
-def _odd(place: int) -> Any:
-    return _odds(np.array([place], np.int64))[0]
 
 
 def _odds(places: Any) -> Any:

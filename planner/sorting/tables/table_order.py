@@ -16,6 +16,7 @@ import numpy as np
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import KeyColumn
+from planner.sorting.tables.table_rows import array_of
 
 _MOST_TEXT_BYTES: Final = 15
 _SAMPLED_ROWS: Final = 10_000
@@ -234,5 +235,5 @@ def _has_few_values(values: Any) -> bool:
     if rows <= _SAMPLED_ROWS:
         return False
     places = np.random.default_rng(rows).integers(0, rows, _SAMPLED_ROWS)
-    pairs = _SAMPLED_ROWS - len(values.take(arrow().array(places)).unique())
+    pairs = _SAMPLED_ROWS - len(values.take(array_of(places)).unique())
     return pairs >= _FEWEST_PAIRS and _SAMPLED_ROWS**2 / (2 * pairs) * _REPEATED <= rows

@@ -157,10 +157,16 @@ class OtherColumn:
         self._whole = _make_takeable(arrow().chunked_array(some, type=value_type))
 
     def take(self, rows: Any) -> Any:
-        taken = self._whole.take(arrow().array(rows))
+        taken = self._whole.take(array_of(rows))
         if arrow("pyarrow.types").is_run_end_encoded(self._type):
             return arrow("pyarrow.compute").run_end_encode(taken, run_end_type=self._type.run_end_type)
         return taken.cast(self._type)
+
+
+def array_of(numbers: Any) -> Any:
+    """Return an array of numpy's numbers, without a copy; `pyarrow.array` would load pandas, which takes a while."""
+    number_type = arrow().from_numpy_dtype(numbers.dtype)
+    return arrow().Array.from_buffers(number_type, len(numbers), [None, arrow().py_buffer(numbers)])
 
 
 def _slice(buffer: Any, first: int, count: int, size: int) -> Any:

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 from refusals import refused
@@ -146,3 +148,27 @@ def test_intervals_are_no_keys(key: str, tmp_path: Path) -> None:
         planner.sort(tmp_path / "in", tmp_path / "out", format="parquet", key=key)
     with refused("no-order", "interval"):
         tables_of([str(tmp_path / "in")], [key])
+
+
+def test_only_dictionaries_that_save_space_are_kept(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(3).permutation(400_000)
+    table = pa.table(
+        {
+            "few": numbers % 1000,
+            "clustered_by_key": numbers // 20,
+            "all": numbers,
+            "texts": pa.array(numbers.astype(str)),
+            "few_texts": pa.array((numbers % 1000).astype(str)),
+            "nulls": pa.array([None] * 400_000, pa.int64()),
+            "halves": pa.array((numbers % 999).astype(np.float16)),
+            "pairs": pa.StructArray.from_arrays([pa.array(numbers)], ["all"]),
+        }
+    )
+    source, out = written(tmp_path, "clustered_by_key", table, row_group_size=400_000)
+    kept = {name for name, has in of_chunks(out, "path_in_schema", "has_dictionary_page") if has}
+    assert kept == {"few", "clustered_by_key", "few_texts", "nulls", "halves", "pairs.all"}
+    assert (tmp_path / "out").stat().st_size < (tmp_path / "in").stat().st_size
+    assert pq.read_table(tmp_path / "out") == table.take(
+        pa.compute.sort_indices(table, [("clustered_by_key", "ascending")])
+    )
+    assert all(has for (has,) in of_chunks(source, "has_dictionary_page"))

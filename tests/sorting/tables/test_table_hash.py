@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from planner.native import core
 from planner.sorting.tables.table_hash import row_hashes, rows_checksum
 
 ROWS = 500
@@ -64,3 +65,23 @@ def test_hashes_of_many_rows_hardly_meet() -> None:
 
 def test_no_rows() -> None:
     assert rows_checksum(pa.table(COLUMNS).slice(0, 0)) == 0
+
+
+def test_checksums_stay_as_they_were_stored() -> None:
+    assert rows_checksum(pa.table(COLUMNS)) == 1_061_414_501_628
+
+
+@pytest.mark.parametrize("ends", [[0, 5], [3, 1], [-1, 2]])
+def test_a_text_outside_its_buffer_is_refused(ends: list[int]) -> None:
+    with pytest.raises(core.RecordError):
+        core.hash_texts(np.array(ends, np.int32), b"four", np.zeros(1, np.uint64), offset_bytes=4)
+
+
+def test_buffers_of_another_size_are_refused() -> None:
+    hashes = np.zeros(2, np.uint64)
+    with pytest.raises(ValueError, match="another size"):
+        core.hash_values(b"abc", hashes, width=2)
+    with pytest.raises(ValueError, match="offsets"):
+        core.hash_texts(np.zeros(2, np.int32), b"", hashes, offset_bytes=4)
+    with pytest.raises(ValueError, match="hashes"):
+        core.add_hashes(hashes, np.zeros(3, np.uint64), place=0)

@@ -12,21 +12,19 @@ import argparse
 import importlib
 import math
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from disguise import Disguise
-from protocols import PROTOCOLS, deal
-from score import Score, mean
-from tables import SUITES, read, specifications
+from protocols import PROTOCOLS
+from score import Score, mean, scored
+from tables import SUITES
 
 FILES = sorted(path.stem for path in (Path(__file__).parent / "predictors").glob("[a-z]*.py"))
 COLUMNS = (
-    *("suite, protocol, predictor", "regret", "worst", "error", "bias", "in the 90% range", "deadline missed"),
-    *("extra cost", "predictions", "ms a task"),
+    *("suite, protocol, predictor", "regret", "worst", "error", "bias", "in the 90% range", "range's ratio"),
+    *("deadline missed", "extra cost", "predictions", "ms a task"),
 )
 
 
@@ -38,7 +36,7 @@ def main() -> None:
     for suite in options.suites.split(","):
         for protocol in options.protocols.split(","):
             for predictor in predictors:
-                score, task_ms = scored(predictor, suite, protocol, seeds=options.seeds, seed=options.disguise)
+                score, task_ms = scored(predictor, suite, protocol, seeds=options.seeds, disguise=options.disguise)
                 if score.error:
                     cells = (f"{suite}, {protocol}, {predictor.name}", *_cells(score, predictor), f"{task_ms:.0f}")
                     print(f"| {' | '.join(cells)} |", flush=True)
@@ -46,22 +44,12 @@ def main() -> None:
 
 def _cells(score: Score, predictor: Any) -> list[str]:
     regret = [f"{mean(score.regret):.2f}", f"{max(score.regret):.2f}"] if score.regret else ["", ""]
-    shares = (math.exp(mean(score.bias)) - 1, mean(score.held_by_range), mean(score.missed), mean(score.extra_cost))
-    figures = [_percent(mean(score.error), digits=1), *map(_percent, shares)]
+    width = f"{math.exp(mean(score.log_width)):.2f}" if score.log_width else ""
+    held = (_percent(math.exp(mean(score.bias)) - 1), _percent(mean(score.held_by_range)), width)
+    deadlines = (_percent(mean(score.missed)), _percent(mean(score.extra_cost)))
+    figures = [_percent(mean(score.error), digits=1), *held, *deadlines]
     chosen_only = getattr(predictor, "only_chooses", False)
     return [*regret, *([""] * len(figures) if chosen_only else figures), str(len(score.error))]
-
-
-def scored(predictor: Any, suite: str, protocol: str, *, seeds: int, seed: int | None) -> tuple[Score, float]:
-    """Return a predictor's score in one protocol and the mean processor milliseconds of a task."""
-    specs, rows, score = specifications(), read(suite), Score()
-    mask, tasks = Disguise(specs, seed, rows), list(deal(protocol, rows, seeds=seeds))
-    started = time.process_time()
-    for task in tasks if protocol != "no_runs" or not predictor.needs_runs else ():
-        train = [mask.row(row, second) for row, second in zip(task.train, task.train_s, strict=True)]
-        seen = {"suite": suite, "specs": mask.specs, "train": train, "query": [mask.row(row) for row in task.query]}
-        score.add(task.query, [mask.undo(answer) for answer in predictor.run(seen)], specs)
-    return score, 1000 * (time.process_time() - started) / max(len(tasks), 1)
 
 
 def _options() -> argparse.Namespace:

@@ -51,9 +51,12 @@ def _few(count: int) -> Callable[[list[Row], int], Iterator[Deal]]:
     return of_one_type
 
 
-def _few_across(rows: list[Row], seeds: int) -> Iterator[Deal]:
-    for seed in range(2 * seeds):
-        yield random.Random(f"across {seed}").sample(rows, 3), rows
+def _few_across(count: int) -> Callable[[list[Row], int], Iterator[Deal]]:
+    def of_any_type(rows: list[Row], seeds: int) -> Iterator[Deal]:
+        for seed in range(2 * seeds):
+            yield random.Random(f"across {seed}").sample(rows, count), rows
+
+    return of_any_type
 
 
 def _new_type(rows: list[Row], _: int) -> Iterator[Deal]:
@@ -115,7 +118,8 @@ PROTOCOLS: dict[str, Callable[[list[Row], int], Iterator[Deal]]] = {
     "few3": _few(3),
     "few5": _few(5),
     "few10": _few(10),
-    "few3_across": _few_across,
+    "few3_across": _few_across(3),
+    "few5_across": _few_across(5),
     "few3_same_data": partial(_three_small, larger=False),
     "few3_more_data": partial(_three_small, larger=True),
     "new_type": _new_type,

@@ -165,8 +165,6 @@ def _machines(specs: Mapping[str, Mapping[str, Any]]) -> dict[str, NodeSpec]:
 
 COLUMN_COST: Final = 0.5
 """Log odds against a column that the runs differ in: a run's number or date is as usual as a parameter."""
-TRUST_COST: Final = 2.0
-"""Log odds against constants learned from runs that assumptions predict: 7 to 1 (benchmarks/sizing/README.md)."""
 _LEAST_ERROR: Final = 0.1
 _MOST_ERROR: Final = 0.2
 """Usual errors of log time, by which learned constants and assumptions are compared."""
@@ -201,11 +199,11 @@ class Reading:
 
 def trust(ours: Floats, assumed: Floats) -> float:
     """Return the weight of learned constants, from 0 to 1, by the gaps to the log times of the runs: of predictions by
-    the other runs, and of the assumptions before any run.
+    the other runs, and of the assumptions before any run. Equal gaps give 0.5.
     """
     learned, before = min(float(ours @ ours), len(ours) * _MOST_LEFT_OUT**2), float(assumed @ assumed)
     variance = np.clip((learned + before) / 2 / len(ours), _LEAST_ERROR**2, _MOST_ERROR**2)
-    return float(1 / (1 + np.exp(np.clip(TRUST_COST + (learned - before) / 2 / variance, -50, 50))))
+    return float(1 / (1 + np.exp(np.clip((learned - before) / 2 / variance, -50, 50))))
 
 
 Odds = dict[float, float]

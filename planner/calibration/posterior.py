@@ -27,7 +27,7 @@ NOISE_SD: Final = (0.015, 0.03, 0.06, 0.12, 0.2, 0.4)
 NOISE_DOUBT: Final = 0.6
 AMPLITUDES: Final = (0.03, 0.08, 0.2, 0.4)
 """Candidate sizes of the smooth deviation from the physics."""
-USUAL_AMPLITUDE: Final = 0.12
+USUAL_AMPLITUDE: Final = 0.08
 AMPLITUDE_DOUBT: Final = 1.0
 _FIRST_AMPLITUDE: Final = 0.2
 _FIRST_NOISE_SD: Final = 0.06

@@ -24,11 +24,11 @@ TREND_SD: Final = 0.05
 """Exponents of nodes and data beyond the physics: T ~ n^a D^b with a, b = 0 +- 0.05."""
 UNRUN_MIDDLE: Final = np.log([10.0, 100.0])
 """Pivot of the trends, nodes and GB, before any run; afterwards it is the middle of the runs."""
-MACHINE_SD: Final = 0.08
-"""Machines of equal specifications deviate by about 8% from these."""
-UNKNOWN_SPEC_VARIANCE: Final = 6.0
-"""Each figure missing from a machine's specification adds this many times MACHINE_SD^2: 20% for one."""
-OPTION_SD: Final = 0.35
+MACHINE_SD: Final = 0.05
+"""Machines of equal specifications deviate by about 5% from these."""
+UNKNOWN_SPEC_VARIANCE: Final = 8.0
+"""Each figure missing from a machine's specification adds this many times MACHINE_SD^2: 14% for one."""
+OPTION_SD: Final = 0.25
 """Exponents of numeric options, and log effects of named ones, before any run."""
 
 

@@ -7,7 +7,7 @@ option.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,20 @@ class Predictor:
 
     def run(self, task: dict[str, Any]) -> list[float]:
         """Return seconds for every query row of a task."""
-        options = [key for key, value in task["train"][0].items() if _is_option(key, value)]
+        options = numeric_options(task["train"])
         x = features(task["train"], task["specs"], options)
         log_s = np.log([row["runtime_s"] for row in task["train"]])
         model = boost(x, log_s)
         return np.exp(model(features(task["query"], task["specs"], options))).tolist()
 
 
-def _is_option(key: str, value: Any) -> bool:
-    return isinstance(value, int | float) and key not in ("n", "data_gb", "runtime_s")
+def numeric_options(train: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the numeric columns of the runs beside nodes, data and time."""
+    return [
+        key
+        for key, value in train[0].items()
+        if isinstance(value, int | float) and key not in ("n", "data_gb", "runtime_s")
+    ]
 
 
 def features(rows: list[dict[str, Any]], specs: dict[str, Any], options: list[str]) -> np.ndarray:

@@ -57,8 +57,9 @@ def _ernest(train: Rows, specs: dict[str, Any]) -> Model:
 
 
 def _boosting(train: Rows, specs: dict[str, Any]) -> Model:
-    model = boosting.boost(boosting.features(list(train), specs, _options(train)), np.log(_seconds(train)))
-    return lambda rows: np.exp(model(boosting.features(list(rows), specs, _options(train))))
+    options = boosting.numeric_options(train)
+    model = boosting.boost(boosting.features(list(train), specs, options), np.log(_seconds(train)))
+    return lambda rows: np.exp(model(boosting.features(list(rows), specs, options)))
 
 
 def basic_optimistic(train: Rows, specs: dict[str, Any]) -> Model:
@@ -90,17 +91,8 @@ def _scale_out(train: Rows) -> Model:
 
 
 def _inputs(rows: Rows, train: Rows) -> np.ndarray:
-    names = ["data_gb", *_options(train)]
+    names = ["data_gb", *boosting.numeric_options(train)]
     return np.array([[1.0, *(float(row[name]) for name in names)] for row in rows])
-
-
-def _options(train: Rows) -> list[str]:
-    """Return the numeric columns that boosting uses as options."""
-    return [
-        key
-        for key, value in train[0].items()
-        if isinstance(value, int | float) and key not in ("n", "data_gb", "runtime_s")
-    ]
 
 
 def _seconds(rows: Rows) -> np.ndarray:

@@ -67,6 +67,7 @@ def test_bad_rows_name_the_file_column_and_row(tmp_path: Path, approve: Approve)
 
 def test_a_wide_range_of_a_type_that_never_ran_says_which_run_settles_it(approve: Approve) -> None:
     learn()
+    Path("query.csv").write_text("type,n,data_gb\nbig,6,60\n")
     warnings = json.loads(call("predict", "query.csv", "--profile", "mine", "--json"))["warnings"]
     (told,) = [warning for warning in warnings if "never ran" in warning]
     approve(told)

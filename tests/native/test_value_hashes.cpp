@@ -19,8 +19,8 @@ std::uint64_t hash_of(std::span<const std::byte> text, std::uint32_t begin, std:
 }
 
 // Memory of just this size, so that a sanitizer sees a read beyond.
-struct Bytes {
-  explicit Bytes(std::size_t count) : size(count), data(std::make_unique<std::byte[]>(count)) {}
+struct Readable {
+  explicit Readable(std::size_t count) : size(count), data(std::make_unique<std::byte[]>(count)) {}
   std::span<std::byte> all() const { return {data.get(), size}; }
   std::size_t size;
   std::unique_ptr<std::byte[]> data;
@@ -30,7 +30,7 @@ TEST(a_text_has_one_hash_wherever_it_lies) {
   RandomSequence random(7);
   std::set<std::uint64_t> hashes;
   for (std::uint32_t length = 0; length < 700; ++length) {
-    const Bytes alone(length), within(length + 20);
+    const Readable alone(length), within(length + 20);
     for (std::byte& byte : within.all()) byte = static_cast<std::byte>(random.below(256));
     std::copy_n(within.data.get() + 9, length, alone.data.get());
     const std::uint64_t hash = hash_of(alone.all(), 0, length);
@@ -45,7 +45,7 @@ TEST(a_text_has_one_hash_wherever_it_lies) {
 
 TEST(values_of_any_width_are_read_to_their_end) {
   for (std::size_t width = 1; width < 40; ++width) {
-    const Bytes values(3 * width);
+    const Readable values(3 * width);
     values.data[3 * width - 1] = std::byte{1};
     std::uint64_t hashes[3], rows[3] = {};
     hash_values(values.all(), width, hashes);
@@ -57,7 +57,7 @@ TEST(values_of_any_width_are_read_to_their_end) {
 }
 
 TEST(texts_beyond_their_buffer_and_other_sizes_are_refused) {
-  const Bytes text(4);
+  const Readable text(4);
   CHECK_THROWS(bad_record, hash_of(text.all(), 0, 5));
   CHECK_THROWS(bad_record, hash_of(text.all(), 3, 2));
   std::uint64_t hash = 0;

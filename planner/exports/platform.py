@@ -134,6 +134,9 @@ def export_plan(plan: Plan, to: str) -> Export:
     the platform lacks.
     """
     platform = platform_of(to)
+    if supposed := plan.request.supposed:
+        text = f"the plan supposes machines that no platform has: --what-if {supposed}"
+        raise BadInputError(text, ["plan again without it"], code="what-if")
     return export(platform, order_of_plan(plan, platform.spark))
 
 

@@ -141,7 +141,7 @@ class Request:
     )
     scale: dict[str, float] = field(
         dict, forms.FACTORS, "Used first 8",
-        "Multiply data, network, local, volumes, objects, cpu or price: data=2,price=0.7.", "what_if",
+        "Multiply data, network, local, volumes, objects, cpu, memory, disks or price: data=2,price=0.7.", "what_if",
     )
     network_distribution: str | None = field(
         None, forms.TEXT, "Settings 12",
@@ -230,6 +230,11 @@ class Request:
     def bytes_to_sort(self) -> int:
         """Bytes to sort: those requested, multiplied by a what-if's factor; compressed files unpack to more."""
         return round(self.data_bytes * self.scale.get("data", 1.0))
+
+    @property
+    def supposed(self) -> str:
+        """The what-ifs that suppose other machines than there are, as `--what-if` has them; '' if there are none."""
+        return ",".join(f"{name}={by:g}" for name, by in self.scale.items() if name not in ("data", "price"))
 
     @property
     def most_machines(self) -> float:

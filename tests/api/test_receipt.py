@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -138,9 +139,25 @@ def test_advice_without_a_later_run_is_a_row(desk: Path, tmp_path: Path) -> None
     row = row_of(receipt, "advice.json")
     assert (row.kind, row.advised, row.ran_on, row.inside) == ("advice", "1 x m7g.2xlarge", "", None)
     assert (row_of(receipt, "app-2").advice, receipt.month().advised, receipt.month().taken) == ("", 1, 0)
-    (desk / "again.json").write_bytes((desk / "advice.json").read_bytes())
+    (desk / "a newer one.json").write_bytes((desk / "advice.json").read_bytes() + b" ")
+    os.utime(desk / "advice.json", (1, 1))
     log(desk, "app-3", days=2)
     assert "newer advice" in row_of(planner.receipt(desk), "advice.json").reason
+
+
+def test_a_copy_counts_once(desk: Path) -> None:
+    (desk / "copy.json").write_bytes((desk / "advice.json").read_bytes())
+    receipt = planner.receipt(desk)
+    assert receipt.month().advised == 1
+    assert [row.reason for row in receipt.rows if row.kind == "unused"] == ["another file has the same content"]
+
+
+@pytest.mark.parametrize("changed", [{"nodes": 0}, {"time_s": 1e308}, {"cost_usd": -1.0}])
+def test_advice_of_an_impossible_cluster_is_not_used(desk: Path, changed: dict[str, float]) -> None:
+    advice = json.loads((desk / "advice.json").read_text())
+    advice["best"] |= changed
+    (desk / "advice.json").write_text(json.dumps(advice))
+    assert "changed or damaged" in row_of(planner.receipt(desk), "advice.json").reason
 
 
 def test_each_file_that_cannot_be_used_is_a_row_with_the_reason(desk: Path) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ class _Found:
     plans: list[tuple[str, str, Plan]] = field(default_factory=list)
     reports: list[tuple[str, str, RunReport]] = field(default_factory=list)
     rows: list[ReceiptRow] = field(default_factory=list)
+    texts: set[str] = field(default_factory=set)
 
     def unused(self, file: str, reason: str) -> None:
         self.rows.append(ReceiptRow(kind="unused", file=file, reason=reason))
@@ -54,8 +56,16 @@ def read_rows(places: Sequence[Path], *, ran_on: Sequence[str]) -> tuple[Receipt
                 seen.update(unit.files)
                 _read(unit, found)
     runs = list(_runs(found, ran_on))  # adds rows for those that cannot be used
-    rows = [*found.rows, *rows_of_logs(found.advice, runs), *_rows_of_plans(found)]
-    return tuple(sorted(rows, key=lambda row: (row.kind == "unused", row.day, row.file)))
+    rows = [*map(partial(_once, found), found.rows), *rows_of_logs(found.advice, runs), *_rows_of_plans(found)]
+    return tuple(sorted(dict.fromkeys(rows), key=lambda row: (row.kind == "unused", row.day, row.file)))
+
+
+def _once(found: _Found, row: ReceiptRow) -> ReceiptRow:
+    """Return a row, as unused where it is the bill of a run whose report lies beside it."""
+    folder = Path(row.file).parent
+    if row.kind == "run" and any(Path(file).parent == folder for file, _, _ in found.reports):
+        return ReceiptRow(kind="unused", file=row.file, reason="the run's report beside it has the bill")
+    return row
 
 
 def _units(place: Path) -> Sequence[LogUnit]:
@@ -71,13 +81,13 @@ def _read(unit: LogUnit, found: _Found) -> None:
     """Add what a file holds; a file that cannot be used becomes a row with the reason."""
     path, file = Path(unit.files[0]), unit.files[0]
     try:
-        day = f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d}"
+        made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         if path.name == JOURNAL:
             found.rows.append(_bill(path))
         elif len(unit.files) > 1 or kind_of(path) == "log":
             found.logs.append(unit)
         elif kind_of(path) == "report" and unit.size_bytes <= PIPE_BYTES:
-            _read_json(file, day, read_user_file(path), found)
+            _read_json(file, made_at, read_user_file(path), found)
         else:
             with path.open("rb"):  # says why, if it cannot be read
                 found.unused(file, _OF_NO_USE)
@@ -87,10 +97,14 @@ def _read(unit: LogUnit, found: _Found) -> None:
         found.unused(file, f"it cannot be read: {error.strerror}")
 
 
-def _read_json(file: str, day: str, text: str, found: _Found) -> None:
-    """Add the advice, the run report or the plan in a text. Raises BadInputError for others."""
+def _read_json(file: str, made_at: datetime, text: str, found: _Found) -> None:
+    """Add the advice, the run report or the plan in a text. Raises BadInputError for others, and for a copy."""
+    if text in found.texts:
+        raise BadInputError("another file has the same content", code="duplicate")
+    found.texts.add(text)
+    day = f"{made_at:%Y-%m-%d}"
     if '"seconds_by_bound"' in text:
-        found.advice.append(parse_advice(text, file=file, day=day))
+        found.advice.append(parse_advice(text, file=file, made_at=made_at))
     elif '"steps_s"' in text:
         report = RunReport.from_json(text)
         _require_whole(report.plan)

@@ -28,7 +28,7 @@ class Receipt:
     @checked
     def month(self, month: str | None = None) -> ReceiptMonth:
         """Return the sums of a month, such as `2026-11`; of all rows without one. Raises BadInputError for others."""
-        if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+        if month is not None and not re.fullmatch(r"[0-9]{4}-(0[1-9]|1[0-2])", month):
             raise BadInputError(f"{month!r} is no month: write it as 2026-11", field="month", code="malformed")
         return month_of(self.rows, month or "")
 

@@ -1,8 +1,8 @@
 """Pairs the advice of `planner plan-log --out` with later logged runs of the same job.
 
 A run belongs to the newest advice made from an earlier run of a job of that name (names that differ only in numbers are
-one). The times are those in the logs: dates of files do not matter. A run that read or shuffled 10% more or less did
-other work: it is paired, and not compared.
+one). The times are those in the logs; dates of files only tell pieces of advice on one run apart. A run that read or
+shuffled 10% more or less did other work: it is paired, and not compared.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from planner.errors import BadInputError
 from planner.schemas.json_values import from_jsonable, read_versioned
 from planner.schemas.receipt import ReceiptRow
 from planner.spark.fleet.trends import job_name
 
 _SAME_SIZE: Final = 1.1
 _RANGE_SHARE: Final = 0.9
+_MOST: Final = 1e12
+"""Seconds and US dollars that no run takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +82,7 @@ class ClusterChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class SparkAdvice:
-    """What `planner plan-log --out` wrote, as far as a receipt needs it; its file, and the day of that."""
+    """What `planner plan-log --out` wrote, as far as a receipt needs it; its file, and when that was written."""
 
     app_id: str
     run: LoggedRun
@@ -90,7 +93,7 @@ class SparkAdvice:
     choices: tuple[ClusterChoice, ...]
     curve: tuple[ClusterChoice, ...]
     file: str = ""
-    day: str = ""
+    made_at: datetime = datetime.min
 
     @property
     def advised(self) -> ClusterChoice:
@@ -100,19 +103,32 @@ class SparkAdvice:
     @property
     def clusters(self) -> dict[str, ClusterChoice]:
         """All clusters with a prediction, by name."""
-        named = (self.logged, self.best, self.fastest, self.slower, *self.choices, *self.curve)
-        return {choice.name: choice for choice in named if choice is not None}
+        return {choice.name: choice for choice in self.every}
 
     @property
-    def order(self) -> tuple[float, str, str]:
+    def every(self) -> list[ClusterChoice]:
+        """All clusters, some twice."""
+        named = (self.logged, self.best, self.fastest, self.slower, *self.choices, *self.curve)
+        return [choice for choice in named if choice is not None]
+
+    @property
+    def order(self) -> tuple[float, datetime, str]:
         """Sorts advice, the newest last."""
-        return self.run.start_s, self.day, self.file
+        return self.run.start_s, self.made_at, self.file
+
+    @property
+    def day(self) -> str:
+        """The day on which its file was written."""
+        return f"{self.made_at:%Y-%m-%d}"
 
 
-def parse_advice(text: str, *, file: str, day: str) -> SparkAdvice:
-    """Return the advice in the text of a file. Raises BadInputError for other texts."""
+def parse_advice(text: str, *, file: str, made_at: datetime) -> SparkAdvice:
+    """Return the advice in the text of a file. Raises BadInputError for other texts, and impossible clusters."""
     found: SparkAdvice = from_jsonable(SparkAdvice, read_versioned(text, what="advice"), where="advice")
-    return replace(found, file=file, day=day)
+    for of in found.every:
+        if of.nodes < 1 or not 0 < of.time_s < _MOST or not 0 <= (of.cost_usd or 0.0) < _MOST:
+            raise BadInputError(f"it was changed or damaged: {of.name} in {of.time_s:g} s", code="self-contradiction")
+    return replace(found, file=file, made_at=made_at)
 
 
 def rows_of_logs(given: Sequence[SparkAdvice], runs: Sequence[FoundRun]) -> Iterator[ReceiptRow]:

@@ -55,8 +55,11 @@ def choices_of(
     """Return a plan's best cluster on one cloud and the next ones, with the spares that the plan pays for; without
     spares if no screening sends machines away. After all spot clusters, the same ones on demand follow.
 
-    Raises InfeasibleError when there is none.
+    Raises InfeasibleError when there is none, BadInputError for a plan that supposes other machines than there are.
     """
+    if supposed := plan.request.supposed:
+        text = f"the plan supposes machines that nobody rents out: --what-if {supposed}"
+        raise BadInputError(text, ["plan again without it"], code="what-if")
     fitting = [candidate for candidate in plan.candidates if candidate.cloud == cloud]
     if not fitting:
         raise InfeasibleError(f"the plan has no cluster on {cloud}", code="infeasible")

@@ -210,11 +210,17 @@ def _require_types_of_sheets(request: Request, catalogs: Sequence[Catalog]) -> N
             meant = (_other_cloud(first, [c.name for c in catalogs]) or _suggestion(first, names)).strip()
             text = f"{sheet}: none of its {count_text(len(called), 'type')} is in {where}"
             raise BadInputError(text, [f"the first is {first!r}", *filter(None, [meant])], code="unknown-type")
-        planned = sorted(set(chain(*regions_of(request.regions, catalogs))))
-        regions = {own.region for own in prices if own.instance in known}
-        if not any(fnmatchcase(region, pattern) for pattern in regions for region in planned):
-            listed = f"its prices are of {some_of(sorted(regions))}"
-            raise BadInputError(f"{sheet}: it has no price in {some_of(planned)}", [listed], code="unknown-region")
+        planned = regions_of(request.regions, catalogs)
+        if not any(_is_of(own, *place) for own in prices for place in zip(catalogs, planned, strict=True)):
+            listed = f"its prices are of {some_of(sorted({own.region for own in prices if own.instance in known}))}"
+            where = some_of(sorted(set(chain(*planned))))
+            raise BadInputError(f"{sheet}: it has no price in {where}", [listed], code="unknown-region")
+
+
+def _is_of(own: OwnPrice, catalog: Catalog, regions: Sequence[str]) -> bool:
+    """Return whether an own price is of a type of a catalog in one of some regions."""
+    is_there = any(fnmatchcase(region, own.region) for region in regions)
+    return is_there and any(fnmatchcase(name, own.instance) for name in catalog.type_names)
 
 
 def _patterns(request: Request) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ const given = JSON.parse(document.getElementById("given").textContent);
 const views = {};
 let marked = []; // the what-if's cluster, where it is another than the plan's: rows of the frontier's own columns
 const zoom = document.getElementById("zoom");
+let shown = ""; // the cluster whose phases the reader chose
 
 // Draws what can be seen: in a folded part a chart has no width.
 async function draw() {
@@ -31,6 +32,10 @@ async function drawOne(name) {
   views[name] = (await vegaEmbed(place, name === "frontier" ? frontier(specification) : specification, options)).view;
   for (const select of place.querySelectorAll("select")) select.setAttribute("aria-label", "cluster shown");
   if (name === "frontier") views.frontier.addSignalListener("picked", (_, picked) => show(picked.cluster));
+  if (name === "phases") {
+    if (shown) await views.phases.signal("cluster", shown).runAsync();
+    views.phases.addSignalListener("cluster", (_, chosen) => { shown = chosen; });
+  }
 }
 
 // The colours of the reader's choice; on a narrow page the keys of a chart stand below each other.

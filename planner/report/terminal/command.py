@@ -37,6 +37,7 @@ def rent_commands(plan: Plan) -> str | None:
     if (
         best is None
         or request.paper
+        or request.supposed
         or best.pricing != "on-demand"
         or best.cloud not in {*CLOUDS} & {*request.catalogs}
     ):

@@ -97,7 +97,8 @@ def _shipped() -> list[str]:
 def find_ran_on(application: Application, stated: Sequence[str]) -> str | None:
     """Return the caller's text on where a run was: the one that names the run, else the one that names none."""
     named = {text.partition("=")[0].strip(): text.partition("=")[2] for text in stated if "=" in text}
-    return named.get(application.app_id) or next((text for text in stated if "=" not in text), None)
+    own = named.get(application.attempt_id) or named.get(application.app_id)
+    return own or next((text for text in stated if "=" not in text), None)
 
 
 def _earlier_works(

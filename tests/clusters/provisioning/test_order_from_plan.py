@@ -10,6 +10,7 @@ import pytest
 from emulated_ec2 import choice, order
 from refusals import refused
 
+import planner
 from planner.api.recommend import recommend
 from planner.clouds.protocol import Place, Preflight
 from planner.clusters.provisioning.order_from_plan import (
@@ -167,3 +168,12 @@ def test_who_has_no_name_is_known_by_a_number(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("getpass.getuser", nameless)
     assert owner() == f"uid-{os.getuid()}"
+
+
+@pytest.mark.parametrize("supposed", [{"disks": 2.0}, {"network": 2.0, "data": 2.0}])
+def test_machines_that_a_what_if_supposes_are_not_rented(supposed: dict[str, float]) -> None:
+    plan = planner.recommend("1TB", instance="i4i.4xlarge", what_if=supposed).plan
+    with refused("what-if", "--what-if " + next(iter(supposed))):
+        choices_of(plan, cloud="aws", regions=["us-east-1"])
+    with refused("what-if"):
+        planner.recommend("1TB", instance="i4i.4xlarge", what_if=supposed).export("emr")

@@ -188,11 +188,6 @@ class IcebergFormat(FileOwner):
                 return self._commit_to(self._newest, [live[file.path] for file in removed], added, group, whole)
             except (errors.CommitFailedException, errors.ValidationException):
                 time.sleep(min(0.05 * 2**attempt, 2.0))
-            except (errors.BadRequestError, errors.UnauthorizedError, errors.ForbiddenError) as error:
-                text = f"{self.location}: the catalog refuses the commit"
-                raise IoFailureError(text, [str(error)], code="commit-refused") from error
-            except Exception as error:  # of a server or a connection, after which the commit may be made nevertheless
-                return self._unconfirmed(group.id, error)
         raise IoFailureError(f"{self.location}: other writers committed first, {_ATTEMPTS} times", code="busy-table")
 
     def _commit_to(
@@ -211,22 +206,29 @@ class IcebergFormat(FileOwner):
         for file in added:
             producer.append_data_file(_data_file(table, file, sources[0], whole, is_declared=is_declared))
         updates, requirements = producer._commit()  # a transaction would try again by itself
+        errors = iceberg("exceptions")
         try:
             table.catalog.commit_table(table, requirements, updates)
-        except (iceberg("exceptions").CommitFailedException, iceberg("exceptions").ValidationException):
+        except (errors.CommitFailedException, errors.ValidationException):
             producer._clean_all_uncommitted()
             raise
+        except (errors.BadRequestError, errors.UnauthorizedError, errors.ForbiddenError) as error:
+            text = f"{self.location}: the catalog refuses the commit"
+            raise IoFailureError(text, [str(error)], code="commit-refused") from error
+        except BaseException as error:  # after which the commit may be made nevertheless, also after Ctrl-C
+            return self._unconfirmed(group.id, error)
         return str(producer.snapshot_id)
 
-    def _unconfirmed(self, group_id: str, error: Exception) -> str:
-        """Return the snapshot of a group whose commit ended in an error. Raises UnconfirmedError if it is not there:
-        the catalog may still make it.
+    def _unconfirmed(self, group_id: str, error: BaseException) -> str:
+        """Return the snapshot of a group whose commit ended in an error. Raises UnconfirmedError if it is not there, or
+        after Ctrl-C: the catalog may still make it.
         """
-        for pause_s in _LOOK_AFTER_S:
-            time.sleep(pause_s)
-            with suppress(PlannerError):  # the catalog does not answer
-                if found := self._snapshots_of(group_id):
-                    return str(found[0].snapshot_id)
+        with suppress(KeyboardInterrupt):
+            for pause_s in () if isinstance(error, KeyboardInterrupt) else _LOOK_AFTER_S:
+                time.sleep(pause_s)
+                with suppress(PlannerError):  # the catalog does not answer
+                    if found := self._snapshots_of(group_id):
+                        return str(found[0].snapshot_id)
         self.journal.leave(group_id)
         raise UnconfirmedError(
             f"{self.location}: the catalog does not say whether it made the commit",

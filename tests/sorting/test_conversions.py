@@ -307,3 +307,20 @@ def test_lines_of_a_pipe_replace_a_file(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "planner", "sort", "--lines", "-", "out.txt", "--force"]
     subprocess.run(words, cwd=tmp_path, input=b"b\na\n", check=True)
     assert (tmp_path / "out.txt").read_text() == "a\nb\n"
+
+
+def test_a_line_end_within_quotes_is_whole_wherever_blocks_end(tmp_path: Path) -> None:
+    """The quote in a plain field leaves the ends of rows unknown, so that the file is parsed as a stream."""
+    plain, begin, block_bytes = b'1,ab"c\n', b'2,"', 8 << 20
+    middle = b"x" * (block_bytes - len(plain) - len(begin) - 1)
+    (tmp_path / "in.csv").write_bytes(b"k,v\n" + plain + begin + middle + b'\r\ntail"\n3,z\n')
+    planner.sort(tmp_path / "in.csv", tmp_path / "out.parquet", key="k", format="csv")
+    values = pq.read_table(tmp_path / "out.parquet")["v"].to_pylist()
+    assert values == ['ab"c', (middle + b"\r\ntail").decode(), "z"]
+
+
+def test_columns_of_one_name_are_written(tmp_path: Path) -> None:
+    numbers = pa.array(range(40_000))
+    pq.write_table(pa.Table.from_arrays([numbers, numbers, numbers], names=["k", "a", "a"]), tmp_path / "in.parquet")
+    planner.sort(tmp_path / "in.parquet", tmp_path / "out.parquet", key="k:desc")
+    assert pq.ParquetFile(tmp_path / "out.parquet").metadata.num_rows == 40_000

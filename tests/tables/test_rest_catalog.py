@@ -122,3 +122,23 @@ def test_a_commit_that_is_refused_leaves_nothing(shop: Shop, status: int) -> Non
     with refused("commit-refused", "as the test asks", kind=IoFailureError):
         shop.sort()
     assert (shop.files, shop.left_over()) == (before, 0)
+
+
+def test_ctrl_c_while_a_commit_is_looked_for_leaves_the_files(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog makes the commit after all: it names files that are there."""
+    late: list[Callable[[], None]] = []
+
+    def keep(commit: Callable[[], None]) -> int:
+        late.append(commit)
+        return 504
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    shop.server.faults.append(keep)
+    with monkeypatch.context() as patched, refused("commit-unknown", kind=IoFailureError):
+        patched.setattr(iceberg.time, "sleep", interrupt)
+        shop.sort()
+    late[0]()
+    assert shop.made.library_rows() == shop.rows
+    assert shop.made.open().check(sort_by="id").is_sorted

@@ -91,6 +91,7 @@ int open_first(std::span<const std::string> folders, const std::string& name) {
   for (const std::string& folder : folders) {
     const std::string path = folder + "/" + name;
     if (const int found = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC); found >= 0) return found;
+    if (errno == EMFILE || errno == ENFILE) throw Error::from_errno("open a file to send", path, errno);
   }
   return -1;
 }

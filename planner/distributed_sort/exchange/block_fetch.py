@@ -8,6 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -34,6 +35,8 @@ abandoned earlier.
 _AGAIN_EVERY_S: Final = 0.2
 _KEPT_S: Final = 30.0
 """A connection without requests is closed after this time, before its server closes it."""
+_MOST_AT_ONCE: Final = 64
+"""Most nodes that are reached for the first time at once."""
 _REACHED_WITHIN_S: Final = 8.0
 """Longest time to reach a server that no firewall blocks."""
 
@@ -200,10 +203,18 @@ class BlockFetcher:
         """Request parts from all addresses, receive all answers at once, and keep the connections that are not lost."""
         connections = dict[Address, socket.socket]()
         try:
-            for address, numbers in wanted.items():
+
+            def ask(address: Address) -> None:
                 with suppress(OSError):  # it is asked again
                     connections[address] = self._connected(fetch, address)
-                    connections[address].sendall(fetch.request(numbers))
+                    connections[address].sendall(fetch.request(wanted[address]))
+
+            new = [address for address in wanted if not self._has_kept(fetch.files, address)]
+            for address in wanted.keys() - new if len(new) > 1 else wanted:
+                ask(address)
+            if len(new) > 1:  # one of which may take long to be reached
+                with ThreadPoolExecutor(min(len(new), _MOST_AT_ONCE)) as pool:
+                    list(pool.map(ask, new))
             whole = fetch.receive([(taken.fileno(), wanted[address]) for address, taken in connections.items()])
             for address, is_whole in zip(list(connections), whole, strict=True):
                 if is_whole:
@@ -217,6 +228,8 @@ class BlockFetcher:
 
     def _connected(self, fetch: _Fetch, address: Address) -> socket.socket:
         """Return a connection to an address, on which parts of the job's segments may be requested. Raises OSError."""
+        if not self._is_wanted(address, fetch.round):
+            raise ConnectionError("given up")
         connection = self._kept_connection(fetch.files, address)
         is_new = connection is None
         if connection is None:
@@ -236,9 +249,14 @@ class BlockFetcher:
             raise
         return connection
 
+    def _has_kept(self, files: JobFiles, address: Address) -> bool:
+        with self._lock:
+            return bool(self._kept.get((address, files.job, files.directory)))
+
     def _kept_connection(self, files: JobFiles, address: Address) -> socket.socket | None:
         """Return a kept connection that is still open, if there is one."""
-        kept = self._kept[address, files.job, files.directory]
+        with self._lock:
+            kept = self._kept[address, files.job, files.directory]
         while True:
             with self._lock:
                 if not kept:

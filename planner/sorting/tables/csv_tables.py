@@ -53,6 +53,25 @@ class ChunkReader(io.RawIOBase):
         return size
 
 
+class _WholeCrlf(io.RawIOBase):
+    """A source whose reads never end between CR and LF: there pyarrow drops the LF, within quotes, too."""
+
+    def __init__(self, source: io.BufferedReader[Any]) -> None:
+        self._source = source
+        self._kept = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most so many bytes, and none at the end."""
+        got, self._kept = self._kept + self._source.read(max(size - len(self._kept), 1)), b""
+        if got.endswith(b"\r") and (more := self._source.read(1)):
+            got, self._kept = (got[:-1], b"\r" + more) if len(got) > 1 else (got + more, b"")
+        return got
+
+
 def csv_batches(
     chunks: Iterable[bytes], *, names: Sequence[str], skipped_bytes: int, csv: CsvColumns, path: str, threads: int
 ) -> Iterator[Any]:
@@ -106,7 +125,7 @@ def _parsed(piece: bytes | io.BufferedReader[Any], **options: Any) -> Iterable[A
     if isinstance(piece, bytes):
         batches: list[Any] = library.read_csv(arrow().BufferReader(piece), **options).to_batches()
         return batches
-    stream: Iterable[Any] = library.open_csv(piece, **options)
+    stream: Iterable[Any] = library.open_csv(_WholeCrlf(piece), **options)
     return stream
 
 

@@ -271,7 +271,8 @@ def _without_long_dictionaries(style: ParquetStyle, tables: Sequence[Any]) -> Pa
     """
     if not tables or tables[0].num_rows < _LEAST_SAMPLED_ROWS:
         return style
-    long = {field.name for field in tables[0].schema if _has_long_dictionary(tables[0].column(field.name))}
+    columns = zip(tables[0].schema.names, tables[0].columns, strict=True)
+    long = {name for name, values in columns if _has_long_dictionary(values)}
     named = style.dictionaries
     if named is None:
         written = _written_schema(tables[0].schema, is_compliant=style.details.get("use_compliant_nested_type", True))

@@ -298,3 +298,16 @@ def test_no_free_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(block_server, "_PORTS_TRIED", 1)
         with pytest.raises(IoFailureError, match=f"none of 1 ports from {port} to {port} is free"):
             BlockServer(HOST, token=TOKEN, seed=1)
+
+
+def test_the_others_are_fetched_from_where_some_are_not_reached(
+    server: BlockServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(block_fetch, "_AGAIN_FOR_S", 1.0)
+    full = [socket.create_server((HOST, 0), backlog=0) for _ in range(3)]
+    waiting = [socket.create_connection(each.getsockname()) for each in full]
+    parts = [part_of(each.getsockname(), offset=0, size_bytes=10) for each in full]
+    parts.append(part_of(server.address, offset=0, size_bytes=10))
+    assert [piece is not None for piece in fetch(BlockFetcher(TOKEN), *parts)] == [False] * 3 + [True]
+    for each in (*full, *waiting):
+        each.close()

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import planner
+from planner.compression.looks import has_magic_bytes
 from planner.errors import BadInputError
 from planner.sorting.records.keyed import TextReport
 
@@ -74,6 +75,7 @@ texts = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"\
     key_size=st.one_of(st.none(), st.integers(1, 10)),
 )
 def test_any_bytes(tmp_path: Path, parts: list[bytes], key_offset: int, key_size: int | None) -> None:
+    assume(not any(map(has_magic_bytes, parts)))
     paths = [tmp_path / f"in{number}" for number in range(len(parts))]
     for path, part in zip(paths, parts, strict=True):
         path.write_bytes(part)

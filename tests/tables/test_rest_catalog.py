@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -137,7 +138,7 @@ def test_ctrl_c_while_a_commit_is_looked_for_leaves_the_files(shop: Shop, monkey
 
     shop.server.faults.append(keep)
     with monkeypatch.context() as patched, refused("commit-unknown", kind=IoFailureError):
-        patched.setattr(iceberg.time, "sleep", interrupt)
+        patched.setattr(iceberg, "time", SimpleNamespace(sleep=interrupt))  # not that of other threads
         shop.sort()
     late[0]()
     assert shop.made.library_rows() == shop.rows

@@ -147,7 +147,7 @@ class Nodes:
         """
         alive = self._alive()
         if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
-            tries = [self.run(name, time.sleep, _TRY_S) for name in silent]
+            tries = [self.run(name, _last, _TRY_S) for name in silent]
             ended, _ = self._ray.wait(tries, num_returns=len(tries), timeout=_LONGEST_TRY_S)
             for each in ended:
                 self.outcome(each)
@@ -377,6 +377,11 @@ class Nodes:
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()
         }
+
+
+def _last(seconds: float) -> None:
+    """Do nothing for so long: a task of Ray's needs a signature, which `time.sleep` lacks."""
+    time.sleep(seconds)
 
 
 @cache

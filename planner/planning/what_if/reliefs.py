@@ -13,7 +13,7 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.rates import RESOURCES
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.ranking.selection import ManyFigures
+from planner.planning.ranking.selection import Figures
 from planner.schemas.plan import Candidate
 
 _IN_PHASES: Final[Mapping[str, frozenset[str]]] = {
@@ -59,10 +59,10 @@ def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats],
     return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))
 
 
-def _figures(best: Candidate, job_s: Floats, whole_s: Floats) -> ManyFigures:
+def _figures(best: Candidate, job_s: Floats, whole_s: Floats) -> Figures:
     """Return what an objective compares of further clusters of as many nodes of a cluster's type, at its rent."""
     of_all, hourly = np.ones(len(job_s)), best.usd_per_hour
-    return ManyFigures(
+    return Figures(
         time_s=job_s,
         total_usd=hourly * whole_s / 3600 + best.cost_usd.charges,
         charges_usd=best.cost_usd.charges * of_all,

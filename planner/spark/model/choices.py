@@ -312,8 +312,8 @@ def _memory_per_core(work: Work) -> float:
 
 
 def _sizes(work: Work, machine: NodeType) -> list[int]:
-    per_node = machine.vcpu // work.task_cpus
-    return sorted({max(1, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
+    per_node, least = machine.vcpu // work.task_cpus, platform_called(work.platform).nodes_min
+    return sorted({max(least, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
 
 
 def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> SparkCluster:

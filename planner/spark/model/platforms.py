@@ -23,7 +23,8 @@ class SparkPlatform:
 
     Of a node's memory it keeps `kept_mib`, and of the memory up to each number of GiB in `kept_shares` a share; an
     application master takes `master_mib` of the rest. `overhead` is an executor's memory beside its heap, as a share of
-    the heap. `types` are patterns of the machine types that it documents, none where only an account can list them.
+    the heap. `types` are patterns of the machine types that it documents, none where only an account can list them. A
+    cluster has at least `nodes_min` workers, as `nodes_source` states.
     """
 
     platform: str
@@ -46,6 +47,8 @@ class SparkPlatform:
     overhead: float = 0.1
     types: tuple[str, ...] = ()
     types_source: str = ""
+    nodes_min: int = 1
+    nodes_source: str = ""
     memory_source: str = "assumed: the system and the daemons take a fifth"
 
     @property
@@ -54,8 +57,8 @@ class SparkPlatform:
         return self.has_rates or self.usd_per_dbu is not None
 
     def cost_usd(self, nodes: Nodes, *, seconds: float) -> float:
-        """Return what nodes cost for `seconds`: their price with the fee, or the fee where that is the whole price; NaN if
-        this type's fee is unknown. A fee that is unknown for all types is left out, as on machines of another cloud.
+        """Return what nodes cost for `seconds`: their price with the fee, or the fee where that is all that is paid; NaN
+        if this type's fee is unknown. A fee that is unknown for all types is left out, as on machines of another cloud.
         """
         rent_usd = nodes.usd_per_hour * seconds / 3600
         if not self.has_rates or not self.is_in(nodes.machine.cloud):

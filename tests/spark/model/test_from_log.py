@@ -143,6 +143,13 @@ def test_a_known_fee_is_in_every_cost(read: Reader, properties: dict[str, str], 
     assert plan.logged.cost_usd == pytest.approx(expected)
 
 
+def test_no_cluster_of_dataproc_has_one_worker(read: Reader) -> None:
+    """Dataproc takes two at least; of a job as small as this, one machine would do."""
+    application = read(small_job(properties={"spark.dataproc.engine": "default"}))
+    plan = plan_application(application, replace(REQUEST, catalogs=("gcp",), instances=()), ran_on="n2-standard-4 x 2")
+    assert {choice.nodes.count for choice in plan.curve} and min(choice.nodes.count for choice in plan.curve) == 2
+
+
 def test_no_cluster_is_predicted_faster_than_the_longest_of_many_tasks(read: Reader) -> None:
     """640 tasks of 5 s on 16 slots, and one of 200 s on the first: it ends late, but before the others."""
     begins = [0, *(5000 * (place // 15) for place in range(639))]

@@ -57,7 +57,7 @@ class SparkPlatform:
         return self.has_rates or self.usd_per_dbu is not None
 
     def cost_usd(self, nodes: Nodes, *, seconds: float) -> float:
-        """Return what nodes cost for `seconds`: their price with the fee, or the fee where that is all that is paid; NaN
+        """Return what nodes cost for `seconds`: their price with the fee, or the fee where that is all one pays; NaN
         if this type's fee is unknown. A fee that is unknown for all types is left out, as on machines of another cloud.
         """
         rent_usd = nodes.usd_per_hour * seconds / 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.table_keys import first_of_equals, key_columns, parse_table_keys
+from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns, parse_table_keys
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_runs import first_disorder
 from planner.tables.layout import DataFile, Snapshot, TableFormat
-from planner.tables.overlap import Range, clusters, depths_at, keys_of, overlap_of
+from planner.tables.overlap import Key, Range, clusters, depths_at, keys_of, nested, overlap_of
 
 _BATCH_ROWS = 1 << 16
 
@@ -60,19 +60,53 @@ def check_table(
 
 
 def _ranges(ends: Sequence[tuple[DataFile, Any]], keys: Sequence[str]) -> list[list[Range]]:
-    """Return the ranges of each partition's files in order, by the places of their first and last rows."""
+    """Return the ranges of each partition's files in order, by the places of their first and last rows under each key.
+    As in metadata, a later key counts only where the earlier ones have one value.
+    """
     if not ends:
         return []
     rows = arrow().concat_tables([each for _, each in ends])
     parsed = parse_table_keys(keys, rows.schema)
-    order = row_order(key_columns(rows, parsed, all_parts=True), rows.num_rows)
-    begins = first_of_equals(key_columns(rows.take(order), parsed, all_parts=True), rows.num_rows)
+    by_key = [_places(rows, [key]) for key in parsed]
+    found = defaultdict(list)
+    for number, (file, _) in enumerate(ends):
+        low, high = [places[2 * number] for places in by_key], [places[2 * number + 1] for places in by_key]
+        found[file.partition].append(Range(*nested(zip(low, high, strict=True), len(keys)), file))
+    return [sorted(each, key=lambda one: (one.low, one.high)) for each in found.values()]
+
+
+def _places(rows: Any, keys: Sequence[ColumnKey]) -> list[tuple[int, int]]:
+    """Return the place of each row in the order of keys; equal rows share one."""
+    order = row_order(key_columns(rows, keys, all_parts=True), rows.num_rows)
+    begins = first_of_equals(key_columns(rows.take(order), keys, all_parts=True), rows.num_rows)
     places = np.empty(rows.num_rows, np.int64)
     places[order] = np.cumsum(begins.to_numpy(zero_copy_only=False))
-    found = defaultdict(list)
-    for (file, _), low, high in zip(ends, places[::2].tolist(), places[1::2].tolist(), strict=True):
-        found[file.partition].append(Range(((0, low),), ((0, high),), file))
-    return [sorted(each, key=lambda one: (one.low, one.high)) for each in found.values()]
+    return [(0, place) for place in places.tolist()]
+
+
+def with_seen_bounds(
+    table: TableFormat, files: Sequence[DataFile], keys: Sequence[Key], schema: Any
+) -> tuple[DataFile, ...]:
+    """Return files with the bounds of their rows for each key of floating-point numbers, without a greatest value where
+    there is NaN: metadata does not tell of NaN, and in JSON of nothing infinite.
+    """
+    names = [key.name for key in keys if key.is_float and key.name in schema.names]
+    narrow = arrow().schema([schema.field(name) for name in names])
+    return tuple(_seen_in(table, file, narrow) for file in files) if names else tuple(files)
+
+
+def _seen_in(table: TableFormat, file: DataFile, narrow: Any) -> DataFile:
+    compute, ends, with_nan = arrow("pyarrow.compute"), defaultdict[str, list[float]](list), set()
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in _key_rows(table, file, Path(folder), narrow):
+            for name in narrow.names:
+                numbers = rows[name].drop_null()
+                is_nan = compute.is_nan(numbers)
+                with_nan |= {name} if compute.any(is_nan).as_py() else set()
+                found = compute.min_max(numbers.filter(compute.invert(is_nan))).as_py()
+                ends[name] += [end for end in found.values() if end is not None]
+    seen = {name: (min(of), None if name in with_nan else max(of)) for name, of in ends.items() if of}
+    return replace(file, bounds={**file.bounds, **seen})
 
 
 def unsorted_files(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -224,6 +224,8 @@ class Table:
         require(self.snapshot)
         clean_up(self._format, say=tell)
         self._look_again()
+        if every_file:
+            self._see_bounds(keys)
         groups = self.groups(keys, where=where, max_bytes=max_bytes, target_bytes=target_file_bytes)
         if every_file:
             groups += within(self._unsorted(keys, groups, where), max_bytes, taken=groups)
@@ -245,6 +247,15 @@ class Table:
         finally:
             self._look_again()
         return TableSort(keys=keys, groups=tuple(reports), all_beyond_limit=beyond)
+
+    def _see_bounds(self, keys: Sequence[str]) -> None:
+        """Read the bounds that metadata does not tell, which count until the table is looked at again."""
+        from planner.tables.check import with_seen_bounds
+        from planner.tables.overlap import keys_of
+
+        schema = self.snapshot.schema
+        files = with_seen_bounds(self._format, self.files, keys_of(keys, schema), schema)
+        self.snapshot = replace(self.snapshot, files=files)
 
     def _unsorted(self, keys: Sequence[str], groups: Sequence[Group], where: str | None) -> list[Group]:
         """Return a group for each file outside groups whose rows are out of order."""

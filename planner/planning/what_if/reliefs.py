@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -39,10 +39,10 @@ def used_resources(cluster: Candidate) -> list[str]:
     ]
 
 
-def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats], Floats] = np.asarray) -> Candidate:
+def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
     """Return a cluster of a grid with the saving from doubling each of its resources, over the whole run, and its
     bottleneck: the resource that saves most. As in a what-if, its type may then have the disk layout and bandwidth
-    weighting that the objective prefers. `job_s` returns the seconds of jobs that take some by the equations.
+    weighting that the objective prefers.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
     rows = rows[fewest_nodes(grid.context.only_rows(rows)) <= best.nodes]
@@ -50,7 +50,7 @@ def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats],
     doubled = np.repeat(1 + np.eye(len(names)), len(rows), axis=1)
     context = grid.context.only_rows(np.tile(rows, len(names))).times(dict(zip(names, doubled, strict=True)))
     relieved = Clusters(context=context, offer=grid.offer, nodes=np.full(doubled.shape[1], float(best.nodes)))
-    relieved_s = job_s(relieved.expected_s) + relieved.around_s
+    relieved_s = relieved.expected_s + relieved.around_s
     figures = _figures(best, relieved.expected_s, relieved_s)
     groups = np.arange(doubled.shape[1]).reshape(len(names), len(rows))
     chosen = [group[figures.only(group).in_order(grid.request.rule)[0]] for group in groups]

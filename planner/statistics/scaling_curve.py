@@ -51,7 +51,7 @@ def stated_slowdowns(nodes: Floats) -> Floats:
         sizes = np.array(new)
         made = np.maximum(prior_curve().slowdowns_at(sizes, count=BAND_VALUES), 1.0)
         _stated.update(zip(new, np.where(sizes < 2, 1.0, made).T, strict=True))
-    return np.stack([_stated[size] for size in asked], axis=1)
+    return np.array([_stated[size] for size in asked]).reshape(-1, BAND_VALUES).T
 
 
 _stated: dict[float, Floats] = {}

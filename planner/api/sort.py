@@ -65,6 +65,7 @@ def sort(
     """
     from planner.api.contents.datasets import is_of
     from planner.api.contents.inspection import said_format
+    from planner.sorting.consuming.work_folder import require_whole
 
     job = SortJob(**asked)
     hint = "--file-size 256MB writes tables as a folder of files"
@@ -84,6 +85,7 @@ def sort(
         job = _of_dataset(inputs, job, outputs)
     else:
         job = replace(job, inputs=tuple(map(str, _paths(inputs))))
+        require_whole((Path(name) for name in job.inputs if name != "-"), outputs)
         job = job if job.ray else _found(_listed(job, outputs, say=say), say=say)
     require_together(arguments_of(SortJob), vars(job) | {"format": job.format or ""})
     if job.ray is not None:

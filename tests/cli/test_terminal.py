@@ -90,10 +90,10 @@ def test_ctrl_c_in_a_sort_that_consumes_its_input_says_how_it_goes_on(tmp_path: 
     assert terminal.end() == 130
     assert "--resume" in terminal.said and "left behind" not in terminal.said
     for output in ("other.dat", "out.dat"):
-        with refused("unfinished-sort", "in.dat", "--resume"):
+        with refused("unfinished-sort", "in.dat", "planner sort --resume", field="resume"):
             planner.sort(consumed, tmp_path / output, format="records", force=True)
     planner.sort([], tmp_path / "out.dat", resume=True)
-    planner.validate(tmp_path / "out.dat", input=whole, format="records").require()
+    planner.validate(tmp_path / "out.dat", input=[whole]).require()
     assert not consumed.exists()
 
 

@@ -17,6 +17,7 @@ from planner.arrays import Floats
 from planner.calibration import JobRow, Profile
 from planner.calibration.experiment import settling_run
 from planner.cost_model.known_times import KnownTimes
+from planner.cost_model.model_reader import load_model
 from planner.schemas.plan import Plan, Request
 
 _TYPES: Final = 40
@@ -54,11 +55,10 @@ def plan_with_profile(
     shared = np.geomspace(1, request.max_nodes, _NODE_COUNTS).round()
     fewest = [candidate.nodes_min for candidate in base.candidates]
     sizes = np.array([float(request.nodes)]) if request.nodes else np.union1d(shared[shared >= min(fewest)], fewest)
-    jobs = [
-        JobRow(instance_type=name, nodes=int(nodes), data_gb=request.bytes_to_sort / 1e9, options=dict(options or {}))
-        for name in names
-        for nodes in sizes.tolist()
-    ]
+    job = JobRow(instance_type=names[0], nodes=1, data_gb=request.bytes_to_sort / 1e9, options=dict(options or {}))
+    if "replicas" in profile.options.physical and "replicas" not in job.options:  # the model says how many it writes
+        job = replace(job, options=job.options | {"replicas": load_model(base.candidates[0].model).output_copies})
+    jobs = [replace(job, instance_type=name, nodes=int(nodes)) for name in names for nodes in sizes.tolist()]
     mixture = profile.mixture(jobs, instances={name: specs[name] for name in names})
     shape = (len(names), len(sizes))
     usual_s, _, high_s = mixture.range_s().reshape(3, *shape)
@@ -74,8 +74,8 @@ def plan_with_profile(
     plan = replace(plan, request=request, rejected=(*base.rejected, *missed))
     if (best := plan.best) is None:
         return plan
-    job = next(of for of in jobs if (of.instance_type, of.nodes) == (best.instance_type, best.nodes))
-    settling = settling_run(profile, job, instances={best.instance_type: specs[best.instance_type]})
+    chosen = replace(job, instance_type=best.instance_type, nodes=best.nodes)
+    settling = settling_run(profile, chosen, instances={best.instance_type: specs[best.instance_type]})
     if settling is None:
         return plan
     first = replace(best, warnings=(settling.settles(), *best.warnings))

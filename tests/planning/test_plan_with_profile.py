@@ -273,3 +273,14 @@ def test_several_clouds_are_planned_together_and_their_best_has_reliefs(
     plan = recommend_by("1TB", cloud="aws,gcp", nodes=8, profile="mine", top=40).plan
     assert {of.cloud for of in plan.candidates} == {"aws", "gcp"}
     assert plan.best is not None and plan.best.reliefs_s[plan.best.bottleneck] > 0
+
+
+def test_a_profile_of_copies_takes_as_many_as_the_model_writes(request_for: Callable[..., Request]) -> None:
+    """A run's report has its copies where there are two; others have one. No option has to say it."""
+    runs = [
+        run | ({"replicas": 2, "runtime_s": 1.5 * run["runtime_s"]} if at % 2 else {}) for at, run in enumerate(RUNS)
+    ]
+    profiles.save_profile(profiles.calibrate(runs, model="framework", name="copies", catalog=request_for().catalogs[0]))
+    asked = request_for(nodes=8, instances=("a",))
+    one, two = (answer_with_profile(replace(asked, model=model), "copies").best for model in ("indy", "daytona"))
+    assert one and two and two.time_s.p50 > 1.2 * one.time_s.p50

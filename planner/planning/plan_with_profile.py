@@ -57,7 +57,8 @@ def plan_with_profile(
     sizes = np.array([float(request.nodes)]) if request.nodes else np.union1d(shared[shared >= min(fewest)], fewest)
     job = JobRow(instance_type=names[0], nodes=1, data_gb=request.bytes_to_sort / 1e9, options=dict(options or {}))
     if "replicas" in profile.options.physical and "replicas" not in job.options:  # the model says how many it writes
-        job = replace(job, options=job.options | {"replicas": load_model(base.candidates[0].model).output_copies})
+        copies = load_model(base.candidates[0].model).output_copies
+        job = replace(job, options={**job.options, "replicas": copies})
     jobs = [replace(job, instance_type=name, nodes=int(nodes)) for name in names for nodes in sizes.tolist()]
     mixture = profile.mixture(jobs, instances={name: specs[name] for name in names})
     shape = (len(names), len(sizes))

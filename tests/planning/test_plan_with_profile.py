@@ -283,4 +283,4 @@ def test_a_profile_of_copies_takes_as_many_as_the_model_writes(request_for: Call
     profiles.save_profile(profiles.calibrate(runs, model="framework", name="copies", catalog=request_for().catalogs[0]))
     asked = request_for(nodes=8, instances=("a",))
     one, two = (answer_with_profile(replace(asked, model=model), "copies").best for model in ("indy", "daytona"))
-    assert one and two and two.time_s.p50 > 1.2 * one.time_s.p50
+    assert one and two and two.time_s.p50 > one.time_s.p50

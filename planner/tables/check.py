@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_co
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_runs import first_disorder
 from planner.tables.layout import DataFile, Snapshot, TableFormat
-from planner.tables.overlap import Key, Range, clusters, depths_at, keys_of, nested, overlap_of
+from planner.tables.overlap import Range, clusters, depths_at, keys_of, overlap_of
 
 _BATCH_ROWS = 1 << 16
 
@@ -48,7 +48,7 @@ def check_table(
     ends: list[tuple[DataFile, Any]] = []
     overlap = overlap_of(files, keys_of(keys, snapshot.schema))
     unsorted = next(unsorted_files(table, snapshot, files, keys, progress, ends=ends), None)
-    ranges = [part.ranges for part in overlap.partitions] if unsorted else _ranges(ends, keys)
+    ranges = [part.ranges for part in overlap.partitions] if unsorted else ranges_by_rows(ends, keys)
     return TableCheck(
         keys=tuple(keys),
         depth=max((depth for part in ranges for depth in depths_at(part)), default=0),
@@ -59,54 +59,20 @@ def check_table(
     )
 
 
-def _ranges(ends: Sequence[tuple[DataFile, Any]], keys: Sequence[str]) -> list[list[Range]]:
-    """Return the ranges of each partition's files in order, by the places of their first and last rows under each key.
-    As in metadata, a later key counts only where the earlier ones have one value.
-    """
+def ranges_by_rows(ends: Sequence[tuple[DataFile, Any]], keys: Sequence[str]) -> list[list[Range]]:
+    """Return the ranges of each partition's files in order, by the places of their least and greatest rows."""
     if not ends:
         return []
     rows = arrow().concat_tables([each for _, each in ends])
     parsed = parse_table_keys(keys, rows.schema)
-    by_key = [_places(rows, [key]) for key in parsed]
-    found = defaultdict(list)
-    for number, (file, _) in enumerate(ends):
-        low, high = [places[2 * number] for places in by_key], [places[2 * number + 1] for places in by_key]
-        found[file.partition].append(Range(*nested(zip(low, high, strict=True), len(keys)), file))
-    return [sorted(each, key=lambda one: (one.low, one.high)) for each in found.values()]
-
-
-def _places(rows: Any, keys: Sequence[ColumnKey]) -> list[tuple[int, int]]:
-    """Return the place of each row in the order of keys; equal rows share one."""
-    order = row_order(key_columns(rows, keys, all_parts=True), rows.num_rows)
-    begins = first_of_equals(key_columns(rows.take(order), keys, all_parts=True), rows.num_rows)
+    order = row_order(key_columns(rows, parsed, all_parts=True), rows.num_rows)
+    begins = first_of_equals(key_columns(rows.take(order), parsed, all_parts=True), rows.num_rows)
     places = np.empty(rows.num_rows, np.int64)
     places[order] = np.cumsum(begins.to_numpy(zero_copy_only=False))
-    return [(0, place) for place in places.tolist()]
-
-
-def with_seen_bounds(
-    table: TableFormat, files: Sequence[DataFile], keys: Sequence[Key], schema: Any
-) -> tuple[DataFile, ...]:
-    """Return files with the bounds of their rows for each key of floating-point numbers, without a greatest value where
-    there is NaN: metadata does not tell of NaN, and in JSON of nothing infinite.
-    """
-    names = [key.name for key in keys if key.is_float and key.name in schema.names]
-    narrow = arrow().schema([schema.field(name) for name in names])
-    return tuple(_seen_in(table, file, narrow) for file in files) if names else tuple(files)
-
-
-def _seen_in(table: TableFormat, file: DataFile, narrow: Any) -> DataFile:
-    compute, ends, with_nan = arrow("pyarrow.compute"), defaultdict[str, list[float]](list), set()
-    with tempfile.TemporaryDirectory() as folder:
-        for rows in _key_rows(table, file, Path(folder), narrow):
-            for name in narrow.names:
-                numbers = rows[name].drop_null()
-                is_nan = compute.is_nan(numbers)
-                with_nan |= {name} if compute.any(is_nan).as_py() else set()
-                found = compute.min_max(numbers.filter(compute.invert(is_nan))).as_py()
-                ends[name] += [end for end in found.values() if end is not None]
-    seen = {name: (min(of), None if name in with_nan else max(of)) for name, of in ends.items() if of}
-    return replace(file, bounds={**file.bounds, **seen})
+    found = defaultdict(list)
+    for (file, _), low, high in zip(ends, places[::2].tolist(), places[1::2].tolist(), strict=True):
+        found[file.partition].append(Range(((0, low),), ((0, high),), file))
+    return [sorted(each, key=lambda one: (one.low, one.high)) for each in found.values()]
 
 
 def unsorted_files(
@@ -119,7 +85,7 @@ def unsorted_files(
     ends: list[tuple[DataFile, Any]] | None = None,
 ) -> Iterator[tuple[DataFile, int]]:
     """Yield the files whose rows are out of order, by their key columns, with the number of the first such row; `ends`
-    gets the first and last row of each file.
+    gets the least and the greatest row of each file.
     """
     progress.begin_phase(0, bytes_total=sum(file.bytes for file in files))
     parsed = parse_table_keys(keys, snapshot.schema)
@@ -131,6 +97,8 @@ def unsorted_files(
             ends_of: list[Any] = []
             rows = _seen(_key_rows(table, file, Path(folder), narrow), ends_of)
             found = first_disorder(rows, narrow_keys, unique=False)
+            if found and ends is not None:
+                ends_of = _extremes(_key_rows(table, file, Path(folder), narrow), narrow_keys)
         if ends is not None and ends_of:
             ends.append((file, arrow().concat_tables(ends_of)))
         if found:
@@ -144,6 +112,16 @@ def _seen(tables: Iterator[Any], ends: list[Any]) -> Iterator[Any]:
         if table.num_rows:
             ends[:] = [ends[0] if ends else table.slice(0, 1), table.slice(table.num_rows - 1)]
         yield table
+
+
+def _extremes(tables: Iterator[Any], keys: Sequence[ColumnKey]) -> list[Any]:
+    """Return the least and the greatest row."""
+    ends: list[Any] = []
+    for table in tables:
+        rows = arrow().concat_tables([*ends, table])
+        order = row_order(key_columns(rows, keys, all_parts=True), rows.num_rows)
+        ends = [rows.slice(order[place], 1) for place in (0, -1)] if rows.num_rows else []
+    return ends
 
 
 def _key_rows(table: TableFormat, file: DataFile, folder: Path, schema: Any) -> Iterator[Any]:

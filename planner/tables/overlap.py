@@ -137,21 +137,15 @@ def ranges_of(files: Iterable[DataFile], keys: Sequence[Key]) -> list[Range]:
 
 
 def _range(file: DataFile, keys: Sequence[Key]) -> tuple[Position, Position]:
-    """Return the ends of a file."""
-    return nested((_ends(file, key) for key in keys), len(keys))
-
-
-def nested(ends: Iterable[tuple[tuple[int, Any], tuple[int, Any]]], count: int) -> tuple[Position, Position]:
-    """Return the ends of a range by `count` keys from those of each key; a later key counts only where the earlier ones
-    have one value.
-    """
+    """Return the ends of a file; a later key counts only where the earlier ones have one value."""
     low: Position = ()
     high: Position = ()
-    for least, most in ends:
+    for key in keys:
+        least, most = _ends(file, key)
         low, high = (*low, least), (*high, most)
         if least != most:
             break
-    more = count - len(low)  # where the first keys differ, rows at an end may have any later keys: the inner ones
+    more = len(keys) - len(low)  # where the first keys differ, rows at an end may have any later keys: the inner ones
     return (*low, *[_MOST] * more), (*high, *[_LEAST] * more)
 
 

@@ -260,3 +260,9 @@ def test_a_folder_around_a_table_or_within_it_is_no_table(tmp_path: Path, log: s
     with refused("is-table", str(tmp_path / "lake" / "t")):
         planner.sort(asked, tmp_path / "out.parquet", key="id")
     assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*")) == before
+
+
+def test_the_version_that_is_told_is_the_one_with_the_new_files(tmp_path: Path) -> None:
+    table = planner.table(str(delta(tmp_path / "t", ids(3, 1), ids(2, 9), ids(5, 4))))
+    (group,) = table.sort(sort_by="id", **LEAST).groups
+    assert group.version == str(DeltaTable(tmp_path / "t").version()) == "3"

@@ -97,6 +97,7 @@ def sort(
 
 def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_progress: OnProgress | None) -> SortResult:
     from planner.api import sort_here
+    from planner.api.contents.csv_dialect import compared_as_text
     from planner.api.contents.output_format import converted_to, require_fitting_name
     from planner.api.sort_consuming import sort_consuming
 
@@ -113,6 +114,10 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
     if job.folders and job.format != "parquet" and say:
         say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
     require_fitting_name(outputs[0], is_parquet=job.format == "parquet")
+    if job.format == "csv" and job.looks and say:
+        how: Any = {name: getattr(job, name) for name in ("separator", "quote", "no_header")}
+        for note in compared_as_text(job.looks[0], job.keys, **how):
+            say(note)
     if job.consume_input:
         return sort_consuming(job, on_progress=on_progress)
     if _is_of_plain_records(job):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from planner.calibration import Profile
     from planner.cost_model.volumes.volume_counts import VolumeCount
     from planner.exports.platform import Export
-    from planner.planning.candidates.candidate_grid import CandidateGrid
     from planner.planning.what_if.network_views import NetworkRow
     from planner.planning.what_if.own_cluster import OwnCluster
     from planner.planning.what_if.what_if import Contrast, WhatIf
@@ -296,14 +295,14 @@ class Recommendation(Answer):
 
     def _answer_to(self, request: Request) -> Recommendation:
         """Answer another request with this answer's settings."""
-        return answer_with_profile(request, self.profile, self.option) if self.profile else answer(request)
+        return answer(request, profile=self.profile, option=self.option)
 
     def _plan_again(self, request: Request) -> Plan:
         return self._answer_to(request).plan
 
     def _brief_plan(self, request: Request) -> Plan:
         """Plan another request with this plan's settings, without an explanation."""
-        return self._plan_again(request) if self.profile else answer(request, explained=False).plan
+        return answer(request, profile=self.profile, option=self.option, explained=False).plan
 
     def _drawn(self, chart: Callable[[], Any]) -> Any:
         from planner.report import plots
@@ -344,10 +343,7 @@ def recommend(
 
     fields = request_fields(with_derived_arguments({"data": data, **asked}))
     request = in_regions_of_data(Request(**({"catalogs": clouds_of_data(fields)} | fields)))
-    if profile is not None:
-        return answer_with_profile(request, profile, columns(option))
-    require_no_columns(option)
-    return answer(request, today=today)
+    return answer(request, today=today, profile=profile, option=option)
 
 
 recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
@@ -364,33 +360,6 @@ def own(machines: str, data: str | float | None = None, **asked: Unpack[RequestA
     8
     """
     return recommend(data, **asked).own(machines)
-
-
-def answer_with_profile(request: Request, profile: str, options: Mapping[str, str] | None = None) -> Recommendation:
-    """Plan `request` with the times and ranges of a stored profile; `options` are further columns of its runs."""
-    from planner.api.request_inputs import inputs_of
-    from planner.planning.plan_with_profile import plan_with_profile
-    from planner.planning.recommendation import build_grids
-    from planner.stores import profiles
-
-    if len(request.pricings) > 1:
-        raise BadInputError(
-            f"--pricing {request.pricing}: a profile plans for one way to pay; give one of them", code="one-pricing"
-        )
-    specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
-    learned = profiles.load_profile(profile)
-
-    def by_equations(free: Request) -> Plan:
-        return answer(free, profile=learned).plan
-
-    def grids_of(free: Request) -> list[CandidateGrid]:
-        free, given = inputs_of(free, learned)
-        return build_grids(free, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
-
-    def plan_of(asked: Request) -> Plan:
-        return plan_with_profile(asked, learned, specs=specs, options=options, plan_of=by_equations, grids_of=grids_of)
-
-    return Recommendation(_planned(request, plan_of), profile=profile, option=options)
 
 
 def _planned(request: Request, plan_of: Callable[[Request], Plan], *, brief: Callable[..., Plan] | None = None) -> Plan:
@@ -437,12 +406,18 @@ def calibrate(
 
 
 def answer(
-    request: Request, *, today: date | None = None, profile: Profile | None = None, explained: bool = True
+    request: Request,
+    *,
+    today: date | None = None,
+    profile: str | None = None,
+    option: Mapping[str, str] | str | None = None,
+    explained: bool = True,
 ) -> Recommendation:
-    """Load the models and catalogs that `request` names and plan it; with `today`, warn of old prices. A `profile`
-    supplies the constants of models of a framework. Unless `explained`, the plan has fewer reasons.
+    """Load the models and catalogs that `request` names and plan it; with `today`, warn of old prices. Times and ranges
+    are those of a stored `profile`, if one is named; `option` has further columns of its runs. Unless `explained`, the
+    plan has fewer reasons.
 
-    Raises BadInputError for unknown names.
+    Raises BadInputError for unknown names, and for columns without a profile.
     """
     from planner.api.request_inputs import inputs_of
     from planner.catalog.checking import stale_prices
@@ -450,12 +425,22 @@ def answer(
     from planner.cost_model.model_reader import load_model
     from planner.planning.ranking.elsewhere import advice, lacks_only_disks, models_elsewhere
     from planner.planning.recommendation import recommend as plan_request
+    from planner.stores import profiles
 
-    request, given = inputs_of(request, profile)
+    learned = None if profile is None else profiles.load_profile(profile)
+    request, given = inputs_of(request, learned)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
-    brief = partial(plan_of, explained=False)
-    plan = _planned(request, plan_of if explained else brief, brief=brief)
-    if explained and profile is None and lacks_only_disks(plan):
+    if learned is None:
+        require_no_columns(option)
+        brief, more = partial(plan_of, explained=False), None
+        plan = _planned(request, plan_of if explained else brief, brief=brief)
+    else:
+        from planner.planning.plan_with_profile import plan_with_profile
+
+        specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
+        timed, more = partial(plan_with_profile, profile=learned, specs=specs, plan_of=plan_of), columns(option)
+        plan = _planned(request, partial(timed, options=more))
+    if explained and learned is None and lacks_only_disks(plan):
         others = models_elsewhere(given.models, map(load_model, model_names()))
         best_of = partial(_best_with_model, request)
         plan = replace(plan, conflicts=(*plan.conflicts, *advice(others, best_of)))
@@ -465,7 +450,7 @@ def answer(
         if len(request.pricings) == 1 or all(catalog.main_regions(pricing) for catalog in given.catalogs)
         for text in stale_prices(given.catalogs, request.regions, today=today, pricing=pricing)
     ]
-    return Recommendation(replace(plan, warnings=(*plan.warnings, *old)))
+    return Recommendation(replace(plan, warnings=(*plan.warnings, *old)), profile=profile, option=more)
 
 
 def _best_with_model(request: Request, model: str) -> Candidate | None:

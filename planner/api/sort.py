@@ -65,6 +65,7 @@ def sort(
     """
     from planner.api.contents.datasets import is_of
     from planner.api.contents.inspection import said_format
+    from planner.sorting.consuming.work_folder import require_whole
 
     job = SortJob(**asked)
     hint = "--file-size 256MB writes tables as a folder of files"
@@ -84,6 +85,7 @@ def sort(
         job = _of_dataset(inputs, job, outputs)
     else:
         job = replace(job, inputs=tuple(map(str, _paths(inputs))))
+        require_whole((Path(name) for name in job.inputs if name != "-"), outputs)
         job = job if job.ray else _found(_listed(job, outputs, say=say), say=say)
     require_together(arguments_of(SortJob), vars(job) | {"format": job.format or ""})
     if job.ray is not None:
@@ -95,6 +97,7 @@ def sort(
 
 def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_progress: OnProgress | None) -> SortResult:
     from planner.api import sort_here
+    from planner.api.contents.csv_dialect import compared_as_text
     from planner.api.contents.output_format import converted_to, require_fitting_name
     from planner.api.sort_consuming import sort_consuming
 
@@ -111,6 +114,10 @@ def _sort_here(job: SortJob, outputs: Sequence[Path], *, say: Say | None, on_pro
     if job.folders and job.format != "parquet" and say:
         say("note: folders name columns, as year=2026 does; text is sorted without them, and Parquet gets them")
     require_fitting_name(outputs[0], is_parquet=job.format == "parquet")
+    if job.format == "csv" and job.looks and say:
+        how: Any = {name: getattr(job, name) for name in ("separator", "quote", "no_header")}
+        for note in compared_as_text(job.looks[0], job.keys, **how):
+            say(note)
     if job.consume_input:
         return sort_consuming(job, on_progress=on_progress)
     if _is_of_plain_records(job):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from planner.api.files import mode_of, require_inputs, require_readable
 from planner.api.progress import OnProgress, reported
 from planner.api.sort_result import SortResult
-from planner.errors import BadInputError
+from planner.errors import BadInputError, InterruptedRunError
 from planner.sorting.sort_job import Comparison, SortJob
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def sort_consuming(job: SortJob, *, on_progress: OnProgress | None) -> SortResul
         require_consumable(str(path.resolve()))
     _require_space(sources, output)
     folder.make()
-    with reported(["read", "write"], on_progress) as progress, folder.locked():
+    with reported(["read", "write"], on_progress) as progress, folder.locked(), _resumable(folder):
         try:
             state = _first_state(job, progress)
             folder.begin(state)
@@ -54,9 +55,10 @@ def sort_consuming(job: SortJob, *, on_progress: OnProgress | None) -> SortResul
 
 def require_begun(output: Path) -> None:
     """Raise BadInputError unless a sort into an output is there to be resumed."""
-    from planner.sorting.consuming.work_folder import WorkFolder
+    from planner.sorting.consuming.work_folder import WorkFolder, require_whole
 
     if not WorkFolder(output.absolute()).has_journal():
+        require_whole([output], [])
         raise BadInputError(
             f"{output}: no sort into it is unfinished; there is nothing to resume",
             ["leave out --resume to sort; only a sort with --consume-input, which deletes its inputs, is resumed"],
@@ -69,10 +71,21 @@ def resume_sort(job: SortJob, *, on_progress: OnProgress | None) -> SortResult:
     from planner.sorting.consuming.work_folder import WorkFolder
 
     folder = WorkFolder(Path(job.output).absolute())
-    with reported(["read", "write"], on_progress) as progress, folder.locked():
+    with reported(["read", "write"], on_progress) as progress, folder.locked(), _resumable(folder):
         state = folder.load()
         _require_same(state, job)
         return _run(folder, state, job, progress, replaces=job.force or state.asked["force"])
+
+
+@contextmanager
+def _resumable(folder: WorkFolder) -> Iterator[None]:
+    """Say at Ctrl-C how a sort goes on that has begun to consume its inputs."""
+    try:
+        yield
+    except (InterruptedRunError, KeyboardInterrupt):
+        if not folder.has_journal():
+            raise
+        raise InterruptedRunError("interrupted", [folder.how_to_go_on]) from None
 
 
 def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, replaces: bool) -> SortResult:

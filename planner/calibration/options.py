@@ -200,8 +200,9 @@ class OptionSet:
         return {option.name: kind for option, kind in needed.items() if kind != option.kind}
 
     def lacking(self, query: Sequence[JobRow]) -> list[str]:
-        """Return the columns that a query needs and lacks."""
-        needed = (*self.physical, *(option.name for option in self.learned if option.varies))
+        """Return the columns that a query needs and lacks: without copies there is one."""
+        physical = (name for name in self.physical if name != "replicas")
+        needed = (*physical, *(option.name for option in self.learned if option.varies))
         return [name for name in needed if any(name not in job.options for job in query)]
 
     def are_alike(self, job: JobRow, run: JobRow) -> bool:

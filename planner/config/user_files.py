@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -65,6 +66,15 @@ def require_no_table_log(path: str) -> None:
         )
 
 
+def require_outside_tables(folder: Path) -> None:
+    """Raise BadInputError for a folder within such a table, as one of its partitions is."""
+    for parent in (folder.resolve(), *folder.resolve().parents):
+        with suppress(OSError):
+            logs = [parent / name for name in _TABLE_LOGS if (parent / name).is_dir()]
+            for log in (each for each in logs if each.name != "metadata" or any(each.glob("*.metadata.json"))):
+                require_no_table_log(f"{log}/.metadata.json")
+
+
 def files_below(folder: Path) -> list[Path]:
     """Return the files below a folder that are not empty, ordered by name, without hidden ones. Links are followed, and
     a file with several names is returned once, by the name without links if there is one.
@@ -72,6 +82,7 @@ def files_below(folder: Path) -> list[Path]:
     Raises BadInputError for a broken link, and a folder that cannot be listed: rows would be missing; and for a table
     with a log.
     """
+    require_outside_tables(folder)
     found: dict[str, Path] = {}
     real = os.path.realpath(folder)
     try:

@@ -26,7 +26,7 @@ from planner.cost_model.prices import (
 )
 from planner.cost_model.staging import place_link
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import BillLine, Candidate, Cost, Range
+from planner.schemas.plan import BillLine, Cost, Range
 from planner.units import format_rate, format_usd
 
 
@@ -153,18 +153,6 @@ class Bills:
         lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
         own = charges(self.context.only(np.array([at])), nodes=self.nodes[at])
         return (*lines, *(_line(charge, float(charge.usd[0])) for charge in own))
-
-
-def retimed(candidate: Candidate, *, job_s: float) -> tuple[BillLine, ...]:
-    """Return a candidate's bill for a job that takes `job_s` instead, prorated: the cloud's rounding is left out."""
-    old_s = candidate.time_s.expected
-    return tuple(
-        replace(line, time_s=job_s, usd=line.usd * job_s / old_s)
-        if line.name == "job" and line.usd is not None and old_s
-        else line
-        for line in candidate.bill
-        if line.name != "rounding"
-    )
 
 
 def unpriced(context: JobContext) -> Iterator[str]:

@@ -22,12 +22,13 @@ from planner.catalog.shipped_tables import nearest_gap
 from planner.catalog.tables import Table
 from planner.cost_model.bill import unpriced
 from planner.cost_model.disk_layout import LOCAL, OBJECTS, VOLUMES
+from planner.cost_model.duration import JobTimes
 from planner.cost_model.evidence import RATE_OF, RATES, assumed_range, is_slowed
 from planner.cost_model.prices import Offer
 from planner.cost_model.rates import evidence_name, weakest
 from planner.cost_model.staging import on_volumes_bytes
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import PhaseEstimate
+from planner.schemas.plan import TIMES_OF_PROFILE, PhaseEstimate
 from planner.statistics.scaling_curve import ScalingCurve
 from planner.units import count_text, format_bytes, format_duration, format_rate, format_usd
 
@@ -348,6 +349,15 @@ def _power(of: Basis) -> Iterator[str]:
         yield f"{ASSUMED_POWER}; {assumed}; {idle}; --assume power:TYPE=WATTS says yours"
 
 
+def _times_of_profile(of: Basis) -> Iterator[str]:
+    if of.context.known is not None:
+        known = JobTimes.planned(of.context, np.array([float(of.nodes)])).known
+        ratio = float(known.ratio[0]) if known else 1.0
+        changed = f"; the what-if makes it {ratio:.2f} times as long, by the equations"
+        words = f"{TIMES_OF_PROFILE}; phases and bottleneck: from the equations"
+        yield words + (changed if abs(ratio - 1) > 1e-9 else "")
+
+
 SENTENCES: Final[tuple[Callable[[Basis], Iterator[str]], ...]] = (
     _too_many_for_one_group,
     _unmeasured,
@@ -366,6 +376,7 @@ SENTENCES: Final[tuple[Callable[[Basis], Iterator[str]], ...]] = (
     _power,
     _quality,
     _simulation,
+    _times_of_profile,
 )
 """What a plan may say, in its order."""
 

@@ -25,6 +25,7 @@ from planner.cost_model.workload import JobContext, cpu_seconds, driver_seconds,
 from planner.statistics import order_statistics
 from planner.statistics.order_statistics import Durations, Loads, Spread, lognormal
 from planner.statistics.spare_nodes import spares_for
+from planner.statistics.taught_times import TaughtJobs
 
 _EXTRAPOLATED: Final = EVIDENCE.index("extrapolated")
 NOTHING: Final = "nothing"
@@ -189,6 +190,18 @@ class JobTimes:
             slowdowns=slowdowns_of(context, nodes),
         )
 
+    @classmethod
+    def planned(cls, context: JobContext, nodes: Floats) -> JobTimes:
+        """Return the times of clusters of `nodes` (M,) with the spares that are planned for them."""
+        phases = PhaseUses.of_clusters(context, nodes)
+        return cls.of(context, phases, nodes, spares=planned_spares(context, phases, nodes))
+
+    @cached_property
+    def known(self) -> TaughtJobs | None:
+        """The times that real runs teach; None if there are none."""
+        known, after_s = self.context.known, sum(self.phases_s, start=np.zeros(len(self.nodes)))
+        return None if known is None else known.exactly(self.context, self.nodes, after_s)
+
     @cached_property
     def barriers(self) -> list[Durations]:
         """The distribution of each phase, (M, D, G); D is 1 for a phase that no doubted rate slows."""
@@ -211,6 +224,8 @@ class JobTimes:
     @cached_property
     def undisturbed(self) -> Durations:
         """The distributions of the jobs' times if no node is taken back, (M, G)."""
+        if self.known is not None:
+            return self.known.durations
         return order_statistics.durations_of(self._sums_s, shared_sigma=self.context.overheads.shared_sigma)
 
     @cached_property
@@ -242,7 +257,7 @@ class JobTimes:
     @cached_property
     def expected_s(self) -> Floats:
         """The expected seconds of the jobs, (M,): of their phases, and of the delay by nodes taken back."""
-        whole = sum(self.phases_s, start=np.zeros(len(self.nodes)))
+        whole = sum(self.phases_s, start=np.zeros(len(self.nodes))) if self.known is None else self.known.usual_s
         return whole if self.context.risk is None else whole + self.delay_s
 
     @cached_property
@@ -251,6 +266,9 @@ class JobTimes:
         risk = self.context.risk
         if risk is None:
             return 0.0 * self.nodes
+        if self.known is not None:
+            usual_s = self.known.usual_s
+            return risk.expected_s(usual_s, nodes=self.nodes, load_s=self._load_s) - usual_s
         factors, weights = order_statistics.shared_factors(self.context.overheads.shared_sigma)
         likely_s = self._sums_s[:, :, None] * factors
         load_s, nodes = self._load_s[:, None, None], self.nodes[:, None, None]

@@ -22,6 +22,7 @@ from planner.cost_model.staging import loading_seconds, overheads_s
 from planner.cost_model.workload import JobContext
 from planner.statistics.order_statistics import slowest_mean_cached
 from planner.statistics.scaling_curve import mean_slowdowns
+from planner.statistics.taught_times import TaughtJobs
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,6 +40,13 @@ class Estimates:
     total_p95_usd: Floats | None
     charges_usd: Floats
     power_w: Floats
+    shared_sigma: float
+    known: TaughtJobs | None
+
+    def quantile_s(self, probability: float) -> Floats:
+        """Return a quantile of the jobs' times, (R, N), or less: inf where the cluster cannot hold the data."""
+        late_s = _quantile_s(self.expected_s, self.known, probability, shared_sigma=self.shared_sigma)
+        return np.where(np.isfinite(self.expected_s), late_s, np.inf)
 
     def energy_j(self, rows: Rows) -> Floats:
         """Return the expected energy of the job on some rows, shape (rows, N): NaN where the power is unknown."""
@@ -51,28 +59,45 @@ def estimate(context: JobContext, offer: Offer, *, nodes: Floats, budgeted: bool
     """
     fewest = fewest_nodes(context)
     too_few = np.where(nodes < fewest[:, None], np.inf, 0.0)
-    expected_s = _expected_s(context, nodes)
+    undisturbed = undisturbed_s(context, nodes)
+    known = None if context.known is None else context.known.estimated(context, nodes, undisturbed)
+    expected_s = _with_risk(context, undisturbed if known is None else known.usual_s, nodes)
     spares = paid_nodes(nodes, spare_fraction=context.overheads.spare_fraction) - nodes
     bills = Bills.of(context, offer, nodes=nodes, spares=spares, around_s=overheads_s(context, nodes))
-    late = quantile_over_mean(0.95, shared_sigma=context.overheads.shared_sigma)
+    sigma = context.overheads.shared_sigma
     return Estimates(
         nodes=nodes,
         fewest=fewest,
         expected_s=expected_s + too_few,
         total_usd=bills.total_usd(expected_s) + too_few,
-        total_p95_usd=bills.total_p95_usd(expected_s * late) + too_few if budgeted else None,
+        total_p95_usd=bills.total_p95_usd(_quantile_s(expected_s, known, 0.95, shared_sigma=sigma)) + too_few
+        if budgeted
+        else None,
         charges_usd=bills.known_usd,
         power_w=context.power_w[context.layouts.type_row],
+        shared_sigma=sigma,
+        known=known,
     )
 
 
-def _expected_s(context: JobContext, nodes: Floats) -> Floats:
-    """Return the expected time of the jobs, (R, N), as if all clusters held the data."""
+def _quantile_s(expected_s: Floats, known: TaughtJobs | None, probability: float, *, shared_sigma: float) -> Floats:
+    if known is not None:
+        return known.quantile_s(probability)
+    return expected_s * quantile_over_mean(probability, shared_sigma=shared_sigma)
+
+
+def undisturbed_s(context: JobContext, nodes: Floats) -> Floats:
+    """Return the expected time of the jobs by the equations, (R, N), as if all clusters held the data and none lost a
+    node.
+    """
     kinds = kinds_of(context)
     times = np.zeros((len(context.layouts.type_row), len(nodes)))
     for phase in context.model.phases:
         times += _longest_s(context, PhaseUses.of(context, phase, nodes), nodes, kinds)
-    times *= math.exp(context.overheads.shared_sigma**2 / 2)
+    return times * math.exp(context.overheads.shared_sigma**2 / 2)
+
+
+def _with_risk(context: JobContext, times: Floats, nodes: Floats) -> Floats:
     risk = context.risk
     if risk is None:
         return times

@@ -28,6 +28,7 @@ from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.work import Work, on_credit_s
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
+from planner.statistics.taught_times import Teacher
 
 HERE: Final = "here"
 """Stands for a cloud where data is on the machine that plans: nothing is charged there."""
@@ -74,6 +75,8 @@ class JobContext:
     risk: Risk | None = None
     doubts: RateDoubts = CERTAIN
     most_machines: float = np.inf
+    known: Teacher | None = None
+    """Times that real runs teach, in place of the equations'."""
 
     def only(self, rows: Rows) -> JobContext:
         """Return the same job on these layouts alone, whose work is looked up among that of all."""

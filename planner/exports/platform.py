@@ -207,7 +207,12 @@ def _require_fit(order: Order, platform: Platform) -> None:
             [instead, f"by {platform.spark.types_source}"],
             code="unknown-type",
         )
-
+    if order.best.nodes < (least := platform.spark.nodes_min):
+        raise BadInputError(
+            f"{platform.name} takes {least} workers at least: plan with --nodes {least}",
+            [f"the plan has {order.best.nodes}; by {platform.spark.nodes_source}"],
+            code="too-few-nodes",
+        )
     memory_bytes, least_bytes = order.best.memory_bytes, 1 << 30
     if platform.record and Feature.MACHINE_TYPE in platform.expresses and memory_bytes:
         left_bytes = platform.spark.free_mib(memory_bytes) * (1 << 20)

@@ -7,7 +7,7 @@ docs/equations.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -20,6 +20,7 @@ from planner.catalog import Catalog
 from planner.catalog.cloud_regions import regions_of
 from planner.catalog.measurements import SOURCE
 from planner.catalog.tables import Table
+from planner.cost_model.known_times import KnownTimes
 from planner.cost_model.model import CostModel
 from planner.cost_model.rates import OF_TYPES
 from planner.cost_model.run_overheads import RunOverheads
@@ -57,6 +58,7 @@ from planner.schemas.plan import (
     Request,
     Unmeasured,
 )
+from planner.schemas.request_forms import is_plain
 from planner.units import count_text, format_rate
 
 _SURE: Final = 0.95
@@ -71,13 +73,15 @@ def recommend(
     catalogs: Sequence[Catalog],
     overheads: RunOverheads,
     explained: bool = True,
+    known: KnownTimes | None = None,
 ) -> Plan:
     """Return the plan for `request`: candidates best first, the frontier, and every type left out with its reason.
 
     Clusters of several models are ranked together, each type once per model. `best` is None if nothing is feasible;
     `require_best` turns that into the error a command ends with. With `sizes`, only clusters of these numbers of nodes
-    are planned; unless `explained`, the plan lacks the nearest clusters and what would overturn the choice. Raises
-    BadInputError for an unpriced region, an unknown instance type, distribution or assumption.
+    are planned; unless `explained`, the plan lacks the nearest clusters and what would overturn the choice. `known`
+    times count in place of the equations', which then tell what a what-if changes. Raises BadInputError for an unpriced
+    region, an unknown instance type, distribution or assumption.
     """
     check_request(request, catalogs)
     regions, unpriced = _regions(request, catalogs)
@@ -88,6 +92,8 @@ def recommend(
     for cost_model in models:
         build = partial(build_grid, model=cost_model, overheads=overheads, sizes=sizes)
         built = [build(replace(request, pricing=region.offer.pricing), region=region) for region in regions]
+        if known is not None:
+            built = list(_taught(built, known, request, catalogs, build=build))
         grids += [[grid for grid, _ in built if grid.offer.pricing == pricing] for pricing in request.pricings]
         rejected += [rejection for _, unusable in built for rejection in unusable]
         regional += built
@@ -144,16 +150,46 @@ def recommend(
     )
 
 
-def build_grids(
-    request: Request, *, model: Sequence[CostModel], catalogs: Sequence[Catalog], overheads: RunOverheads
-) -> list[CandidateGrid]:
-    """Return the clusters of a request by the equations, those of each model and region. Raises BadInputError as
-    `recommend` does.
+def _taught(
+    built: Sequence[tuple[CandidateGrid, list[Rejection]]],
+    known: KnownTimes,
+    request: Request,
+    catalogs: Sequence[Catalog],
+    *,
+    build: Callable[..., tuple[CandidateGrid, list[Rejection]]],
+) -> Iterator[tuple[CandidateGrid, list[Rejection]]]:
+    """Yield the grids with the times that real runs teach of their types, and a rejection for each type whose time
+    cannot be carried over to the request's what-ifs.
     """
-    check_request(request, catalogs)
-    regions, _ = _regions(request, catalogs)
-    build = partial(build_grid, request, overheads=overheads)
-    return [build(model=cost_model, region=region)[0] for cost_model in model for region in regions]
+    plain = without_what_ifs(request)
+    before = [grid for grid, _ in built]
+    if plain != request:
+        regions = _regions(plain, catalogs)[0]
+        before = [build(replace(plain, pricing=region.offer.pricing), region=region)[0] for region in regions]
+    for (grid, rejected), as_is in zip(built, before, strict=True):
+        taught_times = replace(known, as_is=as_is.context)
+        told = taught_times.tells(grid.context.layouts.type_row)
+        lost = dict.fromkeys(grid.type_name(row) for row in np.flatnonzero(~told).tolist())
+        context = replace(grid.context.only_rows(np.flatnonzero(told)), known=taught_times)
+        taught = CandidateGrid.of(context, grid.offer, nodes=grid.nodes, request=grid.request)
+        yield taught, [*rejected, *map(_without_ratio, lost)]
+
+
+def without_what_ifs(request: Request) -> Request:
+    """Return the request on machines as they were in the runs that teach times: these know jobs of other sizes, and do
+    not depend on prices.
+    """
+    assume = {name: value for name, value in request.assume.items() if is_plain(name)}
+    scale = {name: factor for name, factor in request.scale.items() if name in ("price", "data")}
+    return replace(request, assume=assume, scale=scale, network_distribution=None)
+
+
+def _without_ratio(name: str) -> Rejection:
+    return Rejection(
+        instance_type=name,
+        reason="the profile cannot be carried over to the what-if",
+        detail="without it the equations cannot time the type: measure what is assumed, or plan without --profile",
+    )
 
 
 def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region], list[str]]:

@@ -46,13 +46,16 @@ def stated_slowdowns(nodes: Floats) -> Floats:
     """Return equally likely slowdowns of a network with only a stated rate, at each of `nodes` (N,), shape (8, N) and
     ascending. A network is never assumed faster than stated: the stated rate is the link's limit.
     """
-    return _stated_slowdowns(np.asarray(nodes, float).tobytes())
+    asked = nodes.tolist()
+    if new := sorted(set(asked) - _stated.keys()):
+        sizes = np.array(new)
+        made = np.maximum(prior_curve().slowdowns_at(sizes, count=BAND_VALUES), 1.0)
+        _stated.update(zip(new, np.where(sizes < 2, 1.0, made).T, strict=True))
+    return np.array([_stated[size] for size in asked]).reshape(-1, BAND_VALUES).T
 
 
-@lru_cache(maxsize=1024)
-def _stated_slowdowns(sizes: bytes) -> Floats:
-    nodes = np.frombuffer(sizes)
-    return np.where(nodes < 2, 1.0, np.maximum(prior_curve().slowdowns_at(nodes, count=BAND_VALUES), 1.0))
+_stated: dict[float, Floats] = {}
+"""Those slowdowns by number of nodes: few numbers are asked for again and again."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -159,11 +159,15 @@ def _most_bytes_per_s(measurement: Measurement, loaded: Catalog) -> tuple[str, f
     if measurement.quantity == "network":
         return "its network", _known(types.network_peak_bytes_per_s[row])
     if measurement.quantity == "sort":
-        return "", math.inf
+        return "a virtual CPU with its memory", _VCPU_BYTES_PER_S
     if measurement.volume_type:
         return "its link to volumes", _known(types.volume_peak_bytes_per_s[row])
     disks = measurement.disks or _known(types.local_disks[row])
     return f"{disks:.0f} disks' link", disks * _BUS_BYTES_PER_S.get(types.local_disk_kind[row], math.inf)
+
+
+_VCPU_BYTES_PER_S: Final = 2e9
+"""No virtual CPU sorts so fast: it copies some 10 GB/s within memory, and a sort moves each byte several times."""
 
 
 def _known(value: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.native import Progress
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.table_keys import first_of_equals, key_columns, parse_table_keys
+from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns, parse_table_keys
 from planner.sorting.tables.table_order import row_order
 from planner.sorting.tables.table_runs import first_disorder
 from planner.tables.layout import DataFile, Snapshot, TableFormat
@@ -48,7 +48,7 @@ def check_table(
     ends: list[tuple[DataFile, Any]] = []
     overlap = overlap_of(files, keys_of(keys, snapshot.schema))
     unsorted = next(unsorted_files(table, snapshot, files, keys, progress, ends=ends), None)
-    ranges = [part.ranges for part in overlap.partitions] if unsorted else _ranges(ends, keys)
+    ranges = [part.ranges for part in overlap.partitions] if unsorted else ranges_by_rows(ends, keys)
     return TableCheck(
         keys=tuple(keys),
         depth=max((depth for part in ranges for depth in depths_at(part)), default=0),
@@ -59,8 +59,8 @@ def check_table(
     )
 
 
-def _ranges(ends: Sequence[tuple[DataFile, Any]], keys: Sequence[str]) -> list[list[Range]]:
-    """Return the ranges of each partition's files in order, by the places of their first and last rows."""
+def ranges_by_rows(ends: Sequence[tuple[DataFile, Any]], keys: Sequence[str]) -> list[list[Range]]:
+    """Return the ranges of each partition's files in order, by the places of their least and greatest rows."""
     if not ends:
         return []
     rows = arrow().concat_tables([each for _, each in ends])
@@ -85,7 +85,7 @@ def unsorted_files(
     ends: list[tuple[DataFile, Any]] | None = None,
 ) -> Iterator[tuple[DataFile, int]]:
     """Yield the files whose rows are out of order, by their key columns, with the number of the first such row; `ends`
-    gets the first and last row of each file.
+    gets the least and the greatest row of each file.
     """
     progress.begin_phase(0, bytes_total=sum(file.bytes for file in files))
     parsed = parse_table_keys(keys, snapshot.schema)
@@ -97,6 +97,8 @@ def unsorted_files(
             ends_of: list[Any] = []
             rows = _seen(_key_rows(table, file, Path(folder), narrow), ends_of)
             found = first_disorder(rows, narrow_keys, unique=False)
+            if found and ends is not None:
+                ends_of = _extremes(_key_rows(table, file, Path(folder), narrow), narrow_keys)
         if ends is not None and ends_of:
             ends.append((file, arrow().concat_tables(ends_of)))
         if found:
@@ -110,6 +112,16 @@ def _seen(tables: Iterator[Any], ends: list[Any]) -> Iterator[Any]:
         if table.num_rows:
             ends[:] = [ends[0] if ends else table.slice(0, 1), table.slice(table.num_rows - 1)]
         yield table
+
+
+def _extremes(tables: Iterator[Any], keys: Sequence[ColumnKey]) -> list[Any]:
+    """Return the least and the greatest row."""
+    ends: list[Any] = []
+    for table in tables:
+        rows = arrow().concat_tables([*ends, table])
+        order = row_order(key_columns(rows, keys, all_parts=True), rows.num_rows)
+        ends = [rows.slice(order[place], 1) for place in (0, -1)] if rows.num_rows else []
+    return ends
 
 
 def _key_rows(table: TableFormat, file: DataFile, folder: Path, schema: Any) -> Iterator[Any]:

@@ -146,7 +146,7 @@ class DeltaFormat(FileOwner):
                 continue
             except errors.DeltaError as error:
                 raise _refused(self.location, error) from error
-            return str(opened.version())
+            return str(opened.version() + 1)  # as opened: the commit is of the next one, or fails
         raise IoFailureError(f"{self.location}: other writers committed first, {_ATTEMPTS} times", code="busy-table")
 
     def _commit_to(

@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from planner.config.atomic_file import sync_to_disk
+from planner.config.user_files import require_no_table_log, require_outside_tables
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.tables.layout import DataFile, Group, LostError, NewFile, Partition, Snapshot, shown_value
@@ -51,7 +52,9 @@ class FolderFormat(FileOwner):
 
     def snapshot(self) -> Snapshot:
         """Return the files as they are now, from their footers. Raises BadInputError for one that is not Parquet."""
-        listed = [(path, info) for path, info in self.storage.listed(recursive=True) if _is_data(path)]
+        every = list(self.storage.listed(recursive=True))
+        self._require_no_tables([path for path, _ in every])
+        listed = [(path, info) for path, info in every if _is_data(path)]
         if not listed:
             raise BadInputError(f"{self.location}: no Parquet files are there", code="no-such-file")
         with ThreadPoolExecutor(_READERS) as pool:
@@ -72,6 +75,17 @@ class FolderFormat(FileOwner):
             partitioned_by=names,
             refusal=self._refusal(),
         )
+
+    def _require_no_tables(self, paths: Sequence[str]) -> None:
+        """Raise BadInputError for a folder around tables with a log, or within one: only that says which rows count."""
+        root = self.storage.local_root
+        try:
+            for path in paths:
+                require_no_table_log(posixpath.join(self.location, path))
+            if root is not None:
+                require_outside_tables(root)
+        except BadInputError as error:
+            raise BadInputError(error.message, ["name that table"], code=error.code) from None
 
     def _refusal(self) -> str:
         if self.storage.local_root is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from planner.errors import BadInputError, some_of
 from planner.tables.layout import DataFile, Group, Partition, new_id
@@ -32,9 +32,15 @@ def in_partition(files: Iterable[DataFile], where: str | None, *, partitioned_by
 
 
 def groups_of(
-    files: Iterable[DataFile], keys: Sequence[Key], *, target_bytes: int, most_bytes: int | None = None
+    files: Iterable[DataFile],
+    keys: Sequence[Key],
+    *,
+    target_bytes: int,
+    most_bytes: int | None = None,
+    by_rows: Mapping[str, Range] | None = None,
 ) -> list[Group]:
-    """Return what to rewrite, the deepest overlap first, in all at most `most_bytes`.
+    """Return what to rewrite, the deepest overlap first, in all at most `most_bytes`: by the ranges of metadata, or
+    by those of the rows, by path, where these were read.
 
     A group that is larger than what is left is cut at a key: its first files are sorted now, the rest in a later call.
     """
@@ -42,17 +48,30 @@ def groups_of(
     for file in files:
         if not file.left:
             by_partition[file.partition].append(file)
-    found = [group for part in by_partition.values() for group in _groups_in(part, keys, target_bytes=target_bytes)]
-    found.sort(key=lambda group: (-group.depth, group.bytes))
-    return list(_within(found, keys, most_bytes=most_bytes))
 
+    def ranged(files: Iterable[DataFile]) -> list[Range]:
+        if by_rows is None:
+            return ranges_of(files, keys)
+        return sorted((by_rows[file.path] for file in files if file.path in by_rows), key=lambda each: each[:2])
 
-def _groups_in(files: Sequence[DataFile], keys: Sequence[Key], *, target_bytes: int) -> Iterator[Group]:
-    """Yield the groups of a partition: overlapping files with small files beside them, and small files alone."""
     texts = tuple(key.text for key in keys)
+    parts = by_partition.values()
+    found = [group for part in parts for group in _groups_in(part, texts, ranged, target_bytes=target_bytes)]
+    found.sort(key=lambda group: (-group.depth, group.bytes))
+    return list(_within(found, ranged, most_bytes=most_bytes))
+
+
+Ranged = Callable[[Iterable[DataFile]], list[Range]]
+"""Returns the ranges of files with rows in the order of their keys."""
+
+
+def _groups_in(
+    files: Sequence[DataFile], texts: tuple[str, ...], ranged: Ranged, *, target_bytes: int
+) -> Iterator[Group]:
+    """Yield the groups of a partition: overlapping files with small files beside them, and small files alone."""
     empty = [file for file in files if file.rows == 0]
     small: list[DataFile] = empty
-    for cluster in clusters(ranges_of(files, keys)):
+    for cluster in clusters(ranged(files)):
         members = [each.file for each in cluster]
         if len(members) == 1 and not members[0].deletes:
             if members[0].bytes * 2 < target_bytes:
@@ -86,21 +105,21 @@ def within(groups: Iterable[Group], most_bytes: int | None, *, taken: Iterable[G
     return kept
 
 
-def _within(groups: Iterable[Group], keys: Sequence[Key], *, most_bytes: int | None) -> Iterator[Group]:
+def _within(groups: Iterable[Group], ranged: Ranged, *, most_bytes: int | None) -> Iterator[Group]:
     left = most_bytes
     for group in groups:
         if left is not None and group.bytes > left:
-            group = _first_files(group, keys, most_bytes=left)  # noqa: PLW2901  # the part that fits
+            group = _first_files(group, ranged, most_bytes=left)  # noqa: PLW2901  # the part that fits
         if len(group.files) > 1 or (group.files and group.reason == "deletes"):
             yield group
             left = None if left is None else left - group.bytes
 
 
-def _first_files(group: Group, keys: Sequence[Key], *, most_bytes: int) -> Group:
+def _first_files(group: Group, ranged: Ranged, *, most_bytes: int) -> Group:
     """Return the part of a group with the least keys that fits."""
     taken: list[Range] = []
     size = 0
-    for each in ranges_of(group.files, keys):
+    for each in ranged(group.files):
         size += each.file.bytes
         if size > most_bytes:
             break

@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import refused
 from typer.testing import CliRunner
 
+import planner
 from planner.cli import app, entry
 from planner.cli.app import build
 from tests.marks import quick_soak
@@ -73,6 +75,26 @@ def test_ctrl_c_leaves_a_sentence_and_no_files(words: tuple[str, ...], tmp_path:
     assert terminal.end() == 130
     assert "interrupted" in terminal.said and "Traceback" not in terminal.said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_in_a_sort_that_consumes_its_input_says_how_it_goes_on(tmp_path: Path) -> None:
+    """Until then neither the input nor the output is whole, and no sort takes what is left of the input."""
+    whole, consumed = tmp_path / "whole.dat", tmp_path / "in.dat"
+    planner.generate(whole, records=3_000_000)
+    consumed.write_bytes(whole.read_bytes())
+    options = ("--format", "records", "--memory", "64MB", "--consume-input")
+    terminal = Terminal("sort", *options, "in.dat", "out.dat", folder=tmp_path)
+    while not list(tmp_path.glob(".out.dat.sorting/part-*")):
+        assert terminal.process.poll() is None, terminal.said
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.end() == 130
+    assert "--resume" in terminal.said and "left behind" not in terminal.said
+    for output in ("other.dat", "out.dat"):
+        with refused("unfinished-sort", "in.dat", "planner sort --resume", field="resume"):
+            planner.sort(consumed, tmp_path / output, format="records", force=True)
+    planner.sort([], tmp_path / "out.dat", resume=True)
+    planner.validate(tmp_path / "out.dat", input=[whole]).require()
+    assert not consumed.exists()
 
 
 def test_ctrl_c_while_modules_load_leaves_a_sentence(tmp_path: Path) -> None:

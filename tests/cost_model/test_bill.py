@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.api.recommend import recommend as recommend_by
-from planner.cost_model.bill import Bills, Hourly, retimed
+from planner.cost_model.bill import Bills, Hourly
 from planner.cost_model.prices import Offer, Reservations
 from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
-from planner.schemas.plan import BillLine, Candidate, Cost, Range
+from planner.schemas.plan import Candidate, Cost, Range
 
 recommend = partial(recommend_by, engine="ideal")
 """The sums here use the equations alone."""
@@ -315,18 +315,6 @@ def test_a_price_that_is_recalled_is_said_to_be(
     warnings = best_of(catalog, input="s3://b/in").warnings
     recalled = [text for text in warnings if text.endswith("the price is recalled, not verified against a source")]
     assert recalled == ["stage in: requests: the price is recalled, not verified against a source"] * warned
-
-
-def test_a_bill_for_another_time_is_prorated_in_its_job_alone(cloud: str) -> None:
-    """1.5 times the time costs 1.5 times as much; the cloud's rounding is left out, unknown charges stay unknown."""
-    best = best_of(cloud)
-    job = BillLine(name="job", time_s=100.0, usd=10.0)
-    others = (BillLine(name="boot", time_s=120.0, usd=2.0), BillLine(name="stage in: traffic", time_s=None, usd=None))
-    made = (job, *others, BillLine(name="rounding", time_s=None, usd=3.0))
-    slower = retimed(replace(best, bill=made), job_s=1.5 * best.time_s.expected)
-    assert slower == (replace(job, time_s=1.5 * best.time_s.expected, usd=pytest.approx(15.0)), *others)
-    unknown = replace(job, usd=None)
-    assert retimed(replace(best, bill=(unknown,)), job_s=1.0) == (unknown,)
 
 
 def test_a_line_of_nothing_is_left_out(make_context: MakeContext) -> None:

@@ -235,6 +235,7 @@ def require_each(plan: Plan) -> None:
                 (platform.clouds and plan.best.cloud not in platform.clouds)
                 or not platform.spark.accepts(plan.best.cloud_type, cloud=plan.best.cloud)
                 or (error.code == "too-small" and room_mib(name, plan.best) < 2048)
+                or (error.code == "too-few-nodes" and (name, plan.best.nodes) == ("dataproc", 1))
             )
             continue
         require_valid(name, exported.text)
@@ -325,6 +326,15 @@ def test_a_machine_without_room_for_an_executor_is_refused() -> None:
         export_plan(replace(plan, best=small, candidates=(small,)), "databricks")
 
 
+def test_dataproc_takes_two_workers_at_least() -> None:
+    """A cluster of Dataproc's kind STANDARD has two primary workers at least."""
+    plan = planned("gcp")
+    assert plan.best is not None
+    one = replace(plan.best, nodes=1)
+    with refused("too-few-nodes", "plan with --nodes 2"):
+        export_plan(replace(plan, best=one, candidates=(one,)), "dataproc")
+
+
 def test_a_worker_of_emr_serverless_is_one_executor() -> None:
     (document,) = documents(export_plan(planned("aws"), "emr-serverless").text)
     worker = document["initialCapacity"]["EXECUTOR"]
@@ -407,7 +417,18 @@ def test_disks_to_add_are_no_part_of_a_logged_job_s_machine_type(tmp_path: Path)
     log = tmp_path / "app-1"
     log.write_bytes(lines(small_job()))
     machine = "n2-standard-8+2x375GB"
-    words = ["plan-log", str(log), "--ran-on", f"{machine} x 2", "--instance", machine, "--to", "dataproc"]
+    words = [
+        "plan-log",
+        str(log),
+        "--ran-on",
+        f"{machine} x 2",
+        "--instance",
+        machine,
+        "--to",
+        "dataproc",
+        "--nodes",
+        "2",
+    ]
     (document,) = documents(CliRunner().invoke(build(only="plan-log"), [*words, "--deadline", "1h"]).stdout)
     workers = document["config"]["workerConfig"]
     assert (workers["machineTypeUri"], workers["diskConfig"]["numLocalSsds"]) == ("n2-standard-8", 2)

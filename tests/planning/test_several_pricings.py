@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from approvals import Approve
-from refusals import refused
 
 import planner
 from planner.errors import BadInputError
 from planner.report.terminal.what_if_tables import pricing_table
+from planner.stores import profiles
 
 BOTH = "on-demand,spot"
 TYPES = ("i8g.8xlarge", "i7i.8xlarge", "i4i.*xlarge")
@@ -84,6 +86,11 @@ def test_the_table_has_a_column_for_each_with_what_is_taken_back(both: planner.R
     assert lines[-1].split()[:3] == ["taken", "back", "never"] and "fewer than 0.01 of 3 nodes" in lines[-1]
 
 
-def test_a_profile_plans_for_one_way_to_pay() -> None:
-    with refused("one-pricing", field="pricing"):
-        planner.recommend("3TB", profile="any", pricing=BOTH)
+def test_a_profile_plans_for_both_ways_to_pay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profile's times hold for both; what is taken back delays the job on spot nodes."""
+    monkeypatch.setenv("PLANNER_PROFILES", str(tmp_path))
+    run = {"instance_type": "m5.4xlarge", "nodes": 4, "data_gb": 100, "runtime_s": 300}
+    profiles.save_profile(profiles.calibrate([run], model="spark", name="mine"))
+    on_demand, spot = planner.recommend("3TB", profile="mine", pricing=BOTH, nodes=20).plan.by_pricing
+    assert (on_demand.pricing, spot.pricing) == ("on-demand", "spot")
+    assert spot.cost_usd.total < on_demand.cost_usd.total and spot.interruptions is not None

@@ -157,6 +157,7 @@ def test_no_link_is_faster_than_what_is_stated_of_it() -> None:
     """At 8 nodes some of the prior's eight values exceed the rate at two nodes: they count as that rate."""
     assert prior_curve().slowdowns(8, count=8).min() < 1
     assert stated_slowdowns(np.array([1.0, 8.0])).min(axis=0).tolist() == [1, 1]
+    assert stated_slowdowns(np.zeros(0)).shape == (8, 0)
 
 
 def test_slowdowns_at_several_sizes_are_those_of_each() -> None:

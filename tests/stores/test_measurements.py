@@ -128,6 +128,10 @@ except IoFailureError as error:
         (replace(ONE, depth=0), "depth '0': expected a whole number"),
         (replace(ONE, quantity="network", nodes=2, bytes_per_s=25e9), "more than its network carries"),
         (replace(ONE, bytes_per_s=40e9), "more than 1 disks' link carries"),
+        (
+            replace(ONE, quantity="sort", disks=None, bytes_per_s=20e9),
+            "more than a virtual CPU with its memory carries",
+        ),
     ],
 )
 def test_what_no_plan_could_read_or_no_machine_reach_is_refused(directory: Path, wrong: Measurement, says: str) -> None:

@@ -243,3 +243,26 @@ def test_equality_deletes_are_refused_by_name(tmp_path: Path) -> None:
     for do in ("sort", "check"):
         with refused("unsupported-table", "equality deletes"):
             getattr(planner.table("s.o", catalog=properties), do)(sort_by="id")
+
+
+@pytest.mark.parametrize("log", ["_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/00001-a.metadata.json"])
+@pytest.mark.parametrize("place", ["", "t", "t/region=eu"])
+def test_a_folder_around_a_table_or_within_it_is_no_table(tmp_path: Path, log: str, place: str) -> None:
+    """Only a table's log says which files count: others hold rows that were replaced, and all of them were removed."""
+    folder(tmp_path / "lake" / "t" / "region=eu", ids(3, 1), ids(2))
+    (tmp_path / "lake" / "t" / log).parent.mkdir()
+    (tmp_path / "lake" / "t" / log).write_text("{}")
+    before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*"))
+    asked = tmp_path / "lake" / place
+    if place != "t" or ".hoodie" in log:
+        with refused("is-table", str(tmp_path / "lake" / "t"), "name that table"):
+            planner.table(str(asked)).sort(sort_by="id", **LEAST)
+    with refused("is-table", str(tmp_path / "lake" / "t")):
+        planner.sort(asked, tmp_path / "out.parquet", key="id")
+    assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*")) == before
+
+
+def test_the_version_that_is_told_is_the_one_with_the_new_files(tmp_path: Path) -> None:
+    table = planner.table(str(delta(tmp_path / "t", ids(3, 1), ids(2, 9), ids(5, 4))))
+    (group,) = table.sort(sort_by="id", **LEAST).groups
+    assert group.version == str(DeltaTable(tmp_path / "t").version()) == "3"

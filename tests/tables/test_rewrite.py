@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table.sorting import NullOrder
@@ -58,6 +60,18 @@ def test_many_random_tables_keep_their_rows_and_are_sorted(kind: str, seed: int,
     made = random_table(seed, kind, tmp_path)
     for key in random.Random(seed).sample(KEYS, 2):
         require_sorted_and_same(made, key)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("key", ["amount:desc", "amount", "day:desc,id"])
+def test_numbers_that_metadata_does_not_tell_are_sorted_among_files(kind: str, key: str, tmp_path: Path) -> None:
+    """NaN comes after what is infinite: no statistics have the one, and those of Delta neither."""
+    many, one = rows(1, 300), rows(2, 1)
+    place = many.schema.names.index("amount")
+    amounts = [math.nan, *(float(number) for number in range(299))]
+    many = many.set_column(place, "amount", pa.array(amounts, many.schema.field(place).type))
+    one = one.set_column(place, "amount", pa.array([math.inf], many.schema.field(place).type))
+    require_sorted_and_same(make(kind, tmp_path, [many, one], by=None), key)
 
 
 @pytest.mark.parametrize("kind", FORMATS)

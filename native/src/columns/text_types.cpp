@@ -1,5 +1,6 @@
 #include "sortcore/columns/text_types.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -79,8 +80,11 @@ std::uint8_t types_of_number(std::string_view text) noexcept {
     return (is_integer ? text_type::integer : 0) |
            (whole.size() <= most_whole_digits ? text_type::floating : 0);
   }
-  const std::size_t digits = whole.size() + (reader.take('.') ? reader.take_digits().size() : 0);
-  if (digits == 0 || digits > most_digits) return 0;
+  const std::string_view part = reader.take('.') ? reader.take_digits() : std::string_view();
+  if (whole.empty() && part.empty()) return 0;
+  const bool is_below_one = whole.empty() || whole == "0";  // zeros before the first other digit say nothing
+  const std::size_t zeros = is_below_one ? std::min(part.find_first_not_of('0'), part.size()) : 0;
+  if ((is_below_one ? 0 : whole.size()) + part.size() - zeros > most_digits) return 0;
   if (reader.at_end()) return text_type::floating;
   if (!reader.take_any("eE")) return 0;
   reader.take_any("+-");

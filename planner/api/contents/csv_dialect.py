@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Final
 
 from planner.compression.looks import Look
-from planner.sorting.column_keys import columns_of
+from planner.sorting.column_keys import columns_of, parse_columns
 
 _SEPARATORS: Final = (",", "\t", ";", "|")
 """Candidate separators; the first wins among those that fit equally well."""
@@ -97,6 +97,21 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
         quote=chosen,
         has_escapes=chosen == _DOUBLE and re.search(rf'\\"[^"{re.escape(mark)}\r\n]', text) is not None,
     )
+
+
+def compared_as_text(
+    look: Look, keys: Sequence[str], *, separator: str | None, quote: str | None, no_header: bool
+) -> Iterator[str]:
+    """Yield a note on each key without a kind whose first values are numbers or dates, where text has another order."""
+    rows = _rows(_beginning(look), _byte(separator) or ",", quote or _DOUBLE)
+    names = [str(place + 1) for place in range(len(rows[0]))] if no_header else rows[0]
+    for key in parse_columns(keys, names, columns=len(names)):
+        values = [row[key.column] for row in rows[not no_header :] if len(row) > key.column and row[key.column]]
+        kind = next((kind for kind, is_of in _UNLIKE_TEXT.items() if values and all(map(is_of, values))), "")
+        is_alike = not kind or (kind == "num" and sorted(values, key=float) == sorted(values))
+        if key.kind == "bytes" and ":bytes" not in key.text and not is_alike:
+            name, what = names[key.column], "numbers" if kind == "num" else "dates"
+            yield f"note: {name} has {what}, and is compared as text; --key {name}:{kind} says otherwise"
 
 
 def _without_hint(text: str) -> tuple[str | None, str]:
@@ -191,6 +206,14 @@ def _is_number_or_empty(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_UNLIKE_TEXT: Final[dict[str, Callable[[str], object]]] = {
+    "num": _is_number_or_empty,
+    "date=%d/%m/%Y": re.compile(r"\d\d/\d\d/\d{4}").fullmatch,
+    "date=%d.%m.%Y": re.compile(r"\d\d\.\d\d\.\d{4}").fullmatch,
+}
+"""Kinds of keys, and what tells a value of them."""
 
 
 def _byte(separator: str | None) -> str | None:

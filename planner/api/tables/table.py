@@ -215,7 +215,6 @@ class Table:
         Raises BadInputError, before anything is read, for what cannot be rewritten; ValidationFailedError if new files
         do not hold the rows of the old ones, with nothing committed; IoFailureError; InterruptedRunError.
         """
-        from planner.tables.groups import within
         from planner.tables.rewrite import RewriteJob, clean_up, rewrite
         from planner.tables.rewrite import require_writable as require
 
@@ -224,9 +223,10 @@ class Table:
         require(self.snapshot)
         clean_up(self._format, say=tell)
         self._look_again()
-        groups = self.groups(keys, where=where, max_bytes=max_bytes, target_bytes=target_file_bytes)
         if every_file:
-            groups += within(self._unsorted(keys, groups, where), max_bytes, taken=groups)
+            groups = self._groups_by_rows(keys, where, max_bytes=max_bytes, target_bytes=target_file_bytes)
+        else:
+            groups = self.groups(keys, where=where, max_bytes=max_bytes, target_bytes=target_file_bytes)
         is_limited = not groups and max_bytes is not None
         beyond = is_limited and bool(self.groups(keys, where=where, target_bytes=target_file_bytes))
         job = RewriteJob(
@@ -246,18 +246,30 @@ class Table:
             self._look_again()
         return TableSort(keys=keys, groups=tuple(reports), all_beyond_limit=beyond)
 
-    def _unsorted(self, keys: Sequence[str], groups: Sequence[Group], where: str | None) -> list[Group]:
-        """Return a group for each file outside groups whose rows are out of order."""
-        from planner.tables.check import unsorted_files
-        from planner.tables.groups import in_partition
+    def _groups_by_rows(
+        self, keys: Sequence[str], where: str | None, *, max_bytes: int | None, target_bytes: int
+    ) -> list[Group]:
+        """Return the groups by the keys in rows, which metadata does not tell all of, and one for each file beside them
+        whose rows are out of order.
+        """
+        from planner.tables.check import ranges_by_rows, unsorted_files
+        from planner.tables.groups import groups_of, in_partition, within
         from planner.tables.layout import Group, new_id
+        from planner.tables.overlap import keys_of
 
-        taken = {file.path for group in groups for file in group.files}
         files = in_partition(self.files, where, partitioned_by=self.snapshot.partitioned_by)
-        lone = [file for file in files if file.path not in taken and not file.left]
+        ends: list[tuple[DataFile, Any]] = []
         with reported(["read"], None) as progress:
-            found = list(unsorted_files(self._format, self.snapshot, lone, keys, progress))
-        return [Group(id=new_id(), files=(file,), depth=1, reason="unsorted", keys=tuple(keys)) for file, _ in found]
+            unsorted = [
+                file for file, _ in unsorted_files(self._format, self.snapshot, files, keys, progress, ends=ends)
+            ]
+        by_rows = {each.file.path: each for part in ranges_by_rows(ends, keys) for each in part}
+        of_schema = keys_of(keys, self.snapshot.schema)
+        groups = groups_of(files, of_schema, target_bytes=target_bytes, most_bytes=max_bytes, by_rows=by_rows)
+        taken = {file.path for group in groups for file in group.files}
+        lone = [file for file in unsorted if file.path not in taken and not file.left]
+        alone = [Group(id=new_id(), files=(file,), depth=1, reason="unsorted", keys=tuple(keys)) for file in lone]
+        return groups + within(alone, max_bytes, taken=groups)
 
     def _look_again(self) -> None:
         self.snapshot = self._format.snapshot()

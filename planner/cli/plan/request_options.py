@@ -16,7 +16,7 @@ from typer import Option
 from planner.cli.shell import completion
 from planner.cli.shell.files import read_plan
 from planner.errors import BadInputError
-from planner.schemas.arguments import columns, option_of, request_fields, require_no_columns
+from planner.schemas.arguments import option_of, request_fields
 from planner.schemas.plan import TIMES_OF_PROFILE
 from planner.schemas.request import Request, default_of, options
 
@@ -141,7 +141,7 @@ class RequestOptions(dict[str, Any]):
         """
         from datetime import date
 
-        from planner.api.recommend import answer, answer_with_profile
+        from planner.api.recommend import answer
         from planner.cli.plan.missing_prices import read_missing_prices
 
         if len(self.sizes) > 1:
@@ -150,10 +150,7 @@ class RequestOptions(dict[str, Any]):
             )
         request = self.request()
         read_missing_prices(request)
-        if profile := self.get("profile"):
-            return answer_with_profile(request, profile, columns(self.get("option")))
-        require_no_columns(self.get("option"))
-        return answer(request, today=date.today())
+        return answer(request, today=date.today(), profile=self.get("profile") or None, option=self.get("option"))
 
     def request(self) -> Request:
         """Return the request, with the user's settings and the capacity seen in the last week.

@@ -22,7 +22,7 @@ from planner.planning.candidates import feasibility
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.candidates.usable import Usable
 from planner.planning.ranking.selection import Cells
-from planner.planning.request.constraints import MACHINES, RESTARTS, Constraint, constraints, machines
+from planner.planning.request.constraints import MACHINES, RESTARTS, Constraint, constraints, machines, sureness
 from planner.planning.request.job_context import job_volumes
 from planner.planning.request.region import Region
 from planner.schemas.plan import Rejection, Request
@@ -179,7 +179,7 @@ class CandidateGrid:
         """Return the exact figure of a cluster for a constraint."""
         clusters, at, estimated = cluster.clusters, cluster.at, float(asked.measure[row, column])
         if asked.name in ("deadline", "sort's deadline"):
-            sure = self.request.confidence
+            sure = sureness(self.context, self.request)
             sort_s = float(clusters.quantile_s(sure)[at]) if sure else cluster.expected_s
             return sort_s + float(clusters.around_s[at]) if asked.name == "deadline" else sort_s
         if asked.name == "budget":

@@ -12,14 +12,13 @@ from typing import Final
 
 import numpy as np
 
-from planner.catalog.instances import Instances, handicap, split_weighting
+from planner.catalog.instances import Instances, split_weighting
 from planner.cost_model.caveats import Basis, deciding
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.disk_layout import LOCAL, MEMORY, OBJECTS, VOLUMES
 from planner.cost_model.prices import Offer
 from planner.cost_model.staging import staging_notes
 from planner.cost_model.workload import JobContext
-from planner.planning.ranking.selection import Figures
 from planner.schemas.plan import Candidate, DiskSplit, FrontierPoint, Interruptions, Machine, Quoted, Request, VolumeSet
 
 _RECORD_BYTES: Final = 100
@@ -104,19 +103,6 @@ class Cluster:
     def pricing(self) -> str:
         """The way to pay."""
         return self.clusters.offer.pricing
-
-    @cached_property
-    def figures(self) -> Figures:
-        """What an objective compares."""
-        clusters, at = self.clusters, self.at
-        return Figures(
-            time_s=self.expected_s,
-            total_usd=self.total_usd,
-            charges_usd=float(clusters.bills.known_usd[at]),
-            at_least=bool(clusters.bills.at_least[at]),
-            energy_j=_known(clusters.energy_j[at]),
-            handicap=handicap(self.instance_type),
-        )
 
     @property
     def point(self) -> FrontierPoint:

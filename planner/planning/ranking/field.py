@@ -14,7 +14,7 @@ from planner.catalog.instances import handicap
 from planner.cost_model.clusters import energy_j
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
-from planner.planning.ranking.selection import Cells, ManyFigures, Picks
+from planner.planning.ranking.selection import Cells, Figures, Picks
 from planner.schemas.plan import Rejection, Request
 
 BOUND: Final = 0.99
@@ -149,12 +149,12 @@ class Field:
         grid: CandidateGrid = self.parts[number].grid
         return grid.cluster(row - int(self.first_rows[number]), column)
 
-    def figures_of(self, picks: Picks) -> ManyFigures:
+    def figures_of(self, picks: Picks) -> Figures:
         """Return the figures, exact or bounds, of a cell of each type; inf where a type has none."""
         rows, columns = picks.rows, picks.columns
         time_s = np.where(picks.found, self.figures["time"][rows, columns], np.inf)
         joules = energy_j(time_s, nodes=self.nodes[columns], power_w=self._power_w[rows])
-        return ManyFigures(
+        return Figures(
             time_s=time_s,
             total_usd=np.where(picks.found, self.figures["usd"][rows, columns], np.inf),
             charges_usd=self.charges_usd[rows],

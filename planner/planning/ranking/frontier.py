@@ -11,7 +11,7 @@ import numpy as np
 from planner.catalog.instances import handicap
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
-from planner.planning.ranking.selection import figures_of
+from planner.planning.ranking.selection import Figures
 from planner.schemas.plan import Candidate, FrontierPoint
 
 _APART: Final = 1.15
@@ -73,11 +73,11 @@ def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidat
     one, the first of `best`, and the cheapest. Of clusters that differ in the layout alone the first counts. Clusters
     with a partly unknown bill are left out if others have a known one.
     """
-    clusters = [cluster for cluster in clusters if not figures_of(cluster).at_least] or clusters
+    unknown = Figures.of(clusters).at_least.tolist()
+    clusters = [cluster for cluster, is_unknown in zip(clusters, unknown, strict=True) if not is_unknown] or clusters
     first = {_key(cluster): cluster for cluster in reversed(clusters)}
-    figures = {
-        key: (of.ranked_s, of.ranked_usd) for key, of in zip(first, map(figures_of, first.values()), strict=True)
-    }
+    every = Figures.of(list(first.values()))
+    figures = dict(zip(first, zip(every.ranked_s.tolist(), every.ranked_usd.tolist(), strict=True), strict=True))
     always = {_key(cluster) for cluster in best[:1]}
     always |= {min(figures, key=lambda key: figures[key][::-1])} if figures else set()
     frontier: list[FrontierPoint] = []

@@ -21,7 +21,7 @@ from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking import selection
 from planner.planning.ranking.field import Field, Part
-from planner.planning.ranking.selection import NO_LIMIT, Cells, Limit, ManyFigures, Picks
+from planner.planning.ranking.selection import NO_LIMIT, Cells, Figures, Limit, Picks
 from planner.planning.request import constraints
 from planner.schemas.plan import Objective, Rejection, Request, Rule
 
@@ -52,10 +52,10 @@ class Scope:
     field: Field
     cells: Cells
     groups: Sequence[Flags]
-    figures: dict[int, ManyFigures]
+    figures: dict[int, Figures]
     given: Sequence[Sequence[int]] | None = None
 
-    def figures_of(self, picks: Picks) -> ManyFigures:
+    def figures_of(self, picks: Picks) -> Figures:
         """Return the figures of cells picked of each type, taken from the field once."""
         if id(picks) not in self.figures:
             self.figures[id(picks)] = self.field.figures_of(picks)
@@ -140,7 +140,7 @@ class Scope:
         in_order = self.figures_of(picks).only(among).in_order(self.rule, beside=beside)
         return [int(of) for of in among[in_order]]
 
-    def _figures(self, picks: Picks, types: Sequence[int]) -> ManyFigures:
+    def _figures(self, picks: Picks, types: Sequence[int]) -> Figures:
         return self.figures_of(picks).only(np.array(types, np.intp))
 
     def beside(self, number: int) -> list[Cluster]:

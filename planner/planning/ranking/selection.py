@@ -13,12 +13,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog.instances import handicap
+from planner.planning.candidates.candidates import Cluster
 from planner.schemas.plan import Candidate, Request, Rule
 
 SLACK: Final = 1.05
@@ -59,50 +60,11 @@ class Limit:
 NO_LIMIT: Final = Limit(usd=math.inf)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figures:
-    """What an objective compares of a cluster: expected seconds of its job, the whole bill (a lower bound if
-    `at_least`) and the charges in it, energy (None: unknown), and the factor by which bare metal counts as worse.
-    """
-
-    time_s: float
-    total_usd: float
-    charges_usd: float
-    at_least: bool
-    energy_j: float | None = None
-    handicap: float = 1.0
-
-    @classmethod
-    def of(cls, candidate: Candidate) -> Figures:
-        """Return the figures of a candidate."""
-        return cls(
-            time_s=candidate.time_s.expected,
-            total_usd=candidate.cost_usd.total,
-            charges_usd=candidate.cost_usd.charges,
-            at_least=candidate.cost_usd.at_least,
-            energy_j=candidate.energy_j,
-            handicap=handicap(candidate.instance_type),
-        )
-
-    @property
-    def figures(self) -> Figures:
-        """The figures themselves."""
-        return self
-
-    @property
-    def ranked_s(self) -> float:
-        """Seconds by which clusters are ordered."""
-        return self.time_s * self.handicap
-
-    @property
-    def ranked_usd(self) -> float:
-        """Dollars by which clusters are ordered."""
-        return self.total_usd * self.handicap
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ManyFigures:
-    """`Figures` of M clusters, each of shape (M,); an unknown energy is inf."""
+class Figures:
+    """What an objective compares of M clusters, each of shape (M,): expected seconds of a job, the whole bill (a lower
+    bound where `at_least`) and the charges in it, energy (inf: unknown), and the factor by which bare metal is worse.
+    """
 
     time_s: Floats
     total_usd: Floats
@@ -112,22 +74,27 @@ class ManyFigures:
     handicap: Floats
 
     @classmethod
-    def of(cls, clusters: Sequence[Ranked | Candidate]) -> ManyFigures:
+    def of(cls, clusters: Sequence[Cluster | Candidate]) -> Figures:
         """Return the figures of some clusters."""
-        figures = [figures_of(cluster) for cluster in clusters]
-        columns = {name: [getattr(of, name) for of in figures] for name in _FIGURES}
-        columns["energy_j"] = [math.inf if joules is None else joules for joules in columns["energy_j"]]
-        kinds = {name: bool if name == "at_least" else float for name in _FIGURES}
-        return cls(**{name: np.array(column, kinds[name]) for name, column in columns.items()})
+        rows = np.array([_row(cluster) for cluster in clusters], float).reshape(-1, len(_FIGURES))
+        columns = dict(zip(_FIGURES, rows.T, strict=True))
+        return cls(**columns | {"at_least": columns["at_least"] > 0})
 
-    def only(self, rows: Rows) -> ManyFigures:
+    def only(self, rows: Rows) -> Figures:
         """Return the figures of some of the clusters."""
-        return ManyFigures(**{name: getattr(self, name)[rows] for name in _FIGURES})
+        return Figures(**{name: getattr(self, name)[rows] for name in _FIGURES})
 
-    def and_those(self, others: ManyFigures) -> ManyFigures:
+    def and_those(self, others: Figures) -> Figures:
         """Return the figures of these clusters and others."""
         columns = {name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in _FIGURES}
-        return ManyFigures(**columns)
+        return Figures(**columns)
+
+    def __len__(self) -> int:
+        return len(self.time_s)
+
+    def times(self, time: Floats, usd: Floats) -> Figures:
+        """Return the figures with the time and the whole bill of each cluster multiplied, both (M,)."""
+        return replace(self, time_s=self.time_s * time, total_usd=self.total_usd * usd)
 
     @cached_property
     def ranked_s(self) -> Floats:
@@ -146,14 +113,14 @@ class ManyFigures:
         usd = limit_above(least, charges_usd=float(self.charges_usd[at]))
         return Limit(usd=usd, least_usd=least, time_s=float(self.time_s[at]))
 
-    def in_order(self, objective: Rule, *, beside: ManyFigures | None = None) -> Rows:
+    def in_order(self, objective: Rule, *, beside: Figures | None = None) -> Rows:
         """Return the places (M,) of the clusters, best first; see `order`."""
-        if not len(self.time_s):
+        if not len(self):
             return np.zeros(0, np.intp)
         every = self if beside is None else self.and_those(beside)
         return np.lexsort(self._keys(objective, every)[::-1])
 
-    def _keys(self, objective: Rule, every: ManyFigures) -> tuple[Floats | Flags, ...]:
+    def _keys(self, objective: Rule, every: Figures) -> tuple[Floats | Flags, ...]:
         """Return what decides, the first first."""
         seconds, usd = self.ranked_s, self.ranked_usd
         if objective == "cost":
@@ -174,20 +141,19 @@ class ManyFigures:
 _FIGURES: Final = tuple(field.name for field in fields(Figures))
 
 
-class Ranked(Protocol):
-    """Something with the figures of a cluster."""
-
-    @property
-    def figures(self) -> Figures:
-        """What an objective compares."""
+AnyCluster = TypeVar("AnyCluster", bound="Cluster | Candidate")
 
 
-AnyRanked = TypeVar("AnyRanked", bound="Ranked | Candidate")
-
-
-def figures_of(cluster: Ranked | Candidate) -> Figures:
-    """Return what an objective compares of a cluster."""
-    return Figures.of(cluster) if isinstance(cluster, Candidate) else cluster.figures
+def _row(of: Cluster | Candidate) -> tuple[float, ...]:
+    """Return the figures of a cluster, in the order of `_FIGURES`."""
+    factor = handicap(of.instance_type)
+    if isinstance(of, Candidate):
+        cost, joules = of.cost_usd, math.inf if of.energy_j is None else of.energy_j
+        return of.time_s.expected, cost.total, cost.charges, cost.at_least, joules, factor
+    bills, energy_j = of.clusters.bills, float(of.clusters.energy_j[of.at])
+    known_usd, at_least = float(bills.known_usd[of.at]), bool(bills.at_least[of.at])
+    joules = energy_j if math.isfinite(energy_j) else math.inf
+    return of.expected_s, of.total_usd, known_usd, at_least, joules, factor
 
 
 def limit_above(least_usd: Floats | float, *, charges_usd: Floats | float) -> Any:
@@ -297,19 +263,14 @@ def slowest_alike(fastest_s: Any, objective: Rule) -> Any:
 
 
 def order(
-    clusters: Sequence[AnyRanked], objective: Rule, *, beside: Sequence[Ranked | Candidate] = ()
-) -> list[AnyRanked]:
+    clusters: Sequence[AnyCluster], objective: Rule, *, beside: Sequence[Cluster | Candidate] = ()
+) -> list[AnyCluster]:
     """Return the clusters best first under `objective`; `beside` are clusters outside them that may cost less or be
     faster. A cluster with a partly unknown bill does not rank higher for costing less, nor bare metal before others
     that are as good.
     """
-    places = ManyFigures.of(clusters).in_order(objective, beside=ManyFigures.of(beside))
+    places = Figures.of(clusters).in_order(objective, beside=Figures.of(beside))
     return [clusters[place] for place in places.tolist()]
-
-
-def limit_of(clusters: Sequence[Ranked | Candidate]) -> Limit:
-    """Return the limit above the cheapest cluster with a fully known bill, if there is one."""
-    return ManyFigures.of(clusters).limit()
 
 
 def narrowed(request: Request, candidate: Candidate, *, nodes: int) -> Request:

@@ -12,13 +12,13 @@ import numpy as np
 
 from planner.arrays import Flags, Floats, Rows
 from planner.catalog import Catalog
-from planner.cost_model.duration import quantile_over_mean
 from planner.cost_model.estimate import Estimates
 from planner.cost_model.prices import paid_nodes
 from planner.cost_model.staging import overheads_s
 from planner.cost_model.workload import JobContext
 from planner.planning.request.filters import weak_network
-from planner.schemas.plan import Candidate, NodeLimit, Rejection, Request
+from planner.schemas.plan import NodeLimit, Rejection, Request
+from planner.statistics.taught_times import KEPT
 from planner.units import count_text, format_duration, format_usd
 
 
@@ -102,18 +102,23 @@ def constraints(context: JobContext, estimates: Estimates, request: Request, *, 
     ]
 
 
+def sureness(context: JobContext, request: Request) -> float | None:
+    """Return the probability with which a job keeps to its deadline; None for in expectation. Of times that real runs
+    teach it is the upper end of their range.
+    """
+    return request.confidence or (None if context.known is None else KEPT)
+
+
 def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> Iterator[Constraint]:
-    late = (
-        quantile_over_mean(request.confidence, shared_sigma=context.overheads.shared_sigma)
-        if request.confidence
-        else 1.0
-    )
-    sureness = f" with probability {request.confidence:g}" if request.confidence else ""
-    sort_s = estimates.expected_s * late
+    sure = sureness(context, request)
+    sort_s = estimates.expected_s if sure is None else estimates.quantile_s(sure)
+    kept = f" with probability {request.confidence:g}" if request.confidence else ""
+    if context.known is not None and not request.confidence:
+        kept = " at the upper end of the profile's range"
     if request.deadline_s is not None:
         yield Constraint(
             name="deadline",
-            reason=f"misses the deadline of {format_duration(request.deadline_s)}{sureness}",
+            reason=f"misses the deadline of {format_duration(request.deadline_s)}{kept}",
             measure=sort_s + overheads_s(context, estimates.nodes),
             limit=request.deadline_s,
             shown="takes",
@@ -121,7 +126,7 @@ def _deadlines(context: JobContext, estimates: Estimates, request: Request) -> I
     if request.sort_deadline_s is not None:
         yield Constraint(
             name="sort's deadline",
-            reason=f"misses the sort's deadline of {format_duration(request.sort_deadline_s)}{sureness}",
+            reason=f"misses the sort's deadline of {format_duration(request.sort_deadline_s)}{kept}",
             measure=sort_s,
             limit=request.sort_deadline_s,
             shown="takes",
@@ -205,16 +210,6 @@ def _launched(context: JobContext, estimates: Estimates) -> Floats:
 
 def _where_possible(estimates: Estimates, measure: Floats) -> Floats:
     return np.where(np.isfinite(estimates.total_usd), measure, np.inf)
-
-
-def overrun(candidate: Candidate, sort_s: float, request: Request) -> float:
-    """Return the ratio of a cluster, computed exactly, to the tightest of deadlines and budget; at most 1 meets all.
-    `sort_s` is the time of its sort, at the requested confidence.
-    """
-    limits = {"deadline": request.deadline_s, "sort's deadline": request.sort_deadline_s, "budget": request.budget_usd}
-    whole_s = sort_s + sum(candidate.overheads_s.values())
-    exactly = {"deadline": whole_s, "sort's deadline": sort_s, "budget": candidate.cost_usd.total_p95}
-    return max((exactly[name] / limit for name, limit in limits.items() if limit), default=0.0)
 
 
 def missed(name: str, rows: Rows, asked: Sequence[Constraint]) -> Rejection:

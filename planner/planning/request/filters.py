@@ -48,13 +48,16 @@ class _Asked:
     min_memory_bytes: int | None
     previous_generations: bool
     paper: bool
+    times_memory: float = 1.0
+    """Factor of a what-if on every machine's memory."""
 
     @classmethod
     def of(cls, request: Request) -> _Asked:
-        return cls(**{field.name: getattr(request, field.name) for field in fields(cls)})
+        said = {field.name: getattr(request, field.name) for field in fields(cls)[:-1]}
+        return cls(**said, times_memory=request.scale.get("memory", 1.0))
 
 
-def filters(request: Request | _Asked) -> dict[str, Filter]:
+def filters(request: _Asked) -> dict[str, Filter]:
     """Return the filters of a request by the option that sets them."""
     by_option: dict[str, Filter] = {}
     if request.instances:
@@ -83,7 +86,7 @@ def wanted(request: Request, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
 @lru_cache(maxsize=64)
 def _wanted(request: _Asked, catalog: Catalog) -> tuple[Flags, list[Rejection]]:
     """Return them once: a what-if and a sweep ask for the same types again."""
-    types, chosen = _types(catalog), list(filters(request).values())
+    types, chosen = _types(catalog, request.times_memory), list(filters(request).values())
     past = _past_their_time(request, catalog)
     small = ~past & _too_small(request, catalog, past)
     passed = ~past & ~small
@@ -117,7 +120,7 @@ def _too_small(request: _Asked, catalog: Catalog, past: Flags) -> Flags:
     in catalogs of small machines, under --paper, and among machines of one's own.
     """
     types = catalog.instances
-    small = (types.vcpu < LEAST_VCPU) | (types.memory_bytes < LEAST_MEMORY_BYTES)
+    small = (types.vcpu < LEAST_VCPU) | (types.memory_bytes * request.times_memory < LEAST_MEMORY_BYTES)
     asked = request.instances or request.min_memory_bytes is not None or request.paper or catalog.is_own
     return np.zeros(len(small), bool) if asked or (small | past).all() else small
 
@@ -133,8 +136,9 @@ def _left_out(name: str, *, is_past: bool) -> Rejection:
 
 def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[str]:
     """Yield the filter that lets no type through, or the pairs that each let some through but none together."""
-    types = [facts for catalog in catalogs for facts in _types(catalog)]
-    chosen = filters(request)
+    asked = _Asked.of(request)
+    types = [facts for catalog in catalogs for facts in _types(catalog, asked.times_memory)]
+    chosen = filters(asked)
     passing = {name: {facts for facts in types if not reason_of(*facts)} for name, reason_of in chosen.items()}
     if not chosen or set.intersection(*passing.values()):
         return
@@ -145,9 +149,10 @@ def filter_conflicts(request: Request, catalogs: Sequence[Catalog]) -> Iterator[
 
 
 @lru_cache(maxsize=16)
-def _types(catalog: Catalog) -> list[tuple[str, str, float]]:
+def _types(catalog: Catalog, times_memory: float) -> list[tuple[str, str, float]]:
     types = catalog.instances
-    return list(zip(types.instance_type.tolist(), types.arch.tolist(), types.memory_bytes.tolist(), strict=True))
+    memory_bytes = types.memory_bytes * times_memory
+    return list(zip(types.instance_type.tolist(), types.arch.tolist(), memory_bytes.tolist(), strict=True))
 
 
 def _any(name: str, patterns: tuple[str, ...]) -> bool:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats
+from planner.arrays import Flags, Floats
 from planner.catalog import EVIDENCE
 from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.rates import evidence_name
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.catalog_questions.next_measurement import proposal
-from planner.planning.ranking import selection
-from planner.planning.ranking.selection import Limit, figures_of
+from planner.planning.ranking.selection import Figures, Limit
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.plan import Candidate, Overturn, Request
 
@@ -154,15 +153,21 @@ class Trial:
 
     def winner(self, factor: float) -> str:
         """Return the type that comes first when the rate is multiplied by a factor."""
-        name, ratios = self.best.instance_type, self._ratios(factor)
-        own = [self.best, *(of for of in self.beside if of.instance_type == name)] if ratios else []
-        changed = [  # the type's other clusters change as its best does
-            replace(of, time_s=of.time_s * ratios[0], total_usd=of.total_usd * ratios[1]) for of in map(figures_of, own)
-        ]
-        others = (figures_of(of) for of in self.beside if of.instance_type != name)
-        able, figures = [*own[:1], *self.rivals], [*changed[:1], *map(figures_of, self.rivals)]
-        first = selection.order(figures, self.request.rule, beside=[*changed[1:], *others])[0]
-        return able[figures.index(first)].instance_type
+        ratios, names = self._ratios(factor), [self.best.instance_type, *(of.instance_type for of in self.rivals)]
+        able, beside = (
+            figures.times(*(np.where(is_own, ratio, 1.0) for ratio in ratios))  # the type's other clusters change alike
+            if ratios
+            else figures.only(np.flatnonzero(~is_own))
+            for figures, is_own in self._compared
+        )
+        return names[-len(able) :][int(able.in_order(self.request.rule, beside=beside)[0])]
+
+    @cached_property
+    def _compared(self) -> list[tuple[Figures, Flags]]:
+        """The figures of the best cluster and its rivals, and of those beside, and which of them are of its type."""
+        name = self.best.instance_type
+        groups = [self.best, *self.rivals], self.beside
+        return [(Figures.of(group), np.array([of.instance_type == name for of in group], bool)) for group in groups]
 
     def _ratios(self, factor: float) -> list[float]:
         """Return by how much time and total cost of the type's best cluster grow at a factor, by the estimates; empty
@@ -201,4 +206,4 @@ class Trial:
 
     @cached_property
     def _limit(self) -> Limit:
-        return selection.limit_of(self.rivals)
+        return Figures.of(self.rivals).limit()

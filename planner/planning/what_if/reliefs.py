@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from planner.cost_model.capacity import fewest_nodes
 from planner.cost_model.clusters import Clusters
 from planner.cost_model.rates import RESOURCES
 from planner.planning.candidates.candidate_grid import CandidateGrid
-from planner.planning.ranking.selection import ManyFigures
+from planner.planning.ranking.selection import Figures
 from planner.schemas.plan import Candidate
 
 _IN_PHASES: Final[Mapping[str, frozenset[str]]] = {
@@ -39,10 +39,10 @@ def used_resources(cluster: Candidate) -> list[str]:
     ]
 
 
-def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats], Floats] = np.asarray) -> Candidate:
+def with_reliefs(best: Candidate, grid: CandidateGrid) -> Candidate:
     """Return a cluster of a grid with the saving from doubling each of its resources, over the whole run, and its
     bottleneck: the resource that saves most. As in a what-if, its type may then have the disk layout and bandwidth
-    weighting that the objective prefers. `job_s` returns the seconds of jobs that take some by the equations.
+    weighting that the objective prefers.
     """
     rows = next(rows for rows in grid.rows_of_types() if grid.type_name(int(rows[0])) == best.instance_type)
     rows = rows[fewest_nodes(grid.context.only_rows(rows)) <= best.nodes]
@@ -50,7 +50,7 @@ def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats],
     doubled = np.repeat(1 + np.eye(len(names)), len(rows), axis=1)
     context = grid.context.only_rows(np.tile(rows, len(names))).times(dict(zip(names, doubled, strict=True)))
     relieved = Clusters(context=context, offer=grid.offer, nodes=np.full(doubled.shape[1], float(best.nodes)))
-    relieved_s = job_s(relieved.expected_s) + relieved.around_s
+    relieved_s = relieved.expected_s + relieved.around_s
     figures = _figures(best, relieved.expected_s, relieved_s)
     groups = np.arange(doubled.shape[1]).reshape(len(names), len(rows))
     chosen = [group[figures.only(group).in_order(grid.request.rule)[0]] for group in groups]
@@ -59,10 +59,10 @@ def with_reliefs(best: Candidate, grid: CandidateGrid, job_s: Callable[[Floats],
     return replace(best, reliefs_s=reliefs_s, bottleneck=max(reliefs_s, key=lambda name: reliefs_s[name]))
 
 
-def _figures(best: Candidate, job_s: Floats, whole_s: Floats) -> ManyFigures:
+def _figures(best: Candidate, job_s: Floats, whole_s: Floats) -> Figures:
     """Return what an objective compares of further clusters of as many nodes of a cluster's type, at its rent."""
     of_all, hourly = np.ones(len(job_s)), best.usd_per_hour
-    return ManyFigures(
+    return Figures(
         time_s=job_s,
         total_usd=hourly * whole_s / 3600 + best.cost_usd.charges,
         charges_usd=best.cost_usd.charges * of_all,

@@ -260,9 +260,11 @@ def fee_text(platform: str, plan: SparkPlan) -> str:
         dbu = f"; a DBU costs {format_usd(fee.usd_per_dbu)} ({fee.as_of})" if fee and fee.usd_per_dbu else ""
         return f"The fee of {platform} comes on top for every machine: it is unknown, and not in the costs{dbu}."
     chosen = plan.best or plan.fastest
+    if not fee.is_in(chosen.nodes.machine.cloud):
+        return f"{platform} does not run on {chosen.nodes.machine.cloud}'s machines: their costs are without a fee."
     amounts = [f"{_usd(fee_usd(fee, plan.logged))} as it was"]
     amounts += [f"{_usd(fee_usd(fee, chosen))} on {chosen.name}"] if chosen is not plan.logged else []
-    place = "comes on top of these costs" if fee.on_top else "is these costs, in place of the machines' price"
+    place = "is in these costs" if fee.on_top else "is these costs, in place of the machines' price"
     start = f" It starts in about {format_duration(fee.startup_s)}, not in these times." if fee.startup_s else ""
     origin = f"{fee.evidence}, {fee.as_of}; {fee.source.partition(':')[0]}"
     return f"{platform}'s fee {place}: {', '.join(amounts)} ({origin}).{start}"

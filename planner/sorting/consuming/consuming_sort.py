@@ -110,8 +110,7 @@ class ConsumingSort:
         return Consumed(rows=self._state.rows, runs=self._runs, run_bytes=self._run_bytes)
 
     def _resumable(self, error: PlannerError | OSError) -> PlannerError:
-        advice = f"no row is lost: `planner sort --resume {self._folder.output}` goes on, with the rows that are in"
-        advice = f"{advice} the inputs and in {self._folder.path}"
+        advice = self._folder.how_to_go_on
         if isinstance(error, PlannerError):
             return error.reworded(error.message, advice)
         where = error.filename or self._folder.path

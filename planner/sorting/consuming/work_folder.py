@@ -8,8 +8,8 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from typing import Any, Final
 from planner.errors import BadInputError
 from planner.sorting.consuming.inputs import Identity
 
+_SUFFIX: Final = ".sorting"
 _JOURNAL: Final = "journal.json"
 _SLOTS: Final = ("state-0", "state-1")
 """Files that both hold the state: a kill while one is written, or damage to it, leaves the other."""
@@ -79,12 +80,27 @@ class State:
         return f"part-{self.made}"
 
 
+def require_whole(sources: Iterable[Path], outputs: Iterable[Path]) -> None:
+    """Raise BadInputError for a file that an unfinished sort consumes, whose output lies beside it or beside one of
+    `outputs`: some of its rows are elsewhere.
+    """
+    files = {source.resolve(): source for source in sources}
+    for folder in {path.parent for path in files} | {output.absolute().parent for output in outputs}:
+        for journal in folder.glob(f".*{_SUFFIX}/{_JOURNAL}"):
+            with suppress(OSError, ValueError, KeyError):  # damaged, or another program's
+                consumed = map(Path, json.loads(journal.read_text())["inputs"])
+                if here := next((files[path] for path in consumed if path in files), None):
+                    sort = WorkFolder(folder / journal.parent.name[1:].removesuffix(_SUFFIX))
+                    text = f"{here} is consumed by a sort into {sort.output}; finish that with --resume"
+                    raise BadInputError(text, [sort.how_to_go_on], code="unfinished-sort")
+
+
 class WorkFolder:
     """A hidden folder next to the output, for one process at a time."""
 
     def __init__(self, output: Path) -> None:
         self.output = output
-        self.path = output.with_name(f".{output.name}.sorting")
+        self.path = output.with_name(f".{output.name}{_SUFFIX}")
         self._lock = -1
         self._saved = 0
         self._slots: list[int] = []
@@ -92,6 +108,12 @@ class WorkFolder:
     def has_journal(self) -> bool:
         """True if there is a sort to resume."""
         return (self.path / _JOURNAL).exists()
+
+    @property
+    def how_to_go_on(self) -> str:
+        """Where the rows of an unfinished sort are, and how it goes on."""
+        resume = f"`planner sort --resume {self.output}` goes on"
+        return f"no row is lost: {resume}, with the rows that are in the inputs and in {self.path}"
 
     def make(self) -> None:
         """Make the folder, removing the files of a sort that stopped before it wrote its journal. Raises BadInputError

@@ -312,13 +312,14 @@ def _memory_per_core(work: Work) -> float:
 
 
 def _sizes(work: Work, machine: NodeType) -> list[int]:
-    per_node = machine.vcpu // work.task_cpus
-    return sorted({max(1, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
+    per_node, least = machine.vcpu // work.task_cpus, platform_called(work.platform).nodes_min
+    return sorted({max(least, math.ceil(work.slots * share / per_node)) for share in _SLOTS_TRIED})
 
 
 def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float) -> SparkCluster:
-    duration_s, logged_s = prediction.duration_s, work.timeline.duration_s
-    cost, logged_cost = (_usd(work, n, seconds=s) for n, s in ((nodes, duration_s), (work.logged, logged_s)))
+    duration_s, platform = prediction.duration_s, platform_called(work.platform)
+    cost = platform.cost_usd(nodes, seconds=duration_s)
+    logged_cost = platform.cost_usd(work.logged, seconds=work.timeline.duration_s)
     return SparkCluster(
         nodes=nodes,
         prediction=prediction,
@@ -326,13 +327,6 @@ def _choice(work: Work, nodes: Nodes, prediction: Prediction, *, limit_s: float)
         chance_cheaper=_chance(below=logged_cost, expected=cost, sigma=prediction.sigma),
         chance_in_time=_chance(below=limit_s * _LATE, expected=duration_s, sigma=prediction.sigma),
     )
-
-
-def _usd(work: Work, nodes: Nodes, *, seconds: float) -> float:
-    """Return the price of nodes; on a platform whose rates are the whole price, what it charges."""
-    platform = platform_called(work.platform)
-    whole = not platform.on_top and platform.cloud == nodes.machine.cloud
-    return platform.usd(nodes, seconds=seconds) if whole else nodes.usd_per_hour * seconds / 3600
 
 
 def _chance(*, below: float, expected: float, sigma: float) -> float:

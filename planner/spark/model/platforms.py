@@ -23,7 +23,8 @@ class SparkPlatform:
 
     Of a node's memory it keeps `kept_mib`, and of the memory up to each number of GiB in `kept_shares` a share; an
     application master takes `master_mib` of the rest. `overhead` is an executor's memory beside its heap, as a share of
-    the heap. `types` are patterns of the machine types that it documents, none where only an account can list them.
+    the heap. `types` are patterns of the machine types that it documents, none where only an account can list them. A
+    cluster has at least `nodes_min` workers, as `nodes_source` states.
     """
 
     platform: str
@@ -46,13 +47,32 @@ class SparkPlatform:
     overhead: float = 0.1
     types: tuple[str, ...] = ()
     types_source: str = ""
+    nodes_min: int = 1
+    nodes_source: str = ""
     memory_source: str = "assumed: the system and the daemons take a fifth"
 
     @property
     def charges(self) -> bool:
         """Whether the platform has a charge of its own, at a known rate or not."""
-        rates = (self.share_of_on_demand, self.usd_per_vcpu_hour, self.usd_per_dbu)
-        return any(rate is not None for rate in rates)
+        return self.has_rates or self.usd_per_dbu is not None
+
+    def cost_usd(self, nodes: Nodes, *, seconds: float) -> float:
+        """Return what nodes cost for `seconds`: their price with the fee, or the fee where that is all one pays; NaN
+        if this type's fee is unknown. A fee that is unknown for all types is left out, as on machines of another cloud.
+        """
+        rent_usd = nodes.usd_per_hour * seconds / 3600
+        if not self.has_rates or not self.is_in(nodes.machine.cloud):
+            return rent_usd
+        return self.usd(nodes, seconds=seconds) + (rent_usd if self.on_top else 0.0)
+
+    def is_in(self, cloud: str) -> bool:
+        """Return whether the platform runs on a cloud's machines."""
+        return self.cloud in ("", cloud)
+
+    @property
+    def has_rates(self) -> bool:
+        """Whether the rates of its charge are known."""
+        return self.share_of_on_demand is not None or self.usd_per_vcpu_hour is not None
 
     def usd(self, nodes: Nodes, *, seconds: float) -> float:
         """Return the fee of nodes for `seconds`, NaN if unknown."""

@@ -163,3 +163,26 @@ def test_quotes_behind_backslashes_are_named(tmp_path: Path, row: str, is_said: 
         say=messages.append,
     )
     assert any("quotes behind backslashes are not taken" in line for line in messages) is is_said
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "advice"),
+    [
+        ("k,x\na,9.5\nb,10\n", "k,x:desc", "x has numbers, and is compared as text; --key x:num"),
+        ("k,x\na,1.0\nb,2\n", "x", ""),  # in text the same order
+        ("k,x\na,9.5\nb,10\n", "x:num", ""),
+        ("k,x\na,9.5\nb,10\n", "x:bytes", ""),
+        ("k,x\na,9.5\nb,none\n", "x", ""),
+        ("day\n31/01/2024\n01/02/2024\n", "day", "day has dates, and is compared as text; --key day:date=%d/%m/%Y"),
+        ("day\n2024-01-31\n2024-02-01\n", "day", ""),
+    ],
+)
+def test_a_key_of_numbers_or_dates_that_is_compared_as_text_is_told(
+    text: str, key: str, advice: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "in.csv"
+    source.write_text(text)
+    notes: list[str] = []
+    planner.sort(source, tmp_path / "out.csv", key=key, format="csv", say=notes.append)
+    told = [note for note in notes if "compared as text" in note]
+    assert told == ([f"note: {advice} says otherwise"] if advice else [])

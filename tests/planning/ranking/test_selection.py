@@ -216,10 +216,11 @@ def test_beyond_the_slack_the_cheaper_comes_first_then_the_faster(candidate_of: 
 def test_figures_stand_for_a_candidate(candidate_of: Callable[..., Candidate]) -> None:
     """Figures are ordered as the candidates that they are of; bare metal counts as half a percent worse."""
     metal, plain = candidate_of("i.metal", seconds=100, usd=10, joules=5), candidate_of("plain", seconds=100, usd=10)
-    figures = [Figures.of(metal), Figures.of(plain)]
-    assert (figures[0].ranked_s, figures[0].ranked_usd, figures[0].energy_j) == pytest.approx((100.5, 10.05, 5))
-    assert order(figures, "cost") == figures[::-1]
-    assert order([metal], "cost", beside=[figures[1]]) == [metal]
+    figures = Figures.of([metal, plain])
+    assert (figures.ranked_s[0], figures.ranked_usd[0], figures.energy_j[0]) == pytest.approx((100.5, 10.05, 5))
+    assert figures.in_order("cost").tolist() == [1, 0]
+    assert order([metal, plain], "cost") == [plain, metal]
+    assert order([metal], "cost", beside=[plain]) == [metal]
 
 
 def test_an_hour_is_worth_25_cents_and_a_minute_no_money(candidate_of: Callable[..., Candidate]) -> None:

@@ -14,7 +14,7 @@ from approvals import Approve
 from planner import recommend as recommend_by
 from planner.cost_model.estimate import estimate
 from planner.planning.candidates.candidates import candidate
-from planner.planning.request.constraints import constraints, limit_of, missed, overrun
+from planner.planning.request.constraints import constraints, limit_of, missed
 from planner.schemas.plan import NodeLimit
 from planner.statistics.interruptions import Risk
 from tests.planning.two_constraints import BUDGET, DEADLINE
@@ -93,20 +93,6 @@ def test_a_network_in_doubt_is_twice_too_weak_for_more_than_one_node(make_job: C
     (evidence,) = constraints(context, estimates, request, region="here")
     assert (evidence.name, evidence.limit, evidence.measure[0].tolist()) == ("evidence", 1, [1, 2, 2])
     assert evidence.within(1.0)[0].tolist() == [True, False, False]
-
-
-def test_by_how_much_an_exact_cluster_exceeds_what_was_asked(make_job: Callable[..., Any]) -> None:
-    """The worst counts: 90 s for the sort in 60, $8 at 95% for a budget of 10; the run in 200 s with 110 s overhead."""
-    context, region, request = make_job({"a": {"read": 4e9, "write": 2e9}})
-    cluster = candidate(context, row=0, nodes=10, offer=region.offer)
-    cluster = replace(
-        cluster, cost_usd=replace(cluster.cost_usd, total_p95=8.0), overheads_s={"boot": 30, "screen": 80}
-    )
-    both = replace(request, sort_deadline_s=60.0, budget_usd=10.0)
-    assert overrun(cluster, 90.0, both) == pytest.approx(1.5)
-    assert overrun(cluster, 30.0, both) == pytest.approx(0.8)
-    assert overrun(cluster, 90.0, request) == 0
-    assert overrun(cluster, 110.0, replace(request, deadline_s=200.0)) == pytest.approx(1.1)
 
 
 def test_amounts_are_shown_in_their_unit(approve: Approve) -> None:

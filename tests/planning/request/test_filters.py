@@ -233,3 +233,13 @@ def test_a_node_has_four_processors_and_seven_gib_unless_asked() -> None:
 def test_where_all_machines_are_small_none_is_left_out(make_catalog: Callable[..., str]) -> None:
     path = make_catalog({"a": {"vcpu": 2}, "b": {"vcpu": 1}})
     assert wanted(Request(data_bytes=10**12), load_catalog(path))[0].all()
+
+
+def test_a_what_if_of_memory_counts_for_the_least_memory() -> None:
+    """A type of 128 GiB has 256 in machines with twice the memory, and half of 256 is too little."""
+    for name, times in (("i4i.4xlarge", 2), ("i4i.8xlarge", 0.5)):
+        asked = planner.recommend("1TB", instance=name, min_memory="256GiB")
+        supposed = asked.what_if(memory=times)
+        assert (asked.best is not None, supposed.best is not None) == (times < 1, times > 1)
+    (clash,) = planner.recommend("1TB", instance="i4i.8xlarge", min_memory="256GiB").what_if(memory=0.5).plan.conflicts
+    assert "--set min-memory=256GiB" in clash

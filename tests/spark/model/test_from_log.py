@@ -121,11 +121,33 @@ def test_a_platforms_fee_is_a_line_and_an_unknown_one_is_said(read: Reader, appr
     # 2 x a quarter of $0.192 an hour, for at least a minute: the job took 20 s
     approve(emr)
     assert "2026-11" in emr
+    (elsewhere,) = fees({"spark.dataproc.engine": "default"})
+    approve(elsewhere)
     (photon,) = fees({"spark.databricks.clusterUsageTags.sparkVersion": "15.4.x-photon-scala2.12"})
     approve(photon)
     assert "a DBU costs $0.20" in photon
     (glue,) = fees({"spark.glue.JOB_NAME": "a"})
     approve(glue)
+
+
+@pytest.mark.parametrize(
+    ("properties", "fee_usd_per_hour"),
+    [({}, 0.0), ({"spark.emr.default.executor.memory": "4g"}, 0.048), ({"spark.dataproc.engine": "default"}, 0.0)],
+    ids=["no platform", "EMR", "a platform of another cloud"],
+)
+def test_a_known_fee_is_in_every_cost(read: Reader, properties: dict[str, str], fee_usd_per_hour: float) -> None:
+    """Two m5.xlarge at $0.192; EMR takes a quarter of the price, for a minute at least."""
+    plan = plan_application(read(small_job(properties=properties)), REQUEST, ran_on="m5.xlarge x 2")
+    lasted_s = plan.logged.prediction.duration_s
+    expected = 2 * (0.192 * lasted_s + fee_usd_per_hour * max(60, lasted_s)) / 3600
+    assert plan.logged.cost_usd == pytest.approx(expected)
+
+
+def test_no_cluster_of_dataproc_has_one_worker(read: Reader) -> None:
+    """Dataproc takes two at least; of a job as small as this, one machine would do."""
+    application = read(small_job(properties={"spark.dataproc.engine": "default"}))
+    plan = plan_application(application, replace(REQUEST, catalogs=("gcp",), instances=()), ran_on="n2-standard-4 x 2")
+    assert {choice.nodes.count for choice in plan.curve} and min(choice.nodes.count for choice in plan.curve) == 2
 
 
 def test_no_cluster_is_predicted_faster_than_the_longest_of_many_tasks(read: Reader) -> None:

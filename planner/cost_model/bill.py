@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -76,7 +76,7 @@ class Bills:
     dearest: Hourly
     around_s: Floats
     late_s: Floats
-    late_staging_s: Floats
+    late_staging_s: Floats = field(default_factory=lambda: np.zeros((1, 1)))
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats, around_s: Floats) -> Bills:
@@ -129,6 +129,10 @@ class Bills:
     @cached_property
     def _further_usd(self) -> Floats:
         return self.known_usd[:, None] + copies_usd(self.context) / np.maximum(1, self.nodes - 1)
+
+    def late_staging_at(self, at: int) -> float:
+        """Return the seconds that slow links add to the staging of a cluster in one of twenty runs."""
+        return float(np.broadcast_to(self.late_staging_s, self.around_s.shape)[at, 0])
 
     def cost(self, at: int, time_s: Range, *, total: float, total_p95: float) -> Cost:
         """Return the cost of a cluster whose job takes `time_s`."""

@@ -54,6 +54,8 @@ def test_the_bill_of_95_in_100_runs_holds_a_slow_link() -> None:
     later_h = 1e12 * (1 / link.low_bytes_per_s - 1 / link.bytes_per_s) / 3600
     beyond = [of.cost_usd.total_p95 - of.cost_usd.total for of in (near, far)]
     assert beyond[1] - beyond[0] == pytest.approx(far.usd_per_hour * later_h, rel=0.05)
+    assert far.late_staging_s == pytest.approx(later_h * 3600, rel=1e-6) and near.late_staging_s == 0
+    assert far.late_run_s == far.time_s.p95 + sum(far.overheads_s.values()) + far.late_staging_s
     (note,) = (line.note for line in far.bill if line.name == "stage in")
     assert "in 95 of 100 runs within" in note and "95 of 100" not in str([line.note for line in near.bill])
 

@@ -187,14 +187,20 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     table = catalog.tables["disks"]
     names = ("instance_type", "mode", "aggregate", "source", "bytes_per_s", "operations_per_s")
     rows = pd.DataFrame({name: table[name] for name in names}).assign(disk_line=list(table.lines))
-    known = rows.merge(types, on="instance_type")
+    specs = catalog.tables["disk_specs"]
+    stated_of = {"read_only": "read_operations_per_s", "write_only": "write_operations_per_s"}
+    operations = [
+        pd.DataFrame({"instance_type": specs["instance_type"], "mode": mode, "stated_operations": specs[column]})
+        for mode, column in stated_of.items()
+    ]
+    known = rows.merge(types, on="instance_type").merge(pd.concat(operations), on=["instance_type", "mode"], how="left")
     known = known[(known.local_disks > 0) & (known.disk_line > 0)]
     kind = known.family + "/" + known["mode"] + "/" + known["aggregate"]
     known = known.assign(shape=kind, size=known.local_disks * known.local_disk_bytes)
     for column in ("bytes_per_s", "operations_per_s"):
         stated = known[known[column].notna()]
         stated = stated.assign(rate=stated[column])
-        odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated))
+        odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated), *_unlike_specs(stated))
         for row, expected, reason in (found for found in odd if found[0].source != DERIVED_SOURCE):
             yield Suspicion(
                 file="disks",
@@ -216,6 +222,26 @@ def _unequal_disks(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
         for row in rows_at(stated, odd if len(rows) > 2 else odd[:0]):
             expected = usual * row.local_disks
             yield row, expected, f"{row.rate / expected:.3g} times what as many equal disks do in other sizes"
+
+
+_SPECS_ALIKE: Final = 1.1
+_UNLIKE_SPECS: Final = 1.5
+"""Least ratio that is doubted of rates per stated operation: of what was measured, none is as far from its family."""
+
+
+def _unlike_specs(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
+    """Yield the rows whose rate for each operation that the cloud states is far from their family's, the rate at
+    theirs, and a description.
+    """
+    stated = stated[stated.stated_operations.notna()].reset_index(drop=True)
+    per = (stated["rate"] / stated.stated_operations).to_numpy()
+    for rows in groups_of(stated["shape"]):
+        usual = most_common(per[rows], within=_SPECS_ALIKE)
+        off = np.abs(np.log(per[rows] / usual))
+        if (off <= np.log(_SPECS_ALIKE)).sum() >= max(3, _MOST_ALIKE * len(rows)):
+            for row in rows_at(stated, rows[off > np.log(_UNLIKE_SPECS)]):
+                expected = usual * row.stated_operations
+                yield row, expected, f"{row.rate / expected:.3g} times what its stated operations give in its family"
 
 
 def _above_peak(table: Table, baseline: str, peak: str) -> Iterator[Suspicion]:

@@ -120,6 +120,8 @@ AWS = [
     shape("processors of the only size", "hpc7a.24xlarge", "vcpu", times(2)),
     stated("baseline above the peak", "r6i.2xlarge", times(5)),
     disk("disks ten times slower", "i3en.24xlarge", times(0.1)),
+    disk("disks of twice the size", "i7i.4xlarge", times(2)),
+    disk("disks of half the size", "i4g.4xlarge", times(0.5)),
     disk("disks ten times faster", "i4g.16xlarge", times(10)),
     disk("operations of one disk", "i7ie.24xlarge", times(0.1), column="operations_per_s"),
     stated("bits as bytes of a further source", "m6g.16xlarge", BITS_AS_BYTES),

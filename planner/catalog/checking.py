@@ -168,9 +168,9 @@ def _network_disagreements(catalog: Catalog) -> Iterator[Finding]:
 
 def _disagreement_text(quarrel: Disagreement) -> str:
     stated = ", ".join(f"{format_rate(rate)} ({source})" for source, rate in quarrel.stated.items())
-    why = "what most state" if quarrel.settled else "the lowest, as no majority settles it"
-    counts = format_rate(quarrel.counts_bytes_per_s)
-    return f"sources disagree on the network of {quarrel.instance_type}: {stated}; {counts} counts, {why}"
+    counts = f"{format_rate(quarrel.counts_bytes_per_s)} counts, what most state"
+    verdict = counts if quarrel.settled else "withheld, as no majority settles it"
+    return f"sources disagree on the network of {quarrel.instance_type}: {stated}; {verdict}"
 
 
 def _names(names: list[str]) -> str:

@@ -1,7 +1,7 @@
 """A type's network as stated by several sources, and the choice among them.
 
-instances.csv is one source, every row of network_specs.csv another. The majority counts; in a tie the lowest rate, as
-it never overstates. Rates within `AGREEING` of each other are equal.
+instances.csv is one source, every row of network_specs.csv another. The majority counts; in a tie the network is
+withheld, that is unknown. Rates within `AGREEING` of each other are equal.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Floats, Rows, Texts
+from planner.arrays import Flags, Floats, Rows, Texts
 from planner.catalog.columns import EVIDENCE
 from planner.catalog.tables import Table
 
@@ -22,7 +22,8 @@ AGREEING: Final = 0.05
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StatedNetworks:
-    """The chosen network of each type, all of shape (T,): bytes/s, NaN if no source states it, and its evidence.
+    """The chosen network of each type, all of shape (T,): bytes/s, NaN if no source states it or they disagree without
+    a majority, and its evidence.
 
     `evidence` is the strongest of the sources that agree. A derived row of instances.csv is derived in its shape; its
     network is still stated.
@@ -53,7 +54,10 @@ class StatedNetworks:
 
 @dataclass(frozen=True, kw_only=True)
 class Disagreement:
-    """A type whose network sources state different baselines, in bytes/s by source; `settled` if most agree."""
+    """A type whose network sources state different baselines, in bytes/s by source; `settled` if most agree.
+
+    `counts_bytes_per_s` is what most state, or if nothing is settled the lowest, which then does not count either.
+    """
 
     instance_type: str
     stated: dict[str, float]
@@ -78,6 +82,12 @@ class _Statements:
             return np.asarray((np.abs(np.log(ratio)) <= np.log1p(AGREEING)).sum(axis=1), float)
 
     @property
+    def settled(self) -> Flags:
+        """Whether no other group of sources is as large as the largest, shape (T,)."""
+        most = self.votes.max(axis=0)
+        return np.asarray((self.votes == most).sum(axis=0) <= np.maximum(most, (most == 0) * len(self.votes)))
+
+    @property
     def counting(self) -> Rows:
         """The source that counts, shape (T,): one of the lowest of the largest group, preferably instances.csv."""
         votes = self.votes
@@ -96,7 +106,8 @@ def stated_networks(instances: Table, specs: Table) -> StatedNetworks:
     statements = _statements(instances, specs)
     chosen = statements.counting[None, :]
     baseline, peak = (
-        np.take_along_axis(values, chosen, axis=0)[0] for values in (statements.baseline, statements.peak)
+        np.where(statements.settled, np.take_along_axis(values, chosen, axis=0)[0], np.nan)
+        for values in (statements.baseline, statements.peak)
     )
     agreeing = np.abs(statements.baseline - baseline) <= AGREEING * baseline
     agreed_peak = np.fmin.reduce(np.where(agreeing, statements.peak, np.nan), axis=0)
@@ -115,16 +126,15 @@ def stated_networks(instances: Table, specs: Table) -> StatedNetworks:
 def disagreements(instances: Table, specs: Table) -> Iterator[Disagreement]:
     """Yield the types whose stated network baselines differ by more than `AGREEING`."""
     statements = _statements(instances, specs)
-    votes, counting = statements.votes, statements.counting
+    votes, counting, settled = statements.votes, statements.counting, statements.settled
     stated = ~np.isnan(statements.baseline)
     for row in np.flatnonzero((stated & (votes < stated.sum(axis=0))).any(axis=0)).tolist():
         sources = np.flatnonzero(stated[:, row]).tolist()
-        most = votes[:, row].max()
         yield Disagreement(
             instance_type=str(instances["instance_type"][row]),
             stated={str(statements.source[place, row]): float(statements.baseline[place, row]) for place in sources},
             counts_bytes_per_s=float(statements.baseline[counting[row], row]),
-            settled=int((votes[:, row] == most).sum()) == int(most),
+            settled=bool(settled[row]),
         )
 
 

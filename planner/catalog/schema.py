@@ -153,12 +153,17 @@ NETWORKS: Final = Schema(
 
 NETWORK_SPECS: Final = Schema(
     name="network_specs",
-    meaning="what further sources state of the network of a type; what most state counts, of a tie the lowest",
+    meaning="what further sources state of a type's network, of which what most state counts, and of its shape",
     key=("instance_type", "source"),
     columns=(
         TYPE,
-        rate("baseline_bytes_per_s", "network rate the cloud sustains", required=True),
+        rate("baseline_bytes_per_s", "network rate the cloud sustains"),
         rate("peak_bytes_per_s", "advertised 'up to' rate, reached at times"),
+        number("vcpu", "", "as in instances.csv, also the next four: each must agree with it"),
+        count("local_disks", "local disks that come with the instance", least=0),
+        size("local_disk_bytes", "capacity of each local disk"),
+        rate("volume_bytes_per_s", "sustained limit of all block volumes together"),
+        number("volume_iops", "1/s", "sustained limit of volume operations"),
         NOTE,
         *PROVENANCE,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,7 +24,7 @@ from planner.cost_model.prices import (
     request_usd,
     spares_paid_s,
 )
-from planner.cost_model.staging import place_link
+from planner.cost_model.staging import late_staging_s, place_link
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import BillLine, Cost, Range
 from planner.units import format_rate, format_usd
@@ -66,7 +66,8 @@ class Hourly:
 class Bills:
     """The bills of clusters of `nodes`, (N,) of every layout or (R, 1), whose runs take `around_s` (R, N) beside their
     jobs: the whole run, not the job, pays for spares, charges and the steps around the job. At the 95th percentile of
-    the job's time the boot takes `late_s` longer than expected, too, and machines cost the `dearest` that they may.
+    the job's time the boot takes `late_s` longer than expected, too, and staging over links between places
+    `late_staging_s`, and machines cost the `dearest` that they may.
     """
 
     context: JobContext
@@ -75,6 +76,7 @@ class Bills:
     dearest: Hourly
     around_s: Floats
     late_s: Floats
+    late_staging_s: Floats = field(default_factory=lambda: np.zeros((1, 1)))
 
     @classmethod
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats, around_s: Floats) -> Bills:
@@ -83,7 +85,15 @@ class Bills:
         is_sure = offer.most_usd_per_hour is None
         dearest = hourly if is_sure else Hourly.of(context, offer.dearest, nodes=nodes, spares=spares)
         late_s = context.overheads.late_booting_s(nodes) - context.overheads.booting_s(nodes)
-        return cls(context=context, nodes=nodes, hourly=hourly, dearest=dearest, around_s=around_s, late_s=late_s)
+        return cls(
+            context=context,
+            nodes=nodes,
+            hourly=hourly,
+            dearest=dearest,
+            around_s=around_s,
+            late_s=late_s,
+            late_staging_s=late_staging_s(context, nodes),
+        )
 
     @cached_property
     def charges(self) -> list[Charge]:
@@ -111,7 +121,7 @@ class Bills:
 
     def total_p95_usd(self, job_p95_s: Floats) -> Floats:
         """Return the cost of whole runs with jobs as long as `job_p95_s` (R, N), at the highest of uncertain prices."""
-        billed = billed_s(job_p95_s + self.around_s + self.late_s, self.context)
+        billed = billed_s(job_p95_s + self.around_s + self.late_s + self.late_staging_s, self.context)
         dearer = dearer_usd_per_hour(self.context, self.nodes)
         usd = replace(self.dearest, spare_s=self.dearest.spare_s + self.late_s).usd(billed) + dearer * billed / 3600
         return usd + self._further_usd + doubtful_usd(self.context)[:, None]
@@ -119,6 +129,10 @@ class Bills:
     @cached_property
     def _further_usd(self) -> Floats:
         return self.known_usd[:, None] + copies_usd(self.context) / np.maximum(1, self.nodes - 1)
+
+    def late_staging_at(self, at: int) -> float:
+        """Return the seconds that slow links add to the staging of a cluster in one of twenty runs."""
+        return float(np.broadcast_to(self.late_staging_s, self.around_s.shape)[at, 0])
 
     def cost(self, at: int, time_s: Range, *, total: float, total_p95: float) -> Cost:
         """Return the cost of a cluster whose job takes `time_s`."""

@@ -126,7 +126,7 @@ def order_of_plan(plan: Plan, platform: SparkPlatform) -> Order:
         architecture=architectures.get(best.instance_type),
         expected_s=best.time_s.expected,
         p95_s=best.time_s.p95,
-        ends_within_s=best.time_s.p95 + sum(best.overheads_s.values()),
+        ends_within_s=best.late_run_s,
         usd_per_hour=best.usd_per_hour,
         on_demand_usd_per_hour=best.price_usd_per_hour if best.pricing == "on-demand" else float("nan"),
         cost=f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(best.cost_usd.total)}",

@@ -56,7 +56,7 @@ def breaches(plan: Plan, policy: Policy, *, today: date) -> tuple[Breach, ...]:
 
 def _of_money_and_time(best: Candidate, policy: Policy) -> Iterator[Breach]:
     cost_usd = best.cost_usd.total_p95 if policy.p95 else best.cost_usd.total
-    run_s = sum(best.overheads_s.values()) + (best.time_s.p95 if policy.p95 else best.time_s.expected)
+    run_s = best.late_run_s if policy.p95 else best.whole_run_s
     if policy.max_cost_usd is not None and (cost_usd > policy.max_cost_usd or best.cost_usd.at_least):
         found = f"{'at least ' if best.cost_usd.at_least else ''}{format_usd(cost_usd)}"
         yield Breach(limit="max_cost", allowed=format_usd(policy.max_cost_usd), found=found)

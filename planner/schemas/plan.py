@@ -192,7 +192,8 @@ class Candidate:
     the whole cluster with its volumes. `energy_j` is known where the power of a node is. `durability` is the model's
     guarantee; `spares` are launched in addition to `nodes`; `interruptions` are None for nodes that are not taken back,
     or where their frequency is unknown. `deadline_kept` is the probability that the requested deadlines are kept, if
-    the steps around the sort take as long as expected. `quoted` is None for a job that takes no time. Only the
+    the steps around the sort take as long as expected; `late_staging_s` is what slow links between regions or clouds
+    add to them in one of twenty runs. `quoted` is None for a job that takes no time. Only the
     recommended cluster has the rate that would overturn it (`overturned_by`), the seconds that the whole run saves with
     each resource twice as fast (`reliefs_s`, by the names of what-ifs), and the resource that helps most
     (`bottleneck`). `price_as_of` is the day of the list price (ISO), '' for a price of one's own. `bandwidth_weighting`
@@ -221,6 +222,7 @@ class Candidate:
     capacity_bytes: dict[str, float | None]
     needed_bytes: dict[str, float]
     overheads_s: dict[str, float]
+    late_staging_s: float = 0.0
     evidence: str
     bill: tuple[BillLine, ...]
     durability: str = ""
@@ -241,6 +243,11 @@ class Candidate:
     def whole_run_s(self) -> float:
         """Expected seconds of the whole run, from boot to the end."""
         return self.time_s.expected + sum(self.overheads_s.values())
+
+    @property
+    def late_run_s(self) -> float:
+        """Seconds of the whole run if its sort, and its links between places, are as slow as one in twenty."""
+        return self.time_s.p95 + sum(self.overheads_s.values()) + self.late_staging_s
 
     @property
     def is_own(self) -> bool:

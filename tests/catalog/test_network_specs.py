@@ -65,9 +65,10 @@ def test_two_sources_outvote_the_listing(catalog_of: Callable[..., Catalog]) -> 
     assert catalog.instances.network_peak_bytes_per_s[0] == 120 * GBIT
 
 
-def test_of_a_tie_the_lower_counts_and_of_agreeing_ones_the_listing(catalog_of: Callable[..., Catalog]) -> None:
+def test_a_tie_is_withheld_and_of_agreeing_ones_the_listing_counts(catalog_of: Callable[..., Catalog]) -> None:
     catalog = catalog_of({"x": 10, "y": 23, "z": 28.125}, spec("x", "a", 23), spec("y", "a", 10), spec("z", "a", 28.12))
-    assert [network(catalog, name)[0] for name in "xyz"] == [10, 10, 28.125]
+    assert np.isnan([network(catalog, name)[0] for name in "xy"]).all()
+    assert network(catalog, "z")[0] == 28.125
     quarrels = list(disagreements(catalog.tables["instances"], catalog.tables["network_specs"]))
     assert [(q.instance_type, q.settled, q.counts_bytes_per_s / GBIT) for q in quarrels] == [
         ("x", False, 10),
@@ -77,7 +78,7 @@ def test_of_a_tie_the_lower_counts_and_of_agreeing_ones_the_listing(catalog_of: 
 
 def test_three_that_differ_settle_nothing(catalog_of: Callable[..., Catalog]) -> None:
     catalog = catalog_of({"x": 30}, spec("x", "a", 20), spec("x", "b", 25))
-    assert network(catalog, "x")[0] == 20
+    assert np.isnan(network(catalog, "x")[0])
     assert [q.settled for q in disagreements(catalog.tables["instances"], catalog.tables["network_specs"])] == [False]
 
 
@@ -94,7 +95,7 @@ def test_a_derived_shape_does_not_make_its_network_a_measured_one(catalog_of: Ca
 
 def test_what_most_state_needs_no_order_of_sources(catalog_of: Callable[..., Catalog]) -> None:
     for sources in (("a", "b", "c"), ("c", "b", "a"), ("b", "c", "a")):
-        rates = zip(sources, (40, 10, 40), strict=True)
+        rates = zip(sources, (40, 10, 20), strict=True)
         assert network(catalog_of({"x": 10}, *(spec("x", s, g) for s, g in rates)), "x")[0] == 10
 
 
@@ -110,7 +111,7 @@ QUARRELS = {
     "azure": "",
     "gcp": "a3-edgegpu-8g a3-highgpu-1g a3-highgpu-2g a3-highgpu-4g a3-highgpu-8g a3-megagpu-8g a3-ultragpu-8g "
     "c4-highcpu-4 c4-highmem-4 c4-highmem-4-lssd c4-standard-4 c4-standard-4-lssd e2-small m4-hypermem-16 "
-    "z3-highmem-14-standardlssd z3-highmem-16-highlssd z3-highmem-22-highlssd z3-highmem-22-standardlssd "
+    "z3-highmem-16-highlssd z3-highmem-22-highlssd z3-highmem-22-standardlssd "
     "z3-highmem-32-highlssd z3-highmem-44-highlssd z3-highmem-44-standardlssd z3-highmem-8-highlssd "
     "z3-highmem-88-highlssd z3-highmem-88-standardlssd",
 }
@@ -144,7 +145,7 @@ def test_shipped_networks_are_as_most_sources_state_them(name: str, instance_typ
 
 def test_most_sizes_of_azure_and_nearly_all_of_gcp_have_a_network() -> None:
     unknown = {name: np.isnan(load_catalog(name).instances.network_baseline_bytes_per_s) for name in ("azure", "gcp")}
-    assert {name: int((~blank).sum()) for name, blank in unknown.items()} == {"azure": 870, "gcp": 955}
+    assert {name: int((~blank).sum()) for name, blank in unknown.items()} == {"azure": 870, "gcp": 949}
 
 
 def test_a_limit_that_sizes_of_a_family_share_is_no_rate_that_each_keeps() -> None:

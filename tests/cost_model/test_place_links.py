@@ -41,6 +41,25 @@ def test_the_range_of_the_link_is_said() -> None:
     assert "between such places in 2022" in note and "nine times in ten" in note
 
 
+def test_the_bill_of_95_in_100_runs_holds_a_slow_link() -> None:
+    """With links at the 5% of the measured pairs, all machines are paid for the longer loading."""
+    link = link_between(("gcp", "asia-pacific"), ("aws", "north-america"))
+    assert link is not None
+    far, near = (
+        recommend("8TB", **(ON_AWS | {"input": store, "input_region": region})).best
+        for store, region in (("gs://a/b", "asia-east1"), ("s3://a/b", "us-east-1"))
+    )
+    assert far is not None and near is not None
+    assert far.time_s == near.time_s, "the link is outside the sort"
+    later_h = 1e12 * (1 / link.low_bytes_per_s - 1 / link.bytes_per_s) / 3600
+    beyond = [of.cost_usd.total_p95 - of.cost_usd.total for of in (near, far)]
+    assert beyond[1] - beyond[0] == pytest.approx(far.usd_per_hour * later_h, rel=0.05)
+    assert far.late_staging_s == pytest.approx(later_h * 3600, rel=1e-6) and near.late_staging_s == 0
+    assert far.late_run_s == far.time_s.p95 + sum(far.overheads_s.values()) + far.late_staging_s
+    (note,) = (line.note for line in far.bill if line.name == "stage in")
+    assert "in 95 of 100 runs within" in note and "95 of 100" not in str([line.note for line in near.bill])
+
+
 @pytest.mark.parametrize("cloud", ["aws", "gcp", "azure"])
 def test_every_region_that_has_prices_lies_in_an_area(cloud: str) -> None:
     regions = {region for region in load_catalog(cloud).regions() if "gov" not in region}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,10 +18,18 @@ from planner.arrays import Floats
 from planner.catalog import region_prices
 from planner.catalog.catalog import Catalog
 from planner.catalog.columns import DERIVED_SOURCE
-from planner.catalog.network_specs import Disagreement, disagreements
 from planner.catalog.plausibility.prices import implausible_prices
 from planner.catalog.plausibility.shapes import groups_of, most_common, rows_at, shapes
 from planner.catalog.plausibility.suspicion import Suspicion
+from planner.catalog.plausibility.votes import (
+    FURTHER,
+    agree,
+    cell_of_rate,
+    outvoted_networks,
+    outvoted_shapes,
+    stated_disks,
+    unlike_twins,
+)
 from planner.catalog.tables import Table
 from planner.units import format_rate
 
@@ -37,7 +45,9 @@ def implausible_rows(catalog: Catalog) -> list[Suspicion]:
     """Return the doubted cells of a catalog in the order of its files and lines, each once."""
     types = shapes(catalog)
     doubted = [
-        *implausible_sizes(types),
+        *implausible_sizes(types, stated=stated_disks(catalog)),
+        *outvoted_shapes(catalog),
+        *unlike_twins(catalog, types),
         *implausible_prices(_prices(catalog), types),
         *implausible_rates(catalog, types),
         *outvoted_networks(catalog),
@@ -102,12 +112,6 @@ MOST_GROWTH: Final = 2.6
 """Largest ratio of a larger size's rate to one in proportion to its size: n1-standard-2 has 5 times the network of
 n1-standard-1.
 """
-_FURTHER: Final = {
-    "network_baseline_bytes_per_s": ("network_specs", "baseline_bytes_per_s"),
-    "volume_bytes_per_s": ("volume_limits", "volume_bytes_per_s"),
-    "volume_iops": ("volume_limits", "volume_iops"),
-}
-"""Further files for rates that are blank in instances.csv."""
 _PAIRS: Final = {
     "instances": (
         ("network_baseline_bytes_per_s", "network_peak_bytes_per_s"),
@@ -121,10 +125,10 @@ _PAIRS: Final = {
 def implausible_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     """Yield the doubted rates of networks, volumes and local disks; `types` is that of `shapes`."""
     sized = types[types.by_vcpu]
-    for rate, (file, column) in _FURTHER.items():
+    for rate, (file, column) in FURTHER.items():
         known = sized[sized[rate].notna()]
         for row, expected, reason in _off_sizes(known.assign(rate=known[rate], size=known.machine_vcpu), slack=SLACK):
-            place = _cell_of_rate(catalog, row, rate, file=file, column=column)
+            place = cell_of_rate(catalog, row, rate, file=file, column=column, value=row.rate)
             yield Suspicion(**place, value=_shown(rate, row.rate), reason=reason, factor=row.rate / expected)
     yield from _disk_rates(catalog, types)
     for file, pairs in _PAIRS.items():
@@ -172,17 +176,6 @@ def _order_text(row: Any, near: Any) -> str:
     return f"{times:.3g} times the rate of {near.instance_type}, which is {1 / size:.3g} times as large"
 
 
-def _cell_of_rate(catalog: Catalog, row: Any, rate: str, *, file: str, column: str) -> dict[str, Any]:
-    """Return the cell that states a type's rate: that of instances.csv, or the further file's if that is blank."""
-    table, further = catalog.tables["instances"], catalog.tables[file]
-    index = int(np.flatnonzero(table["instance_type"] == row.instance_type)[0])
-    if not np.isnan(table[rate][index]):
-        return {"file": "instances", "line": row.line, "instance_type": row.instance_type, "column": rate}
-    found = np.flatnonzero((further["instance_type"] == row.instance_type) & (further[column] == row.rate))
-    line = further.lines[int(found[0])] if len(found) else 0
-    return {"file": file, "line": line, "instance_type": row.instance_type, "column": column}
-
-
 def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     """Yield the doubted disk rates: more local disk of one family is at least as fast in each mode, equal disks equally
     fast.
@@ -194,14 +187,20 @@ def _disk_rates(catalog: Catalog, types: pd.DataFrame) -> Iterator[Suspicion]:
     table = catalog.tables["disks"]
     names = ("instance_type", "mode", "aggregate", "source", "bytes_per_s", "operations_per_s")
     rows = pd.DataFrame({name: table[name] for name in names}).assign(disk_line=list(table.lines))
-    known = rows.merge(types, on="instance_type")
+    specs = catalog.tables["disk_specs"]
+    stated_of = {"read_only": "read_operations_per_s", "write_only": "write_operations_per_s"}
+    operations = [
+        pd.DataFrame({"instance_type": specs["instance_type"], "mode": mode, "stated_operations": specs[column]})
+        for mode, column in stated_of.items()
+    ]
+    known = rows.merge(types, on="instance_type").merge(pd.concat(operations), on=["instance_type", "mode"], how="left")
     known = known[(known.local_disks > 0) & (known.disk_line > 0)]
     kind = known.family + "/" + known["mode"] + "/" + known["aggregate"]
     known = known.assign(shape=kind, size=known.local_disks * known.local_disk_bytes)
     for column in ("bytes_per_s", "operations_per_s"):
         stated = known[known[column].notna()]
         stated = stated.assign(rate=stated[column])
-        odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated))
+        odd = (*_off_sizes(stated, slack=DISK_SLACK), *_unequal_disks(stated), *_unlike_specs(stated))
         for row, expected, reason in (found for found in odd if found[0].source != DERIVED_SOURCE):
             yield Suspicion(
                 file="disks",
@@ -223,6 +222,26 @@ def _unequal_disks(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
         for row in rows_at(stated, odd if len(rows) > 2 else odd[:0]):
             expected = usual * row.local_disks
             yield row, expected, f"{row.rate / expected:.3g} times what as many equal disks do in other sizes"
+
+
+_SPECS_ALIKE: Final = 1.1
+_UNLIKE_SPECS: Final = 1.5
+"""Least ratio that is doubted of rates per stated operation: of what was measured, none is as far from its family."""
+
+
+def _unlike_specs(stated: pd.DataFrame) -> Iterator[tuple[Any, float, str]]:
+    """Yield the rows whose rate for each operation that the cloud states is far from their family's, the rate at
+    theirs, and a description.
+    """
+    stated = stated[stated.stated_operations.notna()].reset_index(drop=True)
+    per = (stated["rate"] / stated.stated_operations).to_numpy()
+    for rows in groups_of(stated["shape"]):
+        usual = most_common(per[rows], within=_SPECS_ALIKE)
+        off = np.abs(np.log(per[rows] / usual))
+        if (off <= np.log(_SPECS_ALIKE)).sum() >= max(3, _MOST_ALIKE * len(rows)):
+            for row in rows_at(stated, rows[off > np.log(_UNLIKE_SPECS)]):
+                expected = usual * row.stated_operations
+                yield row, expected, f"{row.rate / expected:.3g} times what its stated operations give in its family"
 
 
 def _above_peak(table: Table, baseline: str, peak: str) -> Iterator[Suspicion]:
@@ -264,15 +283,24 @@ MOST_MEMORY_BYTES_PER_VCPU: Final = 200e9
 _MEMORY_RATIO: Final = 1.9
 _WHOLE_BYTES: Final = 2**30
 """Vendors round memory to whole GiB."""
+_OTHER_MEMORY: Final = 3.9
+"""Least ratio of memory that is doubted if only two types, or types with accelerators, show what is usual."""
+_DISKS_ALIKE: Final = 1.2
+_MOST_ALIKE: Final = 0.6
+_OTHER_DISKS: Final = 1.35
+"""Disks come whole: sizes of a family differ by up to 1.2 times, and of those that most agree on, none by 1.35."""
 
 
-def implausible_sizes(types: pd.DataFrame) -> Iterator[Suspicion]:
-    """Yield the doubted cells of instances.csv on a type's size; `types` is that of `shapes`."""
+def implausible_sizes(types: pd.DataFrame, *, stated: Mapping[str, float]) -> Iterator[Suspicion]:
+    """Yield the doubted cells of instances.csv on a type's size; `types` is that of `shapes`, and `stated` has the
+    bytes of all local disks by further sources.
+    """
     miscounted = [*_vcpu_by_cores(types), *_vcpu_by_name(types)]
     yield from miscounted
     yield from _memory(types[~types.instance_type.isin([found.instance_type for found in miscounted])])
     yield from _missing_disks(types)
     yield from _disk_units(types)
+    yield from _disks_of_family(types, stated)
 
 
 def _vcpu_by_cores(types: pd.DataFrame) -> Iterator[Suspicion]:
@@ -306,7 +334,7 @@ def _memory(types: pd.DataFrame) -> Iterator[Suspicion]:
     for row in known[~known.per.between(LEAST_MEMORY_BYTES_PER_VCPU, MOST_MEMORY_BYTES_PER_VCPU)].itertuples():
         text = f"{row.per:.3g} bytes per virtual CPU are no memory: another unit than bytes?"
         yield _suspicion(row, "memory_bytes", text)
-    for row, usual in _off_series(known[known.by_vcpu]):
+    for row, usual in _off_series(known):
         text = f"{row.per / 1e9:.2f} GB per virtual CPU, other sizes of its series have {usual / 1e9:.2f} GB"
         yield _suspicion(row, "memory_bytes", text + _slip(row.per / usual), factor=row.per / usual)
 
@@ -317,13 +345,13 @@ def _off_series(known: pd.DataFrame) -> Iterator[tuple[Any, float]]:
     for rows in groups_of(known.series):
         usual = most_common(per[rows], within=1 + _EXACT)
         alike = np.isclose(per[rows], usual, rtol=_EXACT)
-        if alike.sum() >= max(3, 0.6 * len(rows)):
-            for row in rows_at(known, rows[~alike]):
-                ratio = row.per / usual
-                rounded = abs(row.memory_bytes - usual * row.machine_vcpu) <= _WHOLE_BYTES
-                far = not 1 / _MEMORY_RATIO < ratio < _MEMORY_RATIO
-                if row.vcpu > 1 and not rounded and (far or _slip(ratio)):
-                    yield row, usual
+        most = alike.sum() >= max(2, _MOST_ALIKE * len(rows))
+        for row in rows_at(known, rows[~alike] if most else rows[:0]):
+            ratio, is_sized = row.per / usual, alike.sum() > 2 and row.by_vcpu and row.vcpu > 1
+            rounded = abs(row.memory_bytes - usual * row.machine_vcpu) <= _WHOLE_BYTES
+            far = max(ratio, 1 / ratio) > (_MEMORY_RATIO if is_sized else _OTHER_MEMORY)
+            if not rounded and (far or (is_sized and _slip(ratio))):
+                yield row, usual
 
 
 def _slip(ratio: float) -> str:
@@ -350,6 +378,23 @@ def _disk_units(types: pd.DataFrame) -> Iterator[Suspicion]:
                 yield _suspicion(row, "local_disk_bytes", text, factor=sizes[rare] / sizes[usual])
 
 
+def _disks_of_family(types: pd.DataFrame, stated: Mapping[str, float]) -> Iterator[Suspicion]:
+    """Yield types with other local disks for each virtual CPU than their family, which no further source confirms."""
+    known = types[types.by_vcpu & (types.local_disks > 0) & types.local_disk_bytes.notna()]
+    known = known.assign(total=known.local_disks * known.local_disk_bytes)
+    per, sizes = (known.total / known.machine_vcpu).to_numpy(), known.local_disk_bytes.to_numpy()
+    for rows in groups_of(known.family):
+        usual = most_common(per[rows], within=_DISKS_ALIKE)
+        alike = rows[np.abs(np.log(per[rows] / usual)) <= np.log(_DISKS_ALIKE)]
+        if len(alike) >= max(3, _MOST_ALIKE * len(rows)):
+            for row in rows_at(known, np.setdiff1d(rows, alike)):
+                factor = row.total / row.machine_vcpu / usual
+                if max(factor, 1 / factor) > _OTHER_DISKS and not agree(row.total, stated.get(row.instance_type)):
+                    column = "local_disks" if row.local_disk_bytes in sizes[alike] else "local_disk_bytes"
+                    text = f"{factor:.3g} times the local disks for each virtual CPU of its family"
+                    yield _suspicion(row, column, text, factor=factor)
+
+
 def _suspicion(row: Any, column: str, reason: str, *, factor: float = float("nan")) -> Suspicion:
     value = getattr(row, column)
     return Suspicion(
@@ -360,54 +405,6 @@ def _suspicion(row: Any, column: str, reason: str, *, factor: float = float("nan
         value=f"{value:.12g}",
         reason=reason,
         factor=float(factor),
-    )
-
-
-OUTVOTED: Final = 1.9
-"""Factor from the majority at which a source has another unit, or counts other cards."""
-UNSETTLED: Final = 3.9
-"""The same factor if there are only two sources: one of them is wrong."""
-
-
-def outvoted_networks(catalog: Catalog) -> Iterator[Suspicion]:
-    """Yield the stated networks that are far from the chosen one of the type; smaller differences are not errors."""
-    instances, specs = catalog.tables["instances"], catalog.tables["network_specs"]
-    for quarrel in disagreements(instances, specs):
-        if "+" in quarrel.instance_type:
-            continue
-        threshold = OUTVOTED if quarrel.settled else UNSETTLED
-        for source, rate in quarrel.stated.items():
-            factor = rate / quarrel.counts_bytes_per_s
-            if max(factor, 1 / factor) >= threshold:
-                yield _outvoted(catalog, quarrel, source=source, rate=rate)
-
-
-def _outvoted(catalog: Catalog, quarrel: Disagreement, *, source: str, rate: float) -> Suspicion:
-    file, column, line = "network_specs", "baseline_bytes_per_s", 0
-    for name, stated in (("instances", "network_baseline_bytes_per_s"), ("network_specs", "baseline_bytes_per_s")):
-        table = catalog.tables[name]
-        here = (table["instance_type"] == quarrel.instance_type) & (table["source"] == source)
-        found = np.flatnonzero(here & (table[stated] == rate))
-        if len(found) and not line:
-            file, column, line = name, stated, table.lines[int(found[0])]
-    factor = rate / quarrel.counts_bytes_per_s
-    others = ", ".join(f"{format_rate(value)} ({key})" for key, value in quarrel.stated.items() if key != source)
-    return Suspicion(
-        file=file,
-        line=line,
-        instance_type=quarrel.instance_type,
-        column=column,
-        value=format_rate(rate),
-        reason=f"{factor:.3g} times what counts; other sources state {others}{_cards(factor)}",
-        factor=factor,
-    )
-
-
-def _cards(factor: float) -> str:
-    if np.isclose(factor, 8, rtol=0.03):
-        return ": bits read as bytes, or the total of several network cards?"
-    return (
-        ": the total of several network cards?" if factor > 1 and np.isclose(factor, round(factor), rtol=0.03) else ""
     )
 
 

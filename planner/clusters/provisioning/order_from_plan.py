@@ -283,13 +283,14 @@ def late_s(candidate: Candidate, request: Request) -> float:
     """Return the 95th percentile of the whole run's seconds on a planned cluster.
 
     The sort is planned for its engine, with intermediate data on disks whatever the memory. The steps around it are
-    assumed to be as late as the sort. A run that generates its input reads it once more than planned, for its checksum.
+    assumed to be as late as the sort, and links between places as slow as one in twenty. A run that generates its
+    input reads it once more than planned, for its checksum.
     """
     again = _on_a_cluster(candidate, request)
     overheads = again.overheads_s
     summed_s = overheads.get("validate", 0.0) if "generate" in overheads else 0.0
     lateness = max(1.0, again.time_s.p95 / again.time_s.expected) if again.time_s.expected else 1.0
-    return again.time_s.p95 + lateness * (sum(overheads.values()) + summed_s) + UNPLANNED_S
+    return again.time_s.p95 + lateness * (sum(overheads.values()) + summed_s) + again.late_staging_s + UNPLANNED_S
 
 
 def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:

@@ -162,6 +162,7 @@ class Cluster:
             capacity_bytes={group: _known(float(of[at])) for group, of in clusters.capacity_bytes.items()},
             needed_bytes={group: needed / nodes for group, needed in context.group_bytes().items()},
             overheads_s=steps_s,
+            late_staging_s=clusters.bills.late_staging_at(at),
             bill=clusters.bills.lines(at, {"job": time_s.expected, **steps_s}, notes=staging_notes(context, nodes)),
             evidence=deciding(basis.evidence, phases),
             interruptions=self._interruptions(),

@@ -52,6 +52,9 @@ def generate(
     """
     from planner.sorting.records.generate import generate_file, generate_lines_file
 
+    if str(path) == "-":
+        text = "-: generated data goes to a file, which appears once it is whole, not to standard output"
+        raise BadInputError(text, ["name a file; one called - is ./-"], code="no-pipe")
     path = output_file(path)
     if not lines:
         count = record_count(records, size_bytes)

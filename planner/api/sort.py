@@ -85,7 +85,10 @@ def sort(
         job = _of_dataset(inputs, job, outputs)
     else:
         job = replace(job, inputs=tuple(map(str, _paths(inputs))))
-        require_whole((Path(name) for name in job.inputs if name != "-"), outputs)
+        named = [Path(name) for name in job.inputs if name != "-"]
+        if job.ray is None:
+            require_readable(path for path in named if not mode_of(path))
+        require_whole(named, outputs)
         job = job if job.ray else _found(_listed(job, outputs, say=say), say=say)
     require_together(arguments_of(SortJob), vars(job) | {"format": job.format or ""})
     if job.ray is not None:

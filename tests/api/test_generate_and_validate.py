@@ -52,3 +52,11 @@ def test_an_amount_is_given_once_and_whole(tmp_path: Path, amount: dict[str, int
     with pytest.raises(BadInputError):
         planner.generate(tmp_path / "in.dat", **amount)
     assert not (tmp_path / "in.dat").exists()
+
+
+def test_generated_data_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInputError) as refused:
+        planner.generate("-", records=1)
+    assert refused.value.code == "no-pipe"
+    assert not list(tmp_path.iterdir())

@@ -97,29 +97,37 @@ def summarize_rows(job: TextJob, progress: Progress) -> tuple[int, int]:
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
         if job.csv and opened.order.csv is None:  # empty files
             return 0, 0
-        quote, end = opened.order.csv[1] if opened.order.csv else b"", opened.order.line_end
-        for piece in _whole_rows(join_texts(sources, opened.order), quote, end):
+        for piece in whole_rows(join_texts(sources, opened.order), opened.order):
             found = core.summarize_text(piece, opened.order.for_core())
             rows, checksum = rows + found[0], checksum + found[1]
             progress.add_bytes(len(piece))
     return rows, checksum + zlib.crc32(opened.prologue)
 
 
-def _whole_rows(chunks: Iterable[bytes], quote: bytes, end_of_line: bytes) -> Iterator[bytes]:
-    """Yield the same text in pieces that end where a row does, at the end of a line outside quotes."""
+def whole_rows(chunks: Iterable[bytes], order: TextOrder) -> Iterator[bytes]:
+    """Yield the same text in pieces that end where a record does, or a row: at the end of a line outside quotes."""
     waiting = b""
     for chunk in chunks:
         waiting += chunk
-        end, quotes = len(waiting), waiting.count(quote) if quote else 0
-        while (newline := waiting.rfind(end_of_line, 0, end)) >= 0:
-            quotes -= waiting.count(quote, newline, end) if quote else 0
-            if quotes % 2 == 0:
-                yield waiting[: newline + 1]
-                waiting = waiting[newline + 1 :]
-                break
-            end = newline
+        if end := _end_of_rows(waiting, order):
+            yield waiting[:end]
+            waiting = waiting[end:]
     if waiting:
         yield waiting
+
+
+def _end_of_rows(text: bytes, order: TextOrder) -> int:
+    """Return the end of the last row in a text, 0 if there is none."""
+    if order.record_bytes:
+        return len(text) - len(text) % order.record_bytes
+    quote = order.csv[1] if order.csv else b""
+    end, quotes = len(text), text.count(quote) if quote else 0
+    while (newline := text.rfind(order.line_end, 0, end)) >= 0:
+        quotes -= text.count(quote, newline, end) if quote else 0
+        if quotes % 2 == 0:
+            return newline + 1
+        end = newline
+    return 0
 
 
 def open_sources(job: TextJob, progress: Progress, *, memory_bytes: int = 0) -> list[Source]:

@@ -6,6 +6,7 @@ LZ4Block are not verified: lines corrupted by a broken block fail to parse and a
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -50,6 +51,26 @@ class Bytes:
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken
+
+
+class ChunkReader(io.RawIOBase):
+    """Chunks of bytes as a file that is read from start to end."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._left = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with what comes next; return the bytes, 0 at the end."""
+        while not self._left and (chunk := next(self._chunks, None)) is not None:
+            self._left = memoryview(chunk)
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
 
 
 def lz4_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:

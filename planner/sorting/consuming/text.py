@@ -136,7 +136,7 @@ class TextEngine:
             path, size = self._state.inputs[number], self._state.identities[number][2]
             first = min(max(offset, self._form["first_bytes"][number]), size)
             end = size if first + left >= size else self._row_end(path, first, first + left, size)
-            parts.append(_Part(path, number, first, end, end == size))
+            parts.append(_Part(path, first, end))
             left -= end - first
             number, offset = (number + 1, 0) if end == size else (number, end)
         if offset:
@@ -218,13 +218,11 @@ class TextEngine:
 
 
 class _Part(NamedTuple):
-    """Bytes `first` to `end` of an input, with its path and number, and whether the input ends there."""
+    """Bytes `first` to `end` of an input."""
 
     path: str
-    number: int
     first: int
     end: int
-    is_end: bool
 
 
 class _CompressedRows:

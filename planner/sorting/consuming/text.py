@@ -17,7 +17,7 @@ from planner.sorting.consuming.inputs import FREED_BYTES, Range
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.text_files import ended_text, open_csv, open_sources, whole_rows
+from planner.sorting.text.text_files import cut_rows, ended_text, open_csv, open_sources
 from planner.sorting.text.text_job import TextJob
 
 _MOST_MERGED: Final = 256
@@ -232,7 +232,7 @@ class _CompressedRows:
         self._state = state
         self._order = order
         self._progress = progress
-        self._pieces: Iterator[bytes] | None = None
+        self._parts: Iterator[tuple[bytes, bool]] | None = None
         self.place = place
 
     @property
@@ -242,24 +242,26 @@ class _CompressedRows:
 
     def take(self, least_bytes: int) -> Iterator[bytes]:
         """Yield whole rows of about `least_bytes` in total."""
-        while least_bytes > 0 and not self.is_end and not self._state.form["is_plain"][self.place[0]]:
-            self._pieces = self._pieces or self._open()
+        while not self.is_end and not self._state.form["is_plain"][self.place[0]]:
+            self._parts = self._parts or self._open()
             number, offset = self.place
-            piece = next(self._pieces, None)
-            if piece is None:
-                self._pieces, self.place = None, (number + 1, 0)
-                continue
-            self.place = number, offset + len(piece)
-            least_bytes -= len(piece)
-            yield piece
+            part, ends_row = next(self._parts, (None, True))
+            if part is None:
+                self._parts, self.place = None, (number + 1, 0)
+            else:
+                self.place = number, offset + len(part)
+                least_bytes -= len(part)
+                yield part
+            if ends_row and least_bytes <= 0:
+                return
 
-    def _open(self) -> Iterator[bytes]:
+    def _open(self) -> Iterator[tuple[bytes, bool]]:
         number, offset = self.place
         path, first = self._state.inputs[number], max(offset, self._state.form["first_bytes"][number])
         self.place = number, first
         source = open_source(path, self._progress, by_name=bool(self._order.record_bytes))
         source.skip(first)
-        return whole_rows(ended_text(path, source.chunks or iter(()), self._order), self._order)
+        return cut_rows(ended_text(path, source.chunks or iter(()), self._order), self._order)
 
 
 def _counted_from(name: str, first: int, error: BadInputError, path: str) -> BadInputError:

@@ -97,33 +97,47 @@ def summarize_rows(job: TextJob, progress: Progress) -> tuple[int, int]:
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
         if job.csv and opened.order.csv is None:  # empty files
             return 0, 0
-        for piece in whole_rows(join_texts(sources, opened.order), opened.order):
+        for piece in _whole_rows(join_texts(sources, opened.order), opened.order):
             found = core.summarize_text(piece, opened.order.for_core())
             rows, checksum = rows + found[0], checksum + found[1]
             progress.add_bytes(len(piece))
     return rows, checksum + zlib.crc32(opened.prologue)
 
 
-def whole_rows(chunks: Iterable[bytes], order: TextOrder) -> Iterator[bytes]:
-    """Yield the same text in pieces that end where a record does, or a row: at the end of a line outside quotes."""
-    waiting = b""
-    for chunk in chunks:
-        waiting += chunk
-        if end := _end_of_rows(waiting, order):
-            yield waiting[:end]
-            waiting = waiting[end:]
+def _whole_rows(chunks: Iterable[bytes], order: TextOrder) -> Iterator[bytes]:
+    """Yield the same text in pieces that end where a record or a row does."""
+    waiting: list[bytes] = []
+    for part, ends_row in cut_rows(chunks, order):
+        waiting.append(part)
+        if ends_row:
+            yield b"".join(waiting)
+            waiting.clear()
     if waiting:
-        yield waiting
+        yield b"".join(waiting)
 
 
-def _end_of_rows(text: bytes, order: TextOrder) -> int:
-    """Return the end of the last row in a text, 0 if there is none."""
+def cut_rows(chunks: Iterable[bytes], order: TextOrder) -> Iterator[tuple[bytes, bool]]:
+    """Yield the same text in parts, and whether each ends where a record does, or a row: at the end of a line outside
+    quotes.
+    """
+    size = quotes = 0
+    for chunk in chunks:
+        size += len(chunk)
+        quotes += chunk.count(order.csv[1]) if order.csv else 0
+        end = _end_of_rows(chunk, order, size=size, quotes=quotes)
+        if end:
+            yield chunk[:end], True
+        if end < len(chunk):
+            yield chunk[end:], False
+
+
+def _end_of_rows(chunk: bytes, order: TextOrder, *, size: int, quotes: int) -> int:
+    """Return where the last row ends in a chunk, 0 if none does; text up to its end has that size and those quotes."""
     if order.record_bytes:
-        return len(text) - len(text) % order.record_bytes
-    quote = order.csv[1] if order.csv else b""
-    end, quotes = len(text), text.count(quote) if quote else 0
-    while (newline := text.rfind(order.line_end, 0, end)) >= 0:
-        quotes -= text.count(quote, newline, end) if quote else 0
+        return max(len(chunk) - size % order.record_bytes, 0)
+    end = len(chunk)
+    while (newline := chunk.rfind(order.line_end, 0, end)) >= 0:
+        quotes -= chunk.count(order.csv[1], newline, end) if order.csv else 0
         if quotes % 2 == 0:
             return newline + 1
         end = newline

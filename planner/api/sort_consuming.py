@@ -92,7 +92,6 @@ def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, 
     from planner.native import run_interruptible
     from planner.sorting.consuming.consuming_sort import ConsumingSort
     from planner.sorting.consuming.inputs import ConsumeInput
-    from planner.sorting.records.keyed import TextReport
 
     option = ConsumeInput(state.asked["consume_input"])
     began = time.monotonic()
@@ -100,10 +99,9 @@ def _run(folder: WorkFolder, state: State, job: SortJob, progress: Progress, *, 
     def work(shown: Progress) -> Any:
         return ConsumingSort(folder, state, _engine(state, folder, job, shown), shown, option).run(replaces=replaces)
 
-    done = run_interruptible(work, progress)
-    report = TextReport(done.rows, done.runs, done.run_bytes, 0, 0, "--consume-input")
+    report = run_interruptible(work, progress)
     seconds = time.monotonic() - began
-    return SortResult(counted=state.form["counted"], count=done.rows, seconds=seconds, report=report)
+    return SortResult(counted=state.form["counted"], count=report.lines, seconds=seconds, report=report)
 
 
 def _engine(state: State, folder: WorkFolder, job: SortJob, progress: Progress) -> Any:

@@ -400,24 +400,20 @@ def _of_text(job: SortJob, on_progress: OnProgress | None) -> _Content:
 
 
 def _of_tables(job: SortJob, on_progress: OnProgress | None, *, key: Sequence[str] = ()) -> _Content:
-    from planner.sorting.tables.arrow_library import arrow
     from planner.sorting.tables.parquet_rows import decoded_bytes, keys_of, rows_of
     from planner.sorting.tables.table_files import table_inputs
     from planner.sorting.tables.table_hash import rows_checksum
-    from planner.sorting.tables.table_runs import count_disorder
+    from planner.sorting.tables.table_runs import behind_last, count_disorder
 
     count = checksum = unordered = duplicates = 0
-    last = None
     with reported(["validate"], on_progress) as progress, table_inputs(job, progress, fills=True) as sources:
         keys = keys_of(key, sources) if key and sources else []
         types = {field.name: str(field.type) for field in sources[0].schema} if sources else {}
         progress.begin_phase(0, bytes_total=decoded_bytes(sources))
-        for table in (table for source in sources for table in rows_of(source, progress)):
+        for table, joined in behind_last(table for source in sources for table in rows_of(source, progress)):
             count += table.num_rows
             checksum += rows_checksum(table)
-            if keys and table.num_rows:
-                both = table if last is None else arrow().concat_tables([last, table])
-                fallen, equal = count_disorder(both, keys)
+            if keys:
+                fallen, equal = count_disorder(joined, keys)
                 unordered, duplicates = unordered + fallen, duplicates + equal
-                last = table.slice(table.num_rows - 1)
     return _Content(count, checksum, unordered, duplicates, types)

@@ -6,6 +6,7 @@ LZ4Block are not verified: lines corrupted by a broken block fail to parse and a
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -26,39 +27,41 @@ class BrokenDataError(Exception):
     """Compressed data end early or are damaged; output up to that point is valid."""
 
 
-class Bytes:
-    """Reader of exact numbers of bytes from chunks."""
+class ChunkReader(io.RawIOBase):
+    """Chunks of bytes as a file that is read from start to end."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks, self._buffer = iter(chunks), bytearray()
+        self._chunks = iter(chunks)
+        self._left = memoryview(b"")
 
-    def read(self, size: int) -> bytes:
-        """Return `size` bytes; b'' at the end of the data. Raises BrokenDataError when fewer are left."""
-        while len(self._buffer) < size:
-            chunk = next(self._chunks, b"")
-            if not chunk:
-                break
-            self._buffer += chunk
-        if self._buffer and len(self._buffer) < size:
-            raise BrokenDataError("the compressed data end in the middle of a block")
-        return self.read_some(size)
+    def readable(self) -> bool:
+        """Return True."""
+        return True
 
-    def read_some(self, size: int) -> bytes:
-        """Return `size` bytes, fewer only at the end of the data."""
-        while len(self._buffer) < size and (chunk := next(self._chunks, b"")):
-            self._buffer += chunk
-        taken = bytes(self._buffer[:size])
-        del self._buffer[:size]
-        return taken
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with what comes next; return the bytes, 0 at the end."""
+        while not self._left and (chunk := next(self._chunks, None)) is not None:
+            self._left = memoryview(chunk)
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+
+def read_whole(source: io.BufferedReader[Any], size: int) -> bytes:
+    """Return `size` bytes; b'' at the end of the data. Raises BrokenDataError when fewer are left."""
+    data = source.read(size)
+    if data and len(data) < size:
+        raise BrokenDataError("the compressed data end in the middle of a block")
+    return data
 
 
 def lz4_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the decoded blocks of LZ4Block streams, one after the other. Raises BrokenDataError."""
-    cramjam, source = _cramjam("lz4"), Bytes(chunks)
-    while magic := source.read(len(LZ4_MAGIC)):
+    cramjam, source = _cramjam("lz4"), io.BufferedReader(ChunkReader(chunks))
+    while magic := read_whole(source, len(LZ4_MAGIC)):
         if magic != LZ4_MAGIC:
             raise BrokenDataError("an LZ4 block does not begin with its magic word")
-        token, size, length, _ = _LZ4_REST.unpack(source.read(_LZ4_REST.size).ljust(_LZ4_REST.size, b"\0"))
+        token, size, length, _ = _LZ4_REST.unpack(read_whole(source, _LZ4_REST.size).ljust(_LZ4_REST.size, b"\0"))
         compressed = _LZ4_METHODS.get(token & 0xF0)
         if compressed is None or not (0 <= size <= MOST_BLOCK_BYTES and 0 <= length <= MOST_BLOCK_BYTES):
             raise BrokenDataError("the header of an LZ4 block is damaged")
@@ -69,9 +72,9 @@ def lz4_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def snappy_blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the decoded blocks of snappy-java streams, one after the other. Raises BrokenDataError."""
-    cramjam, source = _cramjam("snappy"), Bytes(chunks)
+    cramjam, source = _cramjam("snappy"), io.BufferedReader(ChunkReader(chunks))
     _read_exactly(source, _SNAPPY_HEADER_BYTES)
-    while head := source.read(4):
+    while head := read_whole(source, 4):
         if head == SNAPPY_MAGIC[:4]:  # a further stream was appended
             _read_exactly(source, _SNAPPY_HEADER_BYTES - 4)
             continue
@@ -88,7 +91,7 @@ def _cramjam(codec: str) -> Any:
     return optional("cramjam", extra="spark", purpose=f"reading an event log compressed with {codec}")
 
 
-def _read_exactly(source: Bytes, size: int) -> bytes:
+def _read_exactly(source: io.BufferedReader[Any], size: int) -> bytes:
     data = source.read(size)
     if len(data) < size:
         raise BrokenDataError("the compressed data end in the middle of a block")

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from planner.compression.block_formats import BrokenDataError, Bytes
+from planner.compression.block_formats import BrokenDataError, ChunkReader
 from planner.extras import optional
 
 _READ_BYTES: Final = 1 << 20
@@ -16,26 +16,10 @@ def _library() -> Any:
     return optional("pyarrow", extra="arrow", purpose="text compressed with LZ4")
 
 
-class _Chunks(io.RawIOBase):
-    """File-like view of chunks."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        super().__init__()
-        self._bytes = Bytes(chunks)
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return the available bytes, up to `size`."""
-        return self._bytes.read_some(size)
-
-
 def unlz4(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the text of consecutive frames. Raises BrokenDataError where they are damaged, or end early."""
     library = _library()
-    stream = library.CompressedInputStream(library.PythonFile(_Chunks(chunks), mode="r"), "lz4")
+    stream = library.CompressedInputStream(library.PythonFile(io.BufferedReader(ChunkReader(chunks)), mode="r"), "lz4")
     try:
         while text := stream.read(_READ_BYTES):
             yield text

@@ -5,10 +5,11 @@ Source: google/snappy, framing_format.txt (2013-10-25). Chunks start with one by
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from planner.compression.block_formats import BrokenDataError, Bytes
+from planner.compression.block_formats import BrokenDataError, ChunkReader, read_whole
 from planner.extras import optional
 
 IDENTIFIER: Final = b"\xff\x06\x00\x00sNaPpY"
@@ -25,14 +26,14 @@ def _library() -> Any:
 
 def unsnappy(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the text of consecutive streams. Raises BrokenDataError where they are damaged, or end early."""
-    library, source = _library(), Bytes(chunks)
-    while head := source.read(_HEADER_BYTES):
+    library, source = _library(), io.BufferedReader(ChunkReader(chunks))
+    while head := read_whole(source, _HEADER_BYTES):
         kind, size = head[0], int.from_bytes(head[1:], "little")
         if kind == IDENTIFIER[0] and size != len(IDENTIFIER) - _HEADER_BYTES:
             raise BrokenDataError("the Snappy data are damaged (an identifier has another length)")
         if kind < _FIRST_SKIPPABLE and (kind not in _DATA or size > _MOST_DATA_BYTES):
             raise BrokenDataError(f"the Snappy data are damaged (a chunk of type {kind} and {size} bytes)")
-        content = source.read(size)
+        content = read_whole(source, size)
         if len(content) < size:
             raise BrokenDataError("the compressed data end in the middle of a block")
         if kind in _DATA or kind == IDENTIFIER[0]:

@@ -5,10 +5,11 @@ Sources: The .xz File Format 1.2.1, sections 2.1 and 3.1; RFC 8878, section 3.1.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
-from planner.compression.block_formats import BrokenDataError, Bytes
+from planner.compression.block_formats import BrokenDataError, ChunkReader
 
 ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 ZSTD_SKIPPABLE: Final = tuple(bytes((0x50 + number, 0x2A, 0x4D, 0x18)) for number in range(16))
@@ -95,35 +96,35 @@ def _header_bytes(flags: bytes) -> int:
 
 def cut_zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the data in parts of few blocks; a frame's first part is its header. Damage goes on to the decoder."""
-    source = Bytes(chunks)
-    while magic := source.read_some(len(ZSTD_MAGIC)):
+    source = io.BufferedReader(ChunkReader(chunks))
+    while magic := source.read(len(ZSTD_MAGIC)):
         while magic.startswith(b"\0"):  # padding
             magic = magic.lstrip(b"\0")
-            magic += source.read_some(len(ZSTD_MAGIC) - len(magic))
+            magic += source.read(len(ZSTD_MAGIC) - len(magic))
         if magic in ZSTD_SKIPPABLE:
-            size = source.read_some(4)
+            size = source.read(4)
             yield magic + size
             left = int.from_bytes(size, "little")
-            while left and (part := source.read_some(min(left, 1 << 16))):
+            while left and (part := source.read(min(left, 1 << 16))):
                 left -= len(part)
                 yield part
         elif magic == ZSTD_MAGIC:
-            flags = source.read_some(1)
-            yield magic + flags + source.read_some(_header_bytes(flags) - len(magic) - 1)
+            flags = source.read(1)
+            yield magic + flags + source.read(_header_bytes(flags) - len(magic) - 1)
             yield from _cut_blocks(source, has_checksum=bool(flags) and flags[0] & 4 > 0)
         elif magic:
             yield magic
 
 
-def _cut_blocks(source: Bytes, *, has_checksum: bool) -> Iterator[bytes]:
+def _cut_blocks(source: io.BufferedReader[Any], *, has_checksum: bool) -> Iterator[bytes]:
     """Yield the blocks of a frame, some at a time."""
     waiting: list[bytes] = []
-    while header := source.read_some(3):
+    while header := source.read(3):
         fields = int.from_bytes(header, "little")
         size = 1 if fields >> 1 & 3 == _REPEATED else fields >> 3
-        waiting += header, source.read_some(size)
+        waiting += header, source.read(size)
         if fields & 1 and has_checksum:
-            waiting.append(source.read_some(4))
+            waiting.append(source.read(4))
         if fields & 1 or len(waiting) >= 2 * _MOST_BLOCKS:
             yield b"".join(waiting)
             waiting.clear()

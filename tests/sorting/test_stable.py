@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from planner.native import core
 from planner.sorting.records.local import sort_file
-from planner.sorting.records.memory import sort_buffer
 from planner.sorting.sort_job import SortJob
 
 SMALL_MEMORY_BYTES = 20_000_000
@@ -33,7 +32,7 @@ def records_of(shape: str, count: int) -> np.ndarray:
 
 def in_order(records: np.ndarray) -> bytes:
     out = np.empty_like(records)
-    sort_buffer(records, out)
+    core.sort_records(records, out)
     return out.tobytes()
 
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ from planner.errors import BadInputError, InputChangedError, IoFailureError, Pla
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.inputs import ConsumeInput, Part, Range, delete_inputs, free_inputs, free_parts
 from planner.sorting.consuming.work_folder import Merge, Run, State, WorkFolder, merged_state
+from planner.sorting.records.keyed import TextReport
 
 STRETCHES: Final = 24
 """A stretch is this fraction of the inputs, or less if memory is short; the sort takes twice that as extra disk."""
@@ -67,15 +68,6 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Consumed:
-    """Number of rows written, and number and bytes of the runs."""
-
-    rows: int
-    runs: int
-    run_bytes: int
-
-
 class ConsumingSort:
     """A new or resumed sort in its folder."""
 
@@ -95,7 +87,7 @@ class ConsumingSort:
         """Versions of the inputs since they were last freed, which moves their times, too."""
         self._securing: Future[None] | None = None
 
-    def run(self, *, replaces: bool) -> Consumed:
+    def run(self, *, replaces: bool) -> TextReport:
         """Run until the output is named and the inputs are gone. Raises PlannerError that explains how to resume."""
         try:
             with core_errors(), self._pool:
@@ -107,7 +99,7 @@ class ConsumingSort:
                 self._folder.remove_all()
         except (PlannerError, OSError) as error:
             raise self._resumable(error) from error
-        return Consumed(rows=self._state.rows, runs=self._runs, run_bytes=self._run_bytes)
+        return TextReport(self._state.rows, self._runs, self._run_bytes, 0, 0, "--consume-input")
 
     def _resumable(self, error: PlannerError | OSError) -> PlannerError:
         advice = self._folder.how_to_go_on

@@ -20,7 +20,7 @@ from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened, wi
 from planner.sorting.tables.parquet import free_bytes_of, sort_row_groups
 from planner.sorting.tables.parquet_output import ANNOTATIONS, ParquetStyle, SortedFile, style_of
 from planner.sorting.tables.parquet_pages import has_checksums
-from planner.sorting.tables.parquet_parts import FileFooter, JoinedParts
+from planner.sorting.tables.parquet_parts import JoinedParts, Struct, file_of_groups, footer_of
 from planner.sorting.tables.parquet_rows import ParquetInput, decoded_bytes, keys_of, read_footers
 from planner.sorting.tables.parquet_schemas import int96_leaves
 from planner.sorting.tables.table_keys import ColumnKey
@@ -66,7 +66,7 @@ class TableEngine:
         self._progress = progress
         self._memory_bytes = within_address_space(memory_bytes or core.default_memory_bytes(within_address_space=False))
         self._inputs = read_footers(state.inputs, **state.form["read"])
-        self._footers = [FileFooter(_footer_file(source.metadata)) for source in self._inputs]
+        self._footers = [footer_of(source.metadata) for source in self._inputs]
         self._style = style_of(self._inputs[0].metadata, has_checksums=state.form["has_checksums"])
         self._keys = [_restored_key(key) for key in state.form["keys"]]
         self._is_unique = state.form["unique"]
@@ -147,15 +147,9 @@ def _restored_key(values: Sequence[Any]) -> ColumnKey:
     return key if key.categories is None else key._replace(categories=arrow().array(key.categories))
 
 
-def _footer_file(metadata: Any) -> bytes:
-    file = BytesIO()
-    metadata.write_metadata_file(file)
-    return file.getvalue()
-
-
-def _view(source: ParquetInput, footer: FileFooter, groups: Sequence[int]) -> ParquetInput:
+def _view(source: ParquetInput, footer: Struct, groups: Sequence[int]) -> ParquetInput:
     """Return a file restricted to these row groups."""
-    metadata = arrow("pyarrow.parquet").read_metadata(BytesIO(footer.with_groups(groups)))
+    metadata = arrow("pyarrow.parquet").read_metadata(BytesIO(file_of_groups(footer, groups)))
     return replace(source, metadata=metadata)
 
 
@@ -278,7 +272,7 @@ def _tagged_rows(source: ParquetInput, number: int, taken: int) -> Tables:
     if group == footer.num_row_groups:
         return
     compute, library = arrow("pyarrow.compute"), arrow()
-    rest = _view(source, FileFooter(_footer_file(footer)), range(group, footer.num_row_groups))  # without freed groups
+    rest = _view(source, footer_of(footer), range(group, footer.num_row_groups))  # without freed groups
     for batch in rest.batches():
         table = library.Table.from_batches([batch])
         table = table.append_column(_RUN, library.repeat(library.scalar(number, library.int32()), batch.num_rows))

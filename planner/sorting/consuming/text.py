@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import FileIO
-from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from planner.compression.text_codecs import BLOCK_BYTES, Pipe, Source, open_source
+from planner.compression.text_codecs import BLOCK_BYTES, Pipe, open_source
 from planner.errors import BadInputError, PlannerError, reading
 from planner.native import Progress, core, core_errors
 from planner.sorting.consuming.consuming_sort import LEAST_STRETCH_BYTES, STEPS, STRETCHES, SortedRun, Step
@@ -18,7 +17,7 @@ from planner.sorting.consuming.inputs import FREED_BYTES, Range
 from planner.sorting.consuming.work_folder import Merge, Run, State
 from planner.sorting.records.keyed import TextOrder, sort_text
 from planner.sorting.records.keys import Key
-from planner.sorting.text.text_files import ended_text, open_csv, open_sources
+from planner.sorting.text.text_files import cut_rows, ended_text, open_csv, open_sources
 from planner.sorting.text.text_job import TextJob
 
 _MOST_MERGED: Final = 256
@@ -137,7 +136,7 @@ class TextEngine:
             path, size = self._state.inputs[number], self._state.identities[number][2]
             first = min(max(offset, self._form["first_bytes"][number]), size)
             end = size if first + left >= size else self._row_end(path, first, first + left, size)
-            parts.append(_Part(path, number, first, end, end == size))
+            parts.append(_Part(path, first, end))
             left -= end - first
             number, offset = (number + 1, 0) if end == size else (number, end)
         if offset:
@@ -219,79 +218,50 @@ class TextEngine:
 
 
 class _Part(NamedTuple):
-    """Bytes `first` to `end` of an input, with its path and number, and whether the input ends there."""
+    """Bytes `first` to `end` of an input."""
 
     path: str
-    number: int
     first: int
     end: int
-    is_end: bool
 
 
 class _CompressedRows:
-    """The rows of adjacent compressed inputs from a place on, in stretches."""
+    """The rows of adjacent compressed inputs from a `place` on, an input and a position in it."""
 
     def __init__(self, state: State, order: TextOrder, place: tuple[int, int], progress: Progress) -> None:
         self._state = state
         self._order = order
-        self._core_order = order.for_core()
         self._progress = progress
-        self._number, self._offset = place
-        self._chunks: Iterator[bytes] | None = None
-        self._left = 0
+        self._parts: Iterator[tuple[bytes, bool]] | None = None
+        self.place = place
 
     @property
     def is_end(self) -> bool:
         """Return whether no input is left."""
-        return self._number >= len(self._state.inputs)
+        return self.place[0] >= len(self._state.inputs)
 
-    @property
-    def place(self) -> tuple[int, int]:
-        """Return the current input and the position in it."""
-        return self._number, self._offset
-
-    def take(self, most_bytes: int) -> Iterator[bytes]:
-        """Yield whole rows of about `most_bytes` in total."""
-        self._left = most_bytes
-        while self._left and not self.is_end and not self._state.form["is_plain"][self._number]:
-            yield from self._take_of_input()
-
-    def _take_of_input(self) -> Iterator[bytes]:
-        """Yield rows of one input, and move to the next at its end."""
-        self._chunks = self._chunks or self._open()
-        is_within = False
-        for chunk in self._chunks:
-            cut = self._row_end(chunk, self._left, is_within=is_within)
-            if cut is not None:
-                self._offset += cut
-                self._chunks = chain([chunk[cut:]], self._chunks)
-                self._left = 0
-                yield chunk[:cut]
+    def take(self, least_bytes: int) -> Iterator[bytes]:
+        """Yield whole rows of about `least_bytes` in total."""
+        while not self.is_end and not self._state.form["is_plain"][self.place[0]]:
+            self._parts = self._parts or self._open()
+            number, offset = self.place
+            part, ends_row = next(self._parts, (None, True))
+            if part is None:
+                self._parts, self.place = None, (number + 1, 0)
+            else:
+                self.place = number, offset + len(part)
+                least_bytes -= len(part)
+                yield part
+            if ends_row and least_bytes <= 0:
                 return
-            is_within = core.is_within_quotes_behind(chunk, self._core_order, is_within)
-            self._offset += len(chunk)
-            self._left = max(self._left - len(chunk), 0)
-            yield chunk
-        self._chunks, self._number, self._offset = None, self._number + 1, 0
 
-    def _open(self) -> Iterator[bytes]:
-        path, first = self._state.inputs[self._number], self._state.form["first_bytes"][self._number]
-        self._offset = max(self._offset, first)
-        source: Source = open_source(path, self._progress, by_name=bool(self._order.record_bytes))
-        source.skip(self._offset)
-        return ended_text(path, source.chunks or iter(()), self._order)
-
-    def _row_end(self, chunk: bytes, least: int, *, is_within: bool) -> int | None:
-        """Return the end of the first row that extends beyond the first `least` bytes."""
-        if least > len(chunk):
-            return None
-        if record_bytes := self._order.record_bytes:
-            begun = self._offset - self._state.form["first_bytes"][self._number]
-            cut = least + -(begun + least) % record_bytes
-            return cut if cut <= len(chunk) else None
-        is_within = core.is_within_quotes_behind(chunk[:least], self._core_order, is_within)
-        behind, _ = core.find_line_end(memoryview(chunk)[least:], self._core_order, is_within)
-        return None if behind is None else least + behind
+    def _open(self) -> Iterator[tuple[bytes, bool]]:
+        number, offset = self.place
+        path, first = self._state.inputs[number], max(offset, self._state.form["first_bytes"][number])
+        self.place = number, first
+        source = open_source(path, self._progress, by_name=bool(self._order.record_bytes))
+        source.skip(first)
+        return cut_rows(ended_text(path, source.chunks or iter(()), self._order), self._order)
 
 
 def _counted_from(name: str, first: int, error: BadInputError, path: str) -> BadInputError:

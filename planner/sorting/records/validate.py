@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,29 +73,16 @@ def validate_files(
     Raises BadInputError for half a record or an impossible format, IoFailureError for a file that cannot be read,
     InterruptedRunError when cancelled.
     """
-    names = [os.fspath(path) for path in _require_paths(paths)]
-
-    def work(watched: Progress) -> core.Summary:
-        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
-        return _summarize_all(
-            lambda name: core.validate_file(
-                name,
-                record_bytes=record_size,
-                key_offset=key_offset,
-                key_bytes=key_size,
-                threads=threads or 0,
-                progress=watched,
-            ),
-            names,
-        )
-
-    whole = run_interruptible(work, progress)
+    validate = partial(
+        core.validate_file, record_bytes=record_size, key_offset=key_offset, key_bytes=key_size, threads=threads or 0
+    )
+    whole = _validated(validate, paths, progress)
     if summary is not None:
         try:
             replace_file(Path(summary), whole.serialize())
         except OSError as error:
             raise IoFailureError(f"cannot write the summary {summary}: {error.strerror}", code="io") from error
-    return _report(whole)
+    return _report_of_records(whole)
 
 
 def validate_line_files(
@@ -110,31 +98,12 @@ def validate_line_files(
     A last line without a newline counts as if it had one. Raises BadInputError for an impossible key, IoFailureError
     for a file that cannot be read, InterruptedRunError when cancelled.
     """
-    names = [os.fspath(path) for path in _require_paths(paths)]
     if key_offset < 0 or (key_size is not None and key_size < 1):
         raise BadInputError(f"no key of a line begins at {key_offset} and has {key_size} bytes", code="beyond-record")
 
-    def work(watched: Progress) -> core.LineSummary:
-        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
-        first, *rest = (
-            core.validate_lines_file(
-                name, key_offset=key_offset, key_bytes=key_size, threads=threads or 0, progress=watched
-            )
-            for name in names
-        )
-        for part in rest:
-            first.append(part)
-        return first
-
-    whole = run_interruptible(work, progress)
-    return ValidationReport(
-        records=whole.lines,
-        bytes=whole.bytes,
-        unordered=whole.unordered,
-        first_unordered=whole.first_unordered,
-        duplicates=whole.duplicates,
-        checksum=f"{whole.checksum:x}",
-    )
+    validate = partial(core.validate_lines_file, key_offset=key_offset, key_bytes=key_size, threads=threads or 0)
+    whole = _validated(validate, paths, progress)
+    return _report(whole, records=whole.lines, size_bytes=whole.bytes)
 
 
 def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
@@ -144,19 +113,29 @@ def validate_summaries(paths: Sequence[StrPath]) -> ValidationReport:
     cannot be read.
     """
     with core_errors():
-        return _report(_summarize_all(_read_summary, [os.fspath(path) for path in _require_paths(paths)]))
+        return _report_of_records(_summarize_all(_read_summary, _names(paths)))
 
 
-def _require_paths(paths: Sequence[StrPath]) -> Sequence[StrPath]:
+def _names(paths: Sequence[StrPath]) -> list[str]:
     if not paths:
         raise BadInputError("nothing to validate: name at least one file", code="missing-argument")
-    return paths
+    return [os.fspath(path) for path in paths]
 
 
-def _summarize_all(summarize: Callable[[str], core.Summary], names: Iterable[str]) -> core.Summary:
-    first, *rest = names
-    whole = summarize(first)
-    for name in rest:
+def _validated(validate: Callable[..., Any], paths: Sequence[StrPath], progress: Progress | None) -> Any:
+    """Return the core's summary of files that it validates one by one."""
+    names = _names(paths)
+
+    def work(watched: Progress) -> Any:
+        watched.begin_phase(0, bytes_total=sum(Path(name).stat().st_size for name in names))
+        return _summarize_all(partial(validate, progress=watched), names)
+
+    return run_interruptible(work, progress)
+
+
+def _summarize_all(summarize: Callable[[str], Any], names: Sequence[str]) -> Any:
+    whole = summarize(names[0])
+    for name in names[1:]:
         whole.append(summarize(name))
     return whole
 
@@ -166,10 +145,14 @@ def _read_summary(name: str) -> core.Summary:
         return core.Summary.parse(file.read(LARGEST_SUMMARY_BYTES), path=name)
 
 
-def _report(whole: core.Summary) -> ValidationReport:
+def _report_of_records(whole: core.Summary) -> ValidationReport:
+    return _report(whole, records=whole.records, size_bytes=whole.records * whole.record_bytes)
+
+
+def _report(whole: core.Summary | core.LineSummary, *, records: int, size_bytes: int) -> ValidationReport:
     return ValidationReport(
-        records=whole.records,
-        bytes=whole.records * whole.record_bytes,
+        records=records,
+        bytes=size_bytes,
         unordered=whole.unordered,
         first_unordered=whole.first_unordered,
         duplicates=whole.duplicates,

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import io
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from planner.compression.block_formats import ChunkReader
 from planner.errors import BadInputError
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow, arrow_errors
+from planner.sorting.tables.table_runs import made_in_turn
 from planner.sorting.text.csv_keys import NO_QUOTE
 
 if TYPE_CHECKING:
@@ -31,26 +30,6 @@ _BLOCK_BYTES: Final = 8 << 20
 PARSING_BYTES: Final = 16 * _BLOCK_BYTES
 """Memory from which a further thread may parse: it takes a quarter of that."""
 _ROW: Final = re.compile(r"Row #(\d+)")
-
-
-class ChunkReader(io.RawIOBase):
-    """Chunks of bytes as a file that is read from start to end."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._left = memoryview(b"")
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with what comes next; return the bytes, 0 at the end."""
-        while not self._left and (chunk := next(self._chunks, None)) is not None:
-            self._left = memoryview(chunk)
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
 
 
 class _WholeCrlf(io.RawIOBase):
@@ -81,17 +60,19 @@ def csv_batches(
     source = io.BufferedReader(ChunkReader(chunks), _BLOCK_BYTES)
     while skipped_bytes > 0 and (skipped := source.read(min(skipped_bytes, _BLOCK_BYTES))):
         skipped_bytes -= len(skipped)
-    parse = partial(_parsed, **_options(names, csv))
-    rows = 0
-    with arrow_errors(f"{path}: pyarrow says"), ThreadPoolExecutor(threads) as pool:
+    options = _options(names, csv)
+    tasks = (partial(_parsed, piece, **options) for piece in _pieces(source, csv))
+    rows = before = 0
+    with arrow_errors(f"{path}: pyarrow says"):
         try:
-            for ready in _in_turn((pool.submit(parse, piece) for piece in _pieces(source, csv)), ahead=threads):
-                with _counted_from(rows):
-                    for batch in ready.result():
-                        rows += batch.num_rows
-                        yield batch
-        finally:
-            pool.shutdown(cancel_futures=True)
+            for batches in made_in_turn(tasks, threads=threads):
+                for batch in batches:
+                    rows += batch.num_rows
+                    yield batch
+                before = rows
+        except arrow().ArrowInvalid as error:  # it counts the rows of a piece
+            text = _ROW.sub(lambda found: f"Row #{int(found[1]) + before}", str(error))
+            raise arrow().ArrowInvalid(text) from error
 
 
 def _options(names: Sequence[str], csv: CsvColumns) -> dict[str, Any]:
@@ -112,14 +93,6 @@ def _options(names: Sequence[str], csv: CsvColumns) -> dict[str, Any]:
     return {"read_options": read, "parse_options": parse, "convert_options": convert}
 
 
-def _in_turn(made: Iterator[Future[Any]], *, ahead: int) -> Iterator[Future[Any]]:
-    """Yield what threads make in order, while they make the next ones."""
-    waiting = deque(islice(made, ahead + 1))
-    while waiting:
-        yield waiting.popleft()
-        waiting.extend(islice(made, 1))
-
-
 def _parsed(piece: bytes | io.BufferedReader[Any], **options: Any) -> Iterable[Any]:
     library = arrow("pyarrow.csv")
     if isinstance(piece, bytes):
@@ -127,16 +100,6 @@ def _parsed(piece: bytes | io.BufferedReader[Any], **options: Any) -> Iterable[A
         return batches
     stream: Iterable[Any] = library.open_csv(_WholeCrlf(piece), **options)
     return stream
-
-
-@contextmanager
-def _counted_from(rows: int) -> Iterator[None]:
-    """Let an error count the rows before a piece, too."""
-    try:
-        yield
-    except arrow().ArrowInvalid as error:
-        text = _ROW.sub(lambda found: f"Row #{int(found[1]) + rows}", str(error))
-        raise arrow().ArrowInvalid(text) from error
 
 
 def _pieces(source: io.BufferedReader[Any], csv: CsvColumns) -> Iterator[bytes | io.BufferedReader[Any]]:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_keys import with_leaves
 
 _BLOCK_BYTES: Final = 8 << 20
 _PARSED_BYTES: Final = 1 << 20
@@ -95,17 +96,10 @@ def _largest(values: Any) -> float:
 
 
 def _with_texts(schema: Any) -> Any:
-    return arrow().schema([field.with_type(_text_for(field.type)) for field in schema])
-
-
-def _text_for(value_type: Any) -> Any:
-    """Return a type with texts in place of the times that pyarrow made of them."""
-    library, types = arrow(), arrow("pyarrow.types")
-    if types.is_timestamp(value_type):
-        return library.string()
-    if types.is_struct(value_type):
-        return library.struct([field.with_type(_text_for(field.type)) for field in value_type])
-    return library.list_(_text_for(value_type.value_type)) if types.is_list(value_type) else value_type
+    """Return a schema with texts in place of the times that pyarrow made of them."""
+    library, is_time = arrow(), arrow("pyarrow.types").is_timestamp
+    types = [with_leaves(of, lambda leaf: library.string() if is_time(leaf) else leaf) for of in schema.types]
+    return library.schema(list(zip(schema.names, types, strict=True)))
 
 
 def _read_one_by_one(

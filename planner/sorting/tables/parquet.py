@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +48,7 @@ from planner.sorting.tables.table_runs import (
     drop_repeats,
     first_disorder,
     in_order,
+    made_in_turn,
     prefetch_tables,
     take_first,
 )
@@ -161,13 +161,9 @@ def see_rows(
         progress.begin_phase(phase, bytes_total=decoded_bytes(sources))
         free_bytes = free_bytes_of(memory_bytes or core.default_memory_bytes(within_address_space=False))
         most = free_bytes // (2 * max(_THREAD_BYTES, *(source.decoding_bytes for source in sources)))
-        with ThreadPoolExecutor(max(min(arrow().cpu_count(), most), 1)) as pool:
-            groups = [(source, group) for source in sources for group in range(len(source.group_bytes))]
-            try:
-                for done in [pool.submit(look, *each) for each in groups]:
-                    done.result()
-            finally:
-                pool.shutdown(cancel_futures=True)
+        looks = (partial(look, source, group) for source in sources for group in range(len(source.group_bytes)))
+        for _ in made_in_turn(looks, threads=max(min(arrow().cpu_count(), most), 1)):
+            pass
 
 
 def find_disorder(job: SortJob, progress: Progress) -> tuple[int, list[Any]] | None:

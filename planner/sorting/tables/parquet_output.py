@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
-from io import BytesIO
 from itertools import accumulate, chain, takewhile
 from math import log2
 from random import Random
@@ -19,10 +16,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from planner.sorting.tables.arrow_library import arrow
-from planner.sorting.tables.parquet_parts import JoinedParts, leaf_elements, read_footer_struct
+from planner.sorting.tables.parquet_parts import JoinedParts, footer_of, leaf_elements
 from planner.sorting.tables.parquet_schemas import int96_leaves, without_row_numbers
 from planner.sorting.tables.table_keys import ColumnKey
 from planner.sorting.tables.table_rows import array_of, offset_bytes, value_bytes
+from planner.sorting.tables.table_runs import made_in_turn
 
 MOST_GROUP_ROWS: Final = 1 << 20
 ANNOTATIONS: Final = "annotations"
@@ -83,9 +81,7 @@ def _annotations(metadata: Any, written: Any) -> dict[str, Any]:
     lost = [number for number, pair in enumerate(pairs) if _is_lost(*(leaf.logical_type for leaf in pair))]
     if not lost:
         return {}
-    file = BytesIO()
-    metadata.write_metadata_file(file)
-    elements = leaf_elements(read_footer_struct(file.getvalue()))
+    elements = leaf_elements(footer_of(metadata))
     return {pairs[number][1].path: elements[number][1] for number in lost}
 
 
@@ -209,17 +205,8 @@ class SortedFile:
 
     def write_parts(self, groups: Iterator[Any], threads: int) -> Iterator[Any]:
         """Do the same with threads, so that more may follow."""
-        with ThreadPoolExecutor(threads) as pool:
-            waiting: deque[Future[_Part]] = deque()
-            try:
-                for stretch in _stretches(groups):
-                    waiting.append(pool.submit(self._encode, stretch))
-                    if len(waiting) > threads:
-                        yield self._append(waiting.popleft().result())
-                while waiting:
-                    yield self._append(waiting.popleft().result())
-            finally:
-                pool.shutdown(cancel_futures=True)
+        tasks = (partial(self._encode, stretch) for stretch in _stretches(groups))
+        yield from map(self._append, made_in_turn(tasks, threads=threads))
 
     def finish(self) -> int:
         """Write the footer; return the size of the file."""

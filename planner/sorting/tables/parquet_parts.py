@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from io import SEEK_END
+from io import SEEK_END, BytesIO
 from typing import Any, Final, NamedTuple
 
 _MAGIC: Final = b"PAR1"
@@ -82,6 +82,12 @@ class JoinedParts:
         self.end += len(data)
 
 
+def _place_of_footer(file: Any) -> tuple[int, int]:
+    """Return the begin and the end of the footer in an open file, as its last bytes say."""
+    end = file.seek(-_TAIL_BYTES, SEEK_END)
+    return end - int.from_bytes(file.read(4), "little"), end
+
+
 def place_of_rows(metadata: Any) -> str:
     """Return the file that has the rows which a footer lists, '' for its own: `_metadata` of Spark and Dask lists those
     of the files beside it. Not for encrypted columns.
@@ -101,8 +107,7 @@ def follows_another_file(file: Any, metadata: Any) -> bool:
 
     Between the end of what such a footer lists and its own place lies at least as much again, and a joint.
     """
-    tail = file.seek(-_TAIL_BYTES, SEEK_END)
-    footer = tail - int.from_bytes(file.read(4), "little")
+    footer, _ = _place_of_footer(file)
     end = max([len(_MAGIC), *map(_end_of_chunk, _last_chunks(metadata))])
     last = footer - end + len(_MAGIC)
     file.seek(end)
@@ -131,13 +136,12 @@ def has_encrypted_columns(file: Any, metadata: Any) -> bool:
     """Return whether columns of an open file are encrypted though its footer is not: reading them would make pyarrow
     end the process. A signature follows such a footer.
     """
-    file.seek(-_TAIL_BYTES, SEEK_END)
-    size = int.from_bytes(file.read(4), "little")
-    if size == metadata.serialized_size:
+    begin, end = _place_of_footer(file)
+    if end - begin == metadata.serialized_size:
         return False
-    file.seek(-_TAIL_BYTES - size, SEEK_END)
+    file.seek(begin)
     with suppress(IndexError, ValueError):  # `footer_fault` names it
-        return _FILE_ENCRYPTION in read_struct(file.read(size))
+        return _FILE_ENCRYPTION in read_struct(file.read(end - begin))
     return False
 
 
@@ -145,13 +149,12 @@ def footer_fault(file: Any, metadata: Any) -> str:
     """Return what is wrong in the footer of an open file, '' if nothing is. pyarrow ends the process when it is asked
     for a column chunk that is described wrongly, so all of them are checked before.
     """
-    tail = file.seek(-_TAIL_BYTES, SEEK_END)
-    size = int.from_bytes(file.read(4), "little")
-    file.seek(tail - size)
+    begin, tail = _place_of_footer(file)
+    file.seek(begin)
     leaves = [metadata.schema.column(number) for number in range(metadata.num_columns)]
     rows = 0
     try:
-        for number, group in enumerate(_Reader(file.read(size)).groups()):
+        for number, group in enumerate(_Reader(file.read(tail - begin)).groups()):
             where = f"row group {number}"
             group_rows = stored_count(group, _GROUP_ROWS)
             rows += group_rows
@@ -208,6 +211,13 @@ def read_footer_struct(file: bytes) -> Struct:
     return read_struct(file[-_TAIL_BYTES - size : -_TAIL_BYTES])
 
 
+def footer_of(metadata: Any) -> Struct:
+    """Return the footer that pyarrow has read."""
+    file = BytesIO()
+    metadata.write_metadata_file(file)
+    return read_footer_struct(file.getvalue())
+
+
 def leaf_elements(footer: Struct) -> list[tuple[str, Struct]]:
     """Return the paths of leaves, with their elements in a footer."""
     elements = iter(footer[_FILE_SCHEMA].value.values)
@@ -233,17 +243,11 @@ def _annotate(element: Struct, other: Struct) -> None:
     element |= dict(sorted((kept | said).items()))
 
 
-class FileFooter:
-    """The footer of a Parquet file, which may have no rows."""
-
-    def __init__(self, file: bytes) -> None:
-        self._footer = read_footer_struct(file)
-
-    def with_groups(self, numbers: Sequence[int]) -> bytes:
-        """Return a file without rows whose footer lists some of the row groups at their original offsets."""
-        groups = [self._footer[_FILE_GROUPS].value.values[number] for number in numbers]
-        rows = sum(group[_GROUP_ROWS].value for group in groups)
-        return _MAGIC + _with_length(struct_bytes(_listing(self._footer, groups, rows=rows)))
+def file_of_groups(footer: Struct, numbers: Sequence[int]) -> bytes:
+    """Return a file without rows whose footer lists some of the row groups at their original offsets."""
+    groups = [footer[_FILE_GROUPS].value.values[number] for number in numbers]
+    rows = sum(group[_GROUP_ROWS].value for group in groups)
+    return _MAGIC + _with_length(struct_bytes(_listing(footer, groups, rows=rows)))
 
 
 def _listing(footer: Struct, groups: Sequence[Struct], *, rows: int) -> Struct:

@@ -18,6 +18,7 @@ import numpy as np
 from planner.errors import BadInputError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import has_categories
+from planner.sorting.tables.table_rows import numbers_of
 
 _PER_MICROSECOND: Final = 1000
 _MOST_MICROSECONDS: Final = (2**63 - 1) // _PER_MICROSECOND
@@ -258,8 +259,7 @@ def _times(batch: Any) -> Iterator[Any]:
         if arrow("pyarrow.types").is_nested(column.type):
             waiting += column.flatten() if arrow("pyarrow.types").is_struct(column.type) else [_items(column)]
         elif arrow("pyarrow.types").is_timestamp(column.type):
-            numbers = column.drop_null().cast("int64")
-            yield np.frombuffer(numbers.buffers()[1] or b"", np.int64, len(numbers), numbers.offset * 8)
+            yield numbers_of(column.drop_null().cast("int64"))
 
 
 def _items(column: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
+from planner.sorting.tables.table_rows import are_null, numbers_of
 
 _NULL: Final = np.uint64(0x6E756C6C)
 _HASH_BITS: Final = 32
@@ -72,7 +73,7 @@ def _hashes(values: Any) -> Any:
     """Return 64 bits for each value of an array; nulls are equal."""
     hashes = _of_type(values, arrow("pyarrow.types"))
     if values.null_count:
-        hashes[_are_null(values)] = _NULL
+        hashes[are_null(values)] = _NULL
     return hashes
 
 
@@ -81,7 +82,7 @@ def _of_type(values: Any, types: Any) -> Any:
     if hasattr(value_type, "storage_type"):
         return _hashes(values.storage)
     if types.is_dictionary(value_type):
-        places = _numbers(values.indices.fill_null(0).cast("int64"), np.int64)
+        places = numbers_of(values.indices.fill_null(0).cast("int64"))
         return _hashes(values.dictionary)[places] if len(values.dictionary) else np.full(len(values), _NULL)
     if types.is_null(value_type):
         return np.full(len(values), _NULL)
@@ -121,7 +122,7 @@ def _of_flat(values: Any, types: Any) -> Any:
 
 def _of_stretches(values: Any) -> Any:
     """Return hashes of lists from their offsets."""
-    ends = _numbers(values.offsets.cast("int64"), np.int64)
+    ends = numbers_of(values.offsets.cast("int64"))
     return _of_lists(values.values.slice(int(ends[0]), int(ends[-1] - ends[0])), ends - ends[0])
 
 
@@ -142,16 +143,6 @@ def _of_texts(values: Any) -> Any:
     begins = _bytes(offsets, values.offset * size, (len(values) + 1) * size if len(values) else 0)
     core.hash_texts(begins, texts or b"", hashes.data, offset_bytes=size)
     return hashes
-
-
-def _are_null(values: Any) -> Any:
-    return _numbers(values.is_null().cast("uint8"), np.uint8).view(bool)
-
-
-def _numbers(values: Any, number_type: Any) -> Any:
-    """Return numbers without nulls, without a copy."""
-    size = np.dtype(number_type).itemsize
-    return _bytes(values.buffers()[1], values.offset * size, len(values) * size).view(number_type)
 
 
 def _bytes(buffer: Any, begin: int, size: int) -> Any:

@@ -9,7 +9,7 @@ cannot take values of text views, which Polars has, so these become texts. Order
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cmp_to_key
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, pairwise
@@ -409,22 +409,34 @@ def _comparable_type(column: Any, text: str) -> Any:
 def without_views(value_type: Any) -> Any:
     """Return the type with texts in place of text views, also within dictionaries, lists, maps and structs."""
     library, types = arrow(), arrow("pyarrow.types")
-    if types.is_string_view(value_type):
-        return library.large_string()
-    if types.is_binary_view(value_type):
-        return library.large_binary()
+
+    def text_for(leaf: Any) -> Any:
+        if types.is_string_view(leaf):
+            return library.large_string()
+        return library.large_binary() if types.is_binary_view(leaf) else leaf
+
+    return with_leaves(value_type, text_for)
+
+
+def with_leaves(value_type: Any, change: Callable[[Any], Any]) -> Any:
+    """Return the type after a change of it, or of what it holds: in dictionaries, lists, maps and structs."""
+    library, types = arrow(), arrow("pyarrow.types")
+
+    def of(field: Any) -> Any:
+        return field.with_type(with_leaves(field.type, change))
+
     if types.is_dictionary(value_type):
-        return library.dictionary(value_type.index_type, without_views(value_type.value_type), value_type.ordered)
+        return library.dictionary(value_type.index_type, with_leaves(value_type.value_type, change), value_type.ordered)
     if types.is_struct(value_type):
-        return library.struct([_of_field(field) for field in value_type])
+        return library.struct(list(map(of, value_type)))
     if types.is_map(value_type):
-        return library.map_(_of_field(value_type.key_field), _of_field(value_type.item_field), value_type.keys_sorted)
+        return library.map_(of(value_type.key_field), of(value_type.item_field), value_type.keys_sorted)
     if types.is_fixed_size_list(value_type):
-        return library.list_(_of_field(value_type.value_field), value_type.list_size)
+        return library.list_(of(value_type.value_field), value_type.list_size)
     for is_list, new in ((types.is_list, library.list_), (types.is_large_list, library.large_list)):
         if is_list(value_type):
-            return new(_of_field(value_type.value_field))
-    return value_type
+            return new(of(value_type.value_field))
+    return change(value_type)
 
 
 def dictionary_without_views(column: Any) -> Any:
@@ -439,7 +451,3 @@ def dictionary_without_views(column: Any) -> Any:
         for chunk in column.chunks
     ]
     return library.chunked_array(chunks, type=plain)
-
-
-def _of_field(field: Any) -> Any:
-    return field.with_type(without_views(field.type))

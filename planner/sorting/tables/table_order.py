@@ -16,7 +16,7 @@ import numpy as np
 from planner.native import core
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import KeyColumn
-from planner.sorting.tables.table_rows import array_of
+from planner.sorting.tables.table_rows import are_null, array_of, numbers_of
 
 _MOST_TEXT_BYTES: Final = 15
 _SAMPLED_ROWS: Final = 10_000
@@ -141,19 +141,8 @@ def _chunks(values: Any) -> list[Any]:
     return [chunk for chunk in chunks if len(chunk)]  # empty ones may lack their buffers
 
 
-def _view_numbers(values: Any) -> Any:
-    """Return numbers without nulls, without a copy: `to_numpy` would load pandas, which takes a quarter of a second."""
-    data = values.buffers()[1]
-    dtype = np.dtype(values.type.to_pandas_dtype())
-    return np.frombuffer(data if data else b"", dtype, count=len(values), offset=values.offset * dtype.itemsize)
-
-
-def _is_null(values: Any) -> Any:
-    return _view_numbers(values.is_null().cast("uint8")).view(bool)
-
-
 def _of_numbers(values: Any) -> Any:
-    plain = _view_numbers(values.fill_null(0) if values.null_count else values)
+    plain = numbers_of(values.fill_null(0) if values.null_count else values)
     size = plain.dtype.itemsize
     if plain.dtype.kind == "u":
         return _as_bytes(plain)
@@ -174,7 +163,7 @@ def _encoder_of_decimals(part: KeyColumn, chunks: Sequence[Any]) -> _Encoder:
     def low_half(chunk: Any) -> Any:
         low = _words(chunk)[:, 0]
         if chunk.null_count:
-            low = np.where(_is_null(chunk), np.int64(0), low)
+            low = np.where(are_null(chunk), np.int64(0), low)
         return _as_bytes(low.view(np.uint64) ^ np.uint64(1 << 63))
 
     are_low = (np.array_equal(words[:, 1], words[:, 0] >> 63) for words in map(_words, chunks))
@@ -192,7 +181,7 @@ def _of_decimals(values: Any) -> Any:
     number = _words(values).view(np.uint8)[:, ::-1].copy()
     number[:, 0] ^= 0x80
     if values.null_count:
-        number[_is_null(values)] = 0
+        number[are_null(values)] = 0
     return number
 
 
@@ -213,7 +202,7 @@ def _pad(values: Any, *, longest: int) -> Any:
         numbers[:, :longest] = np.frombuffer(padded.buffers()[2], np.uint8, len(values) * longest, begin).reshape(
             len(values), longest
         )
-    numbers[:, longest] = _view_numbers(compute.binary_length(filled))
+    numbers[:, longest] = numbers_of(compute.binary_length(filled))
     return numbers
 
 
@@ -221,12 +210,12 @@ def _ranks(values: Any) -> Any:
     """Return the rank of each text in the column; nulls may have any rank."""
     compute = arrow("pyarrow.compute")
     if not _has_few_values(values):
-        return _view_numbers(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
+        return numbers_of(compute.rank(values, tiebreaker="dense")).astype(np.uint32)
     coded = values.dictionary_encode()
-    order = _view_numbers(compute.sort_indices(coded.dictionary))
+    order = numbers_of(compute.sort_indices(coded.dictionary))
     ranks = np.empty(len(order) + 1, np.uint32)
     ranks[order] = np.arange(len(order), dtype=np.uint32)
-    return ranks[_view_numbers(coded.indices.fill_null(len(order)))]
+    return ranks[numbers_of(coded.indices.fill_null(len(order)))]
 
 
 def _has_few_values(values: Any) -> bool:

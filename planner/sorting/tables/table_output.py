@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -61,22 +62,23 @@ class TableFile:
 
     def _arrow(self, groups: Iterator[Any]) -> Iterator[tuple[Any, Written]]:
         """Yield an Arrow file; a pipe, which cannot be read from its end, gets a stream."""
-        library, taker = arrow("pyarrow.ipc"), _Taker()
+        library, before = arrow("pyarrow.ipc"), dict[int, Any]()
         new = library.new_file if self._file.seekable() else library.new_stream
-        options = library.IpcWriteOptions(emit_dictionary_deltas=True)
-        before: dict[int, Any] = {}
-        with new(arrow().PythonFile(taker, "w"), self._schema, options=options) as writer:
-            for table in groups:
-                writer.write_table(_with_growing_dictionaries(table.cast(self._schema), before))
-                yield taker.taken(), Written(table.num_rows, table.nbytes)
-        yield taker.taken(), Written(0, 0)
+        new = partial(new, options=library.IpcWriteOptions(emit_dictionary_deltas=True))
+        yield from self._by_pyarrow(groups, new, lambda table: _with_growing_dictionaries(table, before))
 
     def _csv(self, groups: Iterator[Any]) -> Iterator[tuple[Any, Written]]:
-        library, taker = arrow("pyarrow.csv"), _Taker()
-        how = library.WriteOptions(delimiter=self._separator)
-        with library.CSVWriter(arrow().PythonFile(taker, "w"), self._schema, write_options=how) as writer:
+        library = arrow("pyarrow.csv")
+        new = partial(library.CSVWriter, write_options=library.WriteOptions(delimiter=self._separator))
+        yield from self._by_pyarrow(groups, new, lambda table: table)
+
+    def _by_pyarrow(
+        self, groups: Iterator[Any], new: Callable[..., Any], prepare: Callable[[Any], Any]
+    ) -> Iterator[tuple[Any, Written]]:
+        taker = _Taker()
+        with new(arrow().PythonFile(taker, "w"), self._schema) as writer:
             for table in groups:
-                writer.write_table(table.cast(self._schema))
+                writer.write_table(prepare(table.cast(self._schema)))
                 yield taker.taken(), Written(table.num_rows, table.nbytes)
         yield taker.taken(), Written(0, 0)
 

@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from planner.errors import BadInputError, IoFailureError
 from planner.native import Progress
@@ -127,31 +128,19 @@ def _read(file: Any) -> Tables:
             yield arrow().Table.from_batches([batch])
 
 
-class _Piece:
-    """Sorted rows, and the first of them that is not taken yet."""
+class _Piece(NamedTuple):
+    """Sorted rows with their keys, and the first of them that is not taken yet."""
 
-    def __init__(self, table: Any, keys: Sequence[ColumnKey]) -> None:
-        self._table = table
-        self._row = 0
-        self._parts = key_columns(table, keys, all_parts=True)
-        self.last_key: Any = row_key(self._parts, table.num_rows - 1)
-        self.nbytes = table.nbytes
+    table: Any
+    parts: Sequence[KeyColumn]
+    last_key: Any
+    first: int = 0
 
-    def take_until(self, bound: Any, *, with_equals: bool) -> Any:
-        """Return the rows before a key, or up to and including it."""
+    def end_before(self, bound: Any, *, with_equals: bool) -> int:
+        """Return the end of the rows before a key, or up to and including it."""
         search = bisect_right if with_equals else bisect_left
-        rows = range(self._table.num_rows)
-        end = search(rows, bound, lo=self._row, key=lambda row: row_key(self._parts, row))
-        part = self._table.slice(self._row, end - self._row)
-        self._row = end
-        return part
-
-    def rest(self) -> Any:
-        """Return all rows that are left."""
-        return self._table.slice(self._row)
-
-    def is_taken(self) -> bool:
-        return bool(self._row == self._table.num_rows)
+        rows = range(self.table.num_rows)
+        return search(rows, bound, lo=self.first, key=lambda row: row_key(self.parts, row))
 
 
 class _Cursor:
@@ -175,7 +164,8 @@ class _Cursor:
         if table is None:
             self.has_more = False
         else:
-            self._pieces.append(_Piece(table, self._keys))
+            parts = key_columns(table, self._keys, all_parts=True)
+            self._pieces.append(_Piece(table, parts, row_key(parts, table.num_rows - 1)))
 
     @property
     def last_key(self) -> Any:
@@ -184,20 +174,23 @@ class _Cursor:
 
     @property
     def nbytes(self) -> int:
-        return sum(piece.nbytes for piece in self._pieces)
+        return sum(piece.table.nbytes for piece in self._pieces)
 
     def take_until(self, bound: Any, *, with_equals: bool) -> Iterator[Any]:
         """Yield the rows before a key, or up to and including it, piece by piece."""
         while self._pieces:
-            yield self._pieces[0].take_until(bound, with_equals=with_equals)
-            if not self._pieces[0].is_taken():
+            piece = self._pieces.popleft()
+            end = piece.end_before(bound, with_equals=with_equals)
+            yield piece.table.slice(piece.first, end - piece.first)
+            if end < piece.table.num_rows:
+                self._pieces.appendleft(piece._replace(first=end))
                 return
-            self._pieces.popleft()
 
     def take_all(self) -> Iterator[Any]:
         """Yield all loaded rows."""
         while self._pieces:
-            yield self._pieces.popleft().rest()
+            piece = self._pieces.popleft()
+            yield piece.table.slice(piece.first)
 
 
 def _next_rows(cursors: Sequence[_Cursor], loaded_bytes: int) -> list[Any]:
@@ -235,16 +228,33 @@ def prefetch_tables(tables: Iterator[Any]) -> Iterator[Any]:
             yield table
 
 
-def drop_repeats(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
-    """Yield only the first of rows with equal keys; the tables are in order."""
+def made_in_turn(tasks: Iterator[Callable[[], Any]], *, threads: int) -> Iterator[Any]:
+    """Yield what tasks return, in order, while threads work on as many of the next ones, and one more waits."""
+    with ThreadPoolExecutor(threads) as pool:
+        submitted = (pool.submit(task) for task in tasks)
+        waiting = deque(islice(submitted, threads + 1))
+        try:
+            while waiting:
+                yield waiting.popleft().result()
+                waiting.extend(islice(submitted, 1))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def behind_last(tables: Tables) -> Iterator[tuple[Any, Any]]:
+    """Yield each table that has rows, and its rows behind the last row of the table before it."""
     last: Any = None
     for table in tables:
-        if not table.num_rows:
-            continue
-        joined = table if last is None else arrow().concat_tables([last, table])
+        if table.num_rows:
+            yield table, table if last is None else arrow().concat_tables([last, table])
+            last = table.slice(table.num_rows - 1)
+
+
+def drop_repeats(tables: Tables, keys: Sequence[ColumnKey]) -> Tables:
+    """Yield only the first of rows with equal keys; the tables are in order."""
+    for table, joined in behind_last(tables):
         parts = key_columns(joined, keys, all_parts=True)
         firsts = first_of_equals(parts, joined.num_rows).slice(joined.num_rows - table.num_rows)
-        last = table.slice(table.num_rows - 1)
         yield (
             table
             if firsts.true_count == len(firsts)
@@ -266,33 +276,26 @@ def first_disorder(tables: Tables, keys: Sequence[ColumnKey], *, unique: bool) -
 
     With `unique`, a row whose keys equal its predecessor's is out of order, too.
     """
-    before, last = 0, None
-    for table in tables:
-        if not table.num_rows:
-            continue
-        shared = 0 if last is None else 1
-        joined = arrow().concat_tables([last, table]) if shared else table
+    read = 0
+    for table, joined in behind_last(tables):
+        read += table.num_rows
         row = _first_wrong(key_columns(joined, keys, all_parts=True), joined.num_rows, unique=unique)
         if row >= 0:
-            values = [_python_value(joined.column(key.column)[row]) for key in keys]
-            return before - shared + row + 1, values
-        before += table.num_rows
-        last = table.slice(table.num_rows - 1)
+            return read - joined.num_rows + row + 1, [_python_value(joined.column(key.column)[row]) for key in keys]
     return None
 
 
 def in_order(tables: Tables, keys: Sequence[ColumnKey], *, path: str) -> Tables:
     """Yield the tables of a file to be merged. Raises BadInputError where they are not sorted."""
-    before, last = 0, None
-    for table in tables:
-        found = first_disorder(iter([table] if last is None else [last, table]), keys, unique=False)
-        if found is not None:
-            row = before + found[0] - (0 if last is None else 1)
+    read = 0
+    for table, joined in behind_last(tables):
+        read += table.num_rows
+        row = _first_wrong(key_columns(joined, keys, all_parts=True), joined.num_rows, unique=False)
+        if row >= 0:
             raise BadInputError(
-                f"{path}: row {row} is out of order: only sorted inputs can be merged", code="out-of-order"
+                f"{path}: row {read - joined.num_rows + row + 1} is out of order: only sorted inputs can be merged",
+                code="out-of-order",
             )
-        before += table.num_rows
-        last = table.slice(table.num_rows - 1) if table.num_rows else last
         yield table
 
 

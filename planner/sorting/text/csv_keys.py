@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from planner.errors import BadInputError
@@ -67,21 +68,16 @@ def read_first_row(heads: Iterable[bytes], *, name: str, delimiter: bytes, quote
 
     Blank lines are not rows if rows have several values. Raises BadInputError for misplaced quotes.
     """
-    head = b""
+    head, first_row = b"", partial(_first_row, name=name, delimiter=delimiter, quote=quote)
     for head in heads:
-        begin = _first_byte(head)
-        if row := _whole_row(head[begin:], quote):
-            values = _values(row, name=name, delimiter=delimiter, quote=quote)
-            return FirstRow(head[:begin] + row, values) if len(values) > 1 else _first_line(head, values, quote)
+        if row := _whole_row(head[_first_byte(head) :], quote):
+            return first_row(head, row)
         if len(head) > _MOST_FIRST_ROW_BYTES:
             raise BadInputError(
                 f"{name}: the first row does not end within {_MOST_FIRST_ROW_BYTES >> 20} MiB",
                 code="first-row-too-long",
             )
-    if not _unmarked(head):
-        return FirstRow(head, ())
-    values = _values(head[_first_byte(head) :], name=name, delimiter=delimiter, quote=quote)
-    return FirstRow(head, values) if len(values) > 1 else _first_line(head, values, quote)
+    return first_row(head, head[_first_byte(head) :]) if _unmarked(head) else FirstRow(head, ())
 
 
 def _first_byte(head: bytes) -> int:
@@ -90,8 +86,13 @@ def _first_byte(head: bytes) -> int:
     return len(head) - len(text.lstrip(b"\r\n"))
 
 
-def _first_line(head: bytes, values: tuple[str, ...], quote: bytes) -> FirstRow:
-    """Return the first row of a file with one column, where a blank line is an empty value."""
+def _first_row(head: bytes, row: bytes, *, name: str, delimiter: bytes, quote: bytes) -> FirstRow:
+    """Return the first row of a file that begins with `head`; of one column, where a blank line is an empty value, the
+    first line.
+    """
+    values = _values(row, name=name, delimiter=delimiter, quote=quote)
+    if len(values) > 1:
+        return FirstRow(head[: _first_byte(head)] + row, values)
     begin = _mark_bytes(head)
     line = _whole_row(head[begin:], quote) or head[begin:]
     return FirstRow(head[:begin] + line, values if line.strip(b"\r\n") else ("",))

@@ -97,29 +97,51 @@ def summarize_rows(job: TextJob, progress: Progress) -> tuple[int, int]:
         opened = open_csv(job.csv, sources, job.order) if job.csv else OpenedInputs([], {}, job.order)
         if job.csv and opened.order.csv is None:  # empty files
             return 0, 0
-        quote, end = opened.order.csv[1] if opened.order.csv else b"", opened.order.line_end
-        for piece in _whole_rows(join_texts(sources, opened.order), quote, end):
+        for piece in _whole_rows(join_texts(sources, opened.order), opened.order):
             found = core.summarize_text(piece, opened.order.for_core())
             rows, checksum = rows + found[0], checksum + found[1]
             progress.add_bytes(len(piece))
     return rows, checksum + zlib.crc32(opened.prologue)
 
 
-def _whole_rows(chunks: Iterable[bytes], quote: bytes, end_of_line: bytes) -> Iterator[bytes]:
-    """Yield the same text in pieces that end where a row does, at the end of a line outside quotes."""
-    waiting = b""
-    for chunk in chunks:
-        waiting += chunk
-        end, quotes = len(waiting), waiting.count(quote) if quote else 0
-        while (newline := waiting.rfind(end_of_line, 0, end)) >= 0:
-            quotes -= waiting.count(quote, newline, end) if quote else 0
-            if quotes % 2 == 0:
-                yield waiting[: newline + 1]
-                waiting = waiting[newline + 1 :]
-                break
-            end = newline
+def _whole_rows(chunks: Iterable[bytes], order: TextOrder) -> Iterator[bytes]:
+    """Yield the same text in pieces that end where a record or a row does."""
+    waiting: list[bytes] = []
+    for part, ends_row in cut_rows(chunks, order):
+        waiting.append(part)
+        if ends_row:
+            yield b"".join(waiting)
+            waiting.clear()
     if waiting:
-        yield waiting
+        yield b"".join(waiting)
+
+
+def cut_rows(chunks: Iterable[bytes], order: TextOrder) -> Iterator[tuple[bytes, bool]]:
+    """Yield the same text in parts, and whether each ends where a record does, or a row: at the end of a line outside
+    quotes.
+    """
+    size = quotes = 0
+    for chunk in chunks:
+        size += len(chunk)
+        quotes += chunk.count(order.csv[1]) if order.csv else 0
+        end = _end_of_rows(chunk, order, size=size, quotes=quotes)
+        if end:
+            yield chunk[:end], True
+        if end < len(chunk):
+            yield chunk[end:], False
+
+
+def _end_of_rows(chunk: bytes, order: TextOrder, *, size: int, quotes: int) -> int:
+    """Return where the last row ends in a chunk, 0 if none does; text up to its end has that size and those quotes."""
+    if order.record_bytes:
+        return max(len(chunk) - size % order.record_bytes, 0)
+    end = len(chunk)
+    while (newline := chunk.rfind(order.line_end, 0, end)) >= 0:
+        quotes -= chunk.count(order.csv[1], newline, end) if order.csv else 0
+        if quotes % 2 == 0:
+            return newline + 1
+        end = newline
+    return 0
 
 
 def open_sources(job: TextJob, progress: Progress, *, memory_bytes: int = 0) -> list[Source]:

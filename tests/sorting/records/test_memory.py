@@ -10,6 +10,7 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,9 @@ from refusals import refused
 
 import planner
 from planner.errors import BadInputError, InterruptedRunError
-from planner.native import Progress, Splitters, core, run_interruptible
+from planner.native import Progress, Splitters, core, core_errors, run_interruptible
 from planner.sorting.records import memory
-from planner.sorting.records.memory import sort_buffer, sort_memory_bytes
+from planner.sorting.records.memory import sort_memory_bytes
 from planner.units import parse_size
 
 
@@ -37,6 +38,18 @@ def shaped_records(draw: st.DrawFn) -> tuple[bytes, dict[str, int]]:
     return bytes(drawn), {"record_size": record_size, "key_offset": key_offset, "key_size": key_size}
 
 
+def sort_buffer(
+    source: Any, out: Any = None, *, record_size: int = 100, key_offset: int = 0, key_size: int = 10, **how: Any
+) -> None:
+    """Sort records into `out`, or in place."""
+    layout = {"record_bytes": record_size, "key_offset": key_offset, "key_bytes": key_size}
+    with core_errors():
+        if out is None:
+            core.sort_records_in_place(source, **layout, **how)
+        else:
+            core.sort_records(source, out, **layout, **how)
+
+
 def expected(records: bytes, *, record_size: int, key_offset: int, key_size: int) -> bytes:
     split = [records[at : at + record_size] for at in range(0, len(records), record_size)]
     return b"".join(sorted(split, key=lambda record: record[key_offset : key_offset + key_size]))
@@ -46,13 +59,11 @@ def expected(records: bytes, *, record_size: int, key_offset: int, key_size: int
 def test_like_sorted(shaped: tuple[bytes, dict[str, int]], threads: int, in_place: bool) -> None:
     records, shape = shaped
     target = bytearray(records if in_place else len(records))
-    report = (
-        sort_buffer(target, None, threads=threads, **shape)
-        if in_place
-        else sort_buffer(records, target, threads=threads, **shape)
-    )
+    if in_place:
+        sort_buffer(target, threads=threads, **shape)
+    else:
+        sort_buffer(records, target, threads=threads, **shape)
     assert target == expected(records, **shape)
-    assert (report.records, report.in_place) == (len(records) // shape["record_size"], in_place)
 
 
 def splitters_of(records: bytes, parts: int, *, record_size: int, key_offset: int, key_size: int) -> Splitters:
@@ -96,7 +107,7 @@ def test_in_place_with_little_memory() -> None:
     records = np.random.default_rng(2).integers(0, 256, size=(50_000, 100), dtype=np.uint8)
     roomy, tight = records.copy(), records.copy()
     sort_buffer(roomy)
-    sort_buffer(tight, memory=core.scratch_bytes(50_000))
+    sort_buffer(tight, spare_memory=0)
     assert np.array_equal(roomy, tight)
 
 
@@ -110,13 +121,11 @@ def test_in_place_with_little_memory() -> None:
         (np.zeros((4, 100), np.uint8)[::2], bytearray(200), {}, "contiguous"),
         (bytes(200), bytearray(200), {"key_offset": 95, "key_size": 6}, "does not lie within"),
         (bytes(200), bytearray(200), {"record_size": 0}, "at least one byte"),
-        (bytes(200), bytearray(200), {"record_size": -5}, "record_bytes: must lie"),
-        (bytes(200), bytearray(200), {"memory": 5}, "needs"),
     ],
 )
 def test_refused(source: object, out: object, shape: dict[str, int], message: str) -> None:
     with pytest.raises(BadInputError, match=message):
-        sort_buffer(source, out, **shape)  # type: ignore[arg-type]
+        sort_buffer(source, out, **shape)
 
 
 def test_overlap_is_refused() -> None:

@@ -23,7 +23,6 @@ _SMALL_PAGES: Final = {
     "describe_route_tables": 100,
     "get_products": 100,
     "describe_instance_types": 100,
-    "list_schedules": 100,
 }
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
 

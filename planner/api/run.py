@@ -221,14 +221,14 @@ def run_rented(
         work.wheelhouse, architecture=delivery.architecture, is_table=work.form.format == "parquet", say=listeners.say
     ) as wheelhouse:
         task = _task_of(work, plan, source, effort=effort)
-        run = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
+        wanted = CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
         limits = rental.limits
         order, places = clusters.confirm_order(order, session.provider, limits, confirm=confirm, say=listeners.say)
         with listeners.guard():
             keyed, directory = begin(order, places, month_usd=limits.month_usd)
             with directory.lock():
                 report = run_on_cloud(
-                    run, keyed, places, directory, session, listening=listeners.events, is_detached=work.detach
+                    wanted, keyed, places, directory, session, listening=listeners.events, is_detached=work.detach
                 )
     if report is not None:
         remember_run(directory, say=listeners.say)
@@ -279,7 +279,7 @@ def run_on_machines(
         directory.lock(),
     ):
 
-        def prepare_run(choice: ClusterOffer, region: str) -> CloudRun:
+        def task_for(choice: ClusterOffer, region: str) -> CloudRun:
             plan = _plan_for_machines(found, choice, cloud=order.cloud, region=region)
             task = _task_of(work, plan, source, effort=effort)
             return CloudRun(task=task, wheelhouse=wheelhouse, store=access.environment)
@@ -291,7 +291,7 @@ def run_on_machines(
             raise InterruptedRunError("nothing was done")
         with listeners.guard():
             report = run_another_job(
-                directory, session, prepare_run=prepare_run, listening=listeners.events, is_detached=work.detach
+                directory, session, task_for=task_for, listening=listeners.events, is_detached=work.detach
             )
     if report is not None:
         remember_run(directory, say=say)

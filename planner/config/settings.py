@@ -47,14 +47,12 @@ class _Price:
 @dataclass(frozen=True, kw_only=True)
 class CloudSettings:
     """Access to a cloud (see planner.clouds.price_lists.Access; blank means the default of its own tools), and its cost
-    for this user: the first of `prices` that fits counts, then the `discount`. `end_role` is the ARN of the role with
-    which AWS's scheduler may end machines, '' for none; only AWS has it.
+    for this user: the first of `prices` that fits counts, then the `discount`.
     """
 
     account: str = ""
     specs_url: str = ""
     prices_url: str = ""
-    end_role: str = ""
     discount: _Share | None = None
     prices: tuple[_Price, ...] = ()
 
@@ -144,9 +142,6 @@ def load_settings(*, today: date) -> Settings:
 def _contradictions(file: _File) -> Iterator[Finding]:
     for name in CLOUDS:
         table: CloudSettings = getattr(file, name)
-        if table.end_role and (name != "aws" or not table.end_role.startswith("arn:")):
-            text = "must be the ARN of a role, under [aws] alone"
-            yield Finding(field=f"{name}.end_role", code="out-of-range", text=text)
         for number, price in enumerate(table.prices):
             if sum(getattr(price, amount) is not None for amount in _AMOUNTS) != 1:
                 text = "needs either a discount, a price_usd_per_hour or a price_usd_per_vcpu_hour"

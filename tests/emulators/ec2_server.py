@@ -5,8 +5,8 @@
 Added: placement groups, tags on the interfaces of a launch, client tokens, all-or-none launches, capacity per zone,
 vCPU quotas, dry runs of every call, instance profiles that the caller must be allowed to pass, machines that take time
 to start and to end or that end at boot, dependencies between resources, the price list and the quota service. Besides
-AWS's services it answers /control: PUT resets the world (JSON, see World), POST puts text on machines' consoles, PATCH
-runs what is scheduled until a moment, GET returns what really exists, whatever its tags.
+AWS's services it answers /control: PUT resets the world (JSON, see World), POST puts text on machines' consoles, GET
+returns what really exists, whatever its tags.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import json
 import os
 import threading
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ os.environ["MOTO_ENABLE_AMI_VALIDATION"] = "true"
 os.environ["MOTO_ENABLE_KEYPAIR_VALIDATION"] = "true"
 
 from ec2_cloud.actions import install
-from ec2_cloud.world import State, World, bring, everything, machines, quota_of
+from ec2_cloud.world import State, World, everything, machines, quota_of
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
@@ -39,8 +38,6 @@ def control(request: Request) -> Response:
         State.consoles.update(json.loads(request.get_data()))
     if request.method == "PUT":
         State.begin(World(**json.loads(request.get_data() or b"{}")))
-    if request.method == "PATCH":
-        bring(datetime.fromisoformat(json.loads(request.get_data())["now"]))
     told = {"left": everything(), "world": asdict(State.world), "machines": machines()}
     return Response(json.dumps(told), mimetype="application/json")
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from datetime import datetime
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,23 +72,6 @@ class EmulatedEc2(EmulatedCloud):
             authority.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
         return str(role["Arn"])
 
-    def offer_end_role(self, *, service: str = "scheduler.amazonaws.com") -> str:
-        """Make a role with which a service may end machines, and return its ARN."""
-        url = f"http://127.0.0.1:{self.port}"
-        keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
-        trusting = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
-        ending = {"Effect": "Allow", "Action": "ec2:TerminateInstances", "Resource": "*"}
-        name = f"ends-for-{service.partition('.')[0]}"
-        authority = boto3.client("iam", region_name=self.region, endpoint_url=url, **keys)
-        with closing(authority), suppress(authority.exceptions.EntityAlreadyExistsException):
-            authority.create_role(RoleName=name, AssumeRolePolicyDocument=_policy(trusting))
-            authority.put_role_policy(RoleName=name, PolicyName="end", PolicyDocument=_policy(ending))
-        return f"arn:aws:iam::123456789012:role/{name}"
-
-    def bring(self, now: datetime) -> None:
-        """Have EventBridge Scheduler run everything due until a moment, in UTC."""
-        self._control({"now": f"{now:%Y-%m-%dT%H:%M:%S}"}, method="PATCH")
-
     def make_subnet(self, block: str, *, zone: str) -> str:
         """Make a third party's network, 10.8.0.0/16, with one subnet, and return its id."""
         keys = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "the-secret-of-the-account"}
@@ -110,10 +91,6 @@ class EmulatedEc2(EmulatedCloud):
     def is_meant(self, seen: ProxiedRequest) -> bool:
         """Return whether a request is for EC2, and not a dry run."""
         return bool(seen.params) and "DryRun" not in seen.params
-
-
-def _policy(statement: dict[str, Any]) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def cluster_attach(
     session = renting.session_on(directory.order().cloud)
     with ExitStack() as stack:
         stack.enter_context(directory.lock())
-        report = attach(directory, session, run=_preparation(directory, wheelhouse, stack), listening=shown_events)
+        report = attach(directory, session, task=_preparation(directory, wheelhouse, stack), listening=shown_events)
     remember_run(directory, say=talk)
     show_checked_report(report, run=run, json=json)
 

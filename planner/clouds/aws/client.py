@@ -19,12 +19,7 @@ from planner.clouds.calls.retry import RetryPolicy, retry
 from planner.clouds.cloud_errors import NotFoundError, PassingError, UncertainError, call_translating_errors
 from planner.errors import BadInputError, PlannerError
 
-_SMALL_PAGES: Final = {
-    "describe_route_tables": 100,
-    "get_products": 100,
-    "describe_instance_types": 100,
-    "list_schedules": 100,
-}
+_SMALL_PAGES: Final = {"describe_route_tables": 100, "get_products": 100, "describe_instance_types": 100}
 _UNPAGED: Final = {"describe_key_pairs", "describe_placement_groups", "describe_regions", "describe_images"}
 
 

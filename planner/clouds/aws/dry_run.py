@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from planner.clouds.aws import resources
 from planner.clouds.aws.client import Service
-from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.protocol import PlannedRequest
 
 _UNKNOWN: Final = {
@@ -49,7 +48,6 @@ class DryRun:
         self.ask = ask
         self.requests: list[PlannedRequest] = []
         self.made: dict[str, list[dict[str, Any]]] = {resource_kind: [] for resource_kind in resources.RESOURCE_TYPES}
-        self.schedules: list[dict[str, str]] = []
         self.numbers = count(1)
 
     def connect(self, name: str, region: str) -> Service:
@@ -68,14 +66,6 @@ class _DryRunService:
         self._note(operation, request)
         if operation == "run_instances":
             return {"Instances": [self._instance(request) for _ in range(request["MinCount"])]}
-        if operation == "create_schedule":
-            self._dry_run.schedules.append({"Name": request["Name"]})
-        if operation == "delete_schedule":
-            self._dry_run.schedules.remove({"Name": request["Name"]})
-        if operation == "get_schedule" and {"Name": request["Name"]} not in self._dry_run.schedules:
-            raise NotFoundError(f"{request['Name']}: not made", cloud_code="ResourceNotFoundException")
-        if operation == "list_schedules":
-            return {"Schedules": list(self._dry_run.schedules)}
         if operation == "attach_internet_gateway":
             self._dry_run.made["internet-gateway"][-1]["Attachments"] = [{"VpcId": request["VpcId"]}]
         if operation in _CREATIONS:

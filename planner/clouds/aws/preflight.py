@@ -11,7 +11,6 @@ from functools import cache, partial
 from itertools import compress
 from typing import Any, Final, Self
 
-from planner.clouds.aws import scheduled_end
 from planner.clouds.aws.account_settings import public_access_finding, volume_key_finding
 from planner.clouds.aws.client import Connect, Service, temporary_credentials_end
 from planner.clouds.aws.instances import (
@@ -34,6 +33,8 @@ from planner.units import count_text
 
 MOST_MACHINES: Final = 1000
 """Bucket against which AWS counts each instance of RunInstances (EC2 Developer Guide, request throttling)."""
+_NO_OTHER_END: Final = "none: where cloud-init never runs, only `planner cluster down` or `sweep` ends the machine"
+"""EC2 ends no machine at a given time; each powers itself off by a timer that cloud-init sets."""
 MOST_GROUPS: Final = 500
 """Placement groups per account and region (EC2 User Guide, placement group rules); Service Quotas lacks them."""
 
@@ -46,14 +47,14 @@ def preflight(order: Order, connect: Connect) -> Preflight:
         return log.result()
     account = connect("sts", order.choices[0].regions[0]).call("get_caller_identity")
     log.note("credentials", True, f"account {account['Account']} as {account['Arn']}")
+    log.note("end without cloud-init", None, _NO_OTHER_END)
     regions = list(dict.fromkeys(region for choice in order.choices for region in choice.regions))
-    allowed, roomy, reachable, _, may_end, *_ = checks.at_once(
+    allowed, roomy, reachable, *_ = checks.at_once(
         [
             lambda its: its.allowed_regions(regions),
             lambda its: its.regions_within_quotas(regions),
             lambda its: its.regions_reached(regions),
             lambda its: its.check_spot_role(regions[0]),
-            lambda its: its.log.add(scheduled_end.finding(its.connect("iam", regions[0]), scheduled_end.role_named())),
             *(
                 partial(_Checks.add_zones, choice=choice, region=region)
                 for choice in order.choices
@@ -61,7 +62,7 @@ def preflight(order: Order, connect: Connect) -> Preflight:
             ),
         ]
     )
-    usable = set(allowed).intersection(roomy, reachable) if may_end else set()
+    usable = set(allowed).intersection(roomy, reachable)
     log.places = [place for place in log.places if place.region in usable]
     return log.result()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from planner.clouds.aws import instances, network, scheduled_end
+from planner.clouds.aws import instances, network
 from planner.clouds.aws.client import Connect, LiveService, Service, require_credentials
 from planner.clouds.aws.dry_run import DryRun
 from planner.clouds.aws.network import RunNetwork
@@ -14,9 +14,8 @@ from planner.clouds.aws.preflight import preflight
 from planner.clouds.aws.resources import STAGES, delete, find, holders, look_up, terminate
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
-from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource, delete_each
+from planner.clouds.protocol import Journal, Node, Place, PlannedRequest, Preflight, Resource
 from planner.config.cloud_defaults import default_region
-from planner.errors import ProviderRefusedError
 
 _USUAL_REGION = "us-east-1"
 
@@ -83,21 +82,7 @@ class AwsProvider:
 
     def launch(self, order: Order, place: Place, journal: Journal, *, machines: int, head: bool, round: int) -> None:
         """See Provider."""
-        noting = scheduled_end.NotingMachines(journal, [])
-        instances.launch(self._network(order, place, noting), place, machines=machines, head=head, round=round)
-        if role := scheduled_end.role_named():
-            self._schedule_end(order, place, noting, role=role, round=round)
-
-    def _schedule_end(
-        self, order: Order, place: Place, made: scheduled_end.NotingMachines, *, role: str, round: int
-    ) -> None:
-        """Have AWS end a launch's machines; where it refuses, undo the launch, as it gives all or none."""
-        try:
-            scheduler = self._connect("scheduler", place.region)
-            scheduled_end.schedule(scheduler, order, made.journal, made.ids, role=role, round=round)
-        except ProviderRefusedError:
-            terminate(self._connect("ec2", place.region), made.ids)
-            raise
+        instances.launch(self._network(order, place, journal), place, machines=machines, head=head, round=round)
 
     def restrict_ssh(self, order: Order, place: Place, journal: Journal) -> None:
         """See Provider."""
@@ -124,16 +109,11 @@ class AwsProvider:
 
     def find(self, kinds: Sequence[str], *, region: str, run: str | None = None) -> tuple[Resource, ...]:
         """See Provider."""
-        ec2, of_ec2 = self._connect("ec2", region), [name for name in kinds if name != scheduled_end.KIND]
-        found = [resource for resource_kind in of_ec2 for resource, _ in find(ec2, resource_kind, run=run)]
-        if len(of_ec2) < len(kinds) and scheduled_end.role_named():
-            found += scheduled_end.find(self._connect("scheduler", region), run=run)
-        return tuple(found)
+        ec2 = self._connect("ec2", region)
+        return tuple(resource for resource_kind in kinds for resource, _ in find(ec2, resource_kind, run=run))
 
     def look_up(self, resources: Sequence[Resource]) -> tuple[Resource, ...]:
         """See Provider."""
-        if resources[0].kind == scheduled_end.KIND:
-            return tuple(scheduled_end.look_up(self._connect("scheduler", resources[0].region), resources))
         return tuple(look_up(self._connect("ec2", resources[0].region), resources))
 
     def holders(self, resources: Sequence[Resource]) -> tuple[str, ...]:
@@ -142,10 +122,4 @@ class AwsProvider:
 
     def delete(self, resources: Sequence[Resource]) -> None:
         """See Provider."""
-        if resources[0].kind == scheduled_end.KIND:
-            scheduler = self._connect("scheduler", resources[0].region)
-            delete_each(
-                resources, lambda resource: scheduled_end.delete(scheduler, resource.id), at_once=scheduled_end.AT_ONCE
-            )
-        else:
-            delete(self._connect("ec2", resources[0].region), resources)
+        delete(self._connect("ec2", resources[0].region), resources)

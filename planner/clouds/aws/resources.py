@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.clouds.aws import scheduled_end
 from planner.clouds.aws.client import Service
 from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, StillInUseError
 from planner.clouds.protocol import Resource, delete_each, require_named
 
 STAGES: Final = (
     ("instance",),
-    ("volume", "network-interface", "vpc-endpoint", scheduled_end.KIND),
+    ("volume", "network-interface", "vpc-endpoint"),
     ("placement-group", "key-pair", "subnet"),
     ("route-table", "security-group"),
     ("internet-gateway",),

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 from planner.catalog import Source
 from planner.clouds.calls.http import TIMEOUT_S, failure_of
 from planner.clouds.calls.reading import read_cloud
-from planner.clouds.price_lists.azure import retail_prices
+from planner.clouds.price_lists.azure import PRICES, retail_prices
 from planner.clouds.price_lists.reading import Access, Reading, Row, Watch, price_row
 from planner.errors import BadInputError, IoFailureError
 
@@ -37,10 +37,7 @@ _NEEDED: Final = {*_PLAIN, "Instance Type", "PricePerUnit", "Currency"}
 _SHAPES: Final = Source(title="shapes as before: price lists do not have them", url="")
 SOURCES: Final = {
     "aws": Source(title="AWS bulk price list: Linux, shared tenancy, on demand", url="https://aws.amazon.com/pricing/"),
-    "azure": Source(
-        title="Azure retail prices: Linux, pay as you go and spot",
-        url="https://learn.microsoft.com/rest/api/cost-management/retail-prices/azure-retail-prices",
-    ),
+    "azure": PRICES,
 }
 """Clouds with public price lists, and those lists."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
+from planner.clouds.preflight import Unnoted
 from planner.clouds.protocol import Place, PlannedRequest, Provider, Resource
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.teardown import Teardown
@@ -16,23 +17,13 @@ _AT_ONCE = RetryPolicy(poll_s=0.0, settle_s=0.0, listings=1)
 
 
 @dataclass(frozen=True)
-class _Tally:
-    """A journal that counts the resources that would be made, by kind."""
+class _Tally(Unnoted):
+    """A journal that counts the resources that would be made, by kind; the simulated provider itself lists them."""
 
     counts: Counter[str] = field(default_factory=Counter)
 
-    def intend(self, resource_kind: str, *, name: str, region: str) -> None:
-        """Record nothing, since nothing is created."""
-
     def made(self, resource: Resource) -> None:
         self.counts[resource.kind] += 1
-
-    def creation_refused(self, resource_kind: str, *, name: str) -> None:
-        """Do nothing: a simulated launch is never refused."""
-
-    def ordered(self) -> tuple[Resource, ...]:
-        """Return nothing: the simulated provider itself lists what was made."""
-        return ()
 
 
 @dataclass(frozen=True, kw_only=True)

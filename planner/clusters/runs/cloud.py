@@ -19,22 +19,20 @@ from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.protocol import Node, Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, up
 from planner.clusters.provisioning.launch import Cluster
-from planner.clusters.provisioning.order_from_plan import late_s, own_network, parse_network
+from planner.clusters.provisioning.order_from_plan import own_network, parse_network
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.remote.ssh import Ssh
 from planner.clusters.runs.cloud_task import CloudRun, load_job, save_task
 from planner.clusters.runs.head_job import HeadJob
-from planner.clusters.runs.preparation import MEASURED, Preparation, Prepared
-from planner.clusters.runs.rented_run import REPORT, Listening, RentedRun
+from planner.clusters.runs.preparation import MEASURED
+from planner.clusters.runs.rented_run import REPORT, Listening, carry_out
 from planner.clusters.runs.report import record_count
+from planner.clusters.runs.run import Run
 from planner.cost_model.model_reader import load_model
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError, PlannerError, nearest
 from planner.planning.recommendation import require_best
-from planner.schemas.plan import Plan
 from planner.schemas.run_report import RunReport
-from planner.units import format_duration
 
 _SSH_PORT: Final = 22
 _QUICK_S: Final = 5.0
@@ -97,28 +95,8 @@ def types_with_disks(cloud: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def require_time(
-    plan: Plan, *, expires_at: datetime, say: Callable[[str], None], now: datetime, booted: bool = False
-) -> None:
-    """Raise BadInputError when the machines are expected to end before the job does; `say` warns when they may.
-    Machines that have `booted` need no more time to boot.
-    """
-    best, left_s = require_best(plan), (expires_at - now).total_seconds()
-    over_s = best.overheads_s.get("boot", 0.0) if booted else 0.0
-    expected_s = best.time_s.expected + sum(best.overheads_s.values()) - over_s
-    most_s = late_s(best, plan.request) - over_s
-    text = f"the machines end in {format_duration(max(0.0, left_s))}"
-    if left_s < expected_s:
-        raise BadInputError(
-            f"{text}, and the job is expected to take {format_duration(expected_s)}; rent others",
-            code="too-little-time",
-        )
-    if left_s < most_s:
-        say(f"warning: {text}, and 95 of 100 such jobs take up to {format_duration(most_s)}")
-
-
 def run_on_cloud(
-    run: CloudRun,
+    task: CloudRun,
     order: Order,
     places: Sequence[Place],
     directory: RunDirectory,
@@ -135,38 +113,31 @@ def run_on_cloud(
     that the run goes on. Raises what `up` raises, IoFailureError when an indispensable machine fails, LeftBehindError.
     Failed validation is reported, not raised.
     """
-    save_task(run.task, directory)
+    save_task(task.task, directory)
     stopwatch = Stopwatch()
     cluster = stopwatch.measure("launch", lambda: up(order, places, directory, session))
-    rented = RentedRun(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch)
-    preparation = preparation_of(run, rented)
-
-    def prepared(ssh: Ssh) -> Prepared:
-        """Check the time left again, as the launch may have been slow or tried other places, and prepare."""
-        require_time(run.task.plan, expires_at=order.expires_at, say=session.say, now=datetime.now(UTC), booted=True)
-        return preparation.job(ssh)
-
-    return rented.carry_out(prepared, keep=run.task.keep, listening=listening, is_detached=is_detached)
+    run = Run(order=order, cluster=cluster, directory=directory, session=session, stopwatch=stopwatch, task=task)
+    return carry_out(run, listening=listening, is_detached=is_detached)
 
 
 def attach(
-    directory: RunDirectory, session: ProviderSession, *, run: Callable[[], CloudRun], listening: Listening
+    directory: RunDirectory, session: ProviderSession, *, task: Callable[[], CloudRun], listening: Listening
 ) -> RunReport:
     """Follow another process's run to its end, and end it as that process would have. A run whose sort has not begun is
-    prepared again, with the task that `run` returns. If the head cannot be reached, it is opened to this machine's
+    prepared again, with the task that `task` returns. If the head cannot be reached, it is opened to this machine's
     current address.
 
     Raises BadInputError for a run without machines, and what `run_on_cloud` raises; an interrupt only leaves the run.
     """
     job = load_job(directory)
-    rented = reopen_run(directory, session, stopwatch=Stopwatch({} if job is None else dict(job.steps_s)))
-    if not _answers(rented.cluster.head, jump=rented.order.jump):
-        _open_after_move(directory, session)
+    run = reopen_run(directory, session)
+    if not _answers(run.cluster.head, jump=run.order.jump):
+        _open_after_move(run)
     if job is not None:
-        report = rented.carry_out(lambda _: Prepared(job=job), keep=job.keep, listening=listening)
+        run = replace(run, job=job, stopwatch=Stopwatch(dict(job.steps_s)))
     else:
-        wanted = run()
-        report = rented.carry_out(preparation_of(wanted, rented).job, keep=wanted.task.keep, listening=listening)
+        run = replace(run, task=task())
+    report = carry_out(run, listening=listening)
     assert report is not None
     return report
 
@@ -176,28 +147,32 @@ def open_access(directory: RunDirectory, session: ProviderSession, *, ssh_from: 
 
     Raises BadInputError for a run without a head, and where this machine's address cannot be determined.
     """
-    rented = reopen_run(directory, session, stopwatch=Stopwatch())
-    order, place, head = rented.order, rented.cluster.place, rented.cluster.head
+    _open_access(reopen_run(directory, session), ssh_from=ssh_from)
+
+
+def _open_access(run: Run, *, ssh_from: str | None) -> None:
+    order, session, place, head = run.order, run.session, run.cluster.place, run.cluster.head
     if order.jump and ssh_from is None:
         session.say(f"nothing to open: {order.jump} reaches the head from {order.ssh_from}, wherever this machine is")
         return
     moved = replace(order, ssh_from=parse_network(ssh_from or _network_here(order, head)))
-    session.provider.restrict_ssh(moved, place, directory)
-    directory.note("order", **moved.to_dict())
+    session.provider.restrict_ssh(moved, place, run.directory)
+    run.directory.note("order", **moved.to_dict())
     session.say(f"the head takes SSH from {moved.ssh_from} alone; before from {order.ssh_from}")
 
 
-def _open_after_move(directory: RunDirectory, session: ProviderSession) -> None:
+def _open_after_move(run: Run) -> None:
     """Open a head that does not answer, if this machine's address has changed; report a failure."""
-    rented = reopen_run(directory, session, stopwatch=Stopwatch())
     try:
-        here = ip_network(_network_here(rented.order, rented.cluster.head))
-        if here.overlaps(ip_network(rented.order.ssh_from)):
+        here = ip_network(_network_here(run.order, run.cluster.head))
+        if here.overlaps(ip_network(run.order.ssh_from)):
             return
-        open_access(directory, session, ssh_from=str(here))
+        _open_access(run, ssh_from=str(here))
     except PlannerError as error:
-        open_it = f"`planner cluster open {directory.path.name} --ssh-from NETWORK`"
-        session.say(f"the head does not answer, and is not opened to this machine: {error.message}; {open_it} does it")
+        open_it = f"`planner cluster open {run.order.run} --ssh-from NETWORK`"
+        run.session.say(
+            f"the head does not answer, and is not opened to this machine: {error.message}; {open_it} does it"
+        )
 
 
 def _network_here(order: Order, head: Node) -> str:
@@ -234,37 +209,19 @@ def _address_towards(address: str) -> str:
 def job_of(directory: RunDirectory, session: ProviderSession) -> Iterator[HeadJob]:
     """Yield the job on the head of a run, for inspection. Raises BadInputError when it has none."""
     if load_job(directory) is None:
-        run = directory.path.name
+        name = directory.path.name
         raise BadInputError(
-            f"run {run}: its sort has not begun; `planner cluster attach {run}` goes on", code="not-begun"
+            f"run {name}: its sort has not begun; `planner cluster attach {name}` goes on", code="not-begun"
         )
-    rented = reopen_run(directory, session, stopwatch=Stopwatch())
-    with rented.ssh() as ssh:
-        yield rented.head_job(ssh)
+    run = reopen_run(directory, session)
+    with run.ssh() as ssh:
+        yield run.head_job(ssh)
 
 
-def preparation_of(run: CloudRun, rented: RentedRun) -> Preparation:
-    """Return the preparation of a run's machines for its job."""
-    return Preparation(
-        run=run,
-        order=rented.order,
-        cluster=rented.cluster,
-        directory=rented.directory,
-        session=rented.session,
-        stopwatch=rented.stopwatch,
-    )
-
-
-def reopen_run(directory: RunDirectory, session: ProviderSession, *, stopwatch: Stopwatch) -> RentedRun:
+def reopen_run(directory: RunDirectory, session: ProviderSession) -> Run:
     """Return a run that another process began. Raises BadInputError when its head does not run."""
-    return RentedRun(
-        order=directory.order(),
-        cluster=_cluster_of(directory, session),
-        directory=directory,
-        session=session,
-        stopwatch=stopwatch,
-        is_attached=True,
-    )
+    cluster = _cluster_of(directory, session)
+    return Run(order=directory.order(), cluster=cluster, directory=directory, session=session, is_attached=True)
 
 
 def _cluster_of(directory: RunDirectory, session: ProviderSession) -> Cluster:

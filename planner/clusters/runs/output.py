@@ -13,10 +13,9 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.ssh import Ssh
 from planner.clusters.runs.cloud import reopen_run
 from planner.clusters.runs.cloud_task import load_job
-from planner.clusters.runs.rented_run import MANIFEST, SORTED, Listening, output_on_machines
+from planner.clusters.runs.rented_run import MANIFEST, SORTED, Listening, output_on_machines, run_another_order
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, write_manifest
-from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.distributed_sort.node_files.node_environment import part_name
 from planner.errors import BadInputError, IoFailureError
 
@@ -30,14 +29,14 @@ def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: P
 
     Raises BadInputError where no output lies on machines, IoFailureError for a partition without a readable copy.
     """
-    dataset, rented = _output(directory), reopen_run(directory, session, stopwatch=Stopwatch())
+    dataset, run = _output(directory), reopen_run(directory, session)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInputError(f"{folder}: {error.strerror}; name a folder that can be written", code="io") from error
     suffix = content_of(dataset.layout).suffix
     paths = [folder / f"{part_name(n, dataset.job)}{suffix}" for n in range(len(dataset.partitions))]
-    with rented.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
+    with run.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
         ssh.keep_connection()
         list(pool.map(lambda partition, path: _fetch(ssh, partition, path), dataset.partitions, paths))
     here = [
@@ -70,8 +69,8 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
     reports.
     """
     _output(directory)
-    rented, job = reopen_run(directory, session, stopwatch=Stopwatch()), load_job(directory)
-    if job is None or not rented.order.staging:
+    run, job = reopen_run(directory, session), load_job(directory)
+    if job is None or not run.order.staging:
         raise BadInputError(
             f"run {directory.path.name}: its machines were rented without a way to an object store",
             ["name a folder here instead; --staging, or --output, gives the next run's machines a way"],
@@ -79,8 +78,8 @@ def send_output(directory: RunDirectory, session: ProviderSession, *, to: str, l
         )
     sorted_event = json.loads((directory.path / SORTED).read_text("utf-8"))
     request = {"do": "finish", "request": {**job.order["request"], "output": to}, "sorted": sorted_event}
-    with rented.ssh() as ssh:
-        manifest = rented.run_another_order(job, request, ssh, listening)["manifest"]
+    with run.ssh() as ssh:
+        manifest = run_another_order(run, job, request, ssh, listening)["manifest"]
     if not manifest.startswith(f"{to.rstrip('/')}/"):
         raise BadInputError(
             f"run {directory.path.name}: its job goes on; `planner cluster attach` follows it to its end",

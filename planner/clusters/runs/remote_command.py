@@ -12,7 +12,6 @@ from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import verify_host_keys, wait_for_answer
 from planner.clusters.remote.ssh import HEAD, Outcome, Ssh
 from planner.clusters.runs.cloud import reopen_run
-from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import IoFailureError, PlannerError
 
 Hear = Callable[[Node, Outcome | PlannerError], None]
@@ -39,9 +38,9 @@ def run_everywhere(
     Waits for machines that have just come up. Raises BadInputError for a run without machines, UnreachableError when
     its head does not answer.
     """
-    rented = reopen_run(directory, session, stopwatch=Stopwatch())
-    nodes = rented.cluster.nodes[:1] if only_head else rented.cluster.nodes
-    with rented.ssh() as ssh:
+    run = reopen_run(directory, session)
+    nodes = run.cluster.nodes[:1] if only_head else run.cluster.nodes
+    with run.ssh() as ssh:
         run_on(ssh, nodes, shell_line(words), session.provider, policy=session.policy, within_s=within_s, hear=hear)
 
 

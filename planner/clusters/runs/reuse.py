@@ -13,11 +13,10 @@ from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.launch import Cluster, note_place
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud import preparation_of, reopen_run, require_time
+from planner.clusters.runs.cloud import reopen_run
 from planner.clusters.runs.cloud_task import JOB, TASK, CloudRun, save_task
-from planner.clusters.runs.preparation import MEASURED
-from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, Listening
-from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.clusters.runs.preparation import MEASURED, require_time
+from planner.clusters.runs.rented_run import LOG, MANIFEST, REPORT, SORTED, Listening, carry_out
 from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
 from planner.units import count_text
@@ -43,26 +42,25 @@ def run_another_job(
     directory: RunDirectory,
     session: ProviderSession,
     *,
-    prepare_run: Callable[[ClusterOffer, str], CloudRun],
+    task_for: Callable[[ClusterOffer, str], CloudRun],
     listening: Listening,
     is_detached: bool = False,
 ) -> RunReport | None:
-    """Do another job on a run's machines and return its report, or None when detached; `prepare_run` receives the
+    """Do another job on a run's machines and return its report, or None when detached; `task_for` receives the
     cluster and the region to plan for. The machines stay unless the job states otherwise.
 
     Raises BadInputError when they do not run, or not for long enough, and what `run_on_cloud` raises.
     """
-    rented = replace(reopen_run(directory, session, stopwatch=Stopwatch()), is_attached=False, follows_another=True)
-    rented = replace(rented, cluster=replace(rented.cluster, place=_remaining_place(rented.cluster, session.say)))
-    place = rented.cluster.place
-    run = prepare_run(place.choice, place.choice.regions[0])
-    require_time(run.task.plan, expires_at=rented.order.expires_at, say=session.say, now=datetime.now(UTC))
+    found = reopen_run(directory, session)
+    place = _remaining_place(found.cluster, session.say)
+    task = task_for(place.choice, place.choice.regions[0])
+    require_time(task.task.plan, expires_at=found.order.expires_at, say=session.say, now=datetime.now(UTC))
     _archive_earlier_job(directory)
     note_place(directory, place)
-    save_task(run.task, directory)
-    return rented.carry_out(
-        preparation_of(run, rented).job, keep=run.task.keep, listening=listening, is_detached=is_detached
-    )
+    save_task(task.task, directory)
+    cluster = replace(found.cluster, place=place)
+    run = replace(found, cluster=cluster, task=task, is_attached=False, follows_another=True)
+    return carry_out(run, listening=listening, is_detached=is_detached)
 
 
 def _remaining_place(cluster: Cluster, say: Callable[[str], None]) -> Place:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from base64 import b64decode
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from fault_proxy import ProxiedRequest
 from planner.clouds.aws.provider import AwsProvider
 from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import Order
-from planner.clouds.protocol import Place
+from planner.clouds.protocol import Place, Resource
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.dry_run import rehearse
 from planner.clusters.provisioning.launch import Cluster
@@ -62,10 +63,30 @@ def test_every_launch_is_safe(ec2: EmulatedEc2) -> None:
         assert run.params["NetworkInterface.1.AssociatePublicIpAddress"] == public
         assert run.params["InstanceInitiatedShutdownBehavior"] == "terminate"
         assert run.params["ClientToken"]
+        first_boot = b64decode(run.params["UserData"]).decode("utf-8")
+        assert f"OnCalendar={asked.expires_at:%Y-%m-%d %H:%M:%S} UTC" in first_boot, "it ends without its caller"
+        assert "Persistent=true" in first_boot and "[systemctl, enable, --now, planner-end.timer]" in first_boot
         disks = [value for name, value in run.params.items() if name.endswith("Ebs.Encrypted")]
         gone = [value for name, value in run.params.items() if name.endswith("Ebs.DeleteOnTermination")]
         assert disks == gone == ["true"] * 3
     down(directory, session())
+
+
+def test_a_run_that_an_earlier_version_gave_schedules_is_taken_down(ec2: EmulatedEc2) -> None:
+    """Its journal names resources of a kind that no longer exists here; AWS deletes them at the run's end."""
+    cluster, directory = launched(order("earlier"))
+    name = f"planner-earlier-0-{cluster.head.id}"
+    directory.intend("end-schedule", name=name, region="us-east-1")
+    directory.made(Resource(kind="end-schedule", id=name, region="us-east-1", run="earlier"))
+    assert "earlier" in ec2.planner("cluster", "status", "earlier").text
+    assert down(directory, session()) > 10
+    assert ec2.left() == {}
+
+
+def test_that_cloud_init_alone_ends_a_machine_is_said_beforehand(ec2: EmulatedEc2) -> None:
+    assert "end without cloud-init: none" in ec2.planner(*ec2.up).text
+    assert ec2.planner(*ec2.sweep).code == 0
+    assert ec2.left() == {}
 
 
 def test_only_the_caller_gets_in_and_nothing_out(ec2: EmulatedEc2) -> None:

@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from emulated_cloud import QUICK
@@ -26,8 +26,8 @@ from planner.clusters.runs import head_job, rented_run
 from planner.clusters.runs.cloud import reopen_run
 from planner.clusters.runs.cloud_task import SortJob
 from planner.clusters.runs.head_job import HeadJob, OutOfSightError
-from planner.clusters.runs.preparation import Prepared
-from planner.clusters.runs.rented_run import OutOfTimeError, RentedRun
+from planner.clusters.runs.rented_run import OutOfTimeError, carry_out
+from planner.clusters.runs.run import Run
 from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import BadInputError, IoFailureError, LeftBehindError, PlannerError
 from planner.schemas.plan import Plan
@@ -182,7 +182,7 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
     drives(shell, STEP, then="exec sleep 600")
     rented = short_lived(shell, ec2, kind=PatientShell)
     with pytest.raises(OutOfTimeError) as raised:
-        rented.carry_out(lambda _: Prepared(job=sort_job), keep=True, listening=lambda: nullcontext(lambda _: None))
+        carry_out(replace(rented, job=sort_job), listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
     assert list(raised.value.details[:2]) == [
         "lost: what they had sorted",
@@ -192,7 +192,7 @@ def test_a_run_ends_in_order_before_its_machines_do(shell: LocalShell, ec2: Emul
     assert "spoken" in (rented.directory.path / "driver.log").read_text("utf-8")
 
 
-def wait(ssh: Ssh) -> Prepared:
+def wait(_: Run, ssh: Ssh) -> NoReturn:
     """Wait for machines without end."""
     while True:
         with suppress(PlannerError):
@@ -201,14 +201,15 @@ def wait(ssh: Ssh) -> Prepared:
 
 @pytest.mark.parametrize("unreadable", ["", "{", '{"plan": 1}'])
 def test_a_run_that_is_being_prepared_ends_before_its_machines_do(
-    shell: LocalShell, ec2: EmulatedEc2, unreadable: str
+    shell: LocalShell, ec2: EmulatedEc2, unreadable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where what an earlier process stored cannot be read."""
+    monkeypatch.setattr(rented_run, "prepare", wait)
     rented = short_lived(shell, ec2)
     if unreadable:
         (rented.directory.path / "job.json").write_text(unreadable, "utf-8")
     with refused("out-of-time", kind=OutOfTimeError):
-        rented.carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
+        carry_out(rented, listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
 
 
@@ -220,9 +221,7 @@ def test_a_driver_that_fails_leaves_its_log_and_no_machine(shell: LocalShell, ec
     if is_full:
         log.mkdir()  # no file can be written
     with pytest.raises(IoFailureError, match="without a result"):
-        rented.carry_out(
-            lambda _: Prepared(job=sorting(ec2, keep=False)), keep=False, listening=lambda: nullcontext(lambda _: None)
-        )
+        carry_out(replace(rented, job=sorting(ec2, keep=False)), listening=lambda: nullcontext(lambda _: None))
     assert ec2.left() == {}
     assert is_full or "out of memory" in log.read_text("utf-8")
 
@@ -239,9 +238,9 @@ def test_a_run_that_is_done_ends_its_machines_unless_they_are_kept(
     if is_full:
         stored.mkdir()  # no file can be written
         with pytest.raises(IsADirectoryError):
-            rented._close(report, sort_job)
+            rented_run._close(rented, report, sort_job)
     else:
-        closed = rented._close(report, sort_job)
+        closed = rented_run._close(rented, report, sort_job)
         assert closed.cost is not None and closed.cost.node_hours > 0
         assert list(closed.steps_s) == ([] if keep else ["take down"])
         assert RunReport.from_json(stored.read_text("utf-8")) == closed
@@ -258,8 +257,9 @@ def test_what_is_lost_is_said_where_something_cannot_be_removed_too(
     rented = short_lived(shell, ec2)
     with monkeypatch.context() as patched:
         patched.setattr(rented_run, "down", refuse)
+        patched.setattr(rented_run, "prepare", wait)
         with pytest.raises(LeftBehindError, match="1 resource remains") as raised:
-            rented.carry_out(wait, keep=False, listening=lambda: nullcontext(lambda _: None))
+            carry_out(rented, listening=lambda: nullcontext(lambda _: None))
     assert raised.value.details[:2] == ("i-1: UnauthorizedOperation", "lost: what they had sorted")
     assert raised.value.details[-1].endswith("follows from --max-hours and --max-cost: allow more")
     down(rented.directory, rented.session)
@@ -270,7 +270,7 @@ def test_a_run_whose_time_is_over_cannot_be_attached_to_and_says_what_is_gone(ec
     directory = RunDirectory.create(order("over", expires_at=past))
     session = ProviderSession(provider=ec2.provider(), policy=QUICK, say=str)
     with refused("no-running-head", "run over") as raised:
-        reopen_run(directory, session, stopwatch=Stopwatch())
+        reopen_run(directory, session)
     assert raised.value.details == (
         "`planner cluster down over` removes what may be left",
         f"its machines' time, by --max-hours and --max-cost, was over at {past:%Y-%m-%d %H:%M} UTC",
@@ -303,12 +303,10 @@ def sorting(ec2: EmulatedEc2, *, keep: bool) -> SortJob:
     )
 
 
-def short_lived(
-    shell: LocalShell, ec2: EmulatedEc2, *, kind: type[LocalShell] = LocalShell, lives_s: float = 4
-) -> RentedRun:
+def short_lived(shell: LocalShell, ec2: EmulatedEc2, *, kind: type[LocalShell] = LocalShell, lives_s: float = 4) -> Run:
     """Return a run on machines that end in four seconds, with a local shell as its head."""
 
-    class Here(RentedRun):
+    class Here(Run):
         def ssh(self) -> Ssh:
             return kind(shell.home)
 

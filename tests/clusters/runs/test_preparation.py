@@ -13,7 +13,7 @@ from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, up
 from planner.clusters.remote.bootstrap import Equipment, Equipped
 from planner.clusters.runs import preparation
-from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.clusters.runs.run import Run
 from planner.errors import IoFailureError
 
 
@@ -32,13 +32,11 @@ def test_only_the_machine_that_failed_is_ended(ec2: EmulatedEc2, monkeypatch: py
         monkeypatch.setattr(preparation, name, lambda *_, **__: None)
     monkeypatch.setattr(preparation, "equip", lambda *_, **__: equipment)
     monkeypatch.setattr(preparation, "measure", measure)
-    run: Any = SimpleNamespace(task=SimpleNamespace(is_lent=False, effort=None), wheelhouse=None)
-    prepared = preparation.Preparation(
-        run=run, order=keyed, cluster=cluster, directory=directory, session=session, stopwatch=Stopwatch()
-    )
+    task: Any = SimpleNamespace(task=SimpleNamespace(is_lent=False, effort=None), wheelhouse=None)
+    run = Run(order=keyed, cluster=cluster, directory=directory, session=session, task=task, is_attached=True)
     ssh: Any = None
     with pytest.raises(IoFailureError, match="far enough"):
-        prepared.job(ssh)
+        preparation.prepare(run, ssh)
     nodes = session.provider.nodes(keyed.run, region=ec2.region)
     assert {node.id for node in nodes if node.state == "running"} == {node.id for node in good}
     assert [event.details["nodes"] for event in directory.events() if event.what == "ended"] == [[failed.id]]

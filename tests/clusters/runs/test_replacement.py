@@ -21,9 +21,9 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.bootstrap import Equipped
 from planner.clusters.remote.ssh import Ssh
-from planner.clusters.runs.cloud_task import CloudRun
 from planner.clusters.runs.ray_on_nodes import RayOnNodes
-from planner.clusters.runs.replacement import Replacement, _Machines
+from planner.clusters.runs.replacement import Replacement
+from planner.clusters.runs.run import Run
 from planner.clusters.spot.availability import SpotRates
 from planner.errors import IoFailureError
 
@@ -36,17 +36,15 @@ class Trial:
     """A cluster of spot machines without software; `joined` lists the machines to be equipped."""
 
     replacement: Replacement
-    machines: _Machines
     directory: RunDirectory
     told: list[str]
     joined: list[Node] = field(default_factory=list)
 
     def look(self) -> None:
-        self.replacement._replace_lost_machines(_NO_SSH, self.machines, NEVER)
+        self.replacement._replace_lost_machines(_NO_SSH, NEVER)
 
 
 _NO_SSH: Ssh = None  # type: ignore[assignment]
-_NO_RUN: CloudRun = None  # type: ignore[assignment]
 
 
 @pytest.fixture
@@ -60,25 +58,17 @@ def trial(cloud: EmulatedCloud, monkeypatch: pytest.MonkeyPatch) -> Trial:
     keyed, directory = begin(emulated.order("taken", asked))
     cluster = up(keyed, [Place(choice=asked, region=cloud.region, zone=cloud.zones[0])], directory, session)
     made = Replacement(
-        run=_NO_RUN,
-        order=keyed,
-        cluster=cluster,
-        directory=directory,
-        session=session,
+        run=Run(order=keyed, cluster=cluster, directory=directory, session=session),
         ray=_ray(cluster),
         work_s=600.0,
         restart_s=120.0,
         rates=SpotRates(),
+        members={node.id: node for node in cluster.nodes if not node.head},
+        work_left_s=600.0,
     )
-    workers = {node.id: node for node in cluster.nodes if not node.head}
-    trial = Trial(
-        replacement=made,
-        machines=_Machines(ray=made.ray, members=workers, work_left_s=600.0),
-        directory=directory,
-        told=told,
-    )
+    trial = Trial(replacement=made, directory=directory, told=told)
 
-    def join(_: Replacement, __: Ssh, machines: _Machines, new: Sequence[Node]) -> None:
+    def join(machines: Replacement, _: Ssh, new: Sequence[Node]) -> None:
         trial.joined += new
         machines.members |= {node.id: node for node in new}
         machines.missing -= len(new)
@@ -95,35 +85,35 @@ def _ray(cluster: Cluster) -> RayOnNodes:
 
 def ended(cloud: EmulatedCloud, trial: Trial, count: int) -> None:
     """Make the cloud take machines back."""
-    cloud.provider().terminate(list(trial.machines.members.values())[:count])
+    cloud.provider().terminate(list(trial.replacement.members.values())[:count])
 
 
 def test_what_is_taken_back_is_replaced_from_spot_while_there_is_time(cloud: EmulatedCloud, trial: Trial) -> None:
     trial.look()
-    assert trial.joined == [] and trial.machines.missing == 0, "nothing is amiss"
+    assert trial.joined == [] and trial.replacement.missing == 0, "nothing is amiss"
     ended(cloud, trial, 2)
     trial.look()
-    assert len(trial.joined) == 2 and trial.machines.missing == 0 and len(trial.machines.members) == 3
+    assert len(trial.joined) == 2 and trial.replacement.missing == 0 and len(trial.replacement.members) == 3
     assert "replacing 2 machines: spot" in trial.told
     last = [event for event in trial.directory.events() if event.what == "place"][-1].details
-    choice = trial.replacement.cluster.place.choice
+    choice = trial.replacement.run.cluster.place.choice
     assert last["node_usd_per_hour"] == pytest.approx(choice.usd_per_hour / choice.nodes)
-    down(trial.directory, trial.replacement.session)
+    down(trial.directory, trial.replacement.run.session)
     assert cloud.left() == {}
 
 
 def test_a_machine_that_dies_on_demand_is_replaced_too(cloud: EmulatedCloud, trial: Trial) -> None:
     """Unless a new one would end before it works: it takes 120 s to start work, and 100 s are left."""
-    usual = trial.replacement
+    usual = trial.replacement.run
     place = replace(usual.cluster.place, choice=replace(usual.cluster.place.choice, pricing="on-demand"))
     late = replace(usual.order, expires_at=datetime.now(UTC) + timedelta(seconds=100))
-    trial.replacement = replace(usual, cluster=replace(usual.cluster, place=place), order=late)
+    trial.replacement.run = replace(usual, cluster=replace(usual.cluster, place=place), order=late)
     ended(cloud, trial, 1)
     trial.look()
-    assert trial.joined == [] and trial.machines.missing == 1 and trial.told[-1].startswith("lost: ")
-    trial.replacement = replace(trial.replacement, order=usual.order)
+    assert trial.joined == [] and trial.replacement.missing == 1 and trial.told[-1].startswith("lost: ")
+    trial.replacement.run = replace(trial.replacement.run, order=usual.order)
     trial.look()
-    assert len(trial.joined) == 1 and trial.machines.missing == 0
+    assert len(trial.joined) == 1 and trial.replacement.missing == 0
     assert "replacing 1 machine: on-demand" in trial.told
     down(trial.directory, usual.session)
     assert cloud.left() == {}
@@ -142,10 +132,10 @@ def test_a_machine_that_nobody_waits_for_is_ended(
     cloud: EmulatedCloud, trial: Trial, is_full: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that the journal names work on; the bill has the other one, unless the disk is full."""
-    made = trial.replacement
+    run, made = trial.replacement.run, trial.replacement
     journal = Unanswered(trial.directory.path)
-    cloud.provider().launch(made.order, made.cluster.place, journal, machines=1, head=False, round=7)
-    known = {node.id for node in made.cluster.nodes}
+    cloud.provider().launch(run.order, run.cluster.place, journal, machines=1, head=False, round=7)
+    known = {node.id for node in run.cluster.nodes}
     strangers: set[str] = set()
     for _ in QUICK.polls(60.0):  # listings are late
         if strangers := {node.id for node in made._nodes()} - known:
@@ -168,8 +158,8 @@ def test_a_machine_that_nobody_waits_for_is_ended(
     assert {machine.id for machine in bill.machines} == (known if is_full else known | strangers)
     assert bill.running == len(known)
     trial.look()
-    assert trial.joined == [] and trial.machines.missing == 0
-    down(trial.directory, made.session)
+    assert trial.joined == [] and trial.replacement.missing == 0
+    down(trial.directory, run.session)
     assert cloud.left() == {}
 
 
@@ -186,13 +176,13 @@ def test_machines_that_do_not_join_are_ended_and_others_launched(
     monkeypatch.setattr(Replacement, "_join", fail)
     with pytest.raises(IoFailureError, match="installed"):
         trial.look()
-    assert trial.machines.missing == 1
+    assert trial.replacement.missing == 1
     monkeypatch.setattr(Replacement, "_join", usual)
     trial.look()
-    assert trial.machines.missing == 0
+    assert trial.replacement.missing == 0
     alive = [node for node in trial.replacement._nodes() if node.state == "running"]
     assert len(alive) == 4, "a head and three others, whatever failed between"
-    down(trial.directory, trial.replacement.session)
+    down(trial.directory, trial.replacement.run.session)
     assert cloud.left() == {}
 
 
@@ -216,13 +206,13 @@ def test_without_room_it_waits_and_near_the_end_takes_others(cloud: EmulatedClou
         trial.look()
         assert refused == ["spot"] and trial.joined == [], "two hours are left"
         near = datetime.now(UTC) + timedelta(minutes=12, seconds=30)
-        trial.replacement = replace(busy, order=replace(busy.order, expires_at=near))
+        busy.run = replace(busy.run, order=replace(busy.run.order, expires_at=near))
         trial.look()
     assert refused[-1] == "on-demand" and len(trial.joined) == 1
-    choice = busy.cluster.place.choice
+    choice = busy.run.cluster.place.choice
     last = [event for event in trial.directory.events() if event.what == "place"][-1].details
     assert last["node_usd_per_hour"] == pytest.approx(3 * choice.price_usd_per_hour)
-    down(trial.directory, busy.session)
+    down(trial.directory, busy.run.session)
     assert cloud.left() == {}
 
 
@@ -236,9 +226,9 @@ FULL = {
 def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud: EmulatedCloud, trial: Trial) -> None:
     """Two machines are missing; Azure, where each is requested alone, has room for one, the others for none."""
     ended(cloud, trial, 2)
-    place = trial.replacement.cluster.place
-    on_demand = replace(place, choice=replace(place.choice, pricing="on-demand"))
-    trial.replacement = replace(trial.replacement, cluster=replace(trial.replacement.cluster, place=on_demand))
+    run = trial.replacement.run
+    on_demand = replace(run.cluster.place, choice=replace(run.cluster.place.choice, pricing="on-demand"))
+    trial.replacement.run = replace(run, cluster=replace(run.cluster, place=on_demand))
     code, status = FULL[cloud.cloud]
     asked: list[int] = []
 
@@ -251,12 +241,14 @@ def test_a_partial_replacement_leaks_nothing_and_a_refusal_is_not_repeated(cloud
     cloud.proxy.judge = judge
     trial.look()
     first = len(asked)
-    assert trial.machines.pause_s["on-demand"] > 0
-    trial.machines.retry_at_s = dict.fromkeys(trial.machines.retry_at_s, float("inf"))  # a pause that outlasts the test
+    assert trial.replacement.pause_s["on-demand"] > 0
+    trial.replacement.retry_at_s = dict.fromkeys(
+        trial.replacement.retry_at_s, float("inf")
+    )  # a pause that outlasts the test
     trial.look()
     assert len(asked) == first, "the cloud has said no"
     assert len(trial.joined) == (cloud.cloud == "azure"), "what came works"
-    assert cloud.machines() == 1 + len(trial.machines.members), "the head, and those that work"
+    assert cloud.machines() == 1 + len(trial.replacement.members), "the head, and those that work"
     cloud.proxy.judge = lambda _: None
-    down(trial.directory, trial.replacement.session)
+    down(trial.directory, trial.replacement.run.session)
     assert cloud.left() == {}

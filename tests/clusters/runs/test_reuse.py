@@ -20,8 +20,8 @@ from planner.clouds.order import ClusterOffer
 from planner.clouds.protocol import Place
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, begin, down, up
 from planner.clusters.provisioning.run_directory import RunDirectory
-from planner.clusters.runs.cloud import require_time
 from planner.clusters.runs.cloud_task import CloudRun
+from planner.clusters.runs.preparation import require_time
 from planner.clusters.runs.reuse import EARLIER, catalog_type, run_another_job
 from planner.errors import BadInputError
 from planner.schemas.run_report import RunReport
@@ -102,12 +102,12 @@ def test_a_cluster_that_lost_a_node_is_planned_for_those_that_are_left(ec2: Emul
     session.provider.terminate(cluster.nodes[-1:])
     seen: list[tuple[ClusterOffer, str]] = []
 
-    def prepare_run(of: ClusterOffer, region: str) -> CloudRun:
+    def task_for(of: ClusterOffer, region: str) -> CloudRun:
         seen.append((of, region))
         raise BadInputError("that is enough")
 
     with pytest.raises(BadInputError, match="that is enough"):
-        run_another_job(directory, session, prepare_run=prepare_run, listening=lambda: nullcontext(lambda _: None))
+        run_another_job(directory, session, task_for=task_for, listening=lambda: nullcontext(lambda _: None))
     (left, region) = seen[0]
     assert (left.nodes, left.machines, region) == (2, 2, "us-east-1")
     assert left.usd_per_hour == pytest.approx(asked.usd_per_hour * 2 / 3)

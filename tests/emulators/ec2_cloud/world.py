@@ -1,16 +1,12 @@
-"""Contents of the emulated EC2: its state, its real resources, and those that its schedules end."""
+"""Contents of the emulated EC2: its state, and its real resources."""
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, ClassVar
 
 from moto.ec2 import ec2_backends
-from moto.iam import iam_backends
-from moto.scheduler.models import scheduler_backends
 from poor_listings import PoorListings
 
 
@@ -54,7 +50,6 @@ class State:
         for store in (cls.groups, cls.launches, cls.countdown, cls.consoles):
             store.clear()
         ec2_backends.reset()
-        scheduler_backends.reset()
 
     @classmethod
     def tokens(cls) -> float:
@@ -93,7 +88,6 @@ def everything() -> dict[str, int]:
             }
             for resource_kind, some in kinds.items():
                 counts[resource_kind] = counts.get(resource_kind, 0) + len(some)
-    counts["end-schedule"] = sum(len(group.schedules) for group in schedule_groups())
     return {resource_kind: count for resource_kind, count in counts.items() if count}
 
 
@@ -111,35 +105,3 @@ def machines() -> list[dict[str, Any]]:
         for keys in [backend.describe_key_pairs([])]
         for instance in live(backend)
     ]
-
-
-def schedule_groups() -> list[Any]:
-    backends = [backend for account in scheduler_backends.values() for backend in account.values()]
-    return [group for backend in backends for group in backend.schedule_groups.values()]
-
-
-def bring(now: datetime) -> None:
-    """Act as EventBridge Scheduler until a moment: invoke targets with their roles, and delete completed schedules."""
-    for group in schedule_groups():
-        for schedule in list(group.schedules.values()):
-            at = datetime.fromisoformat(schedule.schedule_expression.removeprefix("at(").rstrip(")"))
-            if at <= now:
-                invoke(schedule)
-                if schedule.action_after_completion == "DELETE":
-                    group.delete_schedule(schedule.name)
-
-
-def invoke(schedule: Any) -> None:
-    """Call the one operation known here, if the role's trust and policy allow it. EC2 forgets the ids of machines an
-    hour after their end, and refuses a call that has one.
-    """
-    _, _, _, region, account, _ = schedule.arn.split(":", 5)
-    role = next(r for r in iam_backends[account]["aws"].roles.values() if r.arn == schedule.target["RoleArn"])
-    trusted = "scheduler.amazonaws.com" in str(role.assume_role_policy_document)
-    allowed = any("ec2:TerminateInstances" in str(policy) for policy in role.policies.values())
-    if trusted and allowed and schedule.target["Arn"] == "arn:aws:scheduler:::aws-sdk:ec2:terminateInstances":
-        ids = json.loads(schedule.target["Input"])["InstanceIds"]
-        backend = ec2_backends[account][region]
-        known = {instance.id for instance in live(backend) if instance.state == "running"}  # the others ended long ago
-        if known.issuperset(ids):
-            backend.terminate_instances(ids)

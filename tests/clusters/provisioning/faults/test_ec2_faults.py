@@ -24,7 +24,6 @@ from planner.clusters.provisioning.cluster_lifecycle import ProviderSession, beg
 from planner.clusters.provisioning.launch import Cluster, _Joining
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.runs.cloud import reopen_run
-from planner.distributed_sort.job.stopwatch import Stopwatch
 from planner.errors import InterruptedRunError, LeftBehindError, ProviderRefusedError
 from tests.marks import quick_soak
 
@@ -116,7 +115,7 @@ def test_a_cluster_is_found_again_as_the_choice_that_came_up(ec2: EmulatedEc2) -
     keyed, directory = begin(order("again", more, fewer))
     place = Place(choice=replace(fewer, price_usd_per_hour=0.2), region="us-east-1", zone="us-east-1b")
     came_up = up(keyed, [place], directory, session())
-    again = reopen_run(directory, session(), stopwatch=Stopwatch()).cluster
+    again = reopen_run(directory, session()).cluster
     assert again.place == place
     assert {node.id for node in again.nodes} == {node.id for node in came_up.nodes}
     down(directory, session())

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import buffers
-from planner.distributed_sort.content.partitioning import Splitting, split
+from planner.distributed_sort.content.partitioning import RecordSplitting, split
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
@@ -34,79 +38,122 @@ class Summary(Protocol):
     def serialize(self) -> bytes: ...
 
 
-class Content(Protocol):
+@dataclass(kw_only=True)
+class RowsSummary(ABC):
+    """Summary of consecutive lines or rows, and the `first` and the `last` of them, b'' for none."""
+
+    records: int = 0
+    checksum: int = 0
+    unordered: int = 0
+    duplicates: int = 0
+    first: bytes = b""
+    last: bytes = b""
+
+    @abstractmethod
+    def disorder_before(self, first: bytes) -> tuple[int, int]:
+        """Return the numbers of disorders and repeats where the rows behind begin with this one."""
+
+    def append(self, behind: Self) -> None:
+        """Add the summary of the rows behind; order is also checked where both meet."""
+        if behind.records == 0:
+            return
+        unordered, duplicates = self.disorder_before(behind.first) if self.records else (0, 0)
+        self.first = self.first if self.records else behind.first
+        self.records += behind.records
+        self.checksum += behind.checksum
+        self.unordered += behind.unordered + unordered
+        self.duplicates += behind.duplicates + duplicates
+        self.last = behind.last
+
+    def serialize(self) -> bytes:
+        """Return the summary as one JSON object."""
+        numbers = {field.name: getattr(self, field.name) for field in fields(RowsSummary)}
+        return json.dumps(numbers | {name: base64.b64encode(numbers[name]).decode() for name in _ENDS}).encode()
+
+
+_ENDS: Final = ("first", "last")
+
+
+def parse_rows(serialized: bytes) -> dict[str, Any]:
+    """Return the fields of a serialized summary."""
+    values: dict[str, Any] = json.loads(serialized)
+    return values | {name: base64.b64decode(values[name]) for name in _ENDS}
+
+
+class Content(ABC):
     """A dataset's content. Its counts are in units of `layout.record_size` bytes: those of text are bytes."""
 
-    @property
-    def prologue(self) -> bytes:
-        """First bytes of each output file; they are not part of its partition."""
+    prologue = b""
+    """First bytes of each output file; they are not part of its partition."""
+    suffix = ""
+    """Suffix of each output file's name."""
 
-    @property
-    def suffix(self) -> str:
-        """Suffix of each output file's name."""
-
+    @abstractmethod
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """Return about `keys` keys, or lines, read in windows spaced evenly over a partition."""
 
+    @abstractmethod
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[Any, int]:
         """Return the splitting into about `partitions` partitions of equal weight, chosen from the samples of all input
         partitions, and the number of bytes read for it.
         """
 
+    @abstractmethod
     def read_slice(self, partition: Partition, slice_: Slice) -> Any:
         """Return the records of a slice, in memory that the next call overwrites."""
 
     def size_bytes(self, records: Any) -> int:
         """Return the size of the records of a slice in bytes."""
+        return len(records)
 
     def checksum(self, records: Any, threads: int) -> int:
         """Return the checksum of the records of a slice."""
+        return self.summary(records, threads).checksum
 
+    @abstractmethod
     def group(self, records: Any, splitting: Any, threads: int) -> tuple[Bytes, Ints]:
         """Return the records of a slice by partition, in an array that the next call overwrites, and the beginning of
         each partition, counted in `layout.stored_size`.
         """
 
+    @abstractmethod
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
         """Return the memory needed to sort the grouped data of a partition, including that data."""
 
+    @abstractmethod
     def sort(self, gathered: Bytes, threads: int) -> Bytes:
         """Return a partition in order, as in its file, in an array that the next call overwrites."""
 
+    @abstractmethod
     def summary(self, output: Bytes, threads: int) -> Summary:
         """Return the summary of a sorted partition."""
 
     def empty_summary(self) -> Summary:
         """Return the summary of no records."""
+        return self.summary(np.empty(0, np.uint8), threads=1)
 
+    @abstractmethod
     def parse_summary(self, serialized: bytes) -> Summary:
         """Parse a serialized summary."""
 
+    @abstractmethod
     def describe(self, output: Bytes, summary: Any) -> Partition:
         """Return a sorted partition without its copies: its number of records, and its first and last key."""
 
+    @abstractmethod
     def read_output(self, partition: Partition) -> Bytes:
         """Return a sorted partition as in its file. Raises IoFailureError."""
 
+    @abstractmethod
     def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
         """Return the summary of a partition, read back in place, and its number of records. Raises IoFailureError."""
 
 
-class Records:
+class Records(Content):
     """Records of a fixed size."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-
-    @property
-    def prologue(self) -> bytes:
-        """See Content."""
-        return b""
-
-    @property
-    def suffix(self) -> str:
-        """See Content."""
-        return ""
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: all keys are one value, as they have the same length."""
@@ -122,29 +169,18 @@ class Records:
             count = min(keys, len(together) // layout.record_size)
             return [core.sample_keys(together.data, count=count, **layout.core())]
 
-    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[Splitting, int]:
-        """See Content."""
+    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[RecordSplitting, int]:
         keys = b"".join(part for of_partition in samples for part in of_partition)
         read_bytes = len(keys) // self._layout.key_size * self._layout.record_size
         return split(keys, partitions=partitions, layout=self._layout), read_bytes
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
-        """See Content."""
         records = buffers.array(buffers.RAW, slice_.records * self._layout.record_size)
         return partition_reader.read_records(
             partition, self._layout, first=slice_.first, records=slice_.records, into=records
         )
 
-    def size_bytes(self, records: Bytes) -> int:
-        """See Content."""
-        return len(records)
-
-    def checksum(self, records: Bytes, threads: int) -> int:
-        """See Content."""
-        return self.summary(records, threads).checksum
-
-    def group(self, records: Bytes, splitting: Splitting, threads: int) -> tuple[Bytes, Ints]:
-        """See Content."""
+    def group(self, records: Bytes, splitting: RecordSplitting, threads: int) -> tuple[Bytes, Ints]:
         grouped = buffers.array(buffers.ORDERED, len(records))
         with core_errors():
             ranges = core.partition_records(
@@ -158,28 +194,20 @@ class Records:
         return grouped, splitting.offsets(ranges)
 
     def needed_bytes(self, records: Bytes, threads: int) -> int:
-        """See Content."""
         count = len(records) // self._layout.record_size
         return 2 * len(records) + core.scratch_bytes(count, threads=threads)
 
     def sort(self, records: Bytes, threads: int) -> Bytes:
-        """See Content."""
         output = buffers.array(buffers.ORDERED, len(records))
         with core_errors():
             core.sort_records(records.data, output.data, **self._layout.core(), threads=threads)
         return output
 
     def summary(self, records: Bytes, threads: int) -> Summary:
-        """See Content."""
         with core_errors():
             return core.validate_records(records.data, **self._layout.core(), threads=threads)
 
-    def empty_summary(self) -> Summary:
-        """See Content."""
-        return self.summary(np.empty(0, np.uint8), threads=1)
-
     def parse_summary(self, serialized: bytes) -> Summary:
-        """See Content."""
         return core.Summary.parse(serialized)
 
     def describe(self, output: Bytes, summary: Any) -> Partition:
@@ -194,11 +222,9 @@ class Records:
         )
 
     def read_output(self, partition: Partition) -> Bytes:
-        """See Content."""
         return partition_reader.read_records(partition, self._layout, first=0, records=partition.records)
 
     def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
-        """See Content."""
         if is_object(partition.uri):
             summary = self.summary(self.read_output(partition), threads)
         else:

@@ -7,10 +7,9 @@ copied.
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import table_blocks
+from planner.distributed_sort.content.content import Content, RowsSummary, parse_rows
 from planner.distributed_sort.content.table_blocks import key_table, pack_rows, transfer_schema, unpack_rows
 from planner.distributed_sort.content.table_file import (
     conform,
@@ -52,8 +52,10 @@ _SORT_COPIES: Final = 3
 _BATCH_ROWS: Final = 1 << 16
 
 
-class Tables:
+class Tables(Content):
     """Rows of tables of one format."""
+
+    suffix = ".parquet"
 
     def __init__(self, layout: Layout, table: TableFormat) -> None:
         self._table = table
@@ -61,16 +63,6 @@ class Tables:
         self._schema = table.arrow_schema()
         self._keys = table.column_keys()
         self._on_the_way = table_blocks.transfer_schema(self._schema)
-
-    @property
-    def prologue(self) -> bytes:
-        """See Content."""
-        return b""
-
-    @property
-    def suffix(self) -> str:
-        """See Content."""
-        return ".parquet"
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: packed tables of the key columns."""
@@ -89,7 +81,6 @@ class Tables:
         return samples
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TableSplitting, int]:
-        """See Content."""
         streams = [stream for of_partition in samples for stream in of_partition]
         keys = [key._replace(column=place) for place, key in enumerate(self._keys)]
         splitting = split_tables(streams, keys, partitions=partitions, unique=self._table.unique)
@@ -121,7 +112,6 @@ class Tables:
         return int(rows.nbytes)
 
     def checksum(self, rows: Any, threads: int) -> int:
-        """See Content."""
         del threads
         return rows_checksum(rows)
 
@@ -134,7 +124,6 @@ class Tables:
             return table_blocks.pack_groups(rows, order, edges)
 
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
-        """See Content."""
         del threads
         beside = extra_bytes_per_row([self._schema.field(key.column).type for key in self._keys])
         return _SORT_COPIES * len(gathered) + table_blocks.count_rows(gathered) * beside
@@ -155,28 +144,24 @@ class Tables:
         return self._summarize_file(parquet_of(arrow().BufferReader(arrow().py_buffer(output))))
 
     def parse_summary(self, serialized: bytes) -> TableSummary:
-        """See Content."""
-        return TableSummary.parse(self._table, serialized)
+        return TableSummary(**parse_rows(serialized), table=self._table)
 
     def empty_summary(self) -> TableSummary:
-        """See Content."""
         return TableSummary(table=self._table)
 
     def describe(self, output: Bytes, summary: TableSummary) -> Partition:
-        """See Content."""
         with parquet_of(arrow().BufferReader(arrow().py_buffer(output))) as file:
             footer = file.metadata
             groups = tuple(footer.row_group(group).num_rows for group in range(footer.num_row_groups))
         return Partition(
             records=summary.records,
             copies=(),
-            first_key=format_keys(summary.first_keys),
-            last_key=format_keys(summary.last_keys),
+            first_key=format_keys(summary.first),
+            last_key=format_keys(summary.last),
             groups=groups,
         )
 
     def read_output(self, partition: Partition) -> Bytes:
-        """See Content."""
         return partition_reader.read_file(partition)
 
     def validate(self, partition: Partition, threads: int) -> tuple[TableSummary, int]:
@@ -229,42 +214,17 @@ def _spread_places(rows: int, wanted: int, *, seed: int) -> Ints:
 
 _MOST_SHOWN: Final = 80
 """Most characters of a value in a manifest."""
-_ENDS: Final = ("first_keys", "last_keys")
 
 
 @dataclass(kw_only=True)
-class TableSummary:
-    """Summary of consecutive rows, and the packed keys of the first and the last of them, b'' for none."""
+class TableSummary(RowsSummary):
+    """Summary of consecutive rows; the first and last are their packed keys."""
 
     table: TableFormat
-    records: int = 0
-    checksum: int = 0
-    unordered: int = 0
-    duplicates: int = 0
-    first_keys: bytes = b""
-    last_keys: bytes = b""
 
-    def append(self, behind: TableSummary) -> None:
-        """Add the summary of the rows behind; order is also checked where both meet."""
-        if behind.records == 0:
-            return
-        if self.records:
-            meeting = arrow().concat_tables([*unpack_rows(self.last_keys), *unpack_rows(behind.first_keys)])
-            unordered, duplicates = count_disorder(meeting, _keys(self.table)[1])
-            self.unordered += unordered
-            self.duplicates += duplicates
-        else:
-            self.first_keys = behind.first_keys
-        self.records += behind.records
-        self.checksum += behind.checksum
-        self.unordered += behind.unordered
-        self.duplicates += behind.duplicates
-        self.last_keys = behind.last_keys
-
-    def serialize(self) -> bytes:
-        """Return the summary as one JSON object."""
-        fields = {name: value for name, value in asdict(self).items() if name != "table"}
-        return json.dumps(fields | {name: base64.b64encode(fields[name]).decode() for name in _ENDS}).encode()
+    def disorder_before(self, first: bytes) -> tuple[int, int]:
+        meeting = arrow().concat_tables([*unpack_rows(self.last), *unpack_rows(first)])
+        return count_disorder(meeting, _keys(self.table)[1])
 
     @staticmethod
     def of(table: TableFormat, rows: Any) -> TableSummary:
@@ -280,15 +240,9 @@ class TableSummary:
             checksum=rows_checksum(rows),
             unordered=unordered,
             duplicates=duplicates,
-            first_keys=pack_rows(own.slice(0, 1)),
-            last_keys=pack_rows(own.slice(own.num_rows - 1)),
+            first=pack_rows(own.slice(0, 1)),
+            last=pack_rows(own.slice(own.num_rows - 1)),
         )
-
-    @staticmethod
-    def parse(table: TableFormat, serialized: bytes) -> TableSummary:
-        """Parse a serialized summary."""
-        fields: dict[str, Any] = json.loads(serialized)
-        return TableSummary(**fields | {name: base64.b64decode(fields[name]) for name in _ENDS}, table=table)
 
 
 def format_keys(keys: bytes) -> str:

@@ -6,14 +6,14 @@ Boundaries are placed among rows by sorting both together, so that every order i
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from planner.arrays import Ints
+from planner.distributed_sort.content.partitioning import WHOLE, Splitting, divide
 from planner.distributed_sort.content.table_blocks import pack_rows, unpack_rows
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns
@@ -22,32 +22,17 @@ from planner.sorting.tables.table_rows import TableRows
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSplitting:
+class TableSplitting(Splitting):
     """Boundaries between ranges of rows: a packed table of keys, b'' for none, and whether each range begins `behind`
-    the rows that have the key. `pieces` is the number of partitions that each range is cut into, 1 except for a
-    frequent key.
+    the rows that have the key.
     """
 
     boundaries: bytes
     behind: tuple[bool, ...]
-    pieces: tuple[int, ...]
-    weights: tuple[float, ...]
-    """Expected share of the rows for each partition."""
-
-    @property
-    def partitions(self) -> int:
-        """Number of output partitions."""
-        return len(self.weights)
 
     def document(self) -> dict[str, Any]:
-        """Return the boundaries as stored in a journal."""
-        return {"rows": base64.b64encode(self.boundaries).decode(), "behind": self.behind}
-
-    @staticmethod
-    def of(document: Mapping[str, Any], *, pieces: tuple[int, ...], weights: tuple[float, ...]) -> TableSplitting:
-        """Return the splitting from a journal."""
-        boundaries, behind = base64.b64decode(document["rows"]), tuple(document["behind"])
-        return TableSplitting(boundaries=boundaries, behind=behind, pieces=pieces, weights=weights)
+        rows = base64.b64encode(self.boundaries).decode()
+        return super().document() | {"tables": {"rows": rows, "behind": self.behind}}
 
     def order(self, rows: Any, keys: Sequence[ColumnKey]) -> tuple[Any, Ints]:
         """Return the order of rows, given as their key columns, and the beginnings of the partitions and the end of the
@@ -63,15 +48,7 @@ class TableSplitting:
         order = row_order(key_columns(together, keys), together.num_rows)
         is_row = (order >= before) & (order < before + rows.num_rows)
         places = np.flatnonzero(~is_row) - np.arange(len(behind))
-        return order[is_row] - np.uint32(before), self._edges([0, *places.tolist(), rows.num_rows])
-
-    def _edges(self, begins: Sequence[int]) -> Ints:
-        edges = [
-            begin + (end - begin) * piece // count
-            for (begin, end), count in zip(pairwise(begins), self.pieces, strict=True)
-            for piece in range(count)
-        ]
-        return np.array([*edges, begins[-1]], np.int64)
+        return order[is_row] - np.uint32(before), self.edges([0, *places.tolist(), rows.num_rows])
 
 
 def split_tables(
@@ -80,7 +57,7 @@ def split_tables(
     """Return about `partitions` partitions of equal weight from packed key columns; one if they have no rows."""
     tables = [table for stream in sample for table in unpack_rows(stream)]
     if not sum(table.num_rows for table in tables):
-        return TableSplitting(boundaries=b"", behind=(), pieces=(1,), weights=(1.0,))
+        return TableSplitting(boundaries=b"", behind=(), **WHOLE)
     whole = arrow().concat_tables(tables)
     rows = TableRows(whole.to_batches(), whole.schema)
     order = row_order(key_columns(whole, keys), whole.num_rows)
@@ -89,15 +66,11 @@ def split_tables(
     begins = np.flatnonzero(np.array(firsts.to_pylist(), np.bool_))
     places, behind = _boundaries(begins, whole.num_rows, partitions)
     shares = np.diff([0, *_cuts(begins, places, behind, whole.num_rows), whole.num_rows]) / whole.num_rows
-    pieces = [
-        max(1, round(float(share) * partitions)) if not unique and _holds_one_key(places, behind, at) else 1
-        for at, share in enumerate(shares)
-    ]
+    is_one_key = [not unique and _holds_one_key(places, behind, at) for at in range(len(shares))]
     return TableSplitting(
         boundaries=pack_rows(rows.at(order[places])) if places else b"",
         behind=tuple(behind),
-        pieces=tuple(pieces),
-        weights=tuple(float(share) / count for share, count in zip(shares, pieces, strict=True) for _ in range(count)),
+        **divide(shares, is_one_key, partitions=partitions),
     )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import buffers
+from planner.distributed_sort.content.content import Content, RowsSummary, parse_rows
 from planner.distributed_sort.content.text_splitting import TextSplitting, split_text
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition, TextFormat
@@ -34,60 +34,28 @@ _BYTES: Final = Layout(record_size=1)
 
 
 @dataclass(kw_only=True)
-class TextSummary:
-    """Summary of consecutive lines, with the first and last of them, without their ends."""
+class TextSummary(RowsSummary):
+    """Summary of consecutive lines; the first and last are without their ends."""
 
     text: TextFormat
-    records: int
-    checksum: int
-    unordered: int
-    duplicates: int
-    first_line: bytes
-    last_line: bytes
 
-    def append(self, behind: TextSummary) -> None:
-        """Add the summary of the lines behind; order is also checked where both meet."""
-        if behind.records == 0:
-            return
-        if self.records:
-            end = self.text.line_end.encode()
-            between = self.last_line + end + behind.first_line + end
-            with core_errors():
-                _, _, unordered, duplicates, _, _ = core.summarize_text(between, self.text.order().for_core())
-            self.unordered += unordered
-            self.duplicates += duplicates
-        else:
-            self.first_line = behind.first_line
-        self.records += behind.records
-        self.checksum += behind.checksum
-        self.unordered += behind.unordered
-        self.duplicates += behind.duplicates
-        self.last_line = behind.last_line
-
-    def serialize(self) -> bytes:
-        """Return the summary as one JSON object."""
-        fields = {name: value for name, value in asdict(self).items() if name != "text"}
-        lines = {name: fields[name].decode("latin-1") for name in ("first_line", "last_line")}
-        return json.dumps(fields | lines).encode()
+    def disorder_before(self, first: bytes) -> tuple[int, int]:
+        end = self.text.line_end.encode()
+        with core_errors():
+            _, _, unordered, duplicates, _, _ = core.summarize_text(
+                self.last + end + first + end, self.text.order().for_core()
+            )
+        return unordered, duplicates
 
 
-class Text:
+class Text(Content):
     """Lines of a text format."""
 
     def __init__(self, text: TextFormat) -> None:
         self._text = text
         self._order = text.order().for_core()
         self._end = ord(text.line_end)
-
-    @property
-    def prologue(self) -> bytes:
-        """See Content: the header of CSV."""
-        return b"" if self._text.csv is None else self._text.csv.header.encode("latin-1")
-
-    @property
-    def suffix(self) -> str:
-        """See Content."""
-        return ""
+        self.prologue = b"" if text.csv is None else text.csv.header.encode("latin-1")
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""
@@ -118,7 +86,6 @@ class Text:
         return lines
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:
-        """See Content."""
         lines = [line for of_partition in samples for line in of_partition]
         return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
 
@@ -134,16 +101,7 @@ class Text:
         """See Content: the lines that begin in the slice, the last of them to its end."""
         return self._read_lines(partition, slice_.first, slice_.records)
 
-    def size_bytes(self, records: Bytes) -> int:
-        """See Content."""
-        return len(records)
-
-    def checksum(self, records: Bytes, threads: int) -> int:
-        """See Content."""
-        return self.summary(records, threads).checksum
-
     def group(self, records: Bytes, splitting: TextSplitting, threads: int) -> tuple[Bytes, Ints]:
-        """See Content."""
         del threads
         grouped = buffers.array(buffers.ORDERED, len(records))
         with core_errors():
@@ -184,13 +142,11 @@ class Text:
         return rows
 
     def sort(self, records: Bytes, threads: int) -> Bytes:
-        """See Content."""
         del threads
         with core_errors():
             return np.frombuffer(core.sorted_text(records.data, self._order, unique=self._text.unique), np.uint8)
 
     def summary(self, records: Bytes, threads: int) -> TextSummary:
-        """See Content."""
         del threads
         with core_errors():
             lines, checksum, unordered, duplicates, first, last = core.summarize_text(records.data, self._order)
@@ -200,19 +156,12 @@ class Text:
             checksum=checksum,
             unordered=unordered,
             duplicates=duplicates,
-            first_line=first,
-            last_line=last,
+            first=first,
+            last=last,
         )
 
     def parse_summary(self, serialized: bytes) -> TextSummary:
-        """See Content."""
-        fields: dict[str, Any] = json.loads(serialized)
-        lines = {name: fields[name].encode("latin-1") for name in ("first_line", "last_line")}
-        return TextSummary(**fields | lines, text=self._text)
-
-    def empty_summary(self) -> TextSummary:
-        """See Content."""
-        return self.summary(np.empty(0, np.uint8), threads=1)
+        return TextSummary(**parse_rows(serialized), text=self._text)
 
     def describe(self, output: Bytes, summary: TextSummary) -> Partition:
         """See Content: keys can be long, and are left out."""
@@ -220,11 +169,9 @@ class Text:
         return Partition(records=len(output), copies=())
 
     def read_output(self, partition: Partition) -> Bytes:
-        """See Content."""
         return self._read(partition, 0, partition.records)
 
     def validate(self, partition: Partition, threads: int) -> tuple[TextSummary, int]:
-        """See Content."""
         lines = self.read_output(partition)
         return self.summary(lines, threads), len(lines)
 

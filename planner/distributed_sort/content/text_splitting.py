@@ -6,58 +6,41 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from planner.arrays import Bytes, Ints
+from planner.distributed_sort.content.partitioning import WHOLE, Splitting, divide
 from planner.distributed_sort.dataset.dataset import TextFormat
 from planner.native import core, core_errors
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextSplitting:
-    """Boundaries between ranges of lines, each a line and whether the range begins behind it, and `pieces`: the number
-    of partitions that each range is cut into, 1 except for a frequent line.
-    """
+class TextSplitting(Splitting):
+    """Boundaries between ranges of lines, each a line and whether the range begins behind it."""
 
     boundaries: tuple[tuple[bytes, bool], ...]
-    pieces: tuple[int, ...]
-    weights: tuple[float, ...]
-    """Expected share of the bytes for each partition."""
 
-    @property
-    def partitions(self) -> int:
-        """Number of output partitions."""
-        return len(self.weights)
+    def document(self) -> dict[str, Any]:
+        lines = [[line.decode("latin-1"), is_above] for line, is_above in self.boundaries]
+        return super().document() | {"boundaries": lines}
 
     def offsets(self, begins: Sequence[int], grouped: Bytes, *, order: core.KeyOrder) -> Ints:
         """Return the beginnings of partitions and the end of the last, in lines grouped by the boundaries' ranges."""
-        edges = [
-            edge
-            for (begin, end), count in zip(pairwise(begins), self.pieces, strict=True)
-            for edge in _cut(grouped, begin, end, count, order=order)
-        ]
-        return np.array([*edges, begins[-1]], np.int64)
+        return self.edges(begins, lambda begin, end, count: _cut(grouped, begin, end, count, order=order))
 
 
 def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) -> TextSplitting:
     """Return about `partitions` partitions of equal weight from sampled lines; one if there are none."""
     if not sample:
-        return TextSplitting(boundaries=(), pieces=(1,), weights=(1.0,))
+        return TextSplitting(boundaries=(), **WHOLE)
     lines = _in_order(sample, text)
     boundaries = _boundaries(lines, partitions)
     weights = _weights(lines, boundaries, text)
-    mean = sum(weights) / partitions
-    pieces = [
-        max(1, round(weight / mean)) if _holds_one_line(boundaries, index) and not text.unique else 1
-        for index, weight in enumerate(weights)
-    ]
-    shares = [weight / sum(weights) / count for weight, count in zip(weights, pieces, strict=True)]
-    return TextSplitting(
-        boundaries=tuple(boundaries),
-        pieces=tuple(pieces),
-        weights=tuple(share for share, count in zip(shares, pieces, strict=True) for _ in range(count)),
-    )
+    shares = [weight / sum(weights) for weight in weights]
+    is_one_line = [_holds_one_line(boundaries, index) and not text.unique for index in range(len(weights))]
+    return TextSplitting(boundaries=tuple(boundaries), **divide(shares, is_one_line, partitions=partitions))
 
 
 def _boundaries(lines: Sequence[bytes], partitions: int) -> list[tuple[bytes, bool]]:

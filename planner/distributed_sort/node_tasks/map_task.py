@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.arrays import Bytes
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.partitioning import AnySplitting
+from planner.distributed_sort.content.partitioning import Splitting
 from planner.distributed_sort.content.table_file import open_copy
 from planner.distributed_sort.content.text_content import Text
 from planner.distributed_sort.dataset.dataset import Layout, Partition
@@ -67,7 +67,7 @@ class Mapped:
     content_checksum: dict[int, int] = field(default_factory=dict)
 
 
-def map_slice(order: MapOrder, splitting: AnySplitting) -> Mapped:
+def map_slice(order: MapOrder, splitting: Splitting) -> Mapped:
     """Do a map task, and return its work.
 
     Raises IoFailureError naming node and file, and BadInputError naming file and row of invalid CSV, or of a line or

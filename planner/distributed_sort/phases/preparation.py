@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, Final
 
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.partitioning import SAMPLE_PER_PARTITION, AnySplitting, split
+from planner.distributed_sort.content.partitioning import SAMPLE_PER_PARTITION, Splitting, split
 from planner.distributed_sort.content.text_content import Text
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy
@@ -75,7 +75,7 @@ class Start:
 
     source: Dataset
     sizes: Sizes
-    splitting: AnySplitting
+    splitting: Splitting
     owner: list[str]
     sample_bytes: int
     compressed_bytes: int

@@ -80,7 +80,7 @@ def test_the_first_and_the_last_line_may_be_long() -> None:
     for first, last in ((b"a" * 200_000, b"z" * 64_000), (b"", b"z" * 64_001), (b"b", b"")):
         text = np.frombuffer(first + b"\nm\n" + last + b"\n", np.uint8)
         summary = of.summary(text, 1)
-        assert (summary.first_line, summary.last_line) == (first, last)
+        assert (summary.first, summary.last) == (first, last)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.content.partitioning import AnySplitting, Splitting, split
+from planner.distributed_sort.content.partitioning import RecordSplitting, Splitting, split
 from planner.distributed_sort.content.table_content import Tables
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.distributed_sort.dataset import partition_reader
@@ -43,7 +43,7 @@ RANGES = (("node-1", 0, 2), ("node-2", 2, PARTITIONS))
 TAKEN = Slice(number=0, partition=0, first=700, records=300)
 
 
-def splitting_of(partition: Partition) -> Splitting:
+def splitting_of(partition: Partition) -> RecordSplitting:
     return split(b"".join(node_tasks.sample(partition, LAYOUT, 2000)), partitions=PARTITIONS, layout=LAYOUT)
 
 
@@ -136,7 +136,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NODE_DIRECTORY, str(tmp_path))
 
 
-def group(source: Dataset, splitting: AnySplitting, *, memory_bytes: int, slice_records: int) -> None:
+def group(source: Dataset, splitting: Splitting, *, memory_bytes: int, slice_records: int) -> None:
     for slice_ in slices(source, slice_records):
         order = MapOrder(
             slice=slice_,

@@ -17,7 +17,7 @@ import numpy as np
 
 from planner.arrays import Bytes, Ints
 from planner.distributed_sort.content import table_blocks
-from planner.distributed_sort.content.content import Content, RowsSummary, parse_rows
+from planner.distributed_sort.content.base import Content, RowsSummary, parse_rows
 from planner.distributed_sort.content.table_blocks import key_table, pack_rows, transfer_schema, unpack_rows
 from planner.distributed_sort.content.table_file import (
     conform,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from planner.arrays import Ints
-from planner.distributed_sort.content.partitioning import WHOLE, Splitting, divide
+from planner.distributed_sort.content.base import WHOLE, Splitting, divide
 from planner.distributed_sort.content.table_blocks import pack_rows, unpack_rows
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from planner.arrays import Bytes, Ints
-from planner.distributed_sort.content import buffers
-from planner.distributed_sort.content.content import Content, RowsSummary, parse_rows
+from planner.distributed_sort.content.base import ORDERED, Content, RowsSummary, parse_rows, reused_array
 from planner.distributed_sort.content.text_splitting import TextSplitting, split_text
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition, TextFormat
@@ -103,7 +102,7 @@ class Text(Content):
 
     def group(self, records: Bytes, splitting: TextSplitting, threads: int) -> tuple[Bytes, Ints]:
         del threads
-        grouped = buffers.array(buffers.ORDERED, len(records))
+        grouped = reused_array(ORDERED, len(records))
         with core_errors():
             begins = core.partition_text(records.data, grouped.data, self._order, splitting.boundaries)
         return grouped, splitting.offsets(begins, grouped, order=self._order)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from planner.arrays import Bytes, Ints
-from planner.distributed_sort.content.partitioning import WHOLE, Splitting, divide
+from planner.distributed_sort.content.base import WHOLE, Splitting, divide
 from planner.distributed_sort.dataset.dataset import TextFormat
 from planner.native import core, core_errors
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.arrays import Ints
-from planner.distributed_sort.content.partitioning import Splitting, splitting_of
+from planner.distributed_sort.content.base import Splitting
+from planner.distributed_sort.content.content import splitting_of
 from planner.distributed_sort.dataset.dataset import FORMAT, Partition, dataset_of
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import BadInputError, IoFailureError

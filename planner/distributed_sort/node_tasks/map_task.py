@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from planner.arrays import Bytes
+from planner.distributed_sort.content.base import Splitting
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.partitioning import Splitting
 from planner.distributed_sort.content.table_file import open_copy
 from planner.distributed_sort.content.text_content import Text
 from planner.distributed_sort.dataset.dataset import Layout, Partition

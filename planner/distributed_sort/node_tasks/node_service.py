@@ -77,7 +77,7 @@ class NodeService:
         states = np.zeros(len(parts), np.uint8)
         self._storing[threading.get_ident()] = first, parts, states
         try:
-            with self._buffers.array(sum(part.size_bytes for part in parts)) as into:
+            with self._reused_array(sum(part.size_bytes for part in parts)) as into:
                 fetched = zip(parts, self._fetcher.fetch(files, parts, into, states=states), strict=True)
                 blocks = {
                     part.slice: Block.parse(piece, partitions=part.partitions)
@@ -91,7 +91,7 @@ class NodeService:
 
     def copy(self, order: SortOrder, part: Part) -> Sorted | None:
         """Fetch a sorted partition and write it here, too; return None if it is unavailable. Raises IoFailureError."""
-        with self._buffers.array(part.size_bytes) as into:
+        with self._reused_array(part.size_bytes) as into:
             (records,) = self._fetcher.fetch(order.files, [part], into)
             return None if records is None else node_tasks.write_partition(records, order)
 
@@ -115,7 +115,7 @@ class NodeService:
     def probe_seconds(self, files: JobFiles, address: Address, size: int) -> float | None:
         """Return the seconds to fetch the probe of another node; None if it is unavailable."""
         part = Part(slice=0, address=address, segment=_PROBE, offset=0, size_bytes=size, partitions=0)
-        with self._buffers.array(size) as into:
+        with self._reused_array(size) as into:
             into.fill(0)  # keeps the first touch out of the measurement
             began = time.perf_counter()
             (piece,) = self._fetcher.fetch(files, [part], into)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort.content import buffers
+from planner.distributed_sort.content.base import RAW, reused_array
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, partition_reader, shared_folder
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, Recipe
@@ -263,7 +263,7 @@ def _gather_records(order: SortOrder) -> Bytes:
         )
     whole = sum(records.stop - records.start for _, records in pieces)
     _require_memory(order, 2 * whole * size)  # before reading it all
-    gathered, done = buffers.array(buffers.RAW, whole * size), 0
+    gathered, done = reused_array(RAW, whole * size), 0
     for run, records in pieces:
         end = done + (records.stop - records.start) * size
         try:

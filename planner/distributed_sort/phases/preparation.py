@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.partitioning import SAMPLE_PER_PARTITION, Splitting, split
+from planner.distributed_sort.content.base import Splitting
+from planner.distributed_sort.content.content import SAMPLE_PER_PARTITION, content_of, split
 from planner.distributed_sort.content.text_content import Text
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.distributed_sort.content.partitioning import SAMPLE_PER_PARTITION, RecordSplitting, split
+from planner.distributed_sort.content.content import SAMPLE_PER_PARTITION, RecordSplitting, split
 from planner.distributed_sort.dataset.dataset import Layout
 from planner.native import Splitters, core
 

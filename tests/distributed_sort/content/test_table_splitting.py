@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from planner.distributed_sort.content.partitioning import splitting_of
+from planner.distributed_sort.content.content import splitting_of
 from planner.distributed_sort.content.table_blocks import pack_rows
 from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.content.text_splitting import TextSplitting

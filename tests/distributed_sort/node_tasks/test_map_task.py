@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.content.partitioning import RecordSplitting, Splitting, split
+from planner.distributed_sort.content.base import Splitting
+from planner.distributed_sort.content.content import RecordSplitting, split
 from planner.distributed_sort.content.table_content import Tables
 from planner.distributed_sort.content.text_splitting import TextSplitting
 from planner.distributed_sort.dataset import partition_reader

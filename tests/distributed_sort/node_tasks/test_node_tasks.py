@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
-from planner.distributed_sort.content.partitioning import RecordSplitting, split
+from planner.distributed_sort.content.content import RecordSplitting, split
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice
 from planner.distributed_sort.node_files.blocks import Block, head_bytes

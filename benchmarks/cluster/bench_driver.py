@@ -30,14 +30,13 @@ from typing import Any
 from unittest.mock import Mock
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import slices
 from planner.distributed_sort.exchange.block_fetch import PackedParts
 from planner.distributed_sort.job.job import Cluster, Emit, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, Sorted, SortOrder, Stored, map_slice
 from planner.distributed_sort.phases import coordination, reduce, shuffle
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import choose_sizes

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.content import merge_summaries
-from planner.distributed_sort.dataset.copies import run_on_any
+from planner.distributed_sort.dataset.copies import run_on_any, unchanged_copies
 from planner.distributed_sort.dataset.dataset import Dataset, FileVersion, Layout, Partition
 from planner.distributed_sort.dataset.input_versions import files_of, require_unchanged, with_versions
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.slicing import slices
-from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.dataset.partition_reader import slices
 from planner.distributed_sort.job.job import Clock, Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger, Progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.job.waiting import Emit
 from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes, versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
@@ -35,7 +35,6 @@ from planner.distributed_sort.publishing import (
     require_unoccupied,
     without_empty_files,
 )
-from planner.distributed_sort.validate import unchanged_copies
 from planner.errors import (
     BadInputError,
     InputChangedError,

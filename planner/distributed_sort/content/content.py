@@ -67,8 +67,8 @@ def _counts(keys: NDArray[np.uint8], splitters: Splitters, *, key_size: int) -> 
 
 def splitting_of(document: Mapping[str, Any]) -> Splitting:
     """Parse a splitting from the values of its document."""
-    from planner.distributed_sort.content.table_splitting import TableSplitting
-    from planner.distributed_sort.content.text_splitting import TextSplitting
+    from planner.distributed_sort.content.table_content import TableSplitting
+    from planner.distributed_sort.content.text_content import TextSplitting
 
     shares: dict[str, Any] = {name: tuple(document[name]) for name in WHOLE}
     if "tables" in document:

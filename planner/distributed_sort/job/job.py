@@ -9,17 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from planner.distributed_sort.dataset.compressed_input import with_decompressed_copies
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.partition_reader import Slice, display_name
-from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
-from planner.distributed_sort.job.events import Emit
-from planner.distributed_sort.job.free_cpus import WAIT_S
+from planner.distributed_sort.dataset.partition_reader import (
+    Slice,
+    UnreadableCopy,
+    display_name,
+    require_intact_copy,
+    unreadable_copy,
+)
+from planner.distributed_sort.dataset.readable_input import with_decompressed_copies
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.pending_tasks import PendingTasks
-from planner.distributed_sort.job.silence import patience_s
+from planner.distributed_sort.job.waiting import WAIT_S, Emit, patience_s
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import InputChangedError, IoFailureError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes

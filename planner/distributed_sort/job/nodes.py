@@ -8,14 +8,28 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
+from planner.distributed_sort.exchange.block_fetch import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
-from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.free_cpus import WAIT_S, CpuQueue, await_nodes, wait_for_cpus
-from planner.distributed_sort.job.memory_kills import KilledForMemoryError
-from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, REPORT_EVERY_S, Pulses, Silence, waiting
-from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
-from planner.distributed_sort.node_files.requests import announced
+from planner.distributed_sort.job.waiting import (
+    LEAST_PATIENCE_S,
+    REPORT_EVERY_S,
+    WAIT_S,
+    CpuQueue,
+    Emit,
+    KilledForMemoryError,
+    Pulses,
+    Silence,
+    await_nodes,
+    ignore,
+    wait_for_cpus,
+    waiting,
+)
+from planner.distributed_sort.node_files.node_environment import (
+    NodeFacts,
+    announced,
+    require_own_names,
+    require_same_versions,
+)
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
 from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of

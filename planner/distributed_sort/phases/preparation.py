@@ -12,18 +12,14 @@ from typing import Any, Final
 
 from planner.distributed_sort.content.base import Splitting
 from planner.distributed_sort.content.content import SAMPLE_PER_PARTITION, content_of, split
-from planner.distributed_sort.content.text_content import Text
-from planner.distributed_sort.content.text_splitting import TextSplitting
-from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy
+from planner.distributed_sort.content.text_content import Text, TextSplitting
 from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition
-from planner.distributed_sort.dataset.quote_scan import find_quotes
-from planner.distributed_sort.dataset.readable_input import ReadableInput
-from planner.distributed_sort.job.events import Emit
+from planner.distributed_sort.dataset.readable_input import InputTask, ReadableInput, find_quotes, has_decompressed_copy
 from planner.distributed_sort.job.job import SortRequest, progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
+from planner.distributed_sort.job.waiting import Emit
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.input_tasks import InputTask
 from planner.errors import BadInputError, IoFailureError, some_of
 from planner.sort_policy.placement import share_out, share_within_space
 from planner.sort_policy.sizing import (

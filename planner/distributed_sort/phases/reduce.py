@@ -17,7 +17,7 @@ from planner.distributed_sort.node_files.run_files import RunsDamagedError
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder
 from planner.errors import IoFailureError
-from planner.sort_policy.admission import sorts_to_begin
+from planner.sort_policy.concurrency import sorts_to_begin
 from planner.sort_policy.placement import copy_target
 
 PHASE: Final = "sort and reduce"

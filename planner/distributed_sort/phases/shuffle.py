@@ -10,16 +10,14 @@ from functools import partial
 from typing import Any, Final
 
 from planner.distributed_sort.dataset.partition_reader import Slice, nodes_with
-from planner.distributed_sort.exchange.parcels import Block, Parcel, pack
+from planner.distributed_sort.exchange.parcels import Block, Parcel, TransferRates, pack
 from planner.distributed_sort.exchange.segments import SegmentNames
-from planner.distributed_sort.exchange.transfer_rates import TransferRates
 from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.nodes import LOST
 from planner.distributed_sort.job.pending_tasks import PendingTasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Stored, map_slice
 from planner.errors import InputChangedError, IoFailureError
-from planner.sort_policy.admission import ActiveMaps
+from planner.sort_policy.concurrency import ActiveMaps
 from planner.sort_policy.send_queue import SendQueue
 
 _AT_ONCE: Final = 2

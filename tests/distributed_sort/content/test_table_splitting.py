@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from planner.distributed_sort.content.content import splitting_of
-from planner.distributed_sort.content.table_blocks import pack_rows
-from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
-from planner.distributed_sort.content.text_splitting import TextSplitting
+from planner.distributed_sort.content.table_content import TableSplitting, pack_rows, split_tables
+from planner.distributed_sort.content.text_content import TextSplitting
 from planner.sorting.tables.table_keys import ColumnKey
 
 KEYS = [ColumnKey(0, descending=True, nulls_first=True)]

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.text_content import Text
-from planner.distributed_sort.content.text_splitting import TextSplitting
-from planner.distributed_sort.dataset.dataset import Copy, CsvFormat, Layout, Partition, TextFormat
+from planner.distributed_sort.content.text_content import Text, TextSplitting
+from planner.distributed_sort.dataset.dataset import Copy, CsvFormat, Layout, Partition, TextFormat, grid_of
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.dataset.quote_grid import grid_of
 from planner.sorting.records.keys import Key, parse_key
 
 TEXTS = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=40).map(b"\n".join)

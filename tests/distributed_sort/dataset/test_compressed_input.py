@@ -13,15 +13,15 @@ import zstandard
 from refusals import refused, require
 
 from planner.distributed_sort import staging
-from planner.distributed_sort.dataset.compressed_input import (
+from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
+from planner.distributed_sort.dataset.partition_reader import copy_here, naming_file, nodes_with, read_records
+from planner.distributed_sort.dataset.readable_input import (
     DecompressedTexts,
     decompress,
     decompress_or_error,
     has_decompressed_copy,
     size_in_name,
 )
-from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
-from planner.distributed_sort.dataset.partition_reader import copy_here, naming_file, nodes_with, read_records
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.node_tasks import clean
 from planner.errors import BadInputError, IoFailureError
@@ -152,7 +152,7 @@ def test_an_unreadable_text_of_the_right_length_is_found_by_reading_it(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("planner.distributed_sort.dataset.compressed_input.read_exactly", fail)
+        patch.setattr("planner.distributed_sort.dataset.readable_input.read_exactly", fail)
         assert texts.find_complete() == path
         assert texts.find_complete(is_read_through=True) is None
     assert not path.exists()

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.dataset.compressed_input import decompress, decompress_or_error
 from planner.distributed_sort.dataset.dataset import Dataset, TextFormat, dataset_of
+from planner.distributed_sort.dataset.readable_input import decompress, decompress_or_error
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.distributed_sort.node_files.node_environment import JobFiles

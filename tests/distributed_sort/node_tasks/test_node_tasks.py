@@ -15,12 +15,10 @@ from refusals import refused
 from planner.distributed_sort.content.content import RecordSplitting, split
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.run_files import RunsDamagedError, pieces_of, run_files
+from planner.distributed_sort.node_files.run_files import Block, RunsDamagedError, head_bytes, pieces_of, run_files
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import SortOrder
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, SortOrder, map_slice
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.distributed_sort.segment_files import read_segment

@@ -17,18 +17,15 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.dataset.partition_reader import InputUnreadableError
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import InputUnreadableError, slices
 from planner.distributed_sort.job.job import Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, Sorted, SortOrder, Stored, map_slice
 from planner.distributed_sort.phases import coordination
-from planner.distributed_sort.phases.coordination import run_round, run_rounds, shuffle
-from planner.distributed_sort.phases.coordinator import Coordinator
+from planner.distributed_sort.phases.coordination import Coordinator, run_round, run_rounds, shuffle
 from planner.distributed_sort.phases.reduce import unfinished_partitions
 from planner.distributed_sort.phases.shuffle import PHASE
 from planner.errors import IoFailureError

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import slices
 from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.parcels import Block
 from planner.distributed_sort.job.job import Cluster, Job, SortRequest, Work
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, Stored, map_slice
 from planner.distributed_sort.phases import shuffle
 from planner.distributed_sort.phases.shuffle import PausedSlices, Shuffle
 from planner.errors import InputChangedError, IoFailureError

@@ -29,6 +29,7 @@ from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.readable_input import (
     COMPRESSED_PIECE_BYTES,
     decompressed_text,
+    or_error,
     stored_bytes,
     with_decompressed_copy,
 )
@@ -126,7 +127,7 @@ def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
         piece = replace(tried, copies=(*tried.copies, *others))
         numbers[node] += 1  # a node uses its disks by turns
         if is_whole:
-            return nodes.run(node, fetch_unless_damaged, piece, source.layout, files, numbers[node])
+            return nodes.run(node, or_error, piece, fetch_object, source.layout, files, numbers[node])
         return nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node))
 
     dataset, turns = replace(source, partitions=whole), _balance_load(whole, len(nodes.names))
@@ -222,14 +223,6 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
     write_atomically(path, parts(), durable=False)
     local = replace(piece, copies=(Copy(uri=str(path), node=node_name()), *piece.copies), checksum=f"{checksum:x}")
     return Staged(partition=local, bytes=piece.records * layout.record_size, requests=requests)
-
-
-def fetch_unless_damaged(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged | BadInputError:
-    """Do as `fetch_object` does, and return the error of a damaged object, which a second fetch would not help."""
-    try:
-        return fetch_object(partition, layout, files, number)
-    except BadInputError as error:
-        return error
 
 
 def fetch_object(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -185,8 +186,8 @@ def with_decompressed_copies(
     tasks = [
         InputTask(
             partition=number,
-            task=check_or_error if number in suspected else decompress_or_error,
-            arguments=(files, number, source.layout),
+            task=or_error,
+            arguments=(partial(decompress, is_suspected=number in suspected), files, number, source.layout),
             avoided=suspected.get(number, ""),
         )
         for number in numbers
@@ -216,20 +217,12 @@ def has_decompressed_copy(partition: Partition) -> bool:
     return not partition.copies or any(not copy.compression for copy in partition.copies)
 
 
-def decompress_or_error(
-    partition: Partition, files: JobFiles, number: int, layout: Layout
-) -> Decompressed | BadInputError:
-    """Decompress as `decompress` does, and return the error of a damaged file, so that errors can name all of them."""
+def or_error(partition: Partition, task: Callable[..., Any], *arguments: Any) -> Any:
+    """Do a task with a partition, and return the error of a damaged file, which another try would not help, so that
+    errors can name all of them.
+    """
     try:
-        return decompress(partition, files, number, layout)
-    except BadInputError as error:
-        return error
-
-
-def check_or_error(partition: Partition, files: JobFiles, number: int, layout: Layout) -> Decompressed | BadInputError:
-    """Do the same for a suspected text."""
-    try:
-        return decompress(partition, files, number, layout, is_suspected=True)
+        return task(partition, *arguments)
     except BadInputError as error:
         return error
 
@@ -366,7 +359,7 @@ class ReadableInput:
         self._restore(self.source, range(len(self.source.partitions)), ())
 
     def outcomes(self, tasks: Sequence[InputTask], *, failed: str) -> list[Any]:
-        """Return the outcomes of tasks that read the input. Raises the errors of `input_tasks.outcomes` and
+        """Return the outcomes of tasks that read the input. Raises the errors of `outcomes` and
         `decompress`.
         """
         return outcomes(tasks, self.source, self._nodes, self._emit, failed=failed, restore=self._restore)

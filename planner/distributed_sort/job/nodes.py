@@ -27,10 +27,10 @@ from planner.distributed_sort.job.waiting import (
 from planner.distributed_sort.node_files.node_environment import (
     NodeFacts,
     announced,
+    facts,
     require_own_names,
     require_same_versions,
 )
-from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
 from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of
 from planner.extras import optional
@@ -380,13 +380,13 @@ class Nodes:
         # A process takes a second to start, so all are started before anything waits for them.
         for _ in range(self.concurrency.tasks - 1):
             for name in self._ids:
-                self.run(name, node_tasks.describe, self._directory)
-        facts_by_id: dict[str, NodeFacts] = self.run_on_all(node_tasks.describe, self._directory)
+                self.run(name, facts, self._directory)
+        facts_by_id: dict[str, NodeFacts] = self.run_on_all(facts, self._directory)
         require_same_versions(facts_by_id.values())
         require_own_names(facts_by_id.values())
         resources = {node["NodeID"]: node["Resources"] for node in offering}
-        self.facts = {facts.name: facts for facts in facts_by_id.values()}
-        self._ids = {facts.name: node for node, facts in facts_by_id.items()}
+        self.facts = {own.name: own for own in facts_by_id.values()}
+        self._ids = {own.name: node for node, own in facts_by_id.items()}
         self.cpus = {name: self.cpus[node] for name, node in self._ids.items()}
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()

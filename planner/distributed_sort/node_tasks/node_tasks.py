@@ -29,8 +29,6 @@ from planner.distributed_sort.exchange.segments import drop_segments, free_aband
 from planner.distributed_sort.node_files import run_files
 from planner.distributed_sort.node_files.node_environment import (
     JobFiles,
-    NodeFacts,
-    facts,
     forget_ended,
     free_space,
     job_of_part,
@@ -88,11 +86,6 @@ class Inventory:
     """A node's intermediate files of a job: (slice, first partition, end, records in all)."""
 
     runs: tuple[tuple[int, int, int, int], ...]
-
-
-def describe(directory: str) -> NodeFacts:
-    """Describe the node this runs on."""
-    return facts(directory)
 
 
 def generate(recipe: Recipe, records: int, files: JobFiles, index: int, threads: int = 1) -> Partition:

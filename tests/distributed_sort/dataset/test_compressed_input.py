@@ -18,8 +18,8 @@ from planner.distributed_sort.dataset.partition_reader import copy_here, naming_
 from planner.distributed_sort.dataset.readable_input import (
     DecompressedTexts,
     decompress,
-    decompress_or_error,
     has_decompressed_copy,
+    or_error,
     size_in_name,
 )
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: P
 
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT) + gzip.compress(TEXT)[:50])
-    error = decompress_or_error(source, FILES, 0, LINES)
+    error = or_error(source, decompress, FILES, 0, LINES)
     require(error, "broken-compression", f"node-1: {this_node}/in: ", "gzip")
     assert not [path for path in this_node.rglob("*input-*") if path.is_file()]
 

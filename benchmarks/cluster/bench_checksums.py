@@ -23,10 +23,10 @@ import numpy as np
 
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset.dataset import Dataset, Recipe
-from planner.distributed_sort.dataset.slicing import slices
-from planner.distributed_sort.node_files import blocks, run_files
-from planner.distributed_sort.node_files.blocks import Block
+from planner.distributed_sort.dataset.partition_reader import slices
+from planner.distributed_sort.node_files import run_files
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, JobFiles
+from planner.distributed_sort.node_files.run_files import Block
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
 from planner.units import parse_size
@@ -71,12 +71,12 @@ def main() -> None:
         splitting, _ = content.split([content.sample(made, 20_000)], PARTITIONS)
 
         def run(checksums: Callable[..., Any]) -> float:
-            with patch.object(blocks, "checksums_of", checksums), patch.object(run_files, "checksums_of", checksums):
+            with patch.object(run_files, "checksums_of", checksums):
                 seconds = node_seconds(source, splitting, files)
             node_tasks.undo(files)
             return seconds
 
-        pairs = [(run(blocks.checksums_of), run(none_of)) for _ in range(options.runs + 1)][1:]
+        pairs = [(run(run_files.checksums_of), run(none_of)) for _ in range(options.runs + 1)][1:]
         shutil.rmtree(Path(folder) / "in")
     ratios = [on / off - 1 for on, off in pairs]
     data_gb = source.bytes / 1e9

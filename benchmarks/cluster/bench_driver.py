@@ -30,15 +30,16 @@ from typing import Any
 from unittest.mock import Mock
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import slices
 from planner.distributed_sort.exchange.block_fetch import PackedParts
-from planner.distributed_sort.job.job import Cluster, Emit, Job, SortRequest, Work
+from planner.distributed_sort.job.job import Emit, Job, SortRequest
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
-from planner.distributed_sort.phases import coordination, reduce, shuffle
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, Sorted, SortOrder, Stored, map_slice
+from planner.distributed_sort.phases import reduce, shuffle
+from planner.distributed_sort.phases.coordination import run_coordinators
+from planner.distributed_sort.sort import is_coordinated
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import choose_sizes
 from planner.units import format_bytes, parse_size
@@ -218,45 +219,51 @@ def job_of(
     cut = list(slices(source, sizes.slice_records))
     each = sizes.partitions // count
     owner = [name for name in nodes.names for _ in range(each)]
+    nodes.ray = ray or Mock(wait=wait)
     return Job(
         request=SortRequest(source=source, output="output", nodes_per_coordinator=nodes_each, avoid_slow=False),
         emit=emit,
-        cluster=Cluster(ray=ray or Mock(wait=wait), nodes=nodes, files=JobFiles(job="made-up", output="output")),
-        work=Work(
-            source=source,
-            sizes=sizes,
-            slices=cut,
-            splitting_reference=ray.put(bytes(10 * sizes.partitions)) if ray else None,
-            ledger=Ledger(slices=len(cut), owner=owner),
-            journal=Journal(folder / "journal"),
-        ),
+        nodes=nodes,
+        files=JobFiles(job="made-up", output="output"),
+        source=source,
+        sizes=sizes,
+        slices=cut,
+        splitting_reference=ray.put(bytes(10 * sizes.partitions)) if ray else None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
     )
 
 
 def replayed(job: Job, *, whole_bytes: int, profile: bool) -> None:
     """Sort, and print what each phase took of this process and of coordinators."""
-    fewer = with_fewer_partitions(job, share=job.work.source.bytes / whole_bytes)
+    fewer = with_fewer_partitions(job, share=job.source.bytes / whole_bytes)
     for name, phase, phase_job in ((shuffle.PHASE, shuffled, job), (reduce.PHASE, reduced, fewer)):
         before, watched = job.driver_effort(), cProfile.Profile(time.process_time)
         if profile:
             watched.runcall(phase, phase_job)
         else:
             phase(phase_job)
-        print(f"{len(job.cluster.nodes.names)} nodes, {name}: {_summary(job, before)}", flush=True)
+        print(f"{len(job.nodes.names)} nodes, {name}: {_summary(job, before)}", flush=True)
         if profile:
             pstats.Stats(watched).sort_stats("tottime").print_stats(25)
 
 
 def shuffled(job: Job) -> None:
-    coordination.shuffle(job) if coordination.is_coordinated(job) else shuffle.Shuffle(job).run()
+    if not is_coordinated(job):
+        shuffle.Shuffle(job).run()
+    while job.ledger.missing_slices():
+        run_coordinators(job, shuffle.Shuffle)
 
 
 def reduced(job: Job) -> None:
-    coordination.reduce(job) if coordination.is_coordinated(job) else reduce.Reduce(job).run()
+    if is_coordinated(job):
+        run_coordinators(job, reduce.Reduce)
+    else:
+        reduce.Reduce(job).run()
 
 
 def _summary(job: Job, before: dict[str, float]) -> str:
-    gigabytes, after = job.work.source.bytes / 1e9, job.driver_effort()
+    gigabytes, after = job.source.bytes / 1e9, job.driver_effort()
     took = {name: after[name] - before.get(name, 0) for name in after}
     words = f"{took['cpu_s']:.2f} s of the driver's processor, {_each(took, '', gigabytes)}"
     if "coordinators_cpu_s" in took:
@@ -272,8 +279,8 @@ def _each(took: dict[str, float], whose: str, gigabytes: float) -> str:
 
 def with_fewer_partitions(job: Job, *, share: float) -> Job:
     """Return the job with that share of the partitions of all nodes."""
-    owner = job.work.ledger.owner[:: max(1, round(1 / share))]
-    return replace(job, work=replace(job.work, ledger=Ledger(slices=len(job.work.slices), owner=owner)))
+    owner = job.ledger.owner[:: max(1, round(1 / share))]
+    return replace(job, work=replace(job.work, ledger=Ledger(slices=len(job.slices), owner=owner)))
 
 
 def main() -> None:
@@ -302,8 +309,8 @@ def main() -> None:
             folder=Path(folder),
             emit=minutes,
         )
-        longest = format_bytes(job.work.sizes.slice_records * LAYOUT.record_size)
-        print(f"{len(job.work.slices)} slices of up to {longest}, {len(job.work.ledger.owner)} partitions")
+        longest = format_bytes(job.sizes.slice_records * LAYOUT.record_size)
+        print(f"{len(job.slices)} slices of up to {longest}, {len(job.ledger.owner)} partitions")
         replayed(job, whole_bytes=options.data, profile=options.profile)
 
 

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from planner.distributed_sort.exchange.block_fetch import BlockFetcher, Part
-from planner.distributed_sort.exchange.block_server import BlockServer
+from planner.distributed_sort.exchange.block_fetch import BlockFetcher, BlockServer, Part
 from planner.distributed_sort.exchange.segments import write_segment
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, NODE_MEMORY, NODE_NAME, JobFiles
 from planner.units import parse_size

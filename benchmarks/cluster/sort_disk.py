@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.distributed_sort.node_files import direct_io
+from planner.distributed_sort.node_files import run_files
 from planner.distributed_sort.node_files.run_files import write_atomically
 
 AT_ONCE: Final = 4
@@ -49,5 +49,5 @@ def _bytes_per_s(do: Callable[[Path], None], paths: Sequence[Path]) -> float:
 
 
 def _read(path: Path) -> None:
-    with direct_io.open_direct(path, os.O_RDONLY) as descriptor:
-        direct_io.read_into(descriptor, np.empty(FILE_BYTES, np.uint8), offset=0)
+    with run_files.open_direct(path, os.O_RDONLY) as descriptor:
+        run_files.read_into(descriptor, np.empty(FILE_BYTES, np.uint8), offset=0)

@@ -8,9 +8,9 @@ from typing import Any
 
 from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.copies import run_on_any
-from planner.distributed_sort.job.events import Emit
 from planner.distributed_sort.job.ledger import EarlierJob, Journal
 from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.job.waiting import Emit
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.publishing import manifest_places, may_be_published
 from planner.errors import BadInputError, UnfinishedError

@@ -20,18 +20,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.abandoning import abandon
+from planner.distributed_sort.connection import ADVICE, missing_distributions, needed_distributions, require_head, stage
+from planner.distributed_sort.dataset.copies import check_copies
 from planner.distributed_sort.dataset.dataset import dataset_of
-from planner.distributed_sort.generate import generate_with_checksum
-from planner.distributed_sort.head_address import ADVICE, require_head
 from planner.distributed_sort.job.job import SortRequest
-from planner.distributed_sort.job.memory_kills import limit_retries
 from planner.distributed_sort.job.nodes import Nodes, import_ray
-from planner.distributed_sort.job.silence import REPORT_EVERY_S, waiting
+from planner.distributed_sort.job.waiting import REPORT_EVERY_S, limit_retries, waiting
 from planner.distributed_sort.node_files.node_environment import end_machine, node_name
 from planner.distributed_sort.run import RunRequest, finish, run
-from planner.distributed_sort.shipping import missing_distributions, needed_distributions, stage
 from planner.distributed_sort.sort import sort_dataset
-from planner.distributed_sort.validate import check_copies
+from planner.distributed_sort.staging import generate_with_checksum
 from planner.errors import IoFailureError, PlannerError
 
 _LONGEST_END_S: Final = 60.0

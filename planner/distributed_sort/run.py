@@ -12,28 +12,27 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from planner.distributed_sort import staging
-from planner.distributed_sort.dataset.copies import run_on_any
-from planner.distributed_sort.dataset.dataset import Dataset, Partition, dataset_of
-from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.generate import INPUT, generate
-from planner.distributed_sort.job.events import Emit
-from planner.distributed_sort.job.job import SortRequest
-from planner.distributed_sort.job.ledger import Journal
-from planner.distributed_sort.job.nodes import Nodes
-from planner.distributed_sort.job.stopwatch import Stopwatch
-from planner.distributed_sort.node_files.node_environment import JobFiles, free_space, job_of_part
-from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.publishing import Manifest, ManifestPlace
-from planner.distributed_sort.sort import sort_dataset
-from planner.distributed_sort.staging import StagingResult, place_of
-from planner.distributed_sort.validate import (
+from planner.distributed_sort.dataset.copies import (
     Validation,
     copy_summaries,
     drop_changed_copies,
     keep_intact_copies,
+    run_on_any,
     validate_first_copies,
     validation_of,
 )
+from planner.distributed_sort.dataset.dataset import Dataset, Partition, dataset_of
+from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.job.job import SortRequest
+from planner.distributed_sort.job.ledger import Journal
+from planner.distributed_sort.job.nodes import Nodes
+from planner.distributed_sort.job.stopwatch import Stopwatch
+from planner.distributed_sort.job.waiting import Emit
+from planner.distributed_sort.node_files.node_environment import JobFiles, free_space, job_of_part
+from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.publishing import Manifest, ManifestPlace
+from planner.distributed_sort.sort import sort_dataset
+from planner.distributed_sort.staging import INPUT, StagingResult, generate, place_of
 from planner.errors import BadInputError, IoFailureError, PlannerError, ProviderRefusedError, UnfinishedError
 
 OUTPUT: Final = "output"

@@ -13,20 +13,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from planner.distributed_sort.content.content import merge_summaries
-from planner.distributed_sort.dataset.copies import run_on_any
+from planner.distributed_sort.dataset.copies import run_on_any, unchanged_copies
 from planner.distributed_sort.dataset.dataset import Dataset, FileVersion, Layout, Partition
 from planner.distributed_sort.dataset.input_versions import files_of, require_unchanged, with_versions
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.slicing import slices
-from planner.distributed_sort.job.events import Emit
-from planner.distributed_sort.job.job import Clock, Cluster, Job, SortRequest, Work
-from planner.distributed_sort.job.ledger import Journal, Ledger, Progress
+from planner.distributed_sort.job.job import Job, SortRequest
+from planner.distributed_sort.job.ledger import Journal, Progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes, versions
+from planner.distributed_sort.job.waiting import Emit
+from planner.distributed_sort.node_files.node_environment import JobFiles, versions
 from planner.distributed_sort.node_tasks import node_tasks
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
-from planner.distributed_sort.phases.coordination import run_rounds
-from planner.distributed_sort.phases.preparation import DECOMPRESS_PHASE, SAMPLE_PHASE, prepare
+from planner.distributed_sort.phases.coordination import run_coordinators
+from planner.distributed_sort.phases.preparation import prepare
+from planner.distributed_sort.phases.reduce import Reduce, unfinished_partitions
+from planner.distributed_sort.phases.shuffle import Shuffle
 from planner.distributed_sort.publishing import (
     ManifestPlace,
     manifest_places,
@@ -35,7 +36,6 @@ from planner.distributed_sort.publishing import (
     require_unoccupied,
     without_empty_files,
 )
-from planner.distributed_sort.validate import unchanged_copies
 from planner.errors import (
     BadInputError,
     InputChangedError,
@@ -44,7 +44,6 @@ from planner.errors import (
     ProviderRefusedError,
     UnfinishedError,
 )
-from planner.sort_policy.placement import fits_in_cache
 from planner.units import count_of
 
 _MOST_DAMAGES: Final = 3
@@ -113,7 +112,7 @@ def sort_dataset(
         places = manifest_places(request.output, manifest, nodes)
         job, resumed = _prepare_job(request, nodes, held, emit, places=places, replaces=replaces)
         try:
-            run_rounds(job, between=_repair_damaged_files)
+            run_rounds(job)
             dataset, report = _result(job, resumed=resumed)
             if held.replaced() is None:  # else the result may be published
                 require_unchanged(job.request.source, nodes)
@@ -121,7 +120,7 @@ def sort_dataset(
         except PlannerError as error:
             if _can_continue(error):
                 raise _unfinished(error) from error
-            _end(job, node_tasks.clean if may_be_published(held, job.cluster.files.job, places) else node_tasks.undo)
+            _end(job, node_tasks.clean if may_be_published(held, job.files.job, places) else node_tasks.undo)
             raise
         _end(job, node_tasks.clean)
     return dataset, report
@@ -146,10 +145,10 @@ def _unfinished(error: PlannerError) -> PlannerError:
 
 def _end(job: Job, task: Callable[[JobFiles], None]) -> None:
     """Free the nodes with a task, delete all node-local files on excluded nodes, and delete the journal."""
-    is_own = not (job.cluster.files.in_store or job.cluster.files.on_volume)
-    job.cluster.nodes.run_on_all(task, job.cluster.files)
-    job.cluster.nodes.run_on_excluded(node_tasks.undo if is_own else node_tasks.clean, job.cluster.files)
-    job.work.journal.end()
+    is_own = not (job.files.in_store or job.files.on_volume)
+    job.nodes.run_on_all(task, job.files)
+    job.nodes.run_on_excluded(node_tasks.undo if is_own else node_tasks.clean, job.files)
+    job.journal.end()
 
 
 def _prepare_job(
@@ -163,52 +162,23 @@ def _prepare_job(
     nodes.begin_services()
     free_bytes = sum(facts.free_bytes for facts in nodes.facts.values())
     emit({"event": "probed", "nodes": len(nodes.names), "cpus": sum(nodes.cpus.values()), "free_bytes": free_bytes})
-    began, began_at_s, began_cpu_s = time.monotonic(), time.time(), time.process_time()
+    began = {"began_s": time.monotonic(), "began_at_s": time.time(), "began_cpu_s": time.process_time()}
     request = replace(request, source=with_versions(request.source, nodes))
     files, earlier = open_job(request, nodes, journal, emit, places=places)
     try:
         _require_other_name(places, files, nodes)
         if len(places) > 1 and not replaces:
             run_on_any(nodes, require_unoccupied, request.output, files.job, doing="the output's place was looked at")
-        start = prepare(request, files, nodes, emit, earlier=earlier)
+        job = prepare(request, files, nodes, emit, journal=journal, earlier=earlier, began=began)
     except PlannerError:
         if earlier is None:
             nodes.run_on_all(node_tasks.clean, files)
             journal.end()
         raise
-    if earlier is None:
-        slice_records = start.sizes.slice_records
-        journal.begin(slice_records=slice_records, splitting=start.splitting, owner=start.owner)
-    source = start.source
-    cut = list(slices(source, start.sizes.slice_records))
-    is_cached = fits_in_cache(
-        node_bytes=source.bytes / len(nodes.names), available_bytes=available_bytes(nodes.facts.values())
-    )
-    job = Job(
-        request=request,
-        emit=emit,
-        cluster=Cluster(ray=nodes.ray, nodes=nodes, files=replace(files, cached=is_cached)),
-        work=Work(
-            source=source,
-            sizes=start.sizes,
-            slices=cut,
-            splitting_reference=nodes.ray.put(start.splitting),
-            ledger=Ledger(slices=len(cut), owner=start.owner),
-            journal=journal,
-        ),
-        clock=Clock(began=began, began_at_s=began_at_s, began_cpu_s=began_cpu_s),
-    )
-    job.work.moved.sample_read, job.work.moved.input_read = start.sample_bytes, start.compressed_bytes
-    if start.compressed_bytes:
-        job.clock.timeline.append({"phase": DECOMPRESS_PHASE, "start_s": 0.0, "end_s": start.decompressed_s})
-    job.clock.timeline.append(
-        {"phase": SAMPLE_PHASE, "start_s": start.decompressed_s, "end_s": time.monotonic() - began}
-    )
-    if start.done is not None:
-        job.work.ledger.done = start.done
+    if earlier is not None:
         _reload_inventory(job)
     job.after_losses(job.require_inputs())
-    return job, start.done is not None
+    return job, earlier is not None
 
 
 def _require_other_name(places: Sequence[ManifestPlace], files: JobFiles, nodes: Nodes) -> None:
@@ -228,79 +198,132 @@ def _reload_inventory(job: Job) -> None:
     """Note the files that nodes still have from an earlier call, and remove owners and copies on nodes that are
     gone.
     """
-    absent = {copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies}
-    gone = frozenset((set(job.work.ledger.owner) | absent) - set(job.cluster.nodes.names) - {""})
-    job.work.ledger.forget_nodes(gone, job.cluster.nodes.names)
-    for node, inventory in job.cluster.nodes.run_on_all(node_tasks.inventory, job.cluster.files).items():
+    absent = {copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies}
+    gone = frozenset((set(job.ledger.owner) | absent) - set(job.nodes.names) - {""})
+    job.ledger.forget_nodes(gone, job.nodes.names)
+    for node, inventory in job.nodes.run_on_all(node_tasks.inventory, job.files).items():
         _note_stored(job, node, inventory)
 
 
 def _note_stored(job: Job, node: str, inventory: Inventory) -> None:
-    layout = job.work.source.layout
+    layout = job.source.layout
     for number, first, end, stored in inventory.runs:
-        if all(owner == node for owner in job.work.ledger.owner[first:end]):
+        if all(owner == node for owner in job.ledger.owner[first:end]):
             records = stored * layout.stored_size // layout.record_size
-            job.work.ledger.record({number: records}, first=first, end=end)
+            job.ledger.record({number: records}, first=first, end=end)
+
+
+_MAX_IDLE_ROUNDS: Final = 20
+_LONGEST_PAUSE_S: Final = 5.0
+"""Longest pause between rounds without progress, each a second longer: a process of a node may be restarting."""
+
+
+def run_rounds(job: Job, *, pause: Callable[[float], None] = time.sleep) -> None:
+    """Run rounds until all partitions are finished; between them, damaged intermediate files are repaired.
+
+    Raises IoFailureError after several rounds without progress or a lost node, and the errors of a round.
+    """
+    idle_rounds, before = 0, _progress_marker(job)
+    while not run_round(job):
+        _repair_damaged_files(job)
+        marker = _progress_marker(job)
+        idle_rounds, before = idle_rounds + 1 if marker == before else 0, marker
+        if idle_rounds == _MAX_IDLE_ROUNDS:
+            numbers = ", ".join(map(str, unfinished_partitions(job)[:10]))
+            raise IoFailureError(
+                f"the sort got no further in {idle_rounds} tries although no node was lost",
+                [f"partitions that are not finished: {numbers}", "see Ray's logs of the nodes; then run it again"],
+                code="no-progress",
+            )
+        if idle_rounds:
+            pause(min(float(idle_rounds), _LONGEST_PAUSE_S))
+
+
+def _progress_marker(job: Job) -> tuple[int, int, frozenset[str]]:
+    """Return a marker that changes with progress: stored data, copies of finished partitions, lost nodes."""
+    copies = sum(len(partition.copies) for partition, _ in job.ledger.done.values())
+    return job.ledger.stored_records, copies, job.nodes.lost
+
+
+def run_round(job: Job) -> bool:
+    """Do the missing work, and return whether all partitions are finished. Without coordinators, partitions that lost
+    nothing are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
+
+    Raises IoFailureError when data is unavailable, or cannot be read or written.
+    """
+    if is_coordinated(job):
+        with job.time_phase(Shuffle.name):
+            while job.ledger.missing_slices():
+                run_coordinators(job, Shuffle)
+        with job.time_phase(Reduce.name):
+            run_coordinators(job, Reduce)
+            return not unfinished_partitions(job)
+    tasks = job.pending_tasks()
+    rest = Reduce(job, tasks)
+    with job.time_phase(Shuffle.name):
+        Shuffle(job, tasks).run(meanwhile=rest.begin_unaffected)
+    with job.time_phase(Reduce.name):
+        return rest.run()
+
+
+def is_coordinated(job: Job) -> bool:
+    """Return whether a job has enough nodes that its driver owns no tasks."""
+    return len(job.nodes.names) > job.request.nodes_per_coordinator
 
 
 def _repair_damaged_files(job: Job) -> None:
     """Note the intact intermediate files of nodes with damaged ones, so that the rest is made again. Raises
     IoFailureError where that does not help.
     """
-    for node in sorted(job.trouble.damaged.keys() & set(job.cluster.nodes.names)):
-        if job.trouble.damages[node] == _MOST_DAMAGES:
+    for node in sorted(job.damaged.keys() & set(job.nodes.names)):
+        if job.damages[node] == _MOST_DAMAGES:
             raise IoFailureError(
-                f"{job.trouble.damaged[node]}; made again {_MOST_DAMAGES} times",
+                f"{job.damaged[node]}; made again {_MOST_DAMAGES} times",
                 ["is its disk broken?"],
                 code="damaged-repeatedly",
             )
-        job.emit({"event": "damaged", "node": node, "reason": job.trouble.damaged[node]})
-        inventory = job.cluster.nodes.wait_for(
-            job.cluster.nodes.run(node, node_tasks.inventory, job.cluster.files), nodes=(node,)
-        )
+        job.emit({"event": "damaged", "node": node, "reason": job.damaged[node]})
+        inventory = job.nodes.wait_for(job.nodes.run(node, node_tasks.inventory, job.files), nodes=(node,))
         if inventory is not LOST:
-            job.work.ledger.forget_records(node)
+            job.ledger.forget_records(node)
             _note_stored(job, node, inventory)
-            job.trouble.damages[node] += 1
-    job.trouble.damaged.clear()
+            job.damages[node] += 1
+    job.damaged.clear()
 
 
 def _result(job: Job, *, resumed: bool) -> tuple[Dataset, ClusterSortReport]:
     """Return the output, without empty files, and the report. Raises IoFailureError when the numbers of records in
     output and input differ.
     """
-    ordered = [job.work.ledger.done[number] for number in range(len(job.work.ledger.owner))]
+    ordered = [job.ledger.done[number] for number in range(len(job.ledger.owner))]
     partitions = tuple(partition for partition, _ in ordered)
-    dataset = Dataset(partitions=partitions, layout=job.work.source.layout, job=job.cluster.files.job)
+    dataset = Dataset(partitions=partitions, layout=job.source.layout, job=job.files.job)
     _require_all(dataset, job)
-    whole = merge_summaries((summary for _, summary in ordered), job.work.source.layout)
+    whole = merge_summaries((summary for _, summary in ordered), job.source.layout)
     _require_same_content(job, checksum=f"{whole.checksum:x}")
-    dataset = without_empty_files(job.cluster.nodes, dataset)
+    dataset = without_empty_files(job.nodes, dataset)
     return dataset, ClusterSortReport(
         records=whole.records,
         data_bytes=dataset.bytes,
-        nodes=tuple(sorted({*job.cluster.nodes.names, *job.cluster.nodes.lost})),
-        lost_nodes=tuple(sorted(job.cluster.nodes.lost - job.cluster.nodes.excluded)),
-        slow_nodes=dict(job.trouble.slow_nodes),
-        slices=len(job.work.slices),
+        nodes=tuple(sorted({*job.nodes.names, *job.nodes.lost})),
+        lost_nodes=tuple(sorted(job.nodes.lost - job.nodes.excluded)),
+        slow_nodes=dict(job.slow_nodes),
+        slices=len(job.slices),
         partitions=len(dataset.partitions),
-        largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.work.record_size,
-        phases_s={
-            phase: job.clock.seconds(phase)
-            for phase in dict.fromkeys(stretch["phase"] for stretch in job.clock.timeline)
-        },
-        timeline=tuple(job.clock.timeline),
-        moved_bytes=asdict(job.work.moved),
-        tasks=job.cluster.nodes.tasks,
-        driver=_shares(job.driver_effort(), gigabytes=dataset.bytes / 1e9, nodes=len(job.cluster.nodes.names)),
-        retries=job.trouble.retries,
+        largest_partition_bytes=max(partition.records for partition in dataset.partitions) * job.record_size,
+        phases_s=job.phases_s(),
+        timeline=tuple(job.timeline),
+        moved_bytes=asdict(job.moved),
+        tasks=job.nodes.tasks,
+        driver=_shares(job.driver_effort(), gigabytes=dataset.bytes / 1e9, nodes=len(job.nodes.names)),
+        retries=job.retries,
         resumed=resumed,
         checksum=f"{whole.checksum:x}",
         input_checksum=_input_checksum(job),
         sorted=whole.unordered == 0,
         duplicates=whole.duplicates,
-        cpus=dict(job.cluster.nodes.cpus),
-        usage=job.cluster.usage(since_s=job.clock.began_at_s),
+        cpus=dict(job.nodes.cpus),
+        usage=job.usage(),
     )
 
 
@@ -314,7 +337,7 @@ def _require_all(dataset: Dataset, job: Job) -> None:
     """Raise IoFailureError when the number of output records does not match the input. A file's last line may have got
     an end, and one of equal lines may be kept.
     """
-    source, layout = job.work.source, job.work.source.layout
+    source, layout = job.source, job.source.layout
     most = source.records + len(source.partitions) * layout.longest_end_records
     least = 0 if layout.is_unique else source.records
     if not least <= dataset.records <= most:
@@ -327,7 +350,7 @@ def _require_all(dataset: Dataset, job: Job) -> None:
 def _require_same_content(job: Job, *, checksum: str) -> None:
     """Raise IoFailureError when the sum of the records' checksums differs from that of the input, if it is known."""
     before = _input_checksum(job)
-    if before not in ("", checksum) and not job.work.source.layout.is_unique:
+    if before not in ("", checksum) and not job.source.layout.is_unique:
         raise _WrongOutputError(
             f"the output's checksum is {checksum}, the input's {before}: records were changed",
             ["is the memory of a node broken? sort again, without the node"],
@@ -336,8 +359,8 @@ def _require_same_content(job: Job, *, checksum: str) -> None:
 
 
 def _input_checksum(job: Job) -> str:
-    is_known = job.request.sums_input and len(job.work.input_checksums) == len(job.work.slices)
-    return f"{sum(job.work.input_checksums.values()):x}" if is_known else ""
+    is_known = job.request.sums_input and len(job.input_checksums) == len(job.slices)
+    return f"{sum(job.input_checksums.values()):x}" if is_known else ""
 
 
 _OPTIONS: Final = ("output", "copies", "uniform", "on_volume", "in_memory", "directory", "partition_bytes")

@@ -1,4 +1,5 @@
-"""Bringing the input from an object store to the nodes' disks, and the output from there to a store or a folder.
+"""Bringing the input from an object store to the nodes' disks, or making it there, and the output from there to a store
+or a folder.
 
 Objects of fixed records are cut into pieces, so that nodes and disks get equal shares whatever the objects' sizes. Text
 and table objects are moved whole, as their cuts are unknown before they are read. A piece names its object as a second
@@ -8,8 +9,9 @@ copy; if the piece's node is lost, the records are read from there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -19,20 +21,22 @@ from planner.arrays import Bytes
 from planner.compression.looks import SUFFIXES
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import object_store, shared_folder
-from planner.distributed_sort.dataset.compressed_input import (
-    COMPRESSED_PIECE_BYTES,
-    decompressed_text,
-    stored_bytes,
-    with_decompressed_copy,
-)
-from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy
-from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
+from planner.distributed_sort.dataset.copies import retry_on_nodes, run_on_each_copy, validate_first_copies
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, Recipe
 from planner.distributed_sort.dataset.input_files import files_of
 from planner.distributed_sort.dataset.input_versions import with_versions
 from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.dataset.readable_input import (
+    COMPRESSED_PIECE_BYTES,
+    decompressed_text,
+    or_error,
+    stored_bytes,
+    with_decompressed_copy,
+)
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles, node_name, part_name
 from planner.distributed_sort.node_files.run_files import file_errors, write_atomically
+from planner.distributed_sort.node_tasks import node_tasks
 from planner.errors import BadInputError, IoFailureError
 from planner.native import core, core_errors
 
@@ -123,7 +127,7 @@ def stage_in(nodes: Nodes, source: Dataset) -> tuple[Dataset, StagingResult]:
         piece = replace(tried, copies=(*tried.copies, *others))
         numbers[node] += 1  # a node uses its disks by turns
         if is_whole:
-            return nodes.run(node, fetch_unless_damaged, piece, source.layout, files, numbers[node])
+            return nodes.run(node, or_error, piece, fetch_object, source.layout, files, numbers[node])
         return nodes.run(node, fetch, piece, source.layout, files, numbers[node], nodes.threads(node))
 
     dataset, turns = replace(source, partitions=whole), _balance_load(whole, len(nodes.names))
@@ -221,14 +225,6 @@ def fetch(piece: Partition, layout: Layout, files: JobFiles, number: int, thread
     return Staged(partition=local, bytes=piece.records * layout.record_size, requests=requests)
 
 
-def fetch_unless_damaged(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged | BadInputError:
-    """Do as `fetch_object` does, and return the error of a damaged object, which a second fetch would not help."""
-    try:
-        return fetch_object(partition, layout, files, number)
-    except BadInputError as error:
-        return error
-
-
 def fetch_object(partition: Partition, layout: Layout, files: JobFiles, number: int) -> Staged:
     """Copy the object of a partition to a disk of this node, including the parts that the partition leaves out:
     unchanged, or as plain text if it is compressed. Raises IoFailureError where it is shorter than before,
@@ -262,3 +258,46 @@ def send(partition: Partition, uri: str) -> Staged:
     requests = place_of(uri).write_file(uri, path)
     there = replace(partition.copies[0], uri=uri, node="")
     return Staged(partition=replace(partition, copies=(there,)), bytes=size, requests=requests)
+
+
+INPUT: Final = "input"
+
+
+def generate_with_checksum(nodes: Nodes, *, records: int) -> tuple[Dataset, str]:
+    """Have all nodes write test records; return the dataset and its checksum. Raises IoFailureError."""
+    dataset = generate(nodes, records=records)
+    return dataset, validate_first_copies(nodes, dataset).checksum
+
+
+def generate(nodes: Nodes, *, records: int, skew: bool = False, on_volume: bool = False) -> Dataset:
+    """Have every node write an equal share of test records, a partition on each disk. Failures are tried again, on the
+    same node and on others in turn. Raises IoFailureError.
+    """
+    files = JobFiles(job=INPUT, output=INPUT, on_volume=on_volume)
+    cut = shares(records, {name: nodes.facts[name].data_disks for name in nodes.names})
+    wanted = Dataset(
+        partitions=tuple(
+            Partition(
+                records=end - start,
+                copies=(Copy(uri="", node=name), Copy(uri="")),
+                recipe=Recipe(start=start, skew=skew),
+            )
+            for name, start, end in cut
+        )
+    )
+
+    def begin(node: str, share: Partition, number: int) -> Any:
+        return nodes.run(node, node_tasks.generate, share.recipe, share.records, files, number, nodes.threads(node))
+
+    copies = {number: share.copies for number, share in enumerate(wanted.partitions)}
+    made = run_on_each_copy(nodes, copies, wanted, begin)
+    return Dataset(partitions=tuple(made.complete(doing="data was generated")))
+
+
+def shares(records: int, disks: Mapping[str, int]) -> list[tuple[str, int, int]]:
+    """Return node, first record and end of each partition: nodes get equal shares, and so do the disks of a node."""
+    cut = []
+    for turn, (name, count) in enumerate(disks.items()):
+        edges = [records * (turn * count + disk) // (len(disks) * count) for disk in range(count + 1)]
+        cut += [(name, start, end) for start, end in pairwise(edges)]
+    return cut

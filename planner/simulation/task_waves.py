@@ -14,7 +14,7 @@ from planner.simulation.events import Clock
 from planner.simulation.phase_tasks import Tasks
 from planner.simulation.resources import COMPUTE, ORDER, READ, STAGES, STORE, WRITE
 from planner.simulation.work_queue import WorkQueue
-from planner.sort_policy.admission import ActiveMaps, sorts_to_begin
+from planner.sort_policy.concurrency import ActiveMaps, sorts_to_begin
 
 
 @dataclass(kw_only=True, eq=False)

@@ -18,7 +18,7 @@ from planner.cli.app import build
 from planner.clouds.calls import aws, azure, gcp
 from planner.clouds.calls.reading import CallFailure
 from planner.clouds.order import ClusterOffer
-from planner.distributed_sort.dataset import object_store, store_access
+from planner.distributed_sort.dataset import object_store
 from planner.errors import PlannerError, ProviderRefusedError
 
 RENT = ("--data", "1GB", "--model", "indy", "--ssh-from", "203.0.113.7/32", "--yes")
@@ -201,7 +201,7 @@ def test_errors_of_azure() -> None:
 @pytest.mark.parametrize("url", ["s3://bucket/in", "gs://bucket/in", "az://bucket/in"])
 def test_object_stores(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stores that nothing here can open are not contacted."""
-    monkeypatch.setattr(store_access, "_has_metadata_server", lambda scheme: False)
+    monkeypatch.setattr(object_store, "_has_metadata_server", lambda scheme: False)
     object_store._store.cache_clear()
     with pytest.raises(ProviderRefusedError, match=r"no (credentials|storage account)") as refused:
         object_store.list_files(url)
@@ -210,12 +210,12 @@ def test_object_stores(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_object_store_whose_library_asked_the_metadata_server_in_vain(approve: Approve) -> None:
     said = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1 s"
-    refused = store_access.account_error("s3://bucket/in", said)
+    refused = object_store.account_error("s3://bucket/in", said)
     assert refused is not None
     approve(refused.message)
-    assert store_access.account_error("s3://bucket/in", "Generic S3 error: NoSuchBucket") is None
+    assert object_store.account_error("s3://bucket/in", "Generic S3 error: NoSuchBucket") is None
 
 
 def test_variables_that_open_a_store() -> None:
-    store_access.require_credentials("s3://b", {"AWS_SKIP_SIGNATURE": "true"})
-    store_access.require_credentials("az://b", {"AZURE_STORAGE_ACCOUNT_NAME": "a", "AZURE_USE_AZURE_CLI": "true"})
+    object_store.require_credentials("s3://b", {"AWS_SKIP_SIGNATURE": "true"})
+    object_store.require_credentials("az://b", {"AZURE_STORAGE_ACCOUNT_NAME": "a", "AZURE_USE_AZURE_CLI": "true"})

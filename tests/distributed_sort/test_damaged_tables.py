@@ -12,11 +12,10 @@ import pytest
 from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset
-from planner.distributed_sort.dataset.readable_input import ReadableInput
+from planner.distributed_sort.dataset.readable_input import InputTask, ReadableInput
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.job.nodes import Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.input_tasks import InputTask
 from planner.distributed_sort.node_tasks.node_tasks import sample
 from tests.distributed_sort.inline_nodes import InlineNodes
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.dataset import copies
 from planner.distributed_sort.dataset.dataset import Recipe
-from planner.distributed_sort.generate import generate, shares
 from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.staging import generate, shares
 from planner.errors import IoFailureError
 from tests.distributed_sort.inline_nodes import InlineNodes
 

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from ray.core.generated import gcs_service_pb2, gcs_service_pb2_grpc
 
-from planner.distributed_sort.head_address import require_head
+from planner.distributed_sort.connection import require_head
 from planner.errors import IoFailureError
 
 

@@ -19,8 +19,7 @@ from obstore.store import MemoryStore
 from refusals import refused, require
 
 from planner.distributed_sort import publishing
-from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.partitioning import split
+from planner.distributed_sort.content.content import content_of, split
 from planner.distributed_sort.dataset import object_store, shared_folder
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, dataset_of
 from planner.distributed_sort.dataset.input_versions import with_versions

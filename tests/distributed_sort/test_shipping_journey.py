@@ -27,9 +27,9 @@ from packaging.requirements import Requirement
 
 import planner
 from planner.compression.snappy_frames import SnappyCompressor
+from planner.distributed_sort.connection import needed_distributions, stage
 from planner.distributed_sort.dataset.dataset import TextFormat
 from planner.distributed_sort.dataset.text_dataset import lines_of
-from planner.distributed_sort.shipping import needed_distributions, stage
 
 ROWS = 20_000
 SHARED = {"bin", "__pycache__", ".."}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +12,7 @@ from refusals import refused
 
 from planner.distributed_sort import sort
 from planner.distributed_sort.dataset.dataset import Layout
-from planner.distributed_sort.job.job import Job, Trouble
+from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.ledger import Ledger
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.node_tasks import Inventory
@@ -30,9 +31,12 @@ def damaged_job(events: list[dict[str, Any]]) -> Job:
         wait_for=lambda inventory, nodes: inventory,
     )
     job = SimpleNamespace(
-        cluster=SimpleNamespace(nodes=nodes, files=None),
-        work=SimpleNamespace(source=SimpleNamespace(layout=Layout()), ledger=ledger),
-        trouble=Trouble(),
+        nodes=nodes,
+        files=None,
+        source=SimpleNamespace(layout=Layout()),
+        ledger=ledger,
+        damaged={},
+        damages=Counter(),
         emit=events.append,
     )
     return cast("Job", job)
@@ -41,20 +45,20 @@ def damaged_job(events: list[dict[str, Any]]) -> Job:
 def test_what_a_node_lacks_is_missing_again() -> None:
     events: list[dict[str, Any]] = []
     job = damaged_job(events)
-    job.trouble.damaged["b"] = "node-b: a bad sector"
+    job.damaged["b"] = "node-b: a bad sector"
     sort._repair_damaged_files(job)
-    assert job.work.ledger.missing_slices() == [0]
-    assert job.work.ledger.missing_ranges(0) == [("b", 1, 2)]
-    assert (job.trouble.damaged, job.trouble.damages) == ({}, {"b": 1})
+    assert job.ledger.missing_slices() == [0]
+    assert job.ledger.missing_ranges(0) == [("b", 1, 2)]
+    assert (job.damaged, job.damages) == ({}, {"b": 1})
     assert events == [{"event": "damaged", "node": "b", "reason": "node-b: a bad sector"}]
 
 
 def test_a_broken_disk_ends_the_sort() -> None:
     job = damaged_job([])
     for _ in range(3):
-        job.trouble.damaged["b"] = "node-b: a bad sector"
+        job.damaged["b"] = "node-b: a bad sector"
         sort._repair_damaged_files(job)
-    job.trouble.damaged["b"] = "node-b: a bad sector"
+    job.damaged["b"] = "node-b: a bad sector"
     with pytest.raises(IoFailureError, match="a bad sector; made again 3 times"):
         sort._repair_damaged_files(job)
 

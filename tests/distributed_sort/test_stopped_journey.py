@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from planner.distributed_sort.job.silence import _UNANSWERED_S
+from planner.distributed_sort.job.waiting import _UNANSWERED_S
 from tests.distributed_sort.test_sort_journey import ALONE, COORDINATED, MAP, REDUCE, check, generated
 from tests.marks import QUICK_SOAK
 

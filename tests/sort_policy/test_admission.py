@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from planner.sort_policy.admission import ActiveMaps, sorts_to_begin
-from planner.sort_policy.concurrency import Concurrency
+from planner.sort_policy.concurrency import ActiveMaps, Concurrency, sorts_to_begin
 
 THREE = Concurrency(tasks=3)
 

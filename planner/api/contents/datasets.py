@@ -119,7 +119,7 @@ def _reached(files: Sequence[str]) -> tuple[Any, list[str]]:
 
 
 def _in_file_system(place: str) -> tuple[Any, str]:
-    from planner.distributed_sort.dataset.store_access import ACCOUNT
+    from planner.distributed_sort.dataset.object_store import ACCOUNT
 
     scheme, _, path = place.rpartition("://")
     bucket = path.partition("/")[0]

@@ -28,9 +28,9 @@ from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.model import CostModel, Phase, on_a_cluster, run_by
 from planner.cost_model.model_reader import load_engine, load_model
 from planner.cost_model.run_overheads import RunOverheads
-from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy
 from planner.distributed_sort.dataset.dataset import Dataset
 from planner.distributed_sort.dataset.object_store import is_object
+from planner.distributed_sort.dataset.readable_input import has_decompressed_copy
 from planner.errors import BadInputError
 from planner.measurement.instruments.local_catalog import write_catalog
 from planner.measurement.instruments.machine import LocalMachine, measure_machine, sample_size

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final
 
 from planner import errors
-from planner.distributed_sort.job.silence import waiting
+from planner.distributed_sort.job.waiting import waiting
 from planner.errors import InterruptedRunError, IoFailureError, PlannerError
 
 _DRIVER: Final = "planner.distributed_sort.driver"

@@ -1,112 +1,91 @@
-"""The content of a dataset (records, lines of text or tables): sampling, grouping, sorting and checking it."""
+"""The content of a dataset: records of a fixed size here, lines of text and tables elsewhere.
+
+Partitions get equal weight, by a sample. The sort core gives a key a range of its own if it is frequent enough to fill
+a partition. Its records are equal, so such a range is cut into pieces by position rather than by key, until no piece is
+too heavy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.arrays import Bytes, Ints
-from planner.distributed_sort.content import buffers
-from planner.distributed_sort.content.partitioning import Splitting, split
+from planner.distributed_sort.content.base import ORDERED, RAW, WHOLE, Content, Splitting, Summary, divide, reused_array
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.object_store import is_object
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.native import core, core_errors
+from planner.native import Splitters, core, core_errors
 
 SAMPLE_WINDOW_RECORDS = 64
+SAMPLE_PER_PARTITION: Final = 2000
+"""Sampled keys per partition; the weight of a partition is then off by 1/sqrt(2000), 2.2%, in the mean, and rarely by
+10%.
+"""
 
 
-class Summary(Protocol):
-    """Summary of consecutive records; order is also checked where two summaries meet."""
+@dataclass(frozen=True, kw_only=True)
+class RecordSplitting(Splitting):
+    """Splitters between ranges of records."""
 
-    @property
-    def records(self) -> int: ...
-    @property
-    def checksum(self) -> int: ...
-    @property
-    def unordered(self) -> int: ...
-    @property
-    def duplicates(self) -> int: ...
-    def append(self, behind: Any) -> None: ...
-    def serialize(self) -> bytes: ...
+    splitters: Splitters
 
+    def document(self) -> dict[str, Any]:
+        serialized = base64.b64encode(self.splitters.serialize()).decode()
+        return super().document() | {"splitters": serialized, "key_size": self.splitters.key_bytes}
 
-class Content(Protocol):
-    """A dataset's content. Its counts are in units of `layout.record_size` bytes: those of text are bytes."""
-
-    @property
-    def prologue(self) -> bytes:
-        """First bytes of each output file; they are not part of its partition."""
-
-    @property
-    def suffix(self) -> str:
-        """Suffix of each output file's name."""
-
-    def sample(self, partition: Partition, keys: int) -> list[bytes]:
-        """Return about `keys` keys, or lines, read in windows spaced evenly over a partition."""
-
-    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[Any, int]:
-        """Return the splitting into about `partitions` partitions of equal weight, chosen from the samples of all input
-        partitions, and the number of bytes read for it.
+    def offsets(self, ranges: Sequence[int]) -> Ints:
+        """Return the beginnings of partitions and the end of the last, in records grouped by the splitters' ranges,
+        whose beginnings and end are `ranges`.
         """
-
-    def read_slice(self, partition: Partition, slice_: Slice) -> Any:
-        """Return the records of a slice, in memory that the next call overwrites."""
-
-    def size_bytes(self, records: Any) -> int:
-        """Return the size of the records of a slice in bytes."""
-
-    def checksum(self, records: Any, threads: int) -> int:
-        """Return the checksum of the records of a slice."""
-
-    def group(self, records: Any, splitting: Any, threads: int) -> tuple[Bytes, Ints]:
-        """Return the records of a slice by partition, in an array that the next call overwrites, and the beginning of
-        each partition, counted in `layout.stored_size`.
-        """
-
-    def needed_bytes(self, gathered: Bytes, threads: int) -> int:
-        """Return the memory needed to sort the grouped data of a partition, including that data."""
-
-    def sort(self, gathered: Bytes, threads: int) -> Bytes:
-        """Return a partition in order, as in its file, in an array that the next call overwrites."""
-
-    def summary(self, output: Bytes, threads: int) -> Summary:
-        """Return the summary of a sorted partition."""
-
-    def empty_summary(self) -> Summary:
-        """Return the summary of no records."""
-
-    def parse_summary(self, serialized: bytes) -> Summary:
-        """Parse a serialized summary."""
-
-    def describe(self, output: Bytes, summary: Any) -> Partition:
-        """Return a sorted partition without its copies: its number of records, and its first and last key."""
-
-    def read_output(self, partition: Partition) -> Bytes:
-        """Return a sorted partition as in its file. Raises IoFailureError."""
-
-    def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
-        """Return the summary of a partition, read back in place, and its number of records. Raises IoFailureError."""
+        return self.edges(ranges[: len(self.pieces) + 1])
 
 
-class Records:
+def split(sample: bytes, *, partitions: int, layout: Layout) -> RecordSplitting:
+    """Return about `partitions` partitions of equal weight from sampled keys; one if there are no keys."""
+    keys = np.frombuffer(sample, np.uint8)
+    if not len(keys):
+        return RecordSplitting(splitters=Splitters.parse(b"", key_bytes=layout.key_size), **WHOLE)
+    splitters = core.choose_splitters(keys.data, key_bytes=layout.key_size, partitions=partitions)
+    counts = _counts(keys, splitters, key_size=layout.key_size)
+    is_one_key = [splitters.holds_one_key(index) for index in range(len(counts))]
+    return RecordSplitting(splitters=splitters, **divide(counts / counts.sum(), is_one_key, partitions=partitions))
+
+
+def _counts(keys: NDArray[np.uint8], splitters: Splitters, *, key_size: int) -> Ints:
+    """Return the number of keys in each range: they are partitioned as records that consist of the key alone."""
+    grouped = np.empty_like(keys)
+    offsets = core.partition_records(keys.data, grouped.data, splitters, record_bytes=key_size, key_offset=0, threads=1)
+    return np.diff(offsets).astype(np.int64)
+
+
+def splitting_of(document: Mapping[str, Any]) -> Splitting:
+    """Parse a splitting from the values of its document."""
+    from planner.distributed_sort.content.table_content import TableSplitting
+    from planner.distributed_sort.content.text_content import TextSplitting
+
+    shares: dict[str, Any] = {name: tuple(document[name]) for name in WHOLE}
+    if "tables" in document:
+        own = document["tables"]
+        return TableSplitting(boundaries=base64.b64decode(own["rows"]), behind=tuple(own["behind"]), **shares)
+    if "boundaries" in document:
+        boundaries = tuple((line.encode("latin-1"), is_above) for line, is_above in document["boundaries"])
+        return TextSplitting(boundaries=boundaries, **shares)
+    splitters = Splitters.parse(base64.b64decode(document["splitters"]), key_bytes=document["key_size"])
+    return RecordSplitting(splitters=splitters, **shares)
+
+
+class Records(Content):
     """Records of a fixed size."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-
-    @property
-    def prologue(self) -> bytes:
-        """See Content."""
-        return b""
-
-    @property
-    def suffix(self) -> str:
-        """See Content."""
-        return ""
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: all keys are one value, as they have the same length."""
@@ -122,30 +101,19 @@ class Records:
             count = min(keys, len(together) // layout.record_size)
             return [core.sample_keys(together.data, count=count, **layout.core())]
 
-    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[Splitting, int]:
-        """See Content."""
+    def split(self, samples: list[list[bytes]], partitions: int) -> tuple[RecordSplitting, int]:
         keys = b"".join(part for of_partition in samples for part in of_partition)
         read_bytes = len(keys) // self._layout.key_size * self._layout.record_size
         return split(keys, partitions=partitions, layout=self._layout), read_bytes
 
     def read_slice(self, partition: Partition, slice_: Slice) -> Bytes:
-        """See Content."""
-        records = buffers.array(buffers.RAW, slice_.records * self._layout.record_size)
+        records = reused_array(RAW, slice_.records * self._layout.record_size)
         return partition_reader.read_records(
             partition, self._layout, first=slice_.first, records=slice_.records, into=records
         )
 
-    def size_bytes(self, records: Bytes) -> int:
-        """See Content."""
-        return len(records)
-
-    def checksum(self, records: Bytes, threads: int) -> int:
-        """See Content."""
-        return self.summary(records, threads).checksum
-
-    def group(self, records: Bytes, splitting: Splitting, threads: int) -> tuple[Bytes, Ints]:
-        """See Content."""
-        grouped = buffers.array(buffers.ORDERED, len(records))
+    def group(self, records: Bytes, splitting: RecordSplitting, threads: int) -> tuple[Bytes, Ints]:
+        grouped = reused_array(ORDERED, len(records))
         with core_errors():
             ranges = core.partition_records(
                 records.data,
@@ -158,28 +126,20 @@ class Records:
         return grouped, splitting.offsets(ranges)
 
     def needed_bytes(self, records: Bytes, threads: int) -> int:
-        """See Content."""
         count = len(records) // self._layout.record_size
         return 2 * len(records) + core.scratch_bytes(count, threads=threads)
 
     def sort(self, records: Bytes, threads: int) -> Bytes:
-        """See Content."""
-        output = buffers.array(buffers.ORDERED, len(records))
+        output = reused_array(ORDERED, len(records))
         with core_errors():
             core.sort_records(records.data, output.data, **self._layout.core(), threads=threads)
         return output
 
     def summary(self, records: Bytes, threads: int) -> Summary:
-        """See Content."""
         with core_errors():
             return core.validate_records(records.data, **self._layout.core(), threads=threads)
 
-    def empty_summary(self) -> Summary:
-        """See Content."""
-        return self.summary(np.empty(0, np.uint8), threads=1)
-
     def parse_summary(self, serialized: bytes) -> Summary:
-        """See Content."""
         return core.Summary.parse(serialized)
 
     def describe(self, output: Bytes, summary: Any) -> Partition:
@@ -194,11 +154,9 @@ class Records:
         )
 
     def read_output(self, partition: Partition) -> Bytes:
-        """See Content."""
         return partition_reader.read_records(partition, self._layout, first=0, records=partition.records)
 
     def validate(self, partition: Partition, threads: int) -> tuple[Summary, int]:
-        """See Content."""
         if is_object(partition.uri):
             summary = self.summary(self.read_output(partition), threads)
         else:

@@ -1,24 +1,26 @@
 """Parquet files as the content of a dataset: slices are whole row groups, and each partition becomes one file.
 
-A summary of consecutive rows has their count, checksum and order. Rows are transferred as Arrow IPC streams, so the
-gathered data of a partition is counted in bytes. The records of a sorted partition are its file, as it is written and
-copied.
+Rows are transferred as Arrow IPC streams one after another, each with its length and its rows, so the gathered data of
+a partition is counted in bytes. Dictionaries and the schema's metadata are left out, and the output gets them again.
+The records of a sorted partition are its file, as it is written and copied. Boundaries of partitions are placed among
+rows by sorting both, so that every order is the one used on a single machine.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Bytes, Ints
-from planner.distributed_sort.content import table_blocks
-from planner.distributed_sort.content.table_blocks import key_table, pack_rows, transfer_schema, unpack_rows
+from planner.distributed_sort.content.base import WHOLE, Content, RowsSummary, Splitting, divide, parse_rows
 from planner.distributed_sort.content.table_file import (
     conform,
     open_copy,
@@ -27,10 +29,8 @@ from planner.distributed_sort.content.table_file import (
     require_int96_fits,
     require_schema,
 )
-from planner.distributed_sort.content.table_format import TableFormat
-from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
 from planner.distributed_sort.dataset import partition_reader
-from planner.distributed_sort.dataset.dataset import Layout, Partition
+from planner.distributed_sort.dataset.dataset import Layout, Partition, TableFormat
 from planner.distributed_sort.dataset.partition_reader import DamagedFileError, Slice, copy_here
 from planner.errors import IoFailureError
 from planner.native import core_errors
@@ -38,10 +38,165 @@ from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.parquet_output import parquet_writer, row_groups
 from planner.sorting.tables.table import sorted_pieces
 from planner.sorting.tables.table_hash import rows_checksum
-from planner.sorting.tables.table_keys import ColumnKey
-from planner.sorting.tables.table_order import extra_bytes_per_row
+from planner.sorting.tables.table_keys import ColumnKey, first_of_equals, key_columns
+from planner.sorting.tables.table_order import extra_bytes_per_row, row_order
+from planner.sorting.tables.table_rows import TableRows
 from planner.sorting.tables.table_runs import count_disorder, drop_repeats
 from planner.units import count_text
+
+_HEAD: Final = struct.Struct("<QQ")
+"""Length of the following stream in bytes, and its rows: 16 bytes, so that the stream's buffers stay aligned."""
+
+
+def transfer_schema(schema: Any) -> Any:
+    """Return a schema without dictionaries and metadata."""
+    library, types = arrow(), arrow("pyarrow.types")
+    fields = (
+        library.field(field.name, field.type.value_type if types.is_dictionary(field.type) else field.type)
+        for field in schema
+    )
+    return library.schema(list(fields))
+
+
+def pack_rows(table: Any) -> bytes:
+    """Return rows as bytes."""
+    sink = arrow().BufferOutputStream()
+    _write(table, sink)
+    return bytes(sink.getvalue())
+
+
+def pack_groups(table: Any, order: Any, edges: Ints) -> tuple[Bytes, Ints]:
+    """Return rows in an order as bytes, with one stream for the rows between two edges and no bytes for no rows, and
+    the beginnings of the streams.
+    """
+    rows = TableRows(table.to_batches(), table.schema)
+    sink = arrow().BufferOutputStream()
+    offsets = [0]
+    for begin, end in pairwise(edges.tolist()):
+        if begin < end:
+            _write(rows.at(order[begin:end]), sink)
+        offsets.append(sink.tell())
+    return np.frombuffer(sink.getvalue(), np.uint8), np.array(offsets, np.int64)
+
+
+def unpack_rows(streams: Any) -> Iterator[Any]:
+    """Yield the tables in some bytes, which share their memory."""
+    library, buffer, at = arrow(), arrow().py_buffer(streams), 0
+    while at < buffer.size:
+        size, _ = _HEAD.unpack(buffer[at : at + _HEAD.size])
+        at += _HEAD.size
+        yield arrow("pyarrow.ipc").open_stream(library.BufferReader(buffer.slice(at, size))).read_all()
+        at += size
+
+
+def count_rows(streams: Any) -> int:
+    """Return the number of rows."""
+    buffer, at, rows = arrow().py_buffer(streams), 0, 0
+    while at < buffer.size:
+        size, of_stream = _HEAD.unpack(buffer[at : at + _HEAD.size])
+        at, rows = at + _HEAD.size + size, rows + of_stream
+    return rows
+
+
+def key_table(table: Any, keys: Sequence[ColumnKey]) -> tuple[Any, list[ColumnKey]]:
+    """Return the key columns, one for each key, and the keys by their places among these columns."""
+    columns = [table.column(key.column) for key in keys]
+    names = [str(place) for place in range(len(keys))]
+    return arrow().table(columns, names=names), [key._replace(column=place) for place, key in enumerate(keys)]
+
+
+def _write(table: Any, sink: Any) -> None:
+    stream = arrow().BufferOutputStream()
+    with arrow("pyarrow.ipc").new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    content = stream.getvalue()
+    sink.write(_HEAD.pack(content.size, table.num_rows))
+    sink.write(content)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSplitting(Splitting):
+    """Boundaries between ranges of rows: a packed table of keys, b'' for none, and whether each range begins `behind`
+    the rows that have the key.
+    """
+
+    boundaries: bytes
+    behind: tuple[bool, ...]
+
+    def document(self) -> dict[str, Any]:
+        rows = base64.b64encode(self.boundaries).decode()
+        return super().document() | {"tables": {"rows": rows, "behind": self.behind}}
+
+    def order(self, rows: Any, keys: Sequence[ColumnKey]) -> tuple[Any, Ints]:
+        """Return the order of rows, given as their key columns, and the beginnings of the partitions and the end of the
+        last.
+
+        The sort is stable: boundaries stand before all rows or behind them, and so before or behind equal ones.
+        """
+        bounds = next(unpack_rows(self.boundaries), None) if self.boundaries else None
+        behind = np.array(self.behind, np.bool_)
+        first, last = ([], []) if bounds is None else (_filter_rows(bounds, ~behind), _filter_rows(bounds, behind))
+        before = first[0].num_rows if first else 0
+        together = arrow().concat_tables([*first, rows, *last])
+        order = row_order(key_columns(together, keys), together.num_rows)
+        is_row = (order >= before) & (order < before + rows.num_rows)
+        places = np.flatnonzero(~is_row) - np.arange(len(behind))
+        return order[is_row] - np.uint32(before), self.edges([0, *places.tolist(), rows.num_rows])
+
+
+def split_tables(
+    sample: Sequence[bytes], keys: Sequence[ColumnKey], *, partitions: int, unique: bool
+) -> TableSplitting:
+    """Return about `partitions` partitions of equal weight from packed key columns; one if they have no rows."""
+    tables = [table for stream in sample for table in unpack_rows(stream)]
+    if not sum(table.num_rows for table in tables):
+        return TableSplitting(boundaries=b"", behind=(), **WHOLE)
+    whole = arrow().concat_tables(tables)
+    rows = TableRows(whole.to_batches(), whole.schema)
+    order = row_order(key_columns(whole, keys), whole.num_rows)
+    ordered = rows.at(order)
+    firsts = first_of_equals(key_columns(ordered, keys, all_parts=True), whole.num_rows)
+    begins = np.flatnonzero(np.array(firsts.to_pylist(), np.bool_))
+    places, behind = _boundaries(begins, whole.num_rows, partitions)
+    shares = np.diff([0, *_cuts(begins, places, behind, whole.num_rows), whole.num_rows]) / whole.num_rows
+    is_one_key = [not unique and _holds_one_key(places, behind, at) for at in range(len(shares))]
+    return TableSplitting(
+        boundaries=pack_rows(rows.at(order[places])) if places else b"",
+        behind=tuple(behind),
+        **divide(shares, is_one_key, partitions=partitions),
+    )
+
+
+def _boundaries(begins: Ints, rows: int, partitions: int) -> tuple[list[int], list[bool]]:
+    """Return the places of boundaries in a sorted sample, whose equal keys begin at `begins`. A key that would fill a
+    partition has a range of its own: it is chosen twice, or, with few partitions, once.
+    """
+    at = np.searchsorted(begins, np.arange(1, partitions) * rows // partitions, side="right") - 1
+    wanted, times = np.unique(at, return_counts=True)
+    is_divided = (times > 1) | (np.diff([*begins, rows])[wanted] * partitions >= rows)
+    chosen = [
+        (int(begins[key]), is_behind)
+        for key, own in zip(wanted, is_divided, strict=True)
+        for is_behind in (False, True)[: 1 + own]
+    ]
+    return [place for place, _ in chosen], [is_behind for _, is_behind in chosen]
+
+
+def _cuts(begins: Ints, places: Sequence[int], behind: Sequence[bool], rows: int) -> list[int]:
+    """Return the number of sampled rows before each boundary."""
+    ends = np.append(begins[1:], rows)
+    at = np.searchsorted(begins, places)
+    return [int((ends if is_behind else begins)[place]) for place, is_behind in zip(at, behind, strict=True)]
+
+
+def _holds_one_key(places: Sequence[int], behind: Sequence[bool], at: int) -> bool:
+    """Return whether a range holds a single key: from the key to behind the same key."""
+    return 0 < at < len(places) and places[at] == places[at - 1] and behind[at]
+
+
+def _filter_rows(table: Any, wanted: Any) -> list[Any]:
+    return [table.filter(arrow().array(wanted))] if len(wanted) else []
+
 
 _MOST_SAMPLED_GROUPS: Final = 32
 """Most row groups sampled of a file, evenly spaced; all keys of each are decoded, as its rows may be in order."""
@@ -52,25 +207,17 @@ _SORT_COPIES: Final = 3
 _BATCH_ROWS: Final = 1 << 16
 
 
-class Tables:
+class Tables(Content):
     """Rows of tables of one format."""
+
+    suffix = ".parquet"
 
     def __init__(self, layout: Layout, table: TableFormat) -> None:
         self._table = table
         self._row_bytes = layout.record_size
         self._schema = table.arrow_schema()
         self._keys = table.column_keys()
-        self._on_the_way = table_blocks.transfer_schema(self._schema)
-
-    @property
-    def prologue(self) -> bytes:
-        """See Content."""
-        return b""
-
-    @property
-    def suffix(self) -> str:
-        """See Content."""
-        return ".parquet"
+        self._on_the_way = transfer_schema(self._schema)
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: packed tables of the key columns."""
@@ -85,11 +232,10 @@ class Tables:
                 rows = conform(rows, self._key_schema(), partition)
                 places = _spread_places(rows.num_rows, round(rows.num_rows * share), seed=group)
                 named = self._select_keys(rows.take(arrow().array(places)))
-                samples.append(table_blocks.pack_rows(named))
+                samples.append(pack_rows(named))
         return samples
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TableSplitting, int]:
-        """See Content."""
         streams = [stream for of_partition in samples for stream in of_partition]
         keys = [key._replace(column=place) for place, key in enumerate(self._keys)]
         splitting = split_tables(streams, keys, partitions=partitions, unique=self._table.unique)
@@ -121,23 +267,21 @@ class Tables:
         return int(rows.nbytes)
 
     def checksum(self, rows: Any, threads: int) -> int:
-        """See Content."""
         del threads
         return rows_checksum(rows)
 
     def group(self, rows: Any, splitting: TableSplitting, threads: int) -> tuple[Bytes, Ints]:
         """See Content: bytes of packed tables."""
         del threads
-        keys, places = table_blocks.key_table(rows, self._keys)
+        keys, places = key_table(rows, self._keys)
         with core_errors():
             order, edges = splitting.order(keys, places)
-            return table_blocks.pack_groups(rows, order, edges)
+            return pack_groups(rows, order, edges)
 
     def needed_bytes(self, gathered: Bytes, threads: int) -> int:
-        """See Content."""
         del threads
         beside = extra_bytes_per_row([self._schema.field(key.column).type for key in self._keys])
-        return _SORT_COPIES * len(gathered) + table_blocks.count_rows(gathered) * beside
+        return _SORT_COPIES * len(gathered) + count_rows(gathered) * beside
 
     def sort(self, gathered: Bytes, threads: int) -> Bytes:
         """See Content: the partition's file."""
@@ -155,28 +299,24 @@ class Tables:
         return self._summarize_file(parquet_of(arrow().BufferReader(arrow().py_buffer(output))))
 
     def parse_summary(self, serialized: bytes) -> TableSummary:
-        """See Content."""
-        return TableSummary.parse(self._table, serialized)
+        return TableSummary(**parse_rows(serialized), table=self._table)
 
     def empty_summary(self) -> TableSummary:
-        """See Content."""
         return TableSummary(table=self._table)
 
     def describe(self, output: Bytes, summary: TableSummary) -> Partition:
-        """See Content."""
         with parquet_of(arrow().BufferReader(arrow().py_buffer(output))) as file:
             footer = file.metadata
             groups = tuple(footer.row_group(group).num_rows for group in range(footer.num_row_groups))
         return Partition(
             records=summary.records,
             copies=(),
-            first_key=format_keys(summary.first_keys),
-            last_key=format_keys(summary.last_keys),
+            first_key=format_keys(summary.first),
+            last_key=format_keys(summary.last),
             groups=groups,
         )
 
     def read_output(self, partition: Partition) -> Bytes:
-        """See Content."""
         return partition_reader.read_file(partition)
 
     def validate(self, partition: Partition, threads: int) -> tuple[TableSummary, int]:
@@ -188,7 +328,7 @@ class Tables:
 
     def _sort_rows(self, gathered: Bytes) -> Iterator[Any]:
         """Yield the rows of packed tables in order; where keys are unique, only the first of equal rows."""
-        tables = list(table_blocks.unpack_rows(gathered)) or [self._on_the_way.empty_table()]
+        tables = list(unpack_rows(gathered)) or [self._on_the_way.empty_table()]
         pieces = sorted_pieces(tables, self._keys, piece_bytes=_PIECE_BYTES)
         return drop_repeats(pieces, self._keys) if self._table.unique else pieces
 
@@ -216,8 +356,8 @@ class Tables:
         if rows.schema.names == names:
             places = [key.column for key in self._keys]
         keys = [key._replace(column=place) for key, place in zip(self._keys, places, strict=True)]
-        table, _ = table_blocks.key_table(rows, keys)
-        return table.cast(table_blocks.transfer_schema(table.schema))
+        table, _ = key_table(rows, keys)
+        return table.cast(transfer_schema(table.schema))
 
 
 def _spread_places(rows: int, wanted: int, *, seed: int) -> Ints:
@@ -229,42 +369,17 @@ def _spread_places(rows: int, wanted: int, *, seed: int) -> Ints:
 
 _MOST_SHOWN: Final = 80
 """Most characters of a value in a manifest."""
-_ENDS: Final = ("first_keys", "last_keys")
 
 
 @dataclass(kw_only=True)
-class TableSummary:
-    """Summary of consecutive rows, and the packed keys of the first and the last of them, b'' for none."""
+class TableSummary(RowsSummary):
+    """Summary of consecutive rows; the first and last are their packed keys."""
 
     table: TableFormat
-    records: int = 0
-    checksum: int = 0
-    unordered: int = 0
-    duplicates: int = 0
-    first_keys: bytes = b""
-    last_keys: bytes = b""
 
-    def append(self, behind: TableSummary) -> None:
-        """Add the summary of the rows behind; order is also checked where both meet."""
-        if behind.records == 0:
-            return
-        if self.records:
-            meeting = arrow().concat_tables([*unpack_rows(self.last_keys), *unpack_rows(behind.first_keys)])
-            unordered, duplicates = count_disorder(meeting, _keys(self.table)[1])
-            self.unordered += unordered
-            self.duplicates += duplicates
-        else:
-            self.first_keys = behind.first_keys
-        self.records += behind.records
-        self.checksum += behind.checksum
-        self.unordered += behind.unordered
-        self.duplicates += behind.duplicates
-        self.last_keys = behind.last_keys
-
-    def serialize(self) -> bytes:
-        """Return the summary as one JSON object."""
-        fields = {name: value for name, value in asdict(self).items() if name != "table"}
-        return json.dumps(fields | {name: base64.b64encode(fields[name]).decode() for name in _ENDS}).encode()
+    def disorder_before(self, first: bytes) -> tuple[int, int]:
+        meeting = arrow().concat_tables([*unpack_rows(self.last), *unpack_rows(first)])
+        return count_disorder(meeting, _keys(self.table)[1])
 
     @staticmethod
     def of(table: TableFormat, rows: Any) -> TableSummary:
@@ -280,15 +395,9 @@ class TableSummary:
             checksum=rows_checksum(rows),
             unordered=unordered,
             duplicates=duplicates,
-            first_keys=pack_rows(own.slice(0, 1)),
-            last_keys=pack_rows(own.slice(own.num_rows - 1)),
+            first=pack_rows(own.slice(0, 1)),
+            last=pack_rows(own.slice(own.num_rows - 1)),
         )
-
-    @staticmethod
-    def parse(table: TableFormat, serialized: bytes) -> TableSummary:
-        """Parse a serialized summary."""
-        fields: dict[str, Any] = json.loads(serialized)
-        return TableSummary(**fields | {name: base64.b64decode(fields[name]) for name in _ENDS}, table=table)
 
 
 def format_keys(keys: bytes) -> str:

@@ -2,21 +2,103 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from planner.arrays import Bytes, Ints
-from planner.distributed_sort.content import buffers
-from planner.distributed_sort.content.text_splitting import TextSplitting, split_text
+from planner.distributed_sort.content.base import (
+    ORDERED,
+    WHOLE,
+    Content,
+    RowsSummary,
+    Splitting,
+    divide,
+    parse_rows,
+    reused_array,
+)
 from planner.distributed_sort.dataset import partition_reader
 from planner.distributed_sort.dataset.dataset import Layout, Partition, TextFormat
 from planner.distributed_sort.dataset.partition_reader import Slice
 from planner.errors import BadInputError
 from planner.native import core, core_errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSplitting(Splitting):
+    """Boundaries between ranges of lines, each a line and whether the range begins behind it."""
+
+    boundaries: tuple[tuple[bytes, bool], ...]
+
+    def document(self) -> dict[str, Any]:
+        lines = [[line.decode("latin-1"), is_above] for line, is_above in self.boundaries]
+        return super().document() | {"boundaries": lines}
+
+    def offsets(self, begins: Sequence[int], grouped: Bytes, *, order: core.KeyOrder) -> Ints:
+        """Return the beginnings of partitions and the end of the last, in lines grouped by the boundaries' ranges."""
+        return self.edges(begins, lambda begin, end, count: _cut(grouped, begin, end, count, order=order))
+
+
+def split_text(sample: Sequence[bytes], *, partitions: int, text: TextFormat) -> TextSplitting:
+    """Return about `partitions` partitions of equal weight from sampled lines; one if there are none."""
+    if not sample:
+        return TextSplitting(boundaries=(), **WHOLE)
+    lines = _in_order(sample, text)
+    boundaries = _boundaries(lines, partitions)
+    weights = _weights(lines, boundaries, text)
+    shares = [weight / sum(weights) for weight in weights]
+    is_one_line = [_holds_one_line(boundaries, index) and not text.unique for index in range(len(weights))]
+    return TextSplitting(boundaries=tuple(boundaries), **divide(shares, is_one_line, partitions=partitions))
+
+
+def _boundaries(lines: Sequence[bytes], partitions: int) -> list[tuple[bytes, bool]]:
+    """Return boundaries chosen from sorted lines. A line that would fill a partition has a range of its own: it is
+    chosen twice, or, with few partitions, once.
+    """
+    wanted = Counter(lines[len(lines) * number // partitions] for number in range(1, partitions))
+    counts, full_bytes = Counter(lines), sum(len(line) + 1 for line in lines) / partitions
+    return [
+        (line, is_behind)
+        for line, times in wanted.items()
+        for is_behind in (False, True)
+        if not is_behind or times > 1 or counts[line] * (len(line) + 1) >= full_bytes
+    ]
+
+
+def _in_order(sample: Sequence[bytes], text: TextFormat) -> list[bytes]:
+    end, order = text.line_end.encode(), text.order().for_core()
+    with core_errors():
+        return core.first_lines(core.sorted_text(end.join(sample) + end, order), order)
+
+
+def _weights(lines: Sequence[bytes], boundaries: Sequence[tuple[bytes, bool]], text: TextFormat) -> list[float]:
+    """Return the bytes of the sample between boundaries."""
+    end = text.line_end.encode()
+    together = np.frombuffer(end.join(lines) + end, np.uint8)
+    with core_errors():
+        begins = core.partition_text(
+            together.data, np.empty_like(together).data, text.order().for_core(), list(boundaries)
+        )
+    return [float(stop - begin) for begin, stop in pairwise(begins)]
+
+
+def _holds_one_line(boundaries: Sequence[tuple[bytes, bool]], index: int) -> bool:
+    """Return whether a range holds a single line: from the line to behind the same line."""
+    return 0 < index < len(boundaries) and boundaries[index] == (boundaries[index - 1][0], True)
+
+
+def _cut(grouped: Bytes, begin: int, end: int, count: int, *, order: core.KeyOrder) -> list[int]:
+    """Return the beginnings of `count` pieces of some lines, at lines; if there are several pieces, the lines are
+    equal.
+    """
+    line_bytes, _ = core.find_line_end(grouped[begin:end].data, order)
+    lines = 0 if line_bytes is None else (end - begin) // line_bytes
+    return [begin + lines * piece // count * (line_bytes or 0) for piece in range(count)]
+
 
 _WINDOW_BYTES: Final = 16_000
 _WINDOW_LINES: Final = 16
@@ -34,60 +116,28 @@ _BYTES: Final = Layout(record_size=1)
 
 
 @dataclass(kw_only=True)
-class TextSummary:
-    """Summary of consecutive lines, with the first and last of them, without their ends."""
+class TextSummary(RowsSummary):
+    """Summary of consecutive lines; the first and last are without their ends."""
 
     text: TextFormat
-    records: int
-    checksum: int
-    unordered: int
-    duplicates: int
-    first_line: bytes
-    last_line: bytes
 
-    def append(self, behind: TextSummary) -> None:
-        """Add the summary of the lines behind; order is also checked where both meet."""
-        if behind.records == 0:
-            return
-        if self.records:
-            end = self.text.line_end.encode()
-            between = self.last_line + end + behind.first_line + end
-            with core_errors():
-                _, _, unordered, duplicates, _, _ = core.summarize_text(between, self.text.order().for_core())
-            self.unordered += unordered
-            self.duplicates += duplicates
-        else:
-            self.first_line = behind.first_line
-        self.records += behind.records
-        self.checksum += behind.checksum
-        self.unordered += behind.unordered
-        self.duplicates += behind.duplicates
-        self.last_line = behind.last_line
-
-    def serialize(self) -> bytes:
-        """Return the summary as one JSON object."""
-        fields = {name: value for name, value in asdict(self).items() if name != "text"}
-        lines = {name: fields[name].decode("latin-1") for name in ("first_line", "last_line")}
-        return json.dumps(fields | lines).encode()
+    def disorder_before(self, first: bytes) -> tuple[int, int]:
+        end = self.text.line_end.encode()
+        with core_errors():
+            _, _, unordered, duplicates, _, _ = core.summarize_text(
+                self.last + end + first + end, self.text.order().for_core()
+            )
+        return unordered, duplicates
 
 
-class Text:
+class Text(Content):
     """Lines of a text format."""
 
     def __init__(self, text: TextFormat) -> None:
         self._text = text
         self._order = text.order().for_core()
         self._end = ord(text.line_end)
-
-    @property
-    def prologue(self) -> bytes:
-        """See Content: the header of CSV."""
-        return b"" if self._text.csv is None else self._text.csv.header.encode("latin-1")
-
-    @property
-    def suffix(self) -> str:
-        """See Content."""
-        return ""
+        self.prologue = b"" if text.csv is None else text.csv.header.encode("latin-1")
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""
@@ -118,7 +168,6 @@ class Text:
         return lines
 
     def split(self, samples: list[list[bytes]], partitions: int) -> tuple[TextSplitting, int]:
-        """See Content."""
         lines = [line for of_partition in samples for line in of_partition]
         return split_text(lines, partitions=partitions, text=self._text), sum(map(len, lines))
 
@@ -134,18 +183,9 @@ class Text:
         """See Content: the lines that begin in the slice, the last of them to its end."""
         return self._read_lines(partition, slice_.first, slice_.records)
 
-    def size_bytes(self, records: Bytes) -> int:
-        """See Content."""
-        return len(records)
-
-    def checksum(self, records: Bytes, threads: int) -> int:
-        """See Content."""
-        return self.summary(records, threads).checksum
-
     def group(self, records: Bytes, splitting: TextSplitting, threads: int) -> tuple[Bytes, Ints]:
-        """See Content."""
         del threads
-        grouped = buffers.array(buffers.ORDERED, len(records))
+        grouped = reused_array(ORDERED, len(records))
         with core_errors():
             begins = core.partition_text(records.data, grouped.data, self._order, splitting.boundaries)
         return grouped, splitting.offsets(begins, grouped, order=self._order)
@@ -184,13 +224,11 @@ class Text:
         return rows
 
     def sort(self, records: Bytes, threads: int) -> Bytes:
-        """See Content."""
         del threads
         with core_errors():
             return np.frombuffer(core.sorted_text(records.data, self._order, unique=self._text.unique), np.uint8)
 
     def summary(self, records: Bytes, threads: int) -> TextSummary:
-        """See Content."""
         del threads
         with core_errors():
             lines, checksum, unordered, duplicates, first, last = core.summarize_text(records.data, self._order)
@@ -200,19 +238,12 @@ class Text:
             checksum=checksum,
             unordered=unordered,
             duplicates=duplicates,
-            first_line=first,
-            last_line=last,
+            first=first,
+            last=last,
         )
 
     def parse_summary(self, serialized: bytes) -> TextSummary:
-        """See Content."""
-        fields: dict[str, Any] = json.loads(serialized)
-        lines = {name: fields[name].encode("latin-1") for name in ("first_line", "last_line")}
-        return TextSummary(**fields | lines, text=self._text)
-
-    def empty_summary(self) -> TextSummary:
-        """See Content."""
-        return self.summary(np.empty(0, np.uint8), threads=1)
+        return TextSummary(**parse_rows(serialized), text=self._text)
 
     def describe(self, output: Bytes, summary: TextSummary) -> Partition:
         """See Content: keys can be long, and are left out."""
@@ -220,11 +251,9 @@ class Text:
         return Partition(records=len(output), copies=())
 
     def read_output(self, partition: Partition) -> Bytes:
-        """See Content."""
         return self._read(partition, 0, partition.records)
 
     def validate(self, partition: Partition, threads: int) -> tuple[TextSummary, int]:
-        """See Content."""
         lines = self.read_output(partition)
         return self.summary(lines, threads), len(lines)
 

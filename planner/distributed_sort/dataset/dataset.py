@@ -2,22 +2,120 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from planner.config.atomic_file import replace_file
 from planner.config.user_files import read_user_file
-from planner.distributed_sort.content.table_format import TableFormat
-from planner.distributed_sort.dataset.quote_grid import QuoteGrid
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.records.keys import Key
 
 if TYPE_CHECKING:
     from planner.sorting.records.keyed import TextOrder
+    from planner.sorting.tables.parquet_output import ParquetStyle
+    from planner.sorting.tables.table_keys import ColumnKey
+
+_LEAST_STEP_BYTES: Final = 64_000
+_MOST_STEP_BYTES: Final = 4_000_000
+_MOST_POINTS: Final = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuoteGrid:
+    """Byte number `step_bytes` x (`first` + i) of a partition lies within quotes if `within[i]` is 1."""
+
+    step_bytes: int
+    within: bytes
+    first: int = 0
+
+    def point_before(self, byte: int) -> tuple[int, bool]:
+        """Return the last point of the grid that is not behind a byte, and whether it is within quotes."""
+        number = byte // self.step_bytes
+        return number * self.step_bytes, bool(self.within[number - self.first])
+
+    def for_slice(self, first: int, count: int) -> QuoteGrid:
+        """Return the part for some bytes and for the one before them, which is small enough to send to a task."""
+        begin = max(0, first - 1) // self.step_bytes
+        end = (first + count) // self.step_bytes + 1
+        return replace(self, within=self.within[begin - self.first : end - self.first], first=begin)
+
+
+def step_bytes_of(data_bytes: int) -> int:
+    """Return the distance between points of the grid: a slice is read from the point before it."""
+    return min(max(data_bytes // _MOST_POINTS, _LEAST_STEP_BYTES), _MOST_STEP_BYTES)
+
+
+def grid_of(flips: Sequence[bytes], step_bytes: int) -> QuoteGrid:
+    """Return the grid of a partition from its steps: 1 for each with an odd number of quotes."""
+    odd = np.frombuffer(b"".join(flips), np.uint8)
+    behind = np.bitwise_xor.accumulate(odd) if len(odd) else odd
+    return QuoteGrid(step_bytes=step_bytes, within=b"\0" + behind.tobytes())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFormat:
+    """Tables of one `schema` (Arrow's serialization of it, as base64) and their sort keys.
+
+    Keys are `COLUMN[:asc|desc][:first|last]`; `unique` keeps one of the rows with equal keys. The other fields are as
+    in `ParquetStyle`.
+    """
+
+    schema: str
+    keys: tuple[str, ...]
+    unique: bool = False
+    compression: str = "snappy"
+    dictionaries: tuple[str, ...] | None = None
+    group_rows: int = 1 << 20
+    has_decimal_integers: bool = False
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> TableFormat:
+        """Return the format in a manifest. Raises TypeError for anything else."""
+        leaves = fields.get("dictionaries")
+        dictionaries = None if leaves is None else tuple(leaves)
+        return TableFormat(**{**fields, "keys": tuple(fields["keys"]), "dictionaries": dictionaries})
+
+    def arrow_schema(self) -> Any:
+        """Return pyarrow's schema."""
+        return _parse_schema(self.schema)
+
+    def column_keys(self) -> list[ColumnKey]:
+        """Return the keys by the columns' places. Raises BadInputError for a missing column."""
+        from planner.sorting.tables.table_keys import parse_table_keys
+
+        return parse_table_keys(self.keys, self.arrow_schema())
+
+    def style(self) -> ParquetStyle:
+        """Return the style in which files are written."""
+        from planner.sorting.tables.parquet_output import ParquetStyle
+
+        return ParquetStyle(
+            compression=self.compression,
+            dictionaries=self.dictionaries,
+            group_rows=self.group_rows,
+            has_decimal_integers=self.has_decimal_integers,
+        )
+
+
+def serialize_schema(schema: Any) -> str:
+    """Return a schema as stored in a manifest."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+@lru_cache(maxsize=8)
+def _parse_schema(schema: str) -> Any:
+    from planner.sorting.tables.arrow_library import arrow
+
+    return arrow("pyarrow.ipc").read_schema(arrow().py_buffer(base64.b64decode(schema)))
+
 
 FORMAT: Final = "planner-manifest-1"
 

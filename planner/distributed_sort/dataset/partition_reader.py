@@ -1,23 +1,27 @@
-"""Reading a partition's records from any source: this node's disks, an object store, or the generator."""
+"""Reading a partition's records from any source: this node's disks, an object store, or the generator. Slices of it,
+and copies that a living node could not read.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
 
 import numpy as np
 
 from planner.arrays import Bytes
-from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
+from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition
 from planner.distributed_sort.dataset.file_versions import require_version, version_in
 from planner.distributed_sort.dataset.object_store import is_object, read_range, read_ranges, size_of
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.distributed_sort.node_files.run_files import file_errors, read_exactly
 from planner.errors import BadInputError, InputChangedError, IoFailureError
 from planner.native import core, core_errors
+from planner.sort_policy.sizing import slice_lengths
 from planner.units import count_text
 
 
@@ -163,3 +167,85 @@ def _read_copy(copy: Copy, into: Bytes, *, offset: int) -> None:
             read_exactly(file, into, copy.uri)
         finally:  # a shorter file cannot be read, either
             require_version(copy, version_in(os.fstat(file.fileno())))
+
+
+def slices(source: Dataset, slice_records: int) -> Iterator[Slice]:
+    """Yield slices of at most `slice_records` records of all partitions in turn: those of one node lie on different
+    disks, so that all disks are read. Slices of tables have whole row groups, and may be longer.
+    """
+    record_size = source.layout.record_size
+    lengths = [_lengths(partition, longest=slice_records, record_size=record_size) for partition in source.partitions]
+    number, begins = 0, [0] * len(lengths)
+    for turn in zip_longest(*lengths):
+        for partition, records in enumerate(turn):
+            if records is not None:
+                yield Slice(number=number, partition=partition, first=begins[partition], records=records)
+                begins[partition] += records
+                number += 1
+
+
+def _lengths(partition: Partition, *, longest: int, record_size: int) -> Iterator[int]:
+    lengths = slice_lengths(partition.records, longest=longest, record_size=record_size)
+    return _of_groups(lengths, partition.groups) if partition.groups else lengths
+
+
+def _of_groups(lengths: Iterable[int], groups: Sequence[int]) -> Iterator[int]:
+    """Yield lengths that end where groups end: a group belongs to the slice that it begins in."""
+    *begins, total = accumulate(groups, initial=0)
+    at = np.searchsorted(begins, list(accumulate(lengths, initial=0)))
+    edges = sorted({begins[group] for group in at.tolist() if group < len(begins)})
+    yield from (end - begin for begin, end in pairwise([*edges, total]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadableCopy:
+    """An input partition, by its number, whose copies at `uris` on a node could not be read, and the reason.
+
+    A copy that `is_damaged` is so for every reader, and is a single one: the node's own, or one that all nodes reach.
+    """
+
+    partition: int
+    node: str
+    uris: frozenset[str]
+    reason: str
+    is_damaged: bool = False
+
+    def remove_from(self, partition: Partition) -> Partition | None:
+        """Return the partition without the copy. None if the task read a copy that has been replaced since, or if all
+        other sources are such copies too; readers then take these by turns.
+        """
+        if self.is_damaged:
+            rest = replace(partition, copies=tuple(copy for copy in partition.copies if not self.is_of(copy)))
+            return rest if rest != partition and (rest.copies or rest.recipe is not None) else None
+        own = frozenset(copy.uri for copy in partition.copies if copy.node == self.node and not copy.compression)
+        rest = without_copies_on(partition, self.node)
+        return rest if rest is not partition and own & self.uris else None
+
+    def is_of(self, copy: Copy) -> bool:
+        """Return whether a copy is the unreadable one."""
+        return copy.uri in self.uris and copy.node in ("", self.node)
+
+
+def unreadable_copy(number: int, node: str, read: Partition, error: IoFailureError) -> UnreadableCopy | None:
+    """Return the copy that a task on a node failed to `read`, according to an error; None if reading did not fail."""
+    if not isinstance(error, InputUnreadableError):
+        return None
+    is_damaged = isinstance(error, InputDamagedError)
+    tried = copies_at(read, node)[:1] if is_damaged else [copy for copy in read.copies if copy.node == node]
+    uris = frozenset(copy.uri for copy in tried if not copy.compression)
+    return UnreadableCopy(partition=number, node=node, uris=uris, reason=error.message, is_damaged=is_damaged)
+
+
+def require_intact_copy(number: int, partition: Partition, faults: Iterable[UnreadableCopy]) -> None:
+    """Raise BadInputError, which names each damaged copy, when these faults leave a partition no sound copy."""
+    damaged = [fault for fault in faults if fault.partition == number and fault.is_damaged]
+    if not damaged or partition.recipe is not None:
+        return
+    if any(not any(fault.is_of(copy) for fault in damaged) for copy in partition.copies):
+        return
+    first, *others = dict.fromkeys(fault.reason for fault in damaged)
+    if not others:
+        raise BadInputError(first, code="damaged-file")
+    raise BadInputError(
+        "all copies of a file of the input are damaged: replace one", [first, *others], code="damaged-copies"
+    )

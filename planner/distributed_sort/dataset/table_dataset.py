@@ -9,10 +9,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from planner.distributed_sort.content.table_blocks import transfer_schema
+from planner.distributed_sort.content.table_content import transfer_schema
 from planner.distributed_sort.content.table_file import Footer, folders_of, open_copy
-from planner.distributed_sort.content.table_format import TableFormat, serialize_schema
-from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, read_manifest
+from planner.distributed_sort.dataset.dataset import (
+    Copy,
+    Dataset,
+    Layout,
+    Partition,
+    TableFormat,
+    read_manifest,
+    serialize_schema,
+)
 from planner.distributed_sort.dataset.input_files import files_of, is_manifest
 from planner.distributed_sort.dataset.joined_files import join_small
 from planner.distributed_sort.dataset.object_store import is_object

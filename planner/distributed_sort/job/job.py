@@ -9,17 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from planner.distributed_sort.dataset.compressed_input import with_decompressed_copies
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
 from planner.distributed_sort.dataset.object_store import is_object
-from planner.distributed_sort.dataset.partition_reader import Slice, display_name
-from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
-from planner.distributed_sort.job.events import Emit
-from planner.distributed_sort.job.free_cpus import WAIT_S
+from planner.distributed_sort.dataset.partition_reader import (
+    Slice,
+    UnreadableCopy,
+    display_name,
+    require_intact_copy,
+    unreadable_copy,
+)
+from planner.distributed_sort.dataset.readable_input import with_decompressed_copies
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.pending_tasks import PendingTasks
-from planner.distributed_sort.job.silence import patience_s
+from planner.distributed_sort.job.waiting import WAIT_S, Emit, patience_s
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import InputChangedError, IoFailureError
 from planner.sort_policy.sizing import NODES_PER_COORDINATOR, Sizes
@@ -89,66 +92,33 @@ class BytesMoved:
     crossed_network: int = 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cluster:
-    """The nodes that a job runs on, and its files on them."""
-
-    ray: Any
-    nodes: Nodes
-    files: JobFiles
-    members: tuple[str, ...] = ()
-    """The nodes of a coordinator that orders a part of them; empty for all nodes."""
-    coordinators: int = 1
-    """Number of coordinators: each fills an equal share of a node's store."""
-
-    def usage(self, *, since_s: float) -> dict[str, list[dict[str, float]]]:
-        """Return each remaining node's samples since a time, in seconds from it."""
-        services = self.nodes.services
-        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
-        samples_of = {name: self.nodes.wait_for(reference, nodes=(name,)) for name, reference in asked.items()}
-        return {
-            name: [sample | {"at_s": sample["at_s"] - since_s} for sample in samples if sample["at_s"] > since_s]
-            for name, samples in samples_of.items()
-            if samples is not LOST
-        }
-
-
 @dataclass(kw_only=True)
-class Work:
-    """The work of a job, and its progress. `source` is that of the request, with each partition where it can be read
-    now.
+class Job:
+    """A running job: the nodes that it runs on, and its files on them; its work, progress and problems so far.
+
+    `source` is that of the request, with each partition where it can be read now. `timeline` lists the beginning and
+    end of each stretch of a phase, in seconds from the job's beginning.
     """
 
+    request: SortRequest
+    emit: Emit
+    nodes: Nodes
+    files: JobFiles
     source: Dataset
     sizes: Sizes
     slices: list[Slice]
     splitting_reference: Any
     ledger: Ledger
     journal: Journal
+    members: tuple[str, ...] = ()
+    """The nodes of a coordinator that orders a part of them; empty for all nodes."""
+    coordinators: int = 1
+    """Number of coordinators: each fills an equal share of a node's store."""
     moved: BytesMoved = field(default_factory=BytesMoved)
     input_checksums: dict[int, int] = field(default_factory=dict)
     """Checksums by slice that was read; their sum is the checksum of the input."""
     content_checksums: dict[int, int] = field(default_factory=dict)
     """By slice of records or text that was read: the CRC-32 of its bytes."""
-
-    def note_content(self, checksums: Mapping[int, int]) -> None:
-        """Keep checksums of slices. Raises InputChangedError where a slice had another when it was read before."""
-        for number, checksum in checksums.items():
-            if self.content_checksums.setdefault(number, checksum) != checksum:
-                partition = self.source.partitions[self.slices[number].partition]
-                name = display_name(partition)
-                raise InputChangedError.of(name, "a part of it was read again, with other content")
-
-    @property
-    def record_size(self) -> int:
-        """Bytes of a record."""
-        return self.source.layout.record_size
-
-
-@dataclass(kw_only=True)
-class Trouble:
-    """Problems of a job so far, and counts of their repairs."""
-
     retries: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
     """By node with unreadable intermediate files: the reason."""
@@ -166,73 +136,78 @@ class Trouble:
     """Copies of the input that no node can read."""
     unnoticed: frozenset[str] = frozenset()
     """Nodes lost while input was restored, and not yet returned by `notice_losses`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clock:
-    """The start of a job, the durations of its phases, and the processor time of ordering it. `timeline` lists the
-    beginning and end of each stretch of a phase, in seconds from the job's beginning.
-    """
-
-    began: float = field(default_factory=time.monotonic)
+    began_s: float = field(default_factory=time.monotonic)
     began_at_s: float = field(default_factory=time.time)
     began_cpu_s: float = field(default_factory=time.process_time)
     timeline: list[dict[str, Any]] = field(default_factory=list)
     coordinated: Counter[str] = field(default_factory=Counter)
     """Tasks and processor seconds of coordinators."""
 
+    def usage(self) -> dict[str, list[dict[str, float]]]:
+        """Return each remaining node's samples since the job's beginning, in seconds from it."""
+        services, since_s = self.nodes.services, self.began_at_s
+        asked = {name: services[name].samples.remote() for name in self.nodes.names if name in services}
+        samples_of = {name: self.nodes.wait_for(reference, nodes=(name,)) for name, reference in asked.items()}
+        return {
+            name: [sample | {"at_s": sample["at_s"] - since_s} for sample in samples if sample["at_s"] > since_s]
+            for name, samples in samples_of.items()
+            if samples is not LOST
+        }
+
+    def note_content(self, checksums: Mapping[int, int]) -> None:
+        """Keep checksums of slices. Raises InputChangedError where a slice had another when it was read before."""
+        for number, checksum in checksums.items():
+            if self.content_checksums.setdefault(number, checksum) != checksum:
+                name = display_name(self.source.partitions[self.slices[number].partition])
+                raise InputChangedError.of(name, "a part of it was read again, with other content")
+
+    @property
+    def record_size(self) -> int:
+        """Bytes of a record."""
+        return self.source.layout.record_size
+
     @contextmanager
     def time_phase(self, phase: str) -> Iterator[None]:
         """Note in the timeline the beginning and end of the body, a stretch of a phase, also if it fails."""
-        start_s = time.monotonic() - self.began
+        start_s = time.monotonic() - self.began_s
         try:
             yield
         finally:
-            end_s = time.monotonic() - self.began
+            end_s = time.monotonic() - self.began_s
             self.timeline.append({"phase": phase, "start_s": start_s, "end_s": end_s})
 
-    def seconds(self, phase: str) -> float:
-        """Return the seconds spent in a phase so far."""
-        return float(
-            sum(stretch["end_s"] - stretch["start_s"] for stretch in self.timeline if stretch["phase"] == phase)
-        )
+    def phases_s(self) -> dict[str, float]:
+        """Return the seconds spent in each phase so far."""
+        seconds = Counter[str]()
+        for stretch in self.timeline:
+            seconds[stretch["phase"]] += stretch["end_s"] - stretch["start_s"]
+        return dict(seconds)
 
-
-@dataclass(kw_only=True)
-class Job:
-    """A running job."""
-
-    request: SortRequest
-    emit: Emit
-    cluster: Cluster
-    work: Work
-    trouble: Trouble = field(default_factory=Trouble)
-    clock: Clock = field(default_factory=Clock)
+    def finish(self, number: int, partition: Partition, summary: bytes) -> None:
+        """Note a finished partition, in the journal too."""
+        self.ledger.done[number] = (partition, summary)
+        self.journal.record_finished(number, partition, summary)
 
     def input_of(self, slice_: Slice) -> Partition:
         """Return the partition of a slice, with the copies that are left, as the slice's task needs it."""
-        whole = self.work.source.partitions[slice_.partition]
-        return whole.for_slice(slice_.first, slice_.records).readable_from(self.cluster.nodes.names)
+        whole = self.source.partitions[slice_.partition]
+        return whole.for_slice(slice_.first, slice_.records).readable_from(self.nodes.names)
 
     def pending_tasks(self) -> PendingTasks:
         """Return a watcher of running tasks, with a limit for the duration of the largest."""
-        slice_bytes = self.work.sizes.slice_records * self.work.record_size
-        partition_bytes = self.work.source.bytes / len(self.work.ledger.owner)
+        slice_bytes = self.sizes.slice_records * self.record_size
+        partition_bytes = self.source.bytes / len(self.ledger.owner)
         limit_s = patience_s(max(slice_bytes, _UNEVEN * partition_bytes))
         return PendingTasks(
-            self.cluster.ray,
-            self.cluster.nodes,
-            limit_s=limit_s,
-            on_full_disk=self.on_full_disk,
-            uploads=self.cluster.files.in_store,
+            self.nodes.ray, self.nodes, limit_s=limit_s, on_full_disk=self.on_full_disk, uploads=self.files.in_store
         )
 
     def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
         """Record lost nodes and return them. Raises IoFailureError naming input that was lost with them."""
-        before, unnoticed = self.cluster.nodes.lost, self.trouble.unnoticed
-        self.trouble.unnoticed = frozenset()
-        self.after_losses(self.cluster.nodes.detect_losses(at_once=at_once))
-        return unnoticed | (self.cluster.nodes.lost - before)
+        before, unnoticed = self.nodes.lost, self.unnoticed
+        self.unnoticed = frozenset()
+        self.after_losses(self.nodes.detect_losses(at_once=at_once))
+        return unnoticed | (self.nodes.lost - before)
 
     def on_unreadable_input(self, number: int, node: str, read: Partition, error: IoFailureError) -> None:
         """Suspect the copy of an input partition that a task `read` on a node, if that is why the task failed."""
@@ -245,42 +220,40 @@ class Job:
         Raises IoFailureError after too many tries, BadInputError when all copies of a partition are damaged, and the
         errors of `require_inputs`.
         """
-        partitions, number = self.work.source.partitions, fault.partition
+        partitions, number = self.source.partitions, fault.partition
         if fault.is_damaged:
-            self.trouble.damaged_inputs.append(fault)
-            require_intact_copy(
-                number, partitions[number].readable_from(self.cluster.nodes.names), self.trouble.damaged_inputs
-            )
+            self.damaged_inputs.append(fault)
+            require_intact_copy(number, partitions[number].readable_from(self.nodes.names), self.damaged_inputs)
         if (rest := fault.remove_from(partitions[number])) is None:
             return
-        if self.trouble.suspicions[number] == _MOST_SUSPICIONS:
+        if self.suspicions[number] == _MOST_SUSPICIONS:
             raise IoFailureError(f"{fault.reason}; read otherwise {_MOST_SUSPICIONS} times", code="suspected")
-        self.trouble.suspicions[number] += 1
-        self.trouble.suspected[number] = fault.node
+        self.suspicions[number] += 1
+        self.suspected[number] = fault.node
         self.emit({"event": "unreadable", "node": fault.node, "reason": fault.reason})
-        before = self.cluster.nodes.lost
+        before = self.nodes.lost
         changed = (*partitions[:number], rest, *partitions[number + 1 :])
-        self.work.source = replace(self.work.source, partitions=changed)
+        self.source = replace(self.source, partitions=changed)
         self.after_losses(self.require_inputs())
-        self.trouble.unnoticed |= self.cluster.nodes.lost - before
+        self.unnoticed |= self.nodes.lost - before
 
     def after_losses(self, lost_nodes: frozenset[str]) -> None:
         """Forget the data of lost nodes, and restore the input on them. Raises the errors of `require_inputs`."""
         while lost_nodes:
-            self.emit({"event": "lost", "nodes": sorted(lost_nodes), "left": self.cluster.nodes.names})
+            self.emit({"event": "lost", "nodes": sorted(lost_nodes), "left": self.nodes.names})
             self._forget(lost_nodes)
             lost_nodes = self.require_inputs()
 
     def _forget(self, lost_nodes: frozenset[str]) -> None:
-        self.work.ledger.forget_nodes(lost_nodes, self.cluster.nodes.names)
-        self.work.journal.record_owners(self.work.ledger.owner)
+        self.ledger.forget_nodes(lost_nodes, self.nodes.names)
+        self.journal.record_owners(self.ledger.owner)
 
     def report_slow_node(self, drop: DroppedNode) -> bool:
         """Report a slow node, leave it out if much is still to come to it, and return whether it was left out."""
-        is_early = not self.work.ledger.done and self.work.ledger.share_missing(drop.node) > _WORTH_AVOIDING
+        is_early = not self.ledger.done and self.ledger.share_missing(drop.node) > _WORTH_AVOIDING
         is_avoided = is_early and self.request.avoid_slow and self.exclude_node(drop.node)
-        self.trouble.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
-        self.emit({"event": "slow", "node": drop.node, "reason": self.trouble.slow_nodes[drop.node]})
+        self.slow_nodes[drop.node] = f"{drop.reason}, {'left out' if is_avoided else 'kept'}"
+        self.emit({"event": "slow", "node": drop.node, "reason": self.slow_nodes[drop.node]})
         return is_avoided
 
     def on_full_disk(self, node: str, error: IoFailureError) -> None:
@@ -293,15 +266,15 @@ class Job:
 
     def exclude_node(self, node: str) -> bool:
         """Leave a node out if the others can do all its work again, and return whether it was left out."""
-        left = [name for name in self.cluster.nodes.names if name != node]
+        left = [name for name in self.nodes.names if name != node]
         copies = self.request.copies
-        free_bytes = min((self.cluster.nodes.facts[name].free_bytes for name in left), default=0)
-        needed_bytes = self.request.stored_bytes(self.work.source) / max(1, len(left))
-        partitions = [partition.readable_from(left) for partition in self.work.source.partitions]
+        free_bytes = min((self.nodes.facts[name].free_bytes for name in left), default=0)
+        needed_bytes = self.request.stored_bytes(self.source) / max(1, len(left))
+        partitions = [partition.readable_from(left) for partition in self.source.partitions]
         is_available = all(partition.copies or partition.recipe is not None for partition in partitions)
         if len(left) < copies or needed_bytes > free_bytes or not is_available:
             return False
-        self.cluster.nodes.exclude_node(node)
+        self.nodes.exclude_node(node)
         self._forget(frozenset({node}))
         self.after_losses(self.require_inputs())
         return True
@@ -310,8 +283,8 @@ class Job:
         """Have lost compressed input that is still needed decompressed again, and return the nodes lost meanwhile.
         Raises IoFailureError naming the partitions that are still needed but lost.
         """
-        needed = {self.work.slices[number].partition for number in self.work.ledger.missing_slices()}
-        partitions, names = self.work.source.partitions, self.cluster.nodes.names
+        needed = {self.slices[number].partition for number in self.ledger.missing_slices()}
+        partitions, names = self.source.partitions, self.nodes.names
         lost = [
             partitions[number]
             for number in sorted(needed)
@@ -328,30 +301,25 @@ class Job:
                 lines,
                 code="inputs-lost",
             )
-        before = self.cluster.nodes.lost
-        self.work.source, read_bytes = with_decompressed_copies(
-            self.work.source,
-            self.cluster.files,
-            self.cluster.nodes,
-            self.emit,
-            needed=needed,
-            suspected=self.trouble.suspected,
+        before = self.nodes.lost
+        self.source, read_bytes = with_decompressed_copies(
+            self.source, self.files, self.nodes, self.emit, needed=needed, suspected=self.suspected
         )
-        self.work.moved.input_read += read_bytes
-        return self.cluster.nodes.lost - before
+        self.moved.input_read += read_bytes
+        return self.nodes.lost - before
 
     def driver_effort(self) -> dict[str, float]:
         """Return this process's cost of ordering the job: tasks, processor seconds, and bytes of the ledger."""
         return {
-            "tasks": self.cluster.nodes.tasks,
-            "cpu_s": time.process_time() - self.clock.began_cpu_s,
-            "ledger_bytes": self.work.ledger.size_bytes,
-            **{f"coordinators_{name}": amount for name, amount in self.clock.coordinated.items()},
+            "tasks": self.nodes.tasks,
+            "cpu_s": time.process_time() - self.began_cpu_s,
+            "ledger_bytes": self.ledger.size_bytes,
+            **{f"coordinators_{name}": amount for name, amount in self.coordinated.items()},
         }
 
     def report_progress(self, phase: str, *, records: int) -> None:
         """Emit the progress of a phase, in records of the input."""
-        self.emit(progress(phase, self.work.source, records=records, nodes=len(self.cluster.nodes.names)))
+        self.emit(progress(phase, self.source, records=records, nodes=len(self.nodes.names)))
 
 
 def progress(phase: str, source: Dataset, *, records: int, nodes: int) -> dict[str, Any]:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.arrays import Ints
-from planner.distributed_sort.content.partitioning import AnySplitting, document_of, splitting_of
+from planner.distributed_sort.content.base import Splitting
+from planner.distributed_sort.content.content import splitting_of
 from planner.distributed_sort.dataset.dataset import FORMAT, Partition, dataset_of
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.errors import BadInputError, IoFailureError
@@ -213,7 +214,7 @@ def _changes(owner: list[str]) -> list[int]:
     return [number for number, (before, name) in enumerate(pairwise(owner), start=1) if before != name]
 
 
-Progress = tuple[int, AnySplitting, list[str], dict[int, tuple[Partition, bytes]]]
+Progress = tuple[int, Splitting, list[str], dict[int, tuple[Partition, bytes]]]
 """Slice size, splitting, owners and finished partitions of a job."""
 
 
@@ -285,9 +286,9 @@ class Journal:
             os.truncate(self.path, 0)
         self._write({"files": asdict(files), "identity": identity})
 
-    def begin(self, *, slice_records: int, splitting: AnySplitting, owner: list[str]) -> None:
+    def begin(self, *, slice_records: int, splitting: Splitting, owner: list[str]) -> None:
         """Note the division of the job. Raises IoFailureError."""
-        self._write({"slice_records": slice_records, **document_of(splitting)})
+        self._write({"slice_records": slice_records, **splitting.document()})
         self.record_owners(owner)
 
     def record_replaced(self, manifests: list[str | None]) -> None:

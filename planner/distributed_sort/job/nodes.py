@@ -8,15 +8,29 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
-from planner.distributed_sort.exchange.block_server import OPEN_PORTS, Address
+from planner.distributed_sort.exchange.block_fetch import OPEN_PORTS, Address
 from planner.distributed_sort.exchange.parcels import Block
-from planner.distributed_sort.job.events import Emit, ignore
-from planner.distributed_sort.job.free_cpus import WAIT_S, CpuQueue, await_nodes, wait_for_cpus
-from planner.distributed_sort.job.memory_kills import KilledForMemoryError
-from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, REPORT_EVERY_S, Pulses, Silence, waiting
-from planner.distributed_sort.node_files.node_environment import NodeFacts, require_own_names, require_same_versions
-from planner.distributed_sort.node_files.requests import announced
-from planner.distributed_sort.node_tasks import node_tasks
+from planner.distributed_sort.job.waiting import (
+    LEAST_PATIENCE_S,
+    REPORT_EVERY_S,
+    WAIT_S,
+    CpuQueue,
+    Emit,
+    KilledForMemoryError,
+    Pulses,
+    Silence,
+    await_nodes,
+    ignore,
+    wait_for_cpus,
+    waiting,
+)
+from planner.distributed_sort.node_files.node_environment import (
+    NodeFacts,
+    announced,
+    facts,
+    require_own_names,
+    require_same_versions,
+)
 from planner.distributed_sort.node_tasks.node_service import MOST_STORING, PULSE, STORING, NodeService
 from planner.errors import IoFailureError, PlannerError, UnfinishedError, some_of
 from planner.extras import optional
@@ -366,13 +380,13 @@ class Nodes:
         # A process takes a second to start, so all are started before anything waits for them.
         for _ in range(self.concurrency.tasks - 1):
             for name in self._ids:
-                self.run(name, node_tasks.describe, self._directory)
-        facts_by_id: dict[str, NodeFacts] = self.run_on_all(node_tasks.describe, self._directory)
+                self.run(name, facts, self._directory)
+        facts_by_id: dict[str, NodeFacts] = self.run_on_all(facts, self._directory)
         require_same_versions(facts_by_id.values())
         require_own_names(facts_by_id.values())
         resources = {node["NodeID"]: node["Resources"] for node in offering}
-        self.facts = {facts.name: facts for facts in facts_by_id.values()}
-        self._ids = {facts.name: node for node, facts in facts_by_id.items()}
+        self.facts = {own.name: own for own in facts_by_id.values()}
+        self._ids = {own.name: node for node, own in facts_by_id.items()}
         self.cpus = {name: self.cpus[node] for name, node in self._ids.items()}
         self.store_bytes = {
             name: int(resources[node].get("object_store_memory", 0)) for name, node in self._ids.items()

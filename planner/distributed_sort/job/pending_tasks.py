@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from planner.distributed_sort.job.memory_kills import KilledForMemoryError
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.distributed_sort.job.silence import LEAST_PATIENCE_S, Silence
+from planner.distributed_sort.job.waiting import LEAST_PATIENCE_S, KilledForMemoryError, Silence
 from planner.distributed_sort.node_files.run_files import DiskFullError
 from planner.errors import IoFailureError
 

@@ -2,32 +2,188 @@
 
 A file holds the partitions' records one partition after another, and within each one slice after another. These are
 followed by 64-bit integers: the slices' numbers, and the number of records and their CRC-32 for each slice and
-partition. The file's name identifies its slices and partitions, and it appears atomically.
+partition. The file's name identifies its slices and partitions, and it appears atomically. The checksums are computed
+when a slice is grouped, and stay with the records over the network and on the disk until these are sorted.
 """
 
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import re
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.arrays import Bytes, Ints, raw_bytes
-from planner.distributed_sort.node_files import direct_io
-from planner.distributed_sort.node_files.blocks import Block, checksums_of
 from planner.distributed_sort.node_files.node_environment import node_name
 from planner.errors import IoFailureError
+from planner.native import core
+
+
+class Block(NamedTuple):
+    """The number of records of each partition, their CRC-32, and the records one after another."""
+
+    counts: Ints
+    checksums: Ints
+    records: Bytes
+
+    @classmethod
+    def of(cls, counts: Ints, records: Bytes) -> Self:
+        """Return the block of a slice that has just been grouped."""
+        return cls(counts.astype("<i8"), checksums_of(records, _lengths(counts, records)), records)
+
+    @classmethod
+    def parse(cls, content: Bytes, *, partitions: int) -> Self:
+        """Parse the block that was sent as `head` and records."""
+        counts, checksums = content[: head_bytes(partitions)].view("<i8").reshape(2, partitions)
+        return cls(counts, checksums, content[head_bytes(partitions) :])
+
+    @property
+    def head(self) -> Ints:
+        """Head, sent before the records."""
+        return np.stack([self.counts, self.checksums])
+
+    @property
+    def is_intact(self) -> bool:
+        """True if the records are those that were grouped."""
+        lengths = _lengths(self.counts, self.records)
+        if (lengths < 0).any() or lengths.sum() != len(self.records):
+            return False
+        return bool((checksums_of(self.records, lengths) == self.checksums).all())
+
+
+def head_bytes(partitions: int) -> int:
+    """Return the size of a block's head in bytes."""
+    return 2 * 8 * partitions
+
+
+def checksums_of(records: Bytes, lengths: Ints) -> Ints:
+    """Return the CRC-32 of each of consecutive pieces with these `lengths` in bytes."""
+    checksums = np.empty(len(lengths), np.uint32)
+    core.checksum_pieces(records.data, lengths=lengths.astype("<u8").data, out=checksums.data)
+    return checksums.astype("<i8")
+
+
+def _lengths(counts: Ints, records: Bytes) -> Ints:
+    lengths: Ints = counts * (len(records) // max(1, int(counts.sum())))
+    return lengths
+
+
+_BLOCK_BYTES: Final = 4096
+"""Alignment of offsets, sizes and addresses, which suits all disks."""
+_BUFFER_BYTES: Final = 4 << 20
+_HUGE_PAGE_BYTES: Final = 2 << 20
+
+
+class _Buffers(threading.local):
+    def __init__(self) -> None:
+        self.buffer = _in_huge_pages(_BUFFER_BYTES)
+
+
+def _in_huge_pages(size: int) -> Bytes:
+    """Return memory for transfers, in huge pages if the kernel has them; ordinary ones take four times the requests."""
+    memory = mmap.mmap(-1, size + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without them
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    whole = np.frombuffer(memory, np.uint8)
+    start = -whole.ctypes.data % _HUGE_PAGE_BYTES
+    return whole[start : start + size]
+
+
+_OWN: Final = _Buffers()
+
+
+@contextmanager
+def open_direct(path: Path, flags: int, *, cached: bool = False) -> Iterator[int]:
+    """Yield a descriptor past the page cache, or through it where `cached`, or if the file system has no other way."""
+    try:
+        descriptor = os.open(path, flags | (0 if cached else os.O_DIRECT), 0o644)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        descriptor = os.open(path, flags, 0o644)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def write_all(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
+    """Write arrays one after another to an empty file and return the number of bytes. Raises OSError."""
+    buffer, filled, written = _OWN.buffer, 0, 0
+    for array in arrays:
+        content = array.reshape(-1).view(np.uint8)
+        while len(content):
+            taken = min(len(content), len(buffer) - filled)
+            buffer[filled : filled + taken] = content[:taken]
+            content, filled = content[taken:], filled + taken
+            if filled == len(buffer):
+                _write(descriptor, buffer)
+                filled, written = 0, written + filled
+    if filled:
+        _write(descriptor, buffer[: _blocks(filled)])
+        os.ftruncate(descriptor, written + filled)
+    return written + filled
+
+
+def read_into(descriptor: int, into: Bytes, *, offset: int) -> int:
+    """Fill `into` from `offset` on and return the number of bytes, fewer where the file ends. Raises OSError."""
+    buffer, done = _OWN.buffer, 0
+    while done < len(into):
+        ahead = (offset + done) % _BLOCK_BYTES
+        block_bytes = min(len(buffer), _blocks(ahead + len(into) - done))
+        count = os.preadv(descriptor, [buffer[:block_bytes].data], offset + done - ahead) - ahead
+        if count <= 0:
+            break
+        taken = min(count, len(into) - done)
+        into[done : done + taken] = buffer[ahead : ahead + taken]
+        done += taken
+    return done
+
+
+def write_cached(descriptor: int, arrays: Iterable[NDArray[Any]]) -> int:
+    """Write arrays one after another to an empty file through the page cache and return the number of bytes. Raises
+    OSError.
+    """
+    written = 0
+    for array in arrays:
+        content = array.reshape(-1).view(np.uint8)
+        _write(descriptor, content)
+        written += len(content)
+    return written
+
+
+def read_cached(descriptor: int, into: Bytes, *, offset: int) -> int:
+    """Fill `into` from `offset` on through the page cache and return the number of bytes, fewer where the file ends.
+    Raises OSError.
+    """
+    done = 0
+    while done < len(into) and (count := os.preadv(descriptor, [into[done:].data], offset + done)):
+        done += count
+    return done
+
+
+def _blocks(size: int) -> int:
+    """Return the bytes of the blocks that hold `size` bytes."""
+    return -(-size // _BLOCK_BYTES) * _BLOCK_BYTES
+
+
+def _write(descriptor: int, content: Bytes) -> None:
+    while len(content):
+        content = content[os.write(descriptor, content.data) :]
+
 
 _NAME: Final = re.compile(r"(\d+)-([0-9a-f]{16})-(\d+)-(\d+)-(\d+)\.run")
 _FILES_KNOWN: Final = 4096
@@ -82,8 +238,8 @@ class RunFile:
         with file_errors("read", self.path):
             if (size := self.path.stat().st_size) != whole:
                 raise _changed_error(self.path, f"has {size} bytes instead of {whole}")
-        with file_errors("read", self.path), direct_io.open_direct(self.path, os.O_RDONLY, cached=cached) as descriptor:
-            read = direct_io.read_cached if cached else direct_io.read_into
+        with file_errors("read", self.path), open_direct(self.path, os.O_RDONLY, cached=cached) as descriptor:
+            read = read_cached if cached else read_into
             done = read(descriptor, into, offset=records.start * record_size)
         if done < len(into):
             raise _short_file_error(self.path, len(into) - done)
@@ -212,8 +368,8 @@ def write_atomically(path: Path, arrays: Iterable[NDArray[Any]], *, durable: boo
     with file_errors("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with direct_io.open_direct(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, cached=cached) as descriptor:
-                write = direct_io.write_cached if cached else direct_io.write_all
+            with open_direct(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, cached=cached) as descriptor:
+                write = write_cached if cached else write_all
                 written = write(descriptor, arrays)
                 if durable:
                     os.fsync(descriptor)

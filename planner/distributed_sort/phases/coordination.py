@@ -1,65 +1,185 @@
 """The two phases as run by the driver: alone on a few nodes, by coordinators for groups of nodes on many.
 
 A task costs its owner milliseconds of a processor, and each block of it some more. So on many nodes the driver owns no
-tasks. A coordinator for each group runs the same code for the slices that its nodes group, or the partitions that they
-sort, and reports every few seconds. When a node or a coordinator is lost, all coordinators end, and new ones do the
-work that is missing in the driver's ledger.
+tasks. A coordinator for each group, an actor, runs the driver's own code for the slices that its nodes group, or the
+partitions that they sort, and reports every few seconds. When a node or a coordinator is lost, all coordinators end,
+and new ones do the work that is missing in the driver's ledger.
 """
 
 from __future__ import annotations
 
+import gc
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
-from planner.distributed_sort.dataset.partition_reader import nodes_with
-from planner.distributed_sort.job.job import Job
+from planner.arrays import Ints
+from planner.distributed_sort.dataset.dataset import Partition
+from planner.distributed_sort.dataset.partition_reader import UnreadableCopy, nodes_with, slices
+from planner.distributed_sort.job.job import BytesMoved, Job
+from planner.distributed_sort.job.ledger import Ledger, LedgerRows
 from planner.distributed_sort.job.nodes import LOST
-from planner.distributed_sort.job.silence import Silence
+from planner.distributed_sort.job.waiting import Silence, ignore
 from planner.distributed_sort.node_files.run_files import DiskFullError
-from planner.distributed_sort.phases import reduce as phase_two
-from planner.distributed_sort.phases import shuffle as phase_one
-from planner.distributed_sort.phases.coordinator import Coordinator, GroupFacts, JobFacts, Report
-from planner.distributed_sort.phases.reduce import unfinished_partitions
 from planner.errors import IoFailureError
-from planner.sort_policy.sizing import groups
+from planner.sort_policy.sizing import coordinator_sizes, groups
+from planner.statistics.slow_node_screening import DroppedNode
 
-_MAX_IDLE_ROUNDS: Final = 20
-_LONGEST_PAUSE_S: Final = 5.0
-"""Longest pause between rounds without progress, each a second longer: a process of a node may be restarting."""
+_OBJECTS_PER_COLLECTION: Final = 200_000
+"""Hundreds of thousands of blocks wait here, none of them in a cycle: searching for cycles took a sixth of the time."""
 
 
-def run_rounds(
-    job: Job, *, between: Callable[[Job], None] = lambda _: None, pause: Callable[[float], None] = time.sleep
-) -> None:
-    """Run rounds until all partitions are finished, and call `between` between them.
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """The nodes of one coordinator; in phase one also the slices that they group, and the stored parts of these."""
 
-    Raises IoFailureError after several rounds without progress or a lost node, and the errors of a round.
+    members: tuple[str, ...]
+    slices: Ints
+    stored: LedgerRows
+
+
+@dataclass(kw_only=True)
+class Report:
+    """The work of a coordinator since its last report. `is_over`: nothing is left for it to do. `is_stopped`: a node
+    was lost, or it was asked to end, so it has abandoned its running tasks.
     """
-    idle_rounds, before = 0, _progress_marker(job)
-    while not run_round(job):
-        between(job)
-        marker = _progress_marker(job)
-        idle_rounds, before = idle_rounds + 1 if marker == before else 0, marker
-        if idle_rounds == _MAX_IDLE_ROUNDS:
-            numbers = ", ".join(map(str, unfinished_partitions(job)[:10]))
-            raise IoFailureError(
-                f"the sort got no further in {idle_rounds} tries although no node was lost",
-                [f"partitions that are not finished: {numbers}", "see Ray's logs of the nodes; then run it again"],
-                code="no-progress",
-            )
-        if idle_rounds:
-            pause(min(float(idle_rounds), _LONGEST_PAUSE_S))
+
+    is_over: bool = False
+    is_stopped: bool = False
+    changes: LedgerRows | None = None
+    finished: list[tuple[int, Partition, bytes]] = field(default_factory=list)
+    input_checksums: dict[int, int] = field(default_factory=dict)
+    content_checksums: dict[int, int] = field(default_factory=dict)
+    moved: BytesMoved = field(default_factory=BytesMoved)
+    slow: list[DroppedNode] = field(default_factory=list)
+    damaged: dict[str, str] = field(default_factory=dict)
+    unreadable: UnreadableCopy | None = None
+    events: list[dict[str, Any]] = field(default_factory=list)
+    stuck: frozenset[str] = frozenset()
+    """Nodes that do nothing; the driver, which has more information, decides whether they are lost."""
+    full: dict[str, str] = field(default_factory=dict)
+    """Nodes with a full disk, and the file that could not be written."""
+    retries: int = 0
+    effort: Counter[str] = field(default_factory=Counter)
 
 
-def _progress_marker(job: Job) -> tuple[int, int, frozenset[str]]:
-    """Return a marker that changes with progress: stored data, copies of finished partitions, lost nodes."""
-    copies = sum(len(partition.copies) for partition, _ in job.work.ledger.done.values())
-    return job.work.ledger.stored_records, copies, job.cluster.nodes.lost
+class Phase(Protocol):
+    """A phase of a job, which a coordinator runs for its group."""
+
+    name: ClassVar[str]
+    is_over: bool
+
+    def __init__(self, job: Job, /) -> None: ...
+    def run(self, *, until: Callable[[], bool]) -> bool: ...
+    def cancel(self) -> None: ...
+
+    @staticmethod
+    def records_done(job: Job, /) -> int:
+        """Return the records of a job that went through the phase."""
+
+
+class NodesLostError(Exception):
+    """A node was lost, or a copy of the input; the driver decides which nodes take over its partitions, or read the
+    input.
+    """
+
+
+@dataclass(kw_only=True)
+class GroupJob(Job):
+    """A coordinator's part of a job: it ends when a node is lost, and leaves slow nodes and the journal to the driver.
+    The next `report` has what it did.
+    """
+
+    report: Report = field(default_factory=Report)
+
+    def finish(self, number: int, partition: Partition, summary: bytes) -> None:
+        """Note a finished partition for the next report."""
+        self.ledger.done[number] = (partition, summary)
+        self.report.finished.append((number, partition, summary))
+
+    def notice_losses(self, *, at_once: bool = False) -> frozenset[str]:
+        """Raise NodesLostError when a node is lost. Only the driver looks continually: the head answers it alone."""
+        if at_once and self.nodes.detect_losses(at_once=True):
+            raise NodesLostError
+        return frozenset()
+
+    def suspect(self, fault: UnreadableCopy) -> None:
+        """Raise NodesLostError when input has to be restored, or may be lost: only the driver can handle that."""
+        if fault.is_damaged or fault.remove_from(self.source.partitions[fault.partition]) is not None:
+            self.report.unreadable = fault
+            raise NodesLostError
+
+    def on_full_disk(self, node: str, error: IoFailureError) -> None:
+        """Raise NodesLostError when a disk is full: only the driver can handle that."""
+        self.report.full[node] = error.message
+        raise NodesLostError
+
+    def report_slow_node(self, drop: DroppedNode) -> bool:
+        """Note a slow node for the next report."""
+        self.report.slow.append(drop)
+        return False
+
+
+class Coordinator:
+    """Orders one phase for a group, for some time at each call. Tasks continue between calls."""
+
+    def __init__(self, phase: type[Phase], shared: GroupJob, group: Group) -> None:
+        gc.set_threshold(_OBJECTS_PER_COLLECTION)
+        cut = list(slices(shared.source, shared.sizes.slice_records))
+        ledger = Ledger(slices=len(cut), owner=shared.ledger.owner, own=group.slices.tolist())
+        ledger.done = shared.ledger.done
+        ledger.merge(group.stored)
+        self._job = replace(shared, slices=cut, ledger=ledger, members=group.members)
+        self._job.nodes.emit = self._note_event
+        self._phase = phase(self._job)
+        self._cpu_s = 0.0
+        self._is_ended = False
+
+    def _note_event(self, event: dict[str, Any]) -> None:
+        self._job.report.events.append(event)
+
+    def advance(self, seconds: float) -> Report:
+        """Continue for at most `seconds`. Raises IoFailureError when data is unavailable or cannot be written."""
+        until_s, is_stopped = time.monotonic() + seconds, False
+        try:
+            self._phase.run(until=lambda: self._has_news() or time.monotonic() >= until_s)
+        except NodesLostError:
+            is_stopped = True
+        if self._is_ended:
+            self._phase.cancel()
+        return self._report(is_over=self._phase.is_over, is_stopped=is_stopped or self._is_ended)
+
+    def _has_news(self) -> bool:
+        return self._is_ended or bool(self._job.report.events)
+
+    def end(self) -> None:
+        """Have `advance` cancel all tasks and return."""
+        self._is_ended = True
+
+    def _report(self, *, is_over: bool, is_stopped: bool) -> Report:
+        job, cpu_s = self._job, time.process_time() - self._cpu_s
+        report = replace(
+            job.report,
+            is_over=is_over,
+            is_stopped=is_stopped,
+            changes=job.ledger.take_changes(),
+            input_checksums=job.input_checksums,
+            content_checksums=job.content_checksums,
+            moved=job.moved,
+            damaged=dict(job.damaged),
+            stuck=job.nodes.stuck,
+            retries=job.retries,
+            effort=Counter({"reports": 1, "tasks": job.nodes.tasks, "cpu_s": cpu_s}),
+        )
+        job.nodes.tasks = job.retries = 0
+        job.moved, job.input_checksums, job.content_checksums, job.report = BytesMoved(), {}, {}, Report()
+        self._cpu_s = time.process_time()
+        return report
 
 
 _FIRST_REPORT_S: Final = 0.25
@@ -70,53 +190,11 @@ _LONGEST_END_S: Final = 15.0
 _MAX_FAILED_STARTS: Final = 10
 
 
-def shuffle(job: Job) -> None:
-    """Have coordinators run phase one for all missing slices. Raises IoFailureError when data is unavailable or cannot
-    be written.
-    """
-    with job.clock.time_phase(phase_one.PHASE):
-        while job.work.ledger.missing_slices():
-            _run_coordinators(job, phase_one.PHASE)
-
-
-def reduce(job: Job) -> bool:
-    """Have coordinators run phase two and return whether all partitions are finished; if not, some need phase one
-    again.
-
-    Raises IoFailureError when data cannot be read or written.
-    """
-    with job.clock.time_phase(phase_two.PHASE):
-        _run_coordinators(job, phase_two.PHASE)
-        return not phase_two.unfinished_partitions(job)
-
-
-def run_round(job: Job) -> bool:
-    """Do the missing work, and return whether all partitions are finished. Without coordinators, partitions that lost
-    nothing are sorted and copied meanwhile, so links have copies to carry while processors group slices again.
-
-    Raises IoFailureError when data is unavailable, or cannot be read or written.
-    """
-    if is_coordinated(job):
-        shuffle(job)
-        return reduce(job)
-    tasks = job.pending_tasks()
-    rest = phase_two.Reduce(job, tasks)
-    with job.clock.time_phase(phase_one.PHASE):
-        phase_one.Shuffle(job, tasks).run(meanwhile=rest.begin_unaffected)
-    with job.clock.time_phase(phase_two.PHASE):
-        return rest.run()
-
-
-def is_coordinated(job: Job) -> bool:
-    """Return whether a job has enough nodes that its driver owns no tasks."""
-    return len(job.cluster.nodes.names) > job.request.nodes_per_coordinator
-
-
-def _run_coordinators(job: Job, phase: str) -> None:
+def run_coordinators(job: Job, phase: type[Phase]) -> None:
     """Have coordinators run a phase until it is over, or until one of them or a node is lost. Raises IoFailureError
     when they repeatedly end too early.
     """
-    before, suspicions = job.cluster.nodes.lost, job.trouble.suspicions.total()
+    before, suspicions = job.nodes.lost, job.suspicions.total()
     coordinators = _start_coordinators(job, phase)
     running = {coordinator.advance.remote(_FIRST_REPORT_S): node for node, coordinator in coordinators.items()}
     try:
@@ -124,81 +202,77 @@ def _run_coordinators(job: Job, phase: str) -> None:
     finally:
         _end(job, coordinators, running)
     job.notice_losses(at_once=True)
-    job.trouble.failed_starts += (
-        not is_over and job.cluster.nodes.lost == before and job.trouble.suspicions.total() == suspicions
-    )
-    if job.trouble.failed_starts > _MAX_FAILED_STARTS:
+    job.failed_starts += not is_over and job.nodes.lost == before and job.suspicions.total() == suspicions
+    if job.failed_starts > _MAX_FAILED_STARTS:
         raise IoFailureError(
-            f"coordinators ended {job.trouble.failed_starts} times although no node was lost", code="coordinators-ended"
+            f"coordinators ended {job.failed_starts} times although no node was lost", code="coordinators-ended"
         )
 
 
-def _follow(job: Job, phase: str, coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
+def _follow(job: Job, phase: type[Phase], coordinators: dict[str, Any], running: dict[Any, str]) -> bool:
     """Take over the reports of coordinators, and return whether all are done; they are not when a node was lost or left
     out. `running` has the pending reports, by the coordinator's node.
     """
-    before, done_records = (
-        job.cluster.nodes.lost,
-        sum(partition.records for partition, _ in job.work.ledger.done.values()),
-    )
-    seconds, silence = dict.fromkeys(coordinators, _FIRST_REPORT_S), Silence()
+    before, seconds, silence = job.nodes.lost, dict.fromkeys(coordinators, _FIRST_REPORT_S), Silence()
     for node in coordinators:
         silence.begin(node)
     while running:
-        _report_progress(job, phase, done_records)
-        ended, _ = job.cluster.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
+        _report_progress(job, phase)
+        ended, _ = job.nodes.ray.wait(list(running), num_returns=1, timeout=_LONGEST_WAIT_S)
         for reference in ended:
-            node, report = running.pop(reference), job.cluster.nodes.outcome(reference)
+            node, report = running.pop(reference), job.nodes.outcome(reference)
             silence.hear(node)
             if report is LOST or _note(job, report):
                 return False
-            done_records += sum(partition.records for _, partition, _ in report.finished)
             seconds[node] = min(_REPORT_EVERY_S, 2 * seconds[node])
             if not report.is_over:
                 running[coordinators[node].advance.remote(seconds[node])] = node
-        job.cluster.nodes.report_silent_nodes(silence, running.values())
-        if job.notice_losses() or job.cluster.nodes.lost != before:
+        job.nodes.report_silent_nodes(silence, running.values())
+        if job.notice_losses() or job.nodes.lost != before:
             return False
-    _report_progress(job, phase, done_records)
+    _report_progress(job, phase)
     return True
 
 
-def _report_progress(job: Job, phase: str, done_records: int) -> None:
-    job.report_progress(phase, records=job.work.ledger.stored_records if phase == phase_one.PHASE else done_records)
+def _report_progress(job: Job, phase: type[Phase]) -> None:
+    job.report_progress(phase.name, records=phase.records_done(job))
 
 
 def _end(job: Job, coordinators: dict[str, Any], running: dict[Any, str]) -> None:
     """End coordinators. Running ones cancel their tasks first, which could write after a clean-up."""
-    last = [reference for reference, node in running.items() if node not in job.cluster.nodes.lost]
+    last = [reference for reference, node in running.items() if node not in job.nodes.lost]
     for coordinator in coordinators.values() if last else ():
         coordinator.end.remote()
     if last:
-        job.cluster.ray.wait(last, num_returns=len(last), timeout=_LONGEST_END_S)
+        job.nodes.ray.wait(last, num_returns=len(last), timeout=_LONGEST_END_S)
     for coordinator in coordinators.values():
-        job.cluster.ray.kill(coordinator)
+        job.nodes.ray.kill(coordinator)
 
 
-def _start_coordinators(job: Job, phase: str) -> dict[str, Any]:
+def _start_coordinators(job: Job, phase: type[Phase]) -> dict[str, Any]:
     """Begin a coordinator on the first node of each group, and return them by node."""
-    parts = groups(job.cluster.nodes.names, most=job.request.nodes_per_coordinator)
-    facts = JobFacts(
-        phase=phase,
-        request=replace(job.request, source=job.work.source),
-        nodes=job.cluster.nodes,
-        files=job.cluster.files,
-        sizes=job.work.sizes,
-        splitting=[job.work.splitting_reference],
-        owner=job.work.ledger.owner,
-        done=job.work.ledger.done,
+    parts = groups(job.nodes.names, most=job.request.nodes_per_coordinator)
+    shared = GroupJob(
+        request=replace(job.request, source=job.source),
+        emit=ignore,
+        nodes=job.nodes,
+        files=job.files,
+        source=job.source,
+        sizes=coordinator_sizes(job.sizes, store_bytes=min(job.nodes.store_bytes.values()) // len(parts)),
+        slices=[],
+        splitting_reference=job.splitting_reference,
+        ledger=Ledger(slices=0, owner=job.ledger.owner),
+        journal=job.journal,
         coordinators=len(parts),
     )
-    facts_reference = job.cluster.ray.put(facts)
-    slices = _divide_slices(job, parts) if phase == phase_one.PHASE else [[] for _ in parts]
+    shared.ledger.done = job.ledger.done
+    reference = job.nodes.ray.put(shared)
+    slices = _divide_slices(job, parts)
     coordinators = dict[str, Any]()
     for members, numbers in zip(parts, slices, strict=True):
         own = np.array(numbers, np.int64)
-        group = GroupFacts(members=members, slices=own, stored=job.work.ledger.rows_of(own))
-        coordinators[members[0]] = job.cluster.nodes.begin_actor(members[0], Coordinator, facts_reference, group)
+        group = Group(members=members, slices=own, stored=job.ledger.rows_of(own))
+        coordinators[members[0]] = job.nodes.begin_actor(members[0], Coordinator, phase, reference, group)
     return coordinators
 
 
@@ -210,35 +284,35 @@ def _divide_slices(job: Job, parts: list[tuple[str, ...]]) -> list[list[int]]:
 
     @cache
     def holders(partition: int) -> list[int]:
-        nodes = nodes_with(job.work.source.partitions[partition].readable_from(job.cluster.nodes.names))
+        nodes = nodes_with(job.source.partitions[partition].readable_from(job.nodes.names))
         return sorted({group_of[name] for name in nodes if name}) or list(range(len(parts)))
 
     slices: list[list[int]] = [[] for _ in parts]
-    for number in job.work.ledger.missing_slices():
-        slices[min(holders(job.work.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
+    for number in job.ledger.missing_slices():
+        slices[min(holders(job.slices[number].partition), key=lambda at: len(slices[at]))].append(number)
     return slices
 
 
 def _note(job: Job, report: Report) -> bool:
     """Take over the work of a coordinator, and return whether all must restart."""
-    job.work.ledger.merge(report.changes)
+    if report.changes is not None:
+        job.ledger.merge(report.changes)
     for number, partition, summary in report.finished:
-        job.work.ledger.done[number] = (partition, summary)
-        job.work.journal.record_finished(number, partition, summary)
-    job.work.input_checksums |= report.input_checksums
-    job.work.note_content(report.content_checksums)
-    for moved in fields(job.work.moved):
-        setattr(job.work.moved, moved.name, getattr(job.work.moved, moved.name) + getattr(report.moved, moved.name))
-    job.trouble.retries += report.retries
-    job.trouble.damaged |= report.damaged
-    job.clock.coordinated.update(report.effort)
+        job.finish(number, partition, summary)
+    job.input_checksums |= report.input_checksums
+    job.note_content(report.content_checksums)
+    for moved in fields(job.moved):
+        setattr(job.moved, moved.name, getattr(job.moved, moved.name) + getattr(report.moved, moved.name))
+    job.retries += report.retries
+    job.damaged |= report.damaged
+    job.coordinated.update(report.effort)
     for event in report.events:
         job.emit(event)
     for node in report.stuck:
-        job.cluster.nodes.note_stuck(node)
-    for node in report.full.keys() - job.cluster.nodes.lost:
+        job.nodes.note_stuck(node)
+    for node in report.full.keys() - job.nodes.lost:
         job.on_full_disk(node, DiskFullError(report.full[node]))
     if report.unreadable is not None:
         job.suspect(report.unreadable)
-    is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.trouble.slow_nodes]
+    is_avoided = [job.report_slow_node(drop) for drop in report.slow if drop.node not in job.slow_nodes]
     return report.is_stopped or any(is_avoided)

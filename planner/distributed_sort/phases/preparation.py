@@ -6,26 +6,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
-from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.partitioning import SAMPLE_PER_PARTITION, AnySplitting, split
-from planner.distributed_sort.content.text_content import Text
-from planner.distributed_sort.content.text_splitting import TextSplitting
-from planner.distributed_sort.dataset.compressed_input import has_decompressed_copy
-from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition
-from planner.distributed_sort.dataset.quote_scan import find_quotes
-from planner.distributed_sort.dataset.readable_input import ReadableInput
-from planner.distributed_sort.job.events import Emit
-from planner.distributed_sort.job.job import SortRequest, progress
+from planner.distributed_sort.content.content import SAMPLE_PER_PARTITION, content_of, split
+from planner.distributed_sort.content.text_content import Text, TextSplitting
+from planner.distributed_sort.dataset.dataset import Dataset, Layout
+from planner.distributed_sort.dataset.partition_reader import slices
+from planner.distributed_sort.dataset.readable_input import InputTask, ReadableInput, find_quotes, has_decompressed_copy
+from planner.distributed_sort.job.job import BytesMoved, Job, SortRequest, progress
+from planner.distributed_sort.job.ledger import Journal, Ledger, Progress
 from planner.distributed_sort.job.nodes import LOST, Nodes
-from planner.distributed_sort.node_files.node_environment import JobFiles
+from planner.distributed_sort.job.waiting import Emit
+from planner.distributed_sort.node_files.node_environment import JobFiles, available_bytes
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.input_tasks import InputTask
 from planner.errors import BadInputError, IoFailureError, some_of
-from planner.sort_policy.placement import share_out, share_within_space
+from planner.sort_policy.placement import fits_in_cache, share_out, share_within_space
 from planner.sort_policy.sizing import (
     LEAST_PARTITION_BYTES,
     LEAST_TABLE_BYTES,
@@ -67,33 +64,26 @@ _PROBES_PER_NODE: Final = 2
 """Links are measured where a node has more data than this number of measurements transfers."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Start:
-    """Decisions before the first phase; `done` has the partitions that an earlier call finished, if there was one. Each
-    partition of the `source` can be read in slices; that took `decompressed_s` seconds.
+def prepare(
+    request: SortRequest,
+    files: JobFiles,
+    nodes: Nodes,
+    emit: Emit,
+    *,
+    journal: Journal,
+    earlier: Progress | None,
+    began: Mapping[str, Any],
+) -> Job:
+    """Make the input readable in slices, decide the splitting and owners, and return the job. `earlier` is from the
+    journal of an earlier call; None without one: then the input is sampled, and partitions are shared out. Work lost
+    with a node meanwhile is done again. Raises BadInputError, IoFailureError.
     """
-
-    source: Dataset
-    sizes: Sizes
-    splitting: AnySplitting
-    owner: list[str]
-    sample_bytes: int
-    compressed_bytes: int
-    decompressed_s: float
-    done: dict[int, tuple[Partition, bytes]] | None = None
-
-
-def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, earlier: Any) -> Start:
-    """Make the input readable in slices, and decide the splitting and owners. `earlier` is from the journal of an
-    earlier call; None without one: then the input is sampled, and partitions are shared out. Work lost with a node
-    meanwhile is done again. Raises BadInputError, IoFailureError.
-    """
-    began, readable = time.monotonic(), ReadableInput(request.source, files=files, nodes=nodes, emit=emit)
+    began_s, readable = time.monotonic(), ReadableInput(request.source, files=files, nodes=nodes, emit=emit)
     if not all(map(has_decompressed_copy, request.source.partitions)):
         emit(progress(DECOMPRESS_PHASE, request.source, records=0, nodes=len(nodes.names)))
     readable.decompress()
-    decompressed_s = time.monotonic() - began if readable.read_bytes else 0.0
-    scanned_bytes = find_quotes(readable)
+    decompressed_s = time.monotonic() - began_s if readable.read_bytes else 0.0
+    sample_bytes = find_quotes(readable)
     sizes = _sizes(request, readable.source, files, nodes, emit)
     if earlier is not None:
         slice_records, splitting, owner, done = earlier
@@ -101,21 +91,35 @@ def prepare(request: SortRequest, files: JobFiles, nodes: Nodes, emit: Emit, *, 
         sizes = sizes.resumed(
             slice_records=slice_records, record_size=request.source.layout.record_size, store_bytes=store_bytes
         )
-        sample_bytes = 0
     else:
         emit(progress(SAMPLE_PHASE, readable.source, records=0, nodes=len(nodes.names)))
-        splitting, sample_bytes = choose_splitting(readable, sizes=sizes, is_uniform=request.uniform)
-        owner, done = share_out(splitting.weights, node_shares(request, readable.source, nodes)), None
-    return Start(
-        source=readable.source,
-        sizes=sizes,
-        splitting=splitting,
-        owner=owner,
-        sample_bytes=sample_bytes + scanned_bytes,
-        compressed_bytes=readable.read_bytes,
-        decompressed_s=decompressed_s,
-        done=done,
+        splitting, read_bytes = choose_splitting(readable, sizes=sizes, is_uniform=request.uniform)
+        sample_bytes += read_bytes
+        owner, done = share_out(splitting.weights, node_shares(request, readable.source, nodes)), {}
+        journal.begin(slice_records=sizes.slice_records, splitting=splitting, owner=owner)
+    source, cut = readable.source, list(slices(readable.source, sizes.slice_records))
+    is_cached = fits_in_cache(
+        node_bytes=source.bytes / len(nodes.names), available_bytes=available_bytes(nodes.facts.values())
     )
+    job = Job(
+        request=request,
+        emit=emit,
+        nodes=nodes,
+        files=replace(files, cached=is_cached),
+        source=source,
+        sizes=sizes,
+        slices=cut,
+        splitting_reference=nodes.ray.put(splitting),
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=journal,
+        moved=BytesMoved(sample_read=sample_bytes, input_read=readable.read_bytes),
+        **began,
+    )
+    job.ledger.done = done
+    if readable.read_bytes:
+        job.timeline.append({"phase": DECOMPRESS_PHASE, "start_s": 0.0, "end_s": decompressed_s})
+    job.timeline.append({"phase": SAMPLE_PHASE, "start_s": decompressed_s, "end_s": time.monotonic() - job.began_s})
+    return job
 
 
 def _sizes(request: SortRequest, source: Dataset, files: JobFiles, nodes: Nodes, emit: Emit) -> Sizes:

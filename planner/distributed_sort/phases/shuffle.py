@@ -7,21 +7,20 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from planner.distributed_sort.dataset.partition_reader import Slice, nodes_with
-from planner.distributed_sort.exchange.parcels import Block, Parcel, pack
+from planner.distributed_sort.exchange.parcels import Block, Parcel, TransferRates, pack
 from planner.distributed_sort.exchange.segments import SegmentNames
-from planner.distributed_sort.exchange.transfer_rates import TransferRates
 from planner.distributed_sort.job.job import Job
 from planner.distributed_sort.job.nodes import LOST
 from planner.distributed_sort.job.pending_tasks import PendingTasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Stored, map_slice
 from planner.errors import InputChangedError, IoFailureError
-from planner.sort_policy.admission import ActiveMaps
+from planner.sort_policy.concurrency import ActiveMaps
 from planner.sort_policy.send_queue import SendQueue
 
+PHASE: Final = "map and shuffle"
 _AT_ONCE: Final = 2
 """Attempts that follow each other at once; then the pause doubles each time."""
 _LONGEST_PAUSE_S: Final = 30.0
@@ -69,7 +68,6 @@ class ActiveSlice:
     is_disturbed: bool = False
 
 
-PHASE: Final = "map and shuffle"
 _MOST_ATTEMPTS: Final = 10
 _MOST_FAILURES: Final = 3
 """Most failures of a slice that cannot be read: each holder of its input is tried in turn, and a single one again."""
@@ -82,10 +80,12 @@ _CHECK_SHARE: Final = 0.05
 class Shuffle:
     """Keeps a few slices of every node under way until nothing is missing. `tasks` may be shared with phase two."""
 
+    name: ClassVar = PHASE
+
     def __init__(self, job: Job, tasks: PendingTasks | None = None) -> None:
-        self._job, self._cluster, self._work, self._trouble = job, job.cluster, job.work, job.trouble
+        self._job = job
         self._tasks = job.pending_tasks() if tasks is None else tasks
-        self._lost = job.cluster.nodes.lost
+        self._lost = job.nodes.lost
         self._queues: dict[str, deque[int]] = defaultdict(deque)
         self._paused = PausedSlices()
         self._in_progress: dict[int, ActiveSlice] = {}  # by slice
@@ -93,15 +93,13 @@ class Shuffle:
         self._segments = SegmentNames()
         self._failed_on: dict[int, list[str]] = defaultdict(list)  # nodes that could not group a slice, by slice
         self._reported_at_s = self._next_check_at_s = 0.0
-        store_bytes = min(job.cluster.nodes.store_bytes.values()) // job.cluster.coordinators
+        store_bytes = min(job.nodes.store_bytes.values()) // job.coordinators
         self._send_queue = SendQueue[Block](
-            store_bytes=store_bytes,
-            parcel_bytes=job.work.sizes.parcel_bytes,
-            least_bytes=job.work.sizes.least_parcel_bytes,
+            store_bytes=store_bytes, parcel_bytes=job.sizes.parcel_bytes, least_bytes=job.sizes.least_parcel_bytes
         )
         self._is_begun = self.is_over = False
         self._grouped: Counter[str] = Counter()  # slices by node
-        self._transfer_rates = TransferRates(most_partners=len(job.cluster.members or job.cluster.nodes.names))
+        self._transfer_rates = TransferRates(most_partners=len(job.members or job.nodes.names))
         self._judged: set[str] = set()
 
     def run(self, *, until: Callable[[], bool] = lambda: False, meanwhile: Callable[[], None] = lambda: None) -> bool:
@@ -111,7 +109,7 @@ class Shuffle:
         self._report()
         try:
             if not self._is_begun:
-                self._enqueue(self._work.ledger.missing_slices())
+                self._enqueue(self._job.ledger.missing_slices())
                 self._is_begun = True
             while self._submit() or self._in_progress or self._paused:
                 self._send()
@@ -133,6 +131,11 @@ class Shuffle:
         self.is_over = True
         return True
 
+    @staticmethod
+    def records_done(job: Job) -> int:
+        """Return the records that owners stored."""
+        return job.ledger.stored_records
+
     def cancel(self) -> None:
         """Cancel the running tasks, best effort."""
         self._tasks.cancel_all()
@@ -142,9 +145,9 @@ class Shuffle:
         never be emptied. Others may have noticed the loss.
         """
         self._job.notice_losses(at_once=at_once)
-        if self._cluster.nodes.lost == self._lost:
+        if self._job.nodes.lost == self._lost:
             return False
-        self._lost = self._cluster.nodes.lost
+        self._lost = self._job.nodes.lost
         self._enqueue_all()
         return True
 
@@ -157,8 +160,8 @@ class Shuffle:
     def _handle_slow_nodes(self) -> None:
         """Report nodes that are much slower than the others, and leave them out if much is still to come to them."""
         job, at_s = self._job, time.monotonic()
-        self._transfer_rates.excuse(job.cluster.nodes.have_arrived, at_s=at_s)
-        unjudged = [name for name in job.cluster.nodes.names if name not in self._judged]
+        self._transfer_rates.excuse(job.nodes.have_arrived, at_s=at_s)
+        unjudged = [name for name in job.nodes.names if name not in self._judged]
         for drop in self._transfer_rates.slow_nodes(unjudged, at_s=at_s):
             self._judged.add(drop.node)
             if job.report_slow_node(drop):
@@ -167,13 +170,13 @@ class Shuffle:
     def _enqueue_all(self) -> None:
         self._queues.clear()
         self._paused.clear()
-        self._enqueue([number for number in self._work.ledger.missing_slices() if number not in self._in_progress])
+        self._enqueue([number for number in self._job.ledger.missing_slices() if number not in self._in_progress])
 
     def _enqueue(self, numbers: list[int]) -> None:
         """Queue slices at a node that holds their input; '' is the queue of slices that any node can read."""
-        members = self._cluster.members
+        members = self._job.members
         for number in numbers:
-            holders = nodes_with(self._job.input_of(self._work.slices[number]))
+            holders = nodes_with(self._job.input_of(self._job.slices[number]))
             if members:
                 holders = [name for name in holders if name in members or not name]
             failed = self._failed_on.get(number, [])
@@ -190,11 +193,9 @@ class Shuffle:
 
     def _startable_slices(self) -> dict[str, int]:
         """Return the number of slices that each node may begin."""
-        sizes, concurrency = self._work.sizes, self._cluster.nodes.concurrency
-        slice_bytes = sizes.slice_records * self._work.record_size
-        nodes = {
-            name: ActiveMaps(grouped=self._grouped[name]) for name in self._cluster.members or self._cluster.nodes.names
-        }
+        sizes, concurrency = self._job.sizes, self._job.nodes.concurrency
+        slice_bytes = sizes.slice_records * self._job.record_size
+        nodes = {name: ActiveMaps(grouped=self._grouped[name]) for name in self._job.members or self._job.nodes.names}
         for slice_ in self._in_progress.values():
             if (node := nodes.get(slice_.source)) is not None:
                 node.held_bytes += slice_.left_bytes
@@ -207,8 +208,8 @@ class Shuffle:
 
     def _begin(self, number: int, node: str) -> bool:
         """Start the map task of a slice, whose blocks are then queued; return whether anything was missing."""
-        job, slice_ = self._job, self._work.slices[number]
-        missing = job.work.ledger.missing_ranges(number)
+        job, slice_ = self._job, self._job.slices[number]
+        missing = job.ledger.missing_ranges(number)
         if not missing:
             return False
         self._attempts[number] += 1
@@ -216,25 +217,25 @@ class Shuffle:
             raise IoFailureError(
                 f"slice {number} of the input failed {_MOST_ATTEMPTS} times on {node}", code="attempts-failed"
             )
-        job.trouble.retries += self._attempts[number] > 1
+        job.retries += self._attempts[number] > 1
         source = job.input_of(slice_)
         order = MapOrder(
             slice=slice_,
             partition=source,
-            layout=job.work.source.layout,
-            files=job.cluster.files,
+            layout=job.source.layout,
+            files=job.files,
             ranges=tuple(missing),
             segment=self._segments.take(node),
             dropped=self._segments.pop_retired(node),
-            reserve_bytes=job.cluster.nodes.store_bytes[node],
-            threads=job.cluster.nodes.threads(node),
+            reserve_bytes=job.nodes.store_bytes[node],
+            threads=job.nodes.threads(node),
             sums=job.request.sums_input,
-            memory_bytes=job.work.sizes.sort_bytes,
+            memory_bytes=job.sizes.sort_bytes,
         )
         is_firm = nodes_with(source) != [""] and source.recipe is None
-        mapped = job.cluster.nodes.run(node, map_slice, order, job.work.splitting_reference, firmly=is_firm)
+        mapped = job.nodes.run(node, map_slice, order, job.splitting_reference, firmly=is_firm)
         self._in_progress[number] = ActiveSlice(
-            source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.work.record_size
+            source=node, segment=order.segment, left=len(missing), left_bytes=slice_.records * job.record_size
         )
         on_failure = partial(self._on_map_failure, number, node, order)
         self._tasks.add(mapped, partial(self._on_mapped, slice_, missing), node=node, on_failure=on_failure)
@@ -262,13 +263,13 @@ class Shuffle:
             in_progress.is_disturbed = True
             self._release_blocks(number, blocks=in_progress.left, size_bytes=in_progress.left_bytes)
             return
-        self._work.note_content(mapped.content_checksum)
+        self._job.note_content(mapped.content_checksum)
         in_progress.left_bytes = sum(mapped.sizes.values())
         in_progress.is_disturbed = mapped.node != in_progress.source  # the segment is on another node
         self._grouped[in_progress.source] += 1
-        self._work.moved.input_read += mapped.read_bytes
-        self._work.moved.input_remade += mapped.remade_bytes
-        self._work.input_checksums[number] = mapped.checksum
+        self._job.moved.input_read += mapped.read_bytes
+        self._job.moved.input_remade += mapped.remade_bytes
+        self._job.input_checksums[number] = mapped.checksum
         source, segment, sizes, offsets = mapped.node, in_progress.segment, mapped.sizes, mapped.offsets
         stored, add = mapped.stored, self._send_queue.add
         for owner, first, end in ranges:
@@ -280,22 +281,20 @@ class Shuffle:
 
     def _send(self) -> None:
         """Have owners pull and store the parcels that may go now; blocks from and to lost nodes are dropped."""
-        for block in self._send_queue.remove_lost(self._cluster.nodes.lost):
+        for block in self._send_queue.remove_lost(self._job.nodes.lost):
             self._drop_block(block)
         expects_more = any(slice_.is_grouping for slice_ in self._in_progress.values())
         for parcel in self._send_queue.next(expects_more=expects_more):
             self._transfer_rates.record_start(parcel, at_s=time.monotonic())
             owner, first = parcel[0].owner, parcel[0].first
-            stored = self._cluster.nodes.call(
-                owner, "store", self._cluster.files, first, pack(parcel, self._cluster.nodes.address)
-            )
+            stored = self._job.nodes.call(owner, "store", self._job.files, first, pack(parcel, self._job.nodes.address))
             sources = {block.source for block in parcel}
             self._tasks.add(stored, partial(self._on_stored, parcel), node=owner, sources=sources, is_call=True)
 
     def _on_stored(self, parcel: Parcel, stored: Any) -> None:
         """Note the blocks that an owner stored; have missing ones sent once more, or made again."""
         self._send_queue.release(parcel)
-        lost = self._cluster.nodes.lost
+        lost = self._job.nodes.lost
         if stored is LOST and lost.isdisjoint(name for block in parcel for name in (block.source, block.owner)):
             self._handle_losses(at_once=True)  # a node whose loss is not known yet, or a process
         numbers = frozenset() if stored is LOST else self._record(parcel, stored)
@@ -305,20 +304,20 @@ class Shuffle:
         )
         for block in arrived_blocks:
             self._release_blocks(block.slice.number, size_bytes=block.size_bytes)
-        self._work.moved.crossed_network += sum(block.size_bytes for block in arrived_blocks)
+        self._job.moved.crossed_network += sum(block.size_bytes for block in arrived_blocks)
         if arrived_blocks is not parcel:
             self._handle_missing_blocks([block for block in parcel if block.slice.number not in numbers])
 
     def _handle_missing_blocks(self, missed: list[Block]) -> None:
         """Have missing blocks sent once more, or made again."""
-        for source in {block.source for block in missed if not block.is_retry} - self._cluster.nodes.lost:
-            self._cluster.nodes.ask_address(source)
+        for source in {block.source for block in missed if not block.is_retry} - self._job.nodes.lost:
+            self._job.nodes.ask_address(source)
         for block in missed:
             self._on_block_missing(block)
 
     def _on_block_missing(self, block: Block) -> None:
         """Have a block sent once more; after a second failure, or if its node is lost, it is made again."""
-        if block.is_retry or self._cluster.nodes.lost & {block.source, block.owner}:
+        if block.is_retry or self._job.nodes.lost & {block.source, block.owner}:
             self._drop_block(block)
             return
         self._in_progress[block.slice.number].is_disturbed = True
@@ -333,14 +332,14 @@ class Shuffle:
 
         Nothing counts if the owner was lost since, because its partitions have new owners.
         """
-        if parcel[0].owner in self._cluster.nodes.lost:
+        if parcel[0].owner in self._job.nodes.lost:
             return frozenset()
-        self._work.moved.intermediate_written += stored.written_bytes
-        arrived_blocks, size = frozenset(stored.slices), self._work.record_size
+        self._job.moved.intermediate_written += stored.written_bytes
+        arrived_blocks, size = frozenset(stored.slices), self._job.record_size
         records = {
             number: block.size_bytes // size for block in parcel if (number := block.slice.number) in arrived_blocks
         }
-        self._work.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
+        self._job.ledger.record(records, first=parcel[0].first, end=parcel[0].end)
         return arrived_blocks
 
     def _release_blocks(self, number: int, *, size_bytes: int, blocks: int = 1) -> None:
@@ -352,9 +351,9 @@ class Shuffle:
             return
         del self._in_progress[number]
         self._segments.release_segment(in_progress.source, in_progress.segment, is_stored=not in_progress.is_disturbed)
-        if self._work.ledger.is_missing(number) and not self._handle_losses(at_once=True):
+        if self._job.ledger.is_missing(number) and not self._handle_losses(at_once=True):
             self._paused.add(number, attempts=self._attempts[number])
 
     def _report(self) -> None:
         self._reported_at_s = time.monotonic()
-        self._job.report_progress(PHASE, records=self._work.ledger.stored_records)
+        self._job.report_progress(PHASE, records=self.records_done(self._job))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.distributed_sort.content.partitioning import SAMPLE_PER_PARTITION, Splitting, split
+from planner.distributed_sort.content.content import SAMPLE_PER_PARTITION, RecordSplitting, split
 from planner.distributed_sort.dataset.dataset import Layout
 from planner.native import Splitters, core
 
@@ -56,7 +56,7 @@ def test_no_keys_make_one_partition() -> None:
 )
 def test_pieces_cover_their_range_in_order_and_evenly(ranges: list[int], pieces: list[int]) -> None:
     cut = tuple(pieces[: len(ranges)])
-    splitting = Splitting(splitters=Splitters.parse(b"", key_bytes=10), pieces=cut, weights=(1.0,) * sum(cut))
+    splitting = RecordSplitting(splitters=Splitters.parse(b"", key_bytes=10), pieces=cut, weights=(1.0,) * sum(cut))
     at = [0, *np.cumsum(ranges).tolist()]
     offsets = splitting.offsets(at)
     parts = np.diff(offsets)

@@ -20,8 +20,7 @@ from planner.distributed_sort.content import table_file
 from planner.distributed_sort.content.content import content_of
 from planner.distributed_sort.content.table_content import Tables
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
-from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import Slice, slices
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.table import sort_table

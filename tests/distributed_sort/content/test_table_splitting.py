@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from planner.distributed_sort.content.partitioning import document_of, splitting_of
-from planner.distributed_sort.content.table_blocks import pack_rows
-from planner.distributed_sort.content.table_splitting import TableSplitting, split_tables
-from planner.distributed_sort.content.text_splitting import TextSplitting
+from planner.distributed_sort.content.content import splitting_of
+from planner.distributed_sort.content.table_content import TableSplitting, pack_rows, split_tables
+from planner.distributed_sort.content.text_content import TextSplitting
 from planner.sorting.tables.table_keys import ColumnKey
 
 KEYS = [ColumnKey(0, descending=True, nulls_first=True)]
@@ -73,4 +72,4 @@ def test_no_sample() -> None:
     ids=["tables", "text"],
 )
 def test_a_journal_gives_back_what_it_got(splitting: TableSplitting | TextSplitting) -> None:
-    assert splitting_of(json.loads(json.dumps(document_of(splitting)))) == splitting
+    assert splitting_of(json.loads(json.dumps(splitting.document()))) == splitting

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from planner.distributed_sort.content.content import content_of
-from planner.distributed_sort.content.text_content import Text
-from planner.distributed_sort.content.text_splitting import TextSplitting
-from planner.distributed_sort.dataset.dataset import Copy, CsvFormat, Layout, Partition, TextFormat
+from planner.distributed_sort.content.text_content import Text, TextSplitting
+from planner.distributed_sort.dataset.dataset import Copy, CsvFormat, Layout, Partition, TextFormat, grid_of
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.dataset.quote_grid import grid_of
 from planner.sorting.records.keys import Key, parse_key
 
 TEXTS = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=40).map(b"\n".join)
@@ -80,7 +78,7 @@ def test_the_first_and_the_last_line_may_be_long() -> None:
     for first, last in ((b"a" * 200_000, b"z" * 64_000), (b"", b"z" * 64_001), (b"b", b"")):
         text = np.frombuffer(first + b"\nm\n" + last + b"\n", np.uint8)
         summary = of.summary(text, 1)
-        assert (summary.first_line, summary.last_line) == (first, last)
+        assert (summary.first, summary.last) == (first, last)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))

@@ -7,8 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from planner.distributed_sort.content.text_content import Text
-from planner.distributed_sort.content.text_splitting import split_text
+from planner.distributed_sort.content.text_content import Text, split_text
 from planner.distributed_sort.dataset.dataset import TextFormat
 from planner.sorting.records.keys import parse_key
 

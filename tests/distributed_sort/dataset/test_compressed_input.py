@@ -13,15 +13,15 @@ import zstandard
 from refusals import refused, require
 
 from planner.distributed_sort import staging
-from planner.distributed_sort.dataset.compressed_input import (
-    DecompressedTexts,
-    decompress,
-    decompress_or_error,
-    has_decompressed_copy,
-    size_in_name,
-)
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition, TextFormat
 from planner.distributed_sort.dataset.partition_reader import copy_here, naming_file, nodes_with, read_records
+from planner.distributed_sort.dataset.readable_input import (
+    DecompressedTexts,
+    decompress,
+    has_decompressed_copy,
+    or_error,
+    size_in_name,
+)
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks.node_tasks import clean
 from planner.errors import BadInputError, IoFailureError
@@ -89,7 +89,7 @@ def test_what_is_wrong_with_the_text_is_told_of_the_compressed_file(this_node: P
 
 def test_damage_is_told_by_node_and_file_and_leaves_nothing(this_node: Path) -> None:
     source = compressed(this_node / "in", gzip.compress(TEXT) + gzip.compress(TEXT)[:50])
-    error = decompress_or_error(source, FILES, 0, LINES)
+    error = or_error(source, decompress, FILES, 0, LINES)
     require(error, "broken-compression", f"node-1: {this_node}/in: ", "gzip")
     assert not [path for path in this_node.rglob("*input-*") if path.is_file()]
 
@@ -152,7 +152,7 @@ def test_an_unreadable_text_of_the_right_length_is_found_by_reading_it(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("planner.distributed_sort.dataset.compressed_input.read_exactly", fail)
+        patch.setattr("planner.distributed_sort.dataset.readable_input.read_exactly", fail)
         assert texts.find_complete() == path
         assert texts.find_complete(is_read_through=True) is None
     assert not path.exists()

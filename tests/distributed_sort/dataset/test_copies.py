@@ -10,10 +10,16 @@ import pytest
 from refusals import refused
 
 from planner.distributed_sort.dataset import copies
-from planner.distributed_sort.dataset.copies import Outcomes, retry_on_nodes, run_on_any, run_on_each_copy
+from planner.distributed_sort.dataset.copies import (
+    Outcomes,
+    drop_changed_copies,
+    keep_intact_copies,
+    retry_on_nodes,
+    run_on_any,
+    run_on_each_copy,
+)
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition
 from planner.distributed_sort.job.nodes import LOST
-from planner.distributed_sort.validate import drop_changed_copies, keep_intact_copies
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.distributed_sort.inline_nodes import InlineNodes

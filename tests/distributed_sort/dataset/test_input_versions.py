@@ -20,12 +20,12 @@ from obstore.store import MemoryStore
 
 from planner.distributed_sort.content.table_file import open_copy
 from planner.distributed_sort.dataset import object_store
-from planner.distributed_sort.dataset.compressed_input import decompressed_text
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Part, Partition, Recipe, TextFormat
 from planner.distributed_sort.dataset.file_versions import version_of, versions_of
 from planner.distributed_sort.dataset.input_versions import files_of, require_unchanged, with_versions
 from planner.distributed_sort.dataset.joined_files import JOINED
 from planner.distributed_sort.dataset.partition_reader import read_records
+from planner.distributed_sort.dataset.readable_input import decompressed_text
 from planner.errors import InputChangedError
 from tests.distributed_sort.inline_nodes import InlineNodes
 

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.dataset.compressed_input import decompress, decompress_or_error
 from planner.distributed_sort.dataset.dataset import Dataset, TextFormat, dataset_of
+from planner.distributed_sort.dataset.readable_input import decompress, or_error
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -71,14 +71,14 @@ def test_what_is_wrong_with_a_part_is_said_of_the_part(this_node: Path) -> None:
     paths[270].write_text("k,t\n1,2,3\n")
     paths[280].write_text('k,t\n1,"open\n')
     source = rows_of([str(this_node / "in")], COLUMNS, unique=False)
-    error = decompress_or_error(source.partitions[1], FILES, 1, source.layout)
+    error = or_error(source.partitions[1], decompress, FILES, 1, source.layout)
     assert isinstance(error, BadInputError)
     assert "0270.csv: row '1,2,3': 3 fields" in str(error)
     paths[270].write_text("k,t\n1,2\n")
     with refused("input-changed", "0270.csv", kind=IoFailureError):
         decompress(source.partitions[1], FILES, 1, source.layout)
     source = rows_of([str(this_node / "in")], COLUMNS, unique=False)
-    error = decompress_or_error(source.partitions[1], FILES, 1, source.layout)
+    error = or_error(source.partitions[1], decompress, FILES, 1, source.layout)
     assert isinstance(error, BadInputError) and "0280.csv" in str(error)
 
 

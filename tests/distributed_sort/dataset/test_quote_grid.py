@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.distributed_sort.dataset.quote_grid import grid_of, step_bytes_of
+from planner.distributed_sort.dataset.dataset import grid_of, step_bytes_of
 
 
 def test_an_odd_number_of_quotes_changes_sides() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planner.distributed_sort.dataset.dataset import Copy, CsvFormat, Layout, Partition, TextFormat
-from planner.distributed_sort.dataset.quote_scan import flips
+from planner.distributed_sort.dataset.readable_input import flips
 from planner.sorting.records.keys import Key
 
 LAYOUT = Layout.of_text(TextFormat(keys=(Key(first_field=0),), csv=CsvFormat(delimiter=",", columns=2)))

@@ -10,10 +10,9 @@ from typing import Any, cast
 import pytest
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat
-from planner.distributed_sort.dataset.readable_input import ReadableInput
+from planner.distributed_sort.dataset.readable_input import InputTask, ReadableInput
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, JobFiles
-from planner.distributed_sort.node_tasks.input_tasks import InputTask
 from planner.distributed_sort.node_tasks.node_tasks import sample
 from planner.errors import IoFailureError
 from tests.distributed_sort.inline_nodes import InlineNodes
@@ -105,7 +104,7 @@ def test_text_that_went_bad_is_made_again_by_another_node(tmp_path: Path, nodes:
 def test_files_that_are_gone_for_good_are_named(
     tmp_path: Path, nodes: MortalNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planner.distributed_sort.node_tasks.input_tasks._READS_AGAIN_S", (0.0, 0.0))
+    monkeypatch.setattr("planner.distributed_sort.dataset.readable_input._READS_AGAIN_S", (0.0, 0.0))
     readable = readable_files(tmp_path, nodes, [])
     (tmp_path / "1.gz").unlink()
     Path(readable.source.partitions[1].copies[0].uri).unlink()

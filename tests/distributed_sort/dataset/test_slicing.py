@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.distributed_sort.dataset.dataset import Dataset, Partition
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import slices
 
 
 def dataset(*records: int) -> Dataset:

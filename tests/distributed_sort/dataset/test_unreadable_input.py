@@ -6,8 +6,13 @@ import pytest
 from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Partition, Recipe
-from planner.distributed_sort.dataset.partition_reader import InputDamagedError, InputUnreadableError
-from planner.distributed_sort.dataset.unreadable_input import UnreadableCopy, require_intact_copy, unreadable_copy
+from planner.distributed_sort.dataset.partition_reader import (
+    InputDamagedError,
+    InputUnreadableError,
+    UnreadableCopy,
+    require_intact_copy,
+    unreadable_copy,
+)
 from planner.errors import BadInputError, IoFailureError
 
 ON_A, ON_B = (Copy(uri=f"/{node}", node=node) for node in "ab")

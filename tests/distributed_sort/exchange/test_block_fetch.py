@@ -19,13 +19,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planner.arrays import Bytes
-from planner.distributed_sort.exchange import block_fetch, block_server
-from planner.distributed_sort.exchange.block_fetch import ARRIVED, BlockFetcher, Part
-from planner.distributed_sort.exchange.block_server import (
+from planner.distributed_sort.exchange import block_fetch
+from planner.distributed_sort.exchange.block_fetch import (
+    ARRIVED,
     HEAD,
     NONCE_BYTES,
     Address,
+    BlockFetcher,
     BlockServer,
+    Part,
     introduction_of,
     receive_exactly,
     request_of,
@@ -166,7 +168,7 @@ def test_an_address_that_is_not_reached_says_why(server: BlockServer, monkeypatc
 
 
 def test_a_handshake_that_comes_late_opens_nothing(server: BlockServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_server, "_HANDSHAKE_S", 0.05)
+    monkeypatch.setattr(block_fetch, "_HANDSHAKE_S", 0.05)
     assert answer(server, address=server.address, late_s=0.2) == b""
 
 
@@ -294,8 +296,8 @@ def test_nodes_of_which_nobody_is_left_are_given_up(monkeypatch: pytest.MonkeyPa
 def test_no_free_port_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((HOST, 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setattr(block_server, "_PORTS", range(port, port + 1))
-        monkeypatch.setattr(block_server, "_PORTS_TRIED", 1)
+        monkeypatch.setattr(block_fetch, "_PORTS", range(port, port + 1))
+        monkeypatch.setattr(block_fetch, "_PORTS_TRIED", 1)
         with pytest.raises(IoFailureError, match=f"none of 1 ports from {port} to {port} is free"):
             BlockServer(HOST, token=TOKEN, seed=1)
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.exchange.parcels import Block
-from planner.distributed_sort.exchange.transfer_rates import CHECKS_IN_A_ROW, ENOUGH_TRANSFERS, TransferRates
+from planner.distributed_sort.exchange.parcels import CHECKS_IN_A_ROW, ENOUGH_TRANSFERS, Block, TransferRates
 
 NODES = [f"node-{number}" for number in range(1, 6)]
 NOW_S = 20.0

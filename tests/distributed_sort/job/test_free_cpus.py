@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.job import free_cpus as module
-from planner.distributed_sort.job.free_cpus import CpuQueue, wait_for_cpus
+from planner.distributed_sort.job import waiting as module
+from planner.distributed_sort.job.waiting import CpuQueue, wait_for_cpus
 from planner.errors import IoFailureError, UnfinishedError
 
 OFFERED = {"id-a": 2.0, "id-b": 4.0}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
-from planner.distributed_sort.content.partitioning import split
+from planner.distributed_sort.content.content import split
 from planner.distributed_sort.dataset.dataset import Copy, Layout, Partition
 from planner.distributed_sort.job.ledger import EarlierJob, Journal, Ledger
 from planner.distributed_sort.node_files.node_environment import JobFiles

@@ -8,7 +8,7 @@ import pytest
 
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.job.pending_tasks import PendingTasks
-from planner.distributed_sort.job.silence import Silence
+from planner.distributed_sort.job.waiting import Silence
 from planner.distributed_sort.node_files.run_files import DiskFullError
 from planner.errors import IoFailureError
 

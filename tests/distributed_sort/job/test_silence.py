@@ -7,7 +7,7 @@ from typing import Any
 
 from approvals import Approve
 
-from planner.distributed_sort.job.silence import Pulse, Pulses, Silence, patience_s
+from planner.distributed_sort.job.waiting import Pulse, Pulses, Silence, patience_s
 
 
 class Clock:

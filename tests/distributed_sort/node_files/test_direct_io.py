@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.distributed_sort.node_files import direct_io
+from planner.distributed_sort.node_files import run_files
 
 LARGE = 9_000_001
 """More than two buffers, and not a whole number of blocks."""
@@ -19,8 +19,8 @@ LARGE = 9_000_001
 def write(path: Path, sizes: list[int]) -> bytes:
     rng = np.random.default_rng(len(sizes))
     arrays = [rng.integers(0, 256, size, np.uint8) for size in sizes]
-    with direct_io.open_direct(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
-        assert direct_io.write_all(descriptor, arrays) == sum(sizes)
+    with run_files.open_direct(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as descriptor:
+        assert run_files.write_all(descriptor, arrays) == sum(sizes)
     return b"".join(array.tobytes() for array in arrays)
 
 
@@ -40,8 +40,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, bytes]:
 def test_any_stretch_is_read(large: tuple[Path, bytes], offset: int, size: int) -> None:
     path, content = large
     into = np.zeros(size, np.uint8)
-    with direct_io.open_direct(path, os.O_RDONLY) as descriptor:
-        done = direct_io.read_into(descriptor, into, offset=offset)
+    with run_files.open_direct(path, os.O_RDONLY) as descriptor:
+        done = run_files.read_into(descriptor, into, offset=offset)
     assert into[:done].tobytes() == content[offset : offset + size]
 
 

@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from planner.distributed_sort.node_files import requests
-from planner.distributed_sort.node_files.requests import announced, longest_request, running_tasks, track_request
+from planner.distributed_sort.node_files import node_environment
+from planner.distributed_sort.node_files.node_environment import (
+    announced,
+    longest_request,
+    running_tasks,
+    track_request,
+)
 
 
 def note_in(node: Path) -> Path:
@@ -30,7 +35,7 @@ def test_the_request_that_waits_longest_is_said_until_it_is_answered(this_node: 
 
 
 def test_what_a_killed_process_waited_for_counts_no_more(this_node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "_WORTH_SAYING_S", 0.0)
+    monkeypatch.setattr(node_environment, "_WORTH_SAYING_S", 0.0)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with track_request("mine"):
@@ -67,5 +72,5 @@ def test_notes_of_ended_processes_go_with_their_folder(tmp_path: Path, monkeypat
     for folder, pid in (("tasks-07", ended.pid), ("tasks-08", os.getpid())):
         (tmp_path / f".planner-{folder}-here").mkdir()
         (tmp_path / f".planner-{folder}-here" / f"{pid}-1").touch()
-    requests.forget_ended()
+    node_environment.forget_ended()
     assert [path.name for path in tmp_path.iterdir()] == [".planner-tasks-08-here"]

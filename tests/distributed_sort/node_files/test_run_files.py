@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.node_files.blocks import Block
 from planner.distributed_sort.node_files.run_files import (
+    Block,
     partial_files,
     pieces_of,
     run_files,

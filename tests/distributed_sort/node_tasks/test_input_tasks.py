@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from planner.distributed_sort.dataset import readable_input
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Layout, Partition, TextFormat
-from planner.distributed_sort.node_tasks import input_tasks
-from planner.distributed_sort.node_tasks.input_tasks import InputTask, outcomes
+from planner.distributed_sort.dataset.readable_input import InputTask, outcomes
 from planner.distributed_sort.node_tasks.node_tasks import sample
 from planner.errors import IoFailureError
 from tests.distributed_sort.inline_nodes import InlineNodes
@@ -19,7 +19,7 @@ LAYOUT = Layout.of_text(TextFormat())
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_tasks, "_READS_AGAIN_S", (0.0, 0.0))
+    monkeypatch.setattr(readable_input, "_READS_AGAIN_S", (0.0, 0.0))
 
 
 def two_copies(folder: Path) -> Dataset:

@@ -15,22 +15,21 @@ import pyarrow.parquet as pq
 import pytest
 from refusals import refused
 
-from planner.distributed_sort.content.partitioning import AnySplitting, Splitting, split
+from planner.distributed_sort.content.base import Splitting
+from planner.distributed_sort.content.content import RecordSplitting, split
 from planner.distributed_sort.content.table_content import Tables
-from planner.distributed_sort.content.text_splitting import TextSplitting
+from planner.distributed_sort.content.text_content import TextSplitting
 from planner.distributed_sort.dataset import partition_reader
-from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition, TextFormat
+from planner.distributed_sort.dataset.dataset import Dataset, Layout, Partition, TextFormat, grid_of
 from planner.distributed_sort.dataset.file_versions import versions_of
-from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.dataset.quote_grid import grid_of
-from planner.distributed_sort.dataset.quote_scan import flips
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import Slice, slices
+from planner.distributed_sort.dataset.readable_input import flips
 from planner.distributed_sort.dataset.table_dataset import tables_of
 from planner.distributed_sort.dataset.text_dataset import lines_of, rows_of
-from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import NODE_DIRECTORY, NODE_NAME, JobFiles
+from planner.distributed_sort.node_files.run_files import Block, head_bytes
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, map_slice
 from planner.errors import BadInputError, InputChangedError
 from planner.native import core
 from planner.sorting.text.text_job import CsvColumns
@@ -43,7 +42,7 @@ RANGES = (("node-1", 0, 2), ("node-2", 2, PARTITIONS))
 TAKEN = Slice(number=0, partition=0, first=700, records=300)
 
 
-def splitting_of(partition: Partition) -> Splitting:
+def splitting_of(partition: Partition) -> RecordSplitting:
     return split(b"".join(node_tasks.sample(partition, LAYOUT, 2000)), partitions=PARTITIONS, layout=LAYOUT)
 
 
@@ -136,7 +135,7 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(NODE_DIRECTORY, str(tmp_path))
 
 
-def group(source: Dataset, splitting: AnySplitting, *, memory_bytes: int, slice_records: int) -> None:
+def group(source: Dataset, splitting: Splitting, *, memory_bytes: int, slice_records: int) -> None:
     for slice_ in slices(source, slice_records):
         order = MapOrder(
             slice=slice_,

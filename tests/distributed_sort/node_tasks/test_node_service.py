@@ -16,10 +16,8 @@ from planner.distributed_sort.dataset.dataset import Layout
 from planner.distributed_sort.exchange import block_fetch
 from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.segments import write_segment
-from planner.distributed_sort.node_files.blocks import Block
-from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.requests import track_request
-from planner.distributed_sort.node_files.run_files import run_files
+from planner.distributed_sort.node_files.node_environment import JobFiles, track_request
+from planner.distributed_sort.node_files.run_files import Block, run_files
 from planner.distributed_sort.node_tasks.node_service import NodeService
 from planner.distributed_sort.node_tasks.node_tasks import SortOrder
 

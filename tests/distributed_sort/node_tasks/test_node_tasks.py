@@ -12,15 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
-from planner.distributed_sort.content.partitioning import Splitting, split
+from planner.distributed_sort.content.content import RecordSplitting, split
 from planner.distributed_sort.dataset.dataset import Layout, Partition
 from planner.distributed_sort.dataset.partition_reader import Slice
-from planner.distributed_sort.node_files.blocks import Block, head_bytes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_files.run_files import RunsDamagedError, pieces_of, run_files
+from planner.distributed_sort.node_files.run_files import Block, RunsDamagedError, head_bytes, pieces_of, run_files
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import SortOrder
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, SortOrder, map_slice
 from planner.errors import IoFailureError
 from planner.native import core
 from tests.distributed_sort.segment_files import read_segment
@@ -31,11 +29,11 @@ PARTITIONS = 5
 RANGES = (("node-1", 0, 2), ("node-2", 2, PARTITIONS))
 
 
-def splitting_of(partition: Partition) -> Splitting:
+def splitting_of(partition: Partition) -> RecordSplitting:
     return split(b"".join(node_tasks.sample(partition, LAYOUT, 2000)), partitions=PARTITIONS, layout=LAYOUT)
 
 
-def shuffle(partition: Partition, splitting: Splitting, *, slice_records: int = 1200) -> int:
+def shuffle(partition: Partition, splitting: RecordSplitting, *, slice_records: int = 1200) -> int:
     """Store every slice, in part by the map task, and return the number of slices."""
     slices = 0
     for number, first in enumerate(range(0, partition.records, slice_records)):
@@ -74,7 +72,7 @@ def sent_block(order: MapOrder, mapped: Mapped, first: int) -> Block:
     return Block.parse(content[: head_bytes(partitions) + mapped.sizes[first]], partitions=partitions)
 
 
-def blocks_of(partition: Partition, splitting: Splitting, *, slices: int) -> dict[int, Block]:
+def blocks_of(partition: Partition, splitting: RecordSplitting, *, slices: int) -> dict[int, Block]:
     """Return the block of each slice, all for node-2."""
     length = partition.records // slices
     blocks = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from planner.distributed_sort.node_tasks.resource_sampler import Counters, Sample, mean_usage, read_counters
+from planner.distributed_sort.node_tasks.node_service import Counters, Sample, mean_usage, read_counters
 
 
 def test_means_are_differences_over_seconds() -> None:

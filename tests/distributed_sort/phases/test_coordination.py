@@ -17,20 +17,18 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.dataset.partition_reader import InputUnreadableError
-from planner.distributed_sort.dataset.slicing import slices
-from planner.distributed_sort.job.job import Cluster, Job, SortRequest, Work
+from planner.distributed_sort.dataset.partition_reader import InputUnreadableError, slices
+from planner.distributed_sort.job.job import Job, SortRequest
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
 from planner.distributed_sort.node_tasks import node_tasks
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Sorted, SortOrder, Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, Sorted, SortOrder, Stored, map_slice
 from planner.distributed_sort.phases import coordination
-from planner.distributed_sort.phases.coordination import run_round, run_rounds, shuffle
-from planner.distributed_sort.phases.coordinator import Coordinator
+from planner.distributed_sort.phases.coordination import Coordinator, run_coordinators
 from planner.distributed_sort.phases.reduce import unfinished_partitions
-from planner.distributed_sort.phases.shuffle import PHASE
+from planner.distributed_sort.phases.shuffle import Shuffle
+from planner.distributed_sort.sort import run_round, run_rounds
 from planner.errors import IoFailureError
 from planner.sort_policy.concurrency import Concurrency
 from planner.sort_policy.sizing import Sizes
@@ -87,7 +85,7 @@ class Actor:
         if not slow:
             return Reference(report)
         drop = DroppedNode(node=slow, metric="transfers", rate_per_s=1.0, limit_per_s=5.0, reason="slow")
-        return Reference(replace(report, slow=(drop,)))
+        return Reference(replace(report, slow=[drop]))
 
 
 class InstantNodes:
@@ -153,15 +151,11 @@ class InstantNodes:
         self.lost |= gone
         return gone
 
-    def begin_actor(self, node: str, _: type, facts: Any, group: Any) -> Actor:
+    def begin_actor(self, node: str, _: type, phase: Any, shared: Any, group: Any) -> Actor:
         assert node in group.members
-        own = copy.copy(facts.nodes)
+        own = copy.copy(shared.nodes)
         own.tasks = 0
-        told = copy.copy(facts)
-        object.__setattr__(told, "nodes", own)
-        object.__setattr__(told, "done", dict(facts.done))
-        object.__setattr__(told, "owner", list(facts.owner))
-        return Actor(self, node, Coordinator(told, group))
+        return Actor(self, node, Coordinator(phase, copy.deepcopy(shared, {id(shared.nodes): own}), group))
 
     def run(self, node: str, task: Any, *arguments: Any, returns: int = 1, **_: Any) -> Any:
         self.tasks += 1
@@ -234,15 +228,14 @@ def job_of(nodes: InstantNodes, folder: Path, *, copies: int = 1, nodes_per_coor
     return Job(
         request=SortRequest(source=source, output="out", copies=copies, nodes_per_coordinator=nodes_per_coordinator),
         emit=lambda _: None,
-        cluster=Cluster(ray=nodes.ray, nodes=cast("Nodes", nodes), files=JobFiles(job="j", output="out")),
-        work=Work(
-            source=source,
-            sizes=sizes,
-            slices=cut,
-            splitting_reference=None,
-            ledger=Ledger(slices=len(cut), owner=owner),
-            journal=Journal(folder / "journal"),
-        ),
+        nodes=cast("Nodes", nodes),
+        files=JobFiles(job="j", output="out"),
+        source=source,
+        sizes=sizes,
+        slices=cut,
+        splitting_reference=None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
     )
 
 
@@ -267,19 +260,17 @@ def test_everything_is_done_in_the_end(
     job = job_of(nodes, tmp_path, copies=copies)
     while not run_round(job):
         pass
-    assert job.work.ledger.missing_slices() == []
+    assert job.ledger.missing_slices() == []
     assert unfinished_partitions(job) == []
-    assert sorted(job.work.input_checksums) == list(range(len(job.work.slices)))
-    assert nodes.lost.isdisjoint(
-        copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies
-    )
-    assert set(job.trouble.suspected.values()) <= bad
+    assert sorted(job.input_checksums) == list(range(len(job.slices)))
+    assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
+    assert set(job.suspected.values()) <= bad
     if not nodes.lost and not ended:
-        assert job.trouble.suspicions.total() == len(bad), "each copy is given up once"
-        assert job.work.ledger.stored_records == SLICE_RECORDS // 25 * len(job.work.slices) * len(job.work.ledger.owner)
-        assert bad or job.work.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
-        assert job.work.moved.output_written == len(job.work.ledger.owner)
-        assert job.clock.coordinated["tasks"] >= len(job.work.slices) + copies * len(job.work.ledger.owner)
+        assert job.suspicions.total() == len(bad), "each copy is given up once"
+        assert job.ledger.stored_records == SLICE_RECORDS // 25 * len(job.slices) * len(job.ledger.owner)
+        assert bad or job.moved.input_read == RECORDS * node_count * 100, "each slice is mapped once"
+        assert job.moved.output_written == len(job.ledger.owner)
+        assert job.coordinated["tasks"] >= len(job.slices) + copies * len(job.ledger.owner)
 
 
 @given(
@@ -296,13 +287,11 @@ def test_the_driver_alone_does_everything_in_the_end(
     after = {names[number]: count for number, count in doomed.items() if number < node_count}
     nodes = InstantNodes(names, doomed_after=after, ended_after=set(), chance=random.Random(seed))
     job = job_of(nodes, tmp_path, copies=copies, nodes_per_coordinator=16)
-    nodes.is_whole = lambda number: number in job.work.ledger.complete_partitions()
+    nodes.is_whole = lambda number: number in job.ledger.complete_partitions()
     while not run_round(job):
         pass
     assert unfinished_partitions(job) == []
-    assert nodes.lost.isdisjoint(
-        copy.node for partition, _ in job.work.ledger.done.values() for copy in partition.copies
-    )
+    assert nodes.lost.isdisjoint(copy.node for partition, _ in job.ledger.done.values() for copy in partition.copies)
 
 
 def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) -> None:
@@ -313,8 +302,8 @@ def test_what_was_not_lost_goes_on_while_the_rest_is_made_again(tmp_path: Path) 
     nodes = InstantNodes(names, doomed_after={}, ended_after=set(), chance=random.Random(1))
     job = job_of(nodes, tmp_path, copies=2, nodes_per_coordinator=16)
     assert run_round(job)
-    of_a, of_d = job.work.ledger.owner.index("a"), job.work.ledger.owner.index("d")
-    del job.work.ledger.done[of_a], job.work.ledger.done[of_d]
+    of_a, of_d = job.ledger.owner.index("a"), job.ledger.owner.index("d")
+    del job.ledger.done[of_a], job.ledger.done[of_d]
     nodes._doomed_after["d"] = 0
     job.notice_losses(at_once=True)
     nodes.order.clear()
@@ -342,6 +331,11 @@ def test_a_sort_that_gets_no_further_ends_with_an_error(tmp_path: Path) -> None:
     assert 60 < sum(pauses) < 120
 
 
+def shuffle(job: Job) -> None:
+    while job.ledger.missing_slices():
+        run_coordinators(job, Shuffle)
+
+
 def test_coordinators_that_always_end_are_an_error(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(range(1000)))
     with refused("coordinators-ended", "11 times", kind=IoFailureError):
@@ -352,7 +346,7 @@ def test_a_coordinator_that_is_told_to_end_cancels_its_tasks(tmp_path: Path) -> 
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set())
     nodes.ray.is_stuck = True
     job = job_of(nodes, tmp_path)
-    for actor in coordination._start_coordinators(job, PHASE).values():
+    for actor in coordination._start_coordinators(job, Shuffle).values():
         actor.coordinator.end()
         cancelled, report = nodes.ray.cancelled, actor.coordinator.advance(60.0)
         assert (report.is_stopped, report.is_over) == (True, False)
@@ -365,22 +359,22 @@ def test_a_slow_node_is_left_out_where_others_have_room(tmp_path: Path, free_byt
     nodes = InstantNodes(["a", "b", "c"], doomed_after={}, ended_after=set(), slow="b", free_bytes=free_bytes)
     job = job_of(nodes, tmp_path)
     shuffle(job)
-    assert job.work.ledger.missing_slices() == []
-    assert set(job.work.ledger.owner) == ({"a", "c"} if free_bytes else {"a", "b", "c"})
-    assert job.trouble.slow_nodes == {"b": f"slow, {'left out' if free_bytes else 'kept'}"}
+    assert job.ledger.missing_slices() == []
+    assert set(job.ledger.owner) == ({"a", "c"} if free_bytes else {"a", "b", "c"})
+    assert job.slow_nodes == {"b": f"slow, {'left out' if free_bytes else 'kept'}"}
 
 
 def test_a_few_nodes_need_no_coordinators(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b"], doomed_after={}, ended_after=set())
     job = job_of(nodes, tmp_path)
     assert run_round(job)
-    assert (nodes.reports, job.clock.coordinated) == (0, {})
+    assert (nodes.reports, job.coordinated) == (0, {})
 
 
 def test_slices_that_any_node_reads_are_shared_out(tmp_path: Path) -> None:
     nodes = InstantNodes(["a", "b", "c", "d"], doomed_after={}, ended_after=set())
     job = job_of(nodes, tmp_path)
     anywhere = tuple(Partition(records=RECORDS, copies=(Copy(uri="s3://b/in"),)) for _ in range(4))
-    job.work.source = Dataset(partitions=anywhere)
+    job.source = Dataset(partitions=anywhere)
     counts = [len(numbers) for numbers in coordination._divide_slices(job, [("a", "b"), ("c", "d")])]
-    assert counts == [len(job.work.slices) // 2] * 2
+    assert counts == [len(job.slices) // 2] * 2

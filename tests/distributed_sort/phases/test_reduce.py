@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
 from planner.distributed_sort.exchange.block_fetch import Part
-from planner.distributed_sort.job.job import Cluster, Job, SortRequest, Work
+from planner.distributed_sort.job.job import Job, SortRequest
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
@@ -95,18 +95,18 @@ def job_of(nodes: FakeNodes, folder: Path, *, partitions: int, copies: int) -> J
     owner = [nodes.names[number * len(nodes.names) // partitions] for number in range(partitions)]
     ledger = Ledger(slices=1, owner=owner)
     source = Dataset(partitions=(Partition(records=1, copies=(), recipe=Recipe(start=0)),))
+    nodes.ray = Mock(wait=nodes.wait)
     return Job(
         request=SortRequest(source=source, output="out", copies=copies),
         emit=lambda _: None,
-        cluster=Cluster(ray=Mock(wait=nodes.wait), nodes=cast("Nodes", nodes), files=JobFiles(job="j", output="out")),
-        work=Work(
-            source=source,
-            sizes=Sizes(slice_records=1, slices=1, parcel_bytes=1, partitions=partitions, sort_bytes=10**9),
-            slices=[],
-            splitting_reference=None,
-            ledger=ledger,
-            journal=Journal(folder / "journal"),
-        ),
+        nodes=cast("Nodes", nodes),
+        files=JobFiles(job="j", output="out"),
+        source=source,
+        sizes=Sizes(slice_records=1, slices=1, parcel_bytes=1, partitions=partitions, sort_bytes=10**9),
+        slices=[],
+        splitting_reference=None,
+        ledger=ledger,
+        journal=Journal(folder / "journal"),
     )
 
 
@@ -117,11 +117,9 @@ def test_copies_go_where_least_is_under_way(tmp_path: Path, node_count: int, sha
     nodes = FakeNodes([f"node-{number}" for number in range(node_count)], random.Random(seed))
     job = job_of(nodes, tmp_path, partitions=node_count * share, copies=2)
     if lost:
-        job.work.ledger.done = {
-            number: (written(number, node), b"") for number, node in enumerate(job.work.ledger.owner)
-        }
+        job.ledger.done = {number: (written(number, node), b"") for number, node in enumerate(job.ledger.owner)}
     assert Reduce(job).run()
-    assert all(len({copy.node for copy in partition.copies}) == 2 for partition, _ in job.work.ledger.done.values())
+    assert all(len({copy.node for copy in partition.copies}) == 2 for partition, _ in job.ledger.done.values())
     assert nodes.copied.total() == node_count * share
     assert nodes.most_behind == 0
     assert nodes.most["sort_partition"] <= CONCURRENCY.sorts(copied=True)
@@ -149,8 +147,8 @@ def test_copies_go_elsewhere_while_a_service_begins_anew(tmp_path: Path) -> None
     nodes = NodesWithoutService(["a", "b", "c"], random.Random(1))
     job = job_of(nodes, tmp_path, partitions=9, copies=2)
     assert Reduce(job).run()
-    assert job.trouble.retries == 0
-    assert {node for partition, _ in job.work.ledger.done.values() for node in [partition.copies[1].node]} == {"a", "b"}
+    assert job.retries == 0
+    assert {node for partition, _ in job.ledger.done.values() for node in [partition.copies[1].node]} == {"a", "b"}
     assert 1 <= nodes.copied["c"] <= 6, "each partition tries it once at most"
 
 
@@ -158,7 +156,7 @@ def test_a_copy_that_nobody_can_have_is_left_to_the_next_round(tmp_path: Path) -
     nodes = NodesWithoutService(["a", "c"], random.Random(1))
     job = job_of(nodes, tmp_path, partitions=4, copies=2)
     assert not Reduce(job).run()
-    assert set(job.work.ledger.done) == {2, 3}, "those of c, which a has copies of"
+    assert set(job.ledger.done) == {2, 3}, "those of c, which a has copies of"
 
 
 def test_without_copies_nothing_is_sent(tmp_path: Path) -> None:

@@ -16,15 +16,14 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from planner.distributed_sort.dataset.dataset import Copy, Dataset, Partition, Recipe
-from planner.distributed_sort.dataset.slicing import slices
+from planner.distributed_sort.dataset.partition_reader import slices
 from planner.distributed_sort.exchange.block_fetch import PackedParts, Part
 from planner.distributed_sort.exchange.parcels import Block
-from planner.distributed_sort.job.job import Cluster, Job, SortRequest, Work
+from planner.distributed_sort.job.job import Job, SortRequest
 from planner.distributed_sort.job.ledger import Journal, Ledger
 from planner.distributed_sort.job.nodes import LOST, Nodes
 from planner.distributed_sort.node_files.node_environment import JobFiles
-from planner.distributed_sort.node_tasks.map_task import MapOrder, Mapped, map_slice
-from planner.distributed_sort.node_tasks.node_tasks import Stored
+from planner.distributed_sort.node_tasks.node_tasks import MapOrder, Mapped, Stored, map_slice
 from planner.distributed_sort.phases import shuffle
 from planner.distributed_sort.phases.shuffle import PausedSlices, Shuffle
 from planner.errors import InputChangedError, IoFailureError
@@ -191,18 +190,18 @@ def job_of(nodes: FakeNodes, folder: Path, *, records: int = RECORDS) -> Job:
     )
     cut = list(slices(source, SLICE_RECORDS))
     sizes = Sizes(slice_records=SLICE_RECORDS, slices=8, parcel_bytes=500_000, partitions=len(owner), sort_bytes=10**9)
+    nodes.ray = Mock(wait=nodes.wait)
     return Job(
         request=SortRequest(source=source, output="out"),
         emit=lambda _: None,
-        cluster=Cluster(ray=Mock(wait=nodes.wait), nodes=cast("Nodes", nodes), files=JobFiles(job="j", output="out")),
-        work=Work(
-            source=source,
-            sizes=sizes,
-            slices=cut,
-            splitting_reference=None,
-            ledger=Ledger(slices=len(cut), owner=owner),
-            journal=Journal(folder / "journal"),
-        ),
+        nodes=cast("Nodes", nodes),
+        files=JobFiles(job="j", output="out"),
+        source=source,
+        sizes=sizes,
+        slices=cut,
+        splitting_reference=None,
+        ledger=Ledger(slices=len(cut), owner=owner),
+        journal=Journal(folder / "journal"),
     )
 
 
@@ -218,12 +217,12 @@ def test_every_slice_is_stored_in_the_end(tmp_path: Path, node_count: int, losin
     nodes = FakeNodes(names, random.Random(seed), losing=losing, doomed=names[1:][:lost])
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
-    assert job.work.ledger.missing_slices() == []
-    assert job.work.ledger.stored_records == SLICE_RECORDS // 25 * len(job.work.slices) * len(job.work.ledger.owner)
-    assert not nodes.lost.intersection(job.work.ledger.owner)
+    assert job.ledger.missing_slices() == []
+    assert job.ledger.stored_records == SLICE_RECORDS // 25 * len(job.slices) * len(job.ledger.owner)
+    assert not nodes.lost.intersection(job.ledger.owner)
     if not losing and not nodes.lost:
-        assert sum(nodes.parcels) == len(job.work.slices) * (node_count - 1), "each block that leaves its node, once"
-        assert job.trouble.retries == 0
+        assert sum(nodes.parcels) == len(job.slices) * (node_count - 1), "each block that leaves its node, once"
+        assert job.retries == 0
 
 
 @pytest.mark.parametrize("sizes", [_of_one_node, _of_its_own])
@@ -233,9 +232,9 @@ def test_a_node_holds_no_more_of_clustered_keys(tmp_path: Path, sizes: Sizing) -
     nodes = SlowLinks(names, random.Random(1), losing=0, doomed=[], sizes=sizes)
     job = job_of(nodes, tmp_path, records=40 * SLICE_RECORDS)
     Shuffle(job).run()
-    assert job.work.ledger.missing_slices() == []
-    assert nodes.most_held_bytes <= job.work.sizes.slices * SLICE_RECORDS * 100
-    assert nodes.most_held <= 4 * job.work.sizes.slices * len(names)
+    assert job.ledger.missing_slices() == []
+    assert nodes.most_held_bytes <= job.sizes.slices * SLICE_RECORDS * 100
+    assert nodes.most_held <= 4 * job.sizes.slices * len(names)
 
 
 def test_blocks_leave_in_fewer_parcels(tmp_path: Path) -> None:
@@ -272,9 +271,9 @@ def on_two_nodes(nodes: BadDisks, folder: Path) -> Job:
     job = job_of(nodes, folder, records=SLICE_RECORDS)
     copies = tuple(Copy(uri="/in", node=name) for name in nodes.names)
     source = Dataset(partitions=(Partition(records=SLICE_RECORDS, copies=copies),))
-    job.work.source = source
-    job.work.slices = list(slices(source, SLICE_RECORDS))
-    job.work.ledger = Ledger(slices=1, owner=job.work.ledger.owner)
+    job.source = source
+    job.slices = list(slices(source, SLICE_RECORDS))
+    job.ledger = Ledger(slices=1, owner=job.ledger.owner)
     return job
 
 
@@ -282,7 +281,7 @@ def test_a_slice_that_cannot_be_read_is_read_where_the_next_copy_is(tmp_path: Pa
     nodes = BadDisks(["node-0", "node-1"])
     job = on_two_nodes(nodes, tmp_path)
     Shuffle(job).run()
-    assert (job.work.ledger.missing_slices(), nodes.asked, job.trouble.retries) == ([], ["node-0", "node-1"], 1)
+    assert (job.ledger.missing_slices(), nodes.asked, job.retries) == ([], ["node-0", "node-1"], 1)
 
 
 def test_a_slice_that_nobody_can_read_ends_the_job(tmp_path: Path) -> None:
@@ -305,7 +304,7 @@ def test_a_slice_that_is_read_again_with_other_content_ends_the_job(tmp_path: Pa
     nodes = Rewriting(["node-0", "node-1"], random.Random(0), losing=0, doomed=[])
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
-    job.work.ledger.forget_nodes(frozenset(["node-1"]), ["node-0"])
+    job.ledger.forget_nodes(frozenset(["node-1"]), ["node-0"])
     with pytest.raises(InputChangedError):
         Shuffle(job).run()
 
@@ -332,7 +331,7 @@ def test_a_service_that_is_slow_to_begin_anew_is_waited_for(tmp_path: Path, monk
     monkeypatch.setattr(shuffle, "_LONGEST_PAUSE_S", 30.0)
     job = job_of(nodes, tmp_path)
     Shuffle(job).run()
-    assert job.work.ledger.missing_slices() == []
+    assert job.ledger.missing_slices() == []
 
 
 def test_a_slice_that_was_lost_again_rests_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -168,13 +168,13 @@ def session_with_access(cloud: str, *, say: Say = silent) -> ProviderSession:
     return session
 
 
-def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True) -> Order:
+def ordered(plan: Plan, rental: RentalOptions, *, is_dry_run: bool, screened: bool = True, say: Say = silent) -> Order:
     """Return the order of a run that begins now. Spares are only ordered for `screened` machines.
 
     A dry run makes no network calls, neither for this machine's public address nor for today's price: limits are
-    checked against the plan's price.
+    checked against the plan's price, and `say` is told which choices they leave out.
     """
-    return ordered_choices(choices_to_rent(plan, rental, screened=screened), rental, is_dry_run=is_dry_run)
+    return ordered_choices(choices_to_rent(plan, rental, screened=screened), rental, is_dry_run=is_dry_run, say=say)
 
 
 def choices_to_rent(plan: Plan, rental: RentalOptions, *, screened: bool) -> list[ClusterOffer]:
@@ -190,14 +190,20 @@ def choices_to_rent(plan: Plan, rental: RentalOptions, *, screened: bool) -> lis
     return choices_of(plan, cloud=rental.cloud, regions=rental.regions, or_next=rental.or_next, screened=screened)
 
 
-def ordered_choices(choices: Sequence[ClusterOffer], rental: RentalOptions, *, is_dry_run: bool) -> Order:
+def ordered_choices(
+    choices: Sequence[ClusterOffer], rental: RentalOptions, *, is_dry_run: bool, say: Say = silent
+) -> Order:
     """Return the order of the first available cluster among `choices`; see `ordered`."""
     from planner.clusters.provisioning.order_from_plan import offers_within, order_of, own_network
     from planner.clusters.provisioning.run_directory import new_run_id
 
     now = datetime.now(UTC)
+    if is_dry_run:
+        choices, left_out = offers_within(choices, rental.limits)
+        for reason in left_out:
+            say(f"left out: {reason}")
     return order_of(
-        offers_within(choices, rental.limits) if is_dry_run else choices,
+        choices,
         run=new_run_id(now),
         cloud=rental.cloud,
         ssh_from=rental.ssh_from or (_PLACEHOLDER if is_dry_run else own_network()),
@@ -233,6 +239,8 @@ def confirm_order(
         raise ProviderRefusedError(
             "nothing can be launched; nothing was created", [*against, *reasons], code="nothing-to-launch"
         )
+    for reason in reasons:
+        say(f"left out: {reason}")
     now = datetime.now(UTC)
     order = with_todays_end(order, places, limits, now=now)
     say(offer_text(order, places, now=now))

@@ -212,7 +212,7 @@ def run_rented(
     access = store_access(work, cloud=rental.cloud, identity=rental.node_identity)
     _check_runnable(work)
     work, source = input_of(work, say=listeners.say)
-    order, plan = planned_order(work, rental, is_dry_run=False)
+    order, plan = planned_order(work, rental, is_dry_run=False, say=listeners.say)
     delivery = delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
     listeners.say(delivery.text)
     if work.input and not (work.output or work.keep):
@@ -248,7 +248,7 @@ def rehearsed_order(work: Work, rental: RentalOptions, *, say: Say) -> tuple[Ord
         raise BadInputError(
             f"--dry-run looks into no object store: say how much {work.input} holds, --data 1TB", code="data-unknown"
         )
-    order, plan = planned_order(work, rental, is_dry_run=True)
+    order, plan = planned_order(work, rental, is_dry_run=True, say=say)
     return order, session, delivery_to(require_best(plan), wheelhouse=work.wheelhouse)
 
 
@@ -337,7 +337,7 @@ def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None 
     ).plan
 
 
-def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tuple[Order, Plan]:
+def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool, say: Say) -> tuple[Order, Plan]:
     """Return the order and plan of some work: on machines with local disks, which the cluster sort needs, all with one
     processor, and with the installation time of their software.
     """
@@ -351,7 +351,7 @@ def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool) -> tup
     plan = replace(plan, rejected=())  # each rejection would list all requested types
     plan = of_one_processor(plan, architecture=architecture_of(best.cloud, best.instance_type))
     plan = with_software(plan, wheelhouse=work.wheelhouse)
-    return clusters.ordered(plan, rental, is_dry_run=is_dry_run), plan
+    return clusters.ordered(plan, rental, is_dry_run=is_dry_run, say=say), plan
 
 
 def _task_of(work: Work, plan: Plan, source: Dataset | None, *, effort: Effort) -> CloudTask:

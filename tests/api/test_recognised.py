@@ -34,7 +34,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_a_word_that_is_no_file_is_named_before_formats_are_guessed(table: Path, tmp_path: Path) -> None:
     said: list[str] = []
-    with pytest.raises(BadInputError, match="^desc: no such file"):
+    with pytest.raises(BadInputError, match=r"^desc: no such file"):
         planner.sort([table, "desc"], tmp_path / "out.csv", key="name", say=said.append)
     assert not said
 

@@ -58,7 +58,7 @@ def cluster_up(
     work = Work(data=data, model=model, instance=names(instance) or None, nodes=nodes)
     made = renting.plan_of(plan, rented, work)
     if dry_run:
-        order = clusters.ordered(made, rented, is_dry_run=True, screened=False)
+        order = clusters.ordered(made, rented, is_dry_run=True, screened=False, say=talk)
         renting.show_dry_run(order, rented, renting.session_on(cloud).provider, verbose=verbose, json=json)
         return
     raised = clusters.raise_cluster(made, rented, confirm=renting.asking(yes=yes), say=talk, guard=orderly_end())

@@ -152,16 +152,20 @@ def most_usd_per_hour(choice: ClusterOffer) -> float:
     return choice.launched_usd_per_hour if choice.ceiling_usd_per_hour is None else choice.ceiling_usd_per_hour
 
 
-def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> list[ClusterOffer]:
-    """Return the choices whose run is expected to stay within the limits at the plan's price.
-
-    Raises InfeasibleError with each choice's reason when there is none.
+def offers_within(choices: Sequence[ClusterOffer], limits: Limits) -> tuple[list[ClusterOffer], list[str]]:
+    """Return the choices whose run is expected to stay within the limits at the plan's price, and the reasons for
+    leaving out the others. Raises InfeasibleError with each choice's reason when there is none.
     """
-    reasons = {f"{choice.machines} x {choice.instance_type}: {_exceeded_limit(choice, limits)}" for choice in choices}
-    keeping = [choice for choice in choices if not _exceeded_limit(choice, limits)]
+    keeping: list[ClusterOffer] = []
+    reasons = []
+    for choice in choices:
+        if reason := _exceeded_limit(choice, limits) or _shortened_life(keeping, choice, limits):
+            reasons.append(f"{choice.machines} x {choice.instance_type}: {reason}")
+        else:
+            keeping.append(choice)
     if not keeping:
-        raise InfeasibleError("no planned cluster keeps to the limits", sorted(reasons), code="over-limits")
-    return keeping
+        raise InfeasibleError("no planned cluster keeps to the limits", sorted(set(reasons)), code="over-limits")
+    return keeping, list(dict.fromkeys(reasons))
 
 
 def affordable_places(preflight: Preflight, limits: Limits) -> tuple[tuple[Place, ...], list[str]]:
@@ -170,14 +174,32 @@ def affordable_places(preflight: Preflight, limits: Limits) -> tuple[tuple[Place
 
     Each place's choice has today's price, if known.
     """
-    places, reasons = [], []
+    places: list[Place] = []
+    reasons = []
     for place in preflight.places:
         priced = replace(place, choice=at_todays_price(place, preflight))
-        if reason := _exceeded_limit(priced.choice, limits):
+        before = [place.choice for place in places]
+        if reason := _exceeded_limit(priced.choice, limits) or _shortened_life(before, priced.choice, limits):
             reasons.append(f"{place.text}: {reason}")
         else:
             places.append(priced)
     return tuple(places), list(dict.fromkeys(reasons))
+
+
+def _shortened_life(before: Sequence[ClusterOffer], choice: ClusterOffer, limits: Limits) -> str:
+    """Return the reason that a further choice would end all machines too early for 95 of 100 runs on those `before`;
+    '' if it would not. All machines of an order have one life, for which the limit must pay on the dearest choice.
+    """
+    if not before:
+        return ""
+    alone_s, lives_s = (3600 * hours_allowed(those, limits) for those in (before, [*before, choice]))
+    needed_s = max(offer.needed_s for offer in before)
+    if lives_s >= min(alone_s, needed_s):
+        return ""
+    return (
+        f"no further choice: at its price {limits.cost_option} ends all machines after {format_duration(lives_s)}, "
+        f"while 95 of 100 runs on {before[0].instance_type} take up to {format_duration(needed_s)}"
+    )
 
 
 def _exceeded_limit(choice: ClusterOffer, limits: Limits) -> str:
@@ -202,9 +224,8 @@ def enough_text(choice: ClusterOffer) -> str:
 
 
 def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, now: datetime) -> Order:
-    """Return the order of machines that end no later than today's prices allow."""
-    end = now + timedelta(hours=hours_allowed([place.choice for place in places], limits))
-    return replace(order, expires_at=min(order.expires_at, end))
+    """Return the order of machines that live for as long as today's prices at these places allow."""
+    return replace(order, expires_at=now + timedelta(hours=hours_allowed([place.choice for place in places], limits)))
 
 
 def at_todays_price(place: Place, preflight: Preflight) -> ClusterOffer:

@@ -154,10 +154,28 @@ def test_half_the_world_may_not_reach_the_head(text: str) -> None:
 
 def test_what_the_limits_do_not_allow_is_refused_at_the_plans_price() -> None:
     cheap, dear = choice(total_usd=0.7), choice(total_usd=1.4)
-    assert offers_within([dear, cheap], Limits(cost_usd=1.0)) == [cheap]
+    over = "4 x i4i.large: $1.40 expected, over --max-cost"
+    assert offers_within([dear, cheap], Limits(cost_usd=1.0)) == ([cheap], [over])
     with refused("over-limits", kind=InfeasibleError) as caught:
         offers_within([dear], Limits(cost_usd=1.0))
-    assert caught.value.details == ("4 x i4i.large: $1.40 expected, over --max-cost",)
+    assert caught.value.details == (over,)
+
+
+def test_a_dearer_further_choice_does_not_end_the_first_one_early() -> None:
+    """$2 pays for 2.9 h at $0.688 an hour, which 95 of 100 runs need two of; at twice the price for 1.45 h."""
+    first = choice(expected_s=3600.0, late_s=7200.0)
+    dear = choice(expected_s=1800.0, late_s=3600.0, instance_type="i4i.xlarge", usd_per_hour=1.032)
+    limits = Limits(cost_usd=2.0)
+    assert 3600 * hours_allowed([first, dear], limits) < first.needed_s
+    kept, reasons = offers_within([first, dear, first.on_demand], limits)
+    assert kept == [first, first.on_demand]
+    assert len(reasons) == 1 and "4 x i4i.xlarge: no further choice" in reasons[0]
+    places = tuple(Place(choice=offer, region="here", zone="") for offer in (first, dear))
+    affordable, reasons = affordable_places(Preflight(findings=(), places=places, price_usd_per_hour={}), limits)
+    assert [place.choice for place in affordable] == [first]
+    assert "ends all machines after" in reasons[0]
+    assert offers_within([first, dear], Limits(cost_usd=5.0)) == ([first, dear], [])
+    assert offers_within([first, dear], Limits(hours=3.0)) == ([first, dear], [])
 
 
 def test_who_has_no_name_is_known_by_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,7 @@ WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from planner.cli.ent
     [
         ("planner._sortcore", "gnusort /dev/null", 2, "sort: the compiled sort core"),
         ("planner._sortcore", "sort /dev/null out", 1, "error: the compiled sort core"),
+        ("planner._sortcore", "plan --input . --output s3://b/y", 1, "error: .: the compiled sort core"),
         ("typer", "plan 1TB", 1, "error: this needs the package typer, which is not installed"),
     ],
 )

@@ -137,3 +137,8 @@ def test_the_action_comments_on_the_pull_request(tmp_path: Path) -> None:
     (asked,) = api.asked
     assert (asked.path, asked.body) == ("/repos/me/plans/issues/7/comments", {"body": comment.read_text()})
     assert asked.headers["Authorization"] == "Bearer secret"
+
+
+def test_the_most_that_a_run_may_cost_is_written_as_everywhere() -> None:
+    for limit in ("$1000", "1000"):
+        assert run(PLAN, "--max-cost", limit).exit_code == 0

@@ -21,6 +21,7 @@ from planner.catalog.refreshed import refresh_command
 from planner.config import paths
 from planner.config.settings import load_settings, settings_file
 from planner.errors import PlannerError
+from planner.extras import install_command
 from planner.schemas.request_forms import CLOUDS
 from planner.units import format_bytes
 
@@ -186,7 +187,7 @@ def _extras() -> Iterator[Finding]:
             state="optional" if absent else "ok",
             found=f"without {', '.join(absent)}" if absent else ", ".join(modules),
             needed_for=needed_for,
-            advice=f"pip install 'sortplanner[{extra}]'" if absent else "",
+            advice=install_command(extra) if absent else "",
         )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 from planner.errors import PlannerError
@@ -33,10 +36,34 @@ def optional(module: str, *, extra: str, purpose: str) -> Any:
     except ImportError as missing:
         package = module.partition(".")[0]
         raise PlannerError(
-            f"{purpose} needs the package {package}, which is not installed: pip install 'sortplanner[{extra}]'",
+            f"{purpose} needs the package {package}, which is not installed: {install_command(extra)}",
             [str(missing)],
             code="missing-package",
         ) from missing
+
+
+def install_command(extra: str) -> str:
+    """Return the command that adds an extra to the environment in use: pip's, or that of pipx or uv, which keep a file
+    in an environment of their own.
+    """
+    uv, pipx = (Path(sys.prefix, name).is_file() for name in ("uv-receipt.toml", "pipx_metadata.json"))
+    if not uv and not pipx:
+        return f"pip install 'sortplanner[{extra}]'"
+    if pipx:
+        return shlex.join(["pipx", "inject", "sortplanner", *_packages(extra)])
+    added = shlex.join([word for package in _packages(extra) for word in ("--with", package)])
+    return f"uv tool install --force {added} WHEEL"
+
+
+def _packages(extra: str) -> list[str]:
+    """Return the requirements of an extra, those of extras in it too."""
+    from importlib.metadata import requires
+
+    pairs = [requirement.split(";") for requirement in requires("sortplanner") or () if ";" in requirement]
+    named = [name.strip() for name, marker in pairs if re.search(rf"extra == .{extra}\W", marker)]
+    within = [re.match(r"sortplanner\[(.*)\]", name) for name in named]
+    plain = [name for name, inner in zip(named, within, strict=True) if not inner]
+    return [*(package for inner in within if inner for package in _packages(inner[1])), *plain]
 
 
 def missing_text(module: str) -> str:
@@ -45,5 +72,5 @@ def missing_text(module: str) -> str:
     if package in sys.stdlib_module_names:
         return f"this Python was built without its module {package.lstrip('_')}: use a Python that has it"
     extra = next((extra for extra, packages in _EXTRAS.items() if package in packages), None)
-    advice = f"pip install 'sortplanner[{extra}]'" if extra else "install sortplanner again"
+    advice = install_command(extra) if extra else "install sortplanner again"
     return f"this needs the package {package}, which is not installed: {advice}"

@@ -37,6 +37,8 @@ _SEVERAL: Final = re.compile(r"^\s*(?:\d+(?:\.\d+)?\s*[a-z]+\s*){2,}$")
 _MINUTES_LEFT: Final = re.compile(r"^(\s*\d+\s*h\s*[0-5]?\d)\s*$")
 """Durations such as `1h30`: a number without a unit after the hours is minutes."""
 _DURATIONS: Final = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hr": 3600, "d": 86400}
+_PLURALS: Final = {"secs": 1, "mins": 60, "hrs": 3600}
+_DURATION_WORDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 
 SMALL_USD: Final = 0.1
 """Amounts below this are not rounded to cents."""
@@ -52,7 +54,7 @@ def parse_size(text: str) -> int:
     Raises BadInputError for a bare number, an unknown unit, bits, what may be bits, or a size that is not positive, not
     whole bytes or over `LARGEST_SIZE_BYTES`.
     """
-    number, unit = _split(text, what="size", example="100TB or 1TiB")
+    number, unit = _split(text, what="size", example="100TB or 8GiB")
     unit = _abbreviated(unit)
     _require_no_bits(text, number, unit)
     factor = _lookup(unit, _SIZES | _RECORDS) or _lookup(unit, _SHORT_SIZES)
@@ -90,8 +92,8 @@ def parse_rate(text: str) -> float:
 
 
 def parse_duration(text: str) -> float:
-    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`, `1h 30m`, `1h30`. Raises BadInputError as `parse_rate`
-    does.
+    """Return the seconds in `text`: `90s`, `20m`, `1.5h`, `2d`, `1h 30m`, `1h30`, `2 hours`. Raises BadInputError as
+    `parse_rate` does.
     """
     text = _MINUTES_LEFT.sub(r"\1m", text)
     match = _QUANTITY.match(text)
@@ -111,7 +113,7 @@ def parse_seconds(text: str) -> float:
 
 def _seconds(part: str, *, whole: str) -> float:
     number, unit = _split(part, what="duration", example="20m or 1.5h")
-    factor = _DURATIONS.get(unit)
+    factor = (_DURATIONS | _PLURALS).get(unit) or _DURATION_WORDS.get(unit.removesuffix("s"))
     if factor is None and unit.startswith(":"):
         raise BadInputError(
             f"duration {whole!r}: a time of day, or minutes and seconds? Write it as 6h or 1h 30m",
@@ -223,6 +225,12 @@ def _split(text: str, *, what: str, example: str) -> tuple[float, str]:
         raise BadInputError(f"{what} {text!r} is not a number with a unit; write it as {example}", code="not-an-amount")
     digits, unit = match[1].replace("_", "").replace(",", ""), match[2]
     number = int(digits) if digits.isdecimal() and len(digits) <= 20 else float(digits)  # whole bytes stay exact
+    if unit and unit.startswith(","):
+        pointed = text.strip().replace(",", ".", 1)
+        raise BadInputError(
+            f"{what} {text!r}: a comma separates thousands; write decimals with a point: {pointed}",
+            code="decimal-comma",
+        )
     if unit is None:
         raise BadInputError(f"{what} {text!r} has no unit; write it as {example}", code="no-unit")
     return number, unit

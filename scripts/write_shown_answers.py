@@ -3,9 +3,9 @@
 Usage: python scripts/write_shown_answers.py [--check]
 
 The lines `$ plan ...` and `$ planner ...` of fenced blocks in README.md and docs/index.md are run from top to bottom
-in an empty folder. The part of an answer from its notes on depends on the day and appears as `...`, as do the lines
-beyond those that `| head -3` selects. Each pictured command runs in its own terminal. --check writes nothing, and the
-exit code is 1 for a page that is not current.
+in an empty folder. The part of an answer from the age of its prices or its notes on depends on the day and appears as
+`...`, as do the lines beyond those that `| head -3` selects. Each pictured command runs in its own terminal. --check
+writes nothing, and the exit code is 1 for a page that is not current.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WAITS: Final = "docs/waits.svg"
 SIMULATED: Final = "planner simulate --data 1TB --model daytona --instance i4i.4xlarge --nodes 8 --draws 1 --timeline"
 SHOWN: Final = re.compile(r"^```text\n(\$ plan.*?)^```", re.DOTALL | re.MULTILINE)
 _COLUMNS: Final = 80
-_BY_DAY: Final = ("Note: ", "Next: ")
+_BY_DAY: Final = ("Prices: ", "Note: ", "Next: ")
 _SVG: Final = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <title>The answer of {title} in a terminal</title>
 <style>

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from planner.errors import BadInputError
 from planner.units import (
@@ -218,3 +221,25 @@ def test_counts_have_the_number_of_their_noun() -> None:
     assert count_text(44_066, "task", grouped=True) == "44,066 tasks"
     assert [count_text(count, "CPU") for count in (0.5, 1.0)] == ["0.5 CPUs", "1 CPU"]
     assert [count_of(count, "rows") for count in (1, 2)] == ["1 row", "2 rows"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2hours", 7200),
+        ("1 hour", 3600),
+        ("2 hours 30 minutes", 9000),
+        ("90 seconds", 90),
+        ("3mins", 180),
+        ("1 day", 86400),
+    ],
+)
+def test_units_of_durations_may_be_written_out(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(("parse", "text"), [(parse_size, "5,5TB"), (parse_duration, "1,5h"), (parse_rate, "1,5GB/s")])
+def test_a_decimal_comma_is_answered_with_a_point(parse: Callable[[str], float], text: str) -> None:
+    with refused("decimal-comma", text.replace(",", ".")) as refusal:
+        parse(text)
+    assert parse(refusal.value.message.rpartition(": ")[2]) == parse(text.replace(",", "."))

@@ -79,16 +79,19 @@ def list_input(address: str, *, format: str | None = None) -> ListedInput:
 def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]:
     """Return the bytes of each file that is not empty: the file at a path, or those in a folder or below an address.
 
-    Raises BadInputError if there are no files, IoFailureError if the place cannot be reached in time.
+    Raises BadInputError if there are no files, IoFailureError if the place cannot be reached in time, PlannerError
+    without the sort core.
     """
-    answers: list[Mapping[str, int] | PlannerError] = []
+    try:
+        from planner.distributed_sort.dataset.input_files import files_of
+    except PlannerError as error:  # the sort core, which reads files, is missing
+        raise error.reworded(f"{place}: {error.message}", "or say how much it is: --data 3TB") from None
+    answers: list[Mapping[str, int] | Exception] = []
 
     def ask() -> None:
-        from planner.distributed_sort.dataset.input_files import files_of
-
         try:
             answers.append(files_of(place))
-        except PlannerError as error:
+        except Exception as error:
             answers.append(error)
 
     asking = threading.Thread(target=ask, daemon=True)  # so that a library waiting for a network does not block exit
@@ -99,7 +102,7 @@ def files_at(place: str, *, patience_s: float = PATIENCE_S) -> Mapping[str, int]
             f"{place}: no answer within {patience_s:.0f} s; is this machine allowed to list it?", code="no-answer"
         )
     (answer,) = answers
-    if isinstance(answer, PlannerError):
+    if isinstance(answer, Exception):
         raise answer
     return answer
 

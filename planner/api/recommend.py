@@ -200,7 +200,7 @@ class Recommendation(Answer):
         return replace(self.contrast(), networks=networks, volumes=volumes, variants=variants)
 
     def what_if(self, **changes: Any) -> Recommendation:
-        """Plan again with a change: a resource, the price or the data multiplied (`network=2`, `price=0.7`, `data=2`;
+        """Plan again with a change: a resource, the price or the data multiplied (`network=2`, `price="70%"`, `data=2`;
         the others are `local`, `volumes`, `objects` and `cpu`) or an argument of `recommend` replaced (`data="200TB"`,
         `deadline="1h"`, `nodes=50`).
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from planner.catalog.catalog import Catalog
+from planner.catalog.refreshed import refresh_command
 from planner.catalog.tables import Column, Schema, read_table
 from planner.config.paths import catalogs_directory
 from planner.errors import BadInputError, nearest, some_of
@@ -40,7 +41,10 @@ def regions_of(named: Sequence[str], catalogs: Sequence[Catalog]) -> list[tuple[
     for word in named:
         for place, name in _find_places(word, catalogs):
             chosen[place] += [name] if name not in chosen[place] else []
-    return [_or_default(names, catalog, named) for names, catalog in zip(chosen, catalogs, strict=True)]
+    without = [catalog for names, catalog in zip(chosen, catalogs, strict=True) if named and not names]
+    if lacking := [catalog for catalog in without if catalog.cloud in _listed_regions()]:
+        raise _lacking_error(named, lacking)
+    return [tuple(names) or (of.default_region,) for names, of in zip(chosen, catalogs, strict=True)]
 
 
 def region_named(word: str, catalog: Catalog) -> str | None:
@@ -67,17 +71,24 @@ def _find_places(word: str, catalogs: Sequence[Catalog]) -> list[tuple[int, str]
     raise BadInputError(_unknown_text(region.strip(), [catalogs[place] for place in places]), code="unknown-region")
 
 
-def _or_default(names: Sequence[str], catalog: Catalog, named: Sequence[str]) -> tuple[str, ...]:
-    """Return a catalog's regions, or its default. Raises BadInputError if it has none of those asked for."""
-    if names:
-        return tuple(names)
-    if named and catalog.cloud in _listed_regions():
-        raise BadInputError(
-            f"--region {','.join(named)}: none of these is a region of {catalog.name}",
-            [f"add one, such as --region {','.join([*named, catalog.default_region])}, or leave {catalog.name} out"],
-            code="unknown-region",
-        )
-    return (catalog.default_region,)
+def _lacking_error(named: Sequence[str], catalogs: Sequence[Catalog]) -> BadInputError:
+    """Return the error of clouds that have none of the regions asked for: the regions that are meant, and how to read
+    the prices of those without.
+    """
+    meant = {}
+    for of in catalogs:
+        meant[of] = next((name for word in named for name in _containing(word, [of])), of.default_region)
+    there = " or ".join(catalog.name for catalog in catalogs)
+    every = ",".join([*named, *meant.values()])
+    add = f"add one{' of each' * (len(catalogs) > 1)}, such as --region {every}, or leave {there} out"
+    unpriced = [
+        f"{of.name} ships no prices of {region}: {command} reads them"
+        for of, region in meant.items()
+        if region not in of.regions() and (command := refresh_command(of.name, region=region))
+    ]
+    return BadInputError(
+        f"--region {','.join(named)}: none of these is a region of {there}", [add, *unpriced], code="unknown-region"
+    )
 
 
 def _unknown_text(region: str, catalogs: Sequence[Catalog]) -> str:
@@ -91,11 +102,15 @@ def _unknown_text(region: str, catalogs: Sequence[Catalog]) -> str:
 
 def _near(region: str, catalogs: Sequence[Catalog]) -> str:
     """Return a question with the regions whose console names contain the word, else with the nearest names."""
-    names = {name: shown for catalog in catalogs for name, shown in _console_names(catalog).items()}
-    within = [name for name, shown in names.items() if _fold_name(region) and _fold_name(region) in _fold_name(shown)]
-    if within:
+    if within := _containing(region, catalogs):
         return f" Did you mean {' or '.join(within[:3])}?"
-    return nearest(region, list(names))
+    return nearest(region, [name for catalog in catalogs for name in _console_names(catalog)])
+
+
+def _containing(word: str, catalogs: Sequence[Catalog]) -> list[str]:
+    """Return the regions whose console names contain the word."""
+    names = [pair for catalog in catalogs for pair in _console_names(catalog).items()]
+    return [name for name, shown in names if _fold_name(word) and _fold_name(word) in _fold_name(shown)]
 
 
 def _console_names(catalog: Catalog) -> dict[str, str]:

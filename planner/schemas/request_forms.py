@@ -184,10 +184,15 @@ def _plain_number(name: str, amount: str | float) -> float:
 
 def _factors(amount: Any) -> dict[str, float]:
     by_name = pairs("--what-if", amount, example="NAME=FACTOR, for example network=1.5")
-    return {name: _factor(name, value) for name, value in by_name.items()}
+    return {name: factor(name, value) for name, value in by_name.items()}
 
 
-def _factor(name: str, amount: str | float) -> float:
+def is_factor(amount: Any) -> bool:
+    """Return whether an amount can only be a factor: a number, `2x` or `200%`."""
+    return not isinstance(amount, str) or amount.strip().endswith(("x", "%"))
+
+
+def factor(name: str, amount: str | float) -> float:
     try:
         return in_share(re.sub(r"(?<=\d)\s*x$", "", amount.strip()) if isinstance(amount, str) else amount)
     except BadInputError:

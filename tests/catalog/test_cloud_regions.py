@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from approvals import Approve
 from refusals import refused
 
 from planner import recommend
@@ -47,6 +48,17 @@ def test_a_cloud_without_regions_of_its_own_needs_none() -> None:
 def test_what_cannot_be_meant_is_refused_with_what_to_say(asked: str, sentence: str) -> None:
     with pytest.raises(BadInputError, match=sentence):
         regions_of([asked], [AWS, AZURE])
+
+
+def test_each_cloud_without_a_region_of_this_name_gets_its_own(approve: Approve) -> None:
+    """What is suggested is accepted, and a region without prices comes with the command that reads them."""
+    with pytest.raises(BadInputError) as refusal:
+        regions_of(["frankfurt"], [AWS, GCP, AZURE])
+    approve(str(refusal.value))
+    named = refusal.value.details[0].partition("--region ")[2].partition(", or")[0].split(",")
+    assert regions_of(named, [AWS, GCP, AZURE]) == [("eu-central-1",), ("europe-west3",), ("eastus",)]
+    command = refusal.value.details[1].partition("planner ")[2].removesuffix(" reads them")
+    assert shlex.split(command) == ["catalog", "refresh", "--cloud", "aws", "--region", "eu-central-1", "--public"]
 
 
 def test_names_of_one_cloud_are_not_those_of_another() -> None:

@@ -115,3 +115,8 @@ def test_scale() -> None:
 def test_scale_offers_the_nearest_family(make_catalog: Callable[..., str]) -> None:
     with refused("unknown-type", "i4i"):
         call("scale", "i4ii", "--data", "10TB", "--model", "indy")
+
+
+def test_show_with_a_catalogs_name_says_that_it_takes_a_type() -> None:
+    with refused("unknown-type", "planner catalog show", "planner catalog rank --by usd_per_MBps --catalog gcp"):
+        call("catalog", "show", "gcp")

@@ -139,6 +139,10 @@ def _facts(catalogs: list[Catalog], instance_type: str, *, json: bool) -> None:
     if not holding:
         names = [name for c in catalogs for name in c.instances.rows]
         places = ", ".join(c.name for c in catalogs)
+        if any(instance_type in (c.name, c.cloud) for c in catalogs):
+            text = f"{instance_type} is a catalog, and `planner catalog show` takes a type, such as i4i.4xlarge"
+            next_step = f"`planner catalog rank --by usd_per_MBps --catalog {instance_type}` lists its types"
+            raise BadInputError(text, [next_step], code="unknown-type")
         raise BadInputError(
             f"unknown instance type {instance_type!r} in {places}.{nearest(instance_type, names)}", code="unknown-type"
         )

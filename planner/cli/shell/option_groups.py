@@ -16,6 +16,10 @@ from typing import Annotated, Any, Final, get_args, get_type_hints
 from typer import Option
 
 from planner.errors import BadInputError, PlannerError, nearest
+from planner.schemas.arguments import request_fields
+from planner.schemas.request import Request
+from planner.schemas.request import options as request_options
+from planner.schemas.wrong_words import option_meant
 
 HEADING: Final = "Settings"
 """Heading of the options that are given as `--set NAME=VALUE`."""
@@ -110,6 +114,10 @@ def settings_of(parameters: Sequence[Any]) -> dict[str, Any]:
     }
 
 
+_OF_OTHERS: Final = ("contradiction", "missing-companion", "not-spot", "unknown-type")
+"""Codes of refusals that depend on other options."""
+
+
 def asks_for_help(words: Sequence[str]) -> bool:
     """Return whether the words ask for the meaning of the settings."""
     return f"--set={HELP}" in words or ("--set", HELP) in pairwise(words)
@@ -141,12 +149,25 @@ def as_options(words: Sequence[str], settings: Mapping[str, Any], options: Colle
             made += [part for setting in re.split(between, given) for part in _option(setting, settings, options)]
         elif option.removeprefix("--") in settings and option.startswith("--"):
             value = value or ("" if settings[option[2:]].is_flag else next(rest, "VALUE"))
-            raise BadInputError(
-                f"{option[2:]} is a setting: --set {option[2:]}{'=' + value if value else ''}", code="is-setting"
-            )
+            raise _is_setting(option[2:], value, options)
         else:
             made.append(word)
     return made
+
+
+def _is_setting(name: str, value: str, options: Collection[str]) -> BadInputError:
+    """Return the error of a setting that was typed as an option, with how to give it, or why its value is refused."""
+    from planner.planning.request.request_checks import check_request  # slow to load
+
+    meant = option_meant(name, options).strip()
+    try:
+        if name.replace("-", "_") in request_options() and value not in ("", "VALUE"):
+            check_request(Request(**request_fields({"data": "1TB", name.replace("-", "_"): value})), ())
+    except BadInputError as refused:
+        if refused.code not in _OF_OTHERS:
+            why = [f"{value}: {refused.message.rpartition(': ')[2]}", *filter(None, [meant])]
+            return BadInputError(f"{name} is a setting: --set {name}=VALUE", why, code="is-setting")
+    return BadInputError(f"{name} is a setting: --set {name}{'=' + value if value else ''}", code="is-setting")
 
 
 def _option(setting: str, settings: Mapping[str, Any], options: Collection[str]) -> list[str]:

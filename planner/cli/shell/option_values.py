@@ -116,7 +116,7 @@ def _require_valid(value: Any, param: Any) -> None:
 
 
 def _number(text: str, wanted: Any, *, option: str) -> float:
-    number = amount(option, _NUMBERS[wanted], text)
+    number = amount(option, _NUMBERS[wanted], text.removeprefix("$") if "cost" in option else text)
     if abs(number) > LARGEST_NUMBER:
         raise BadInputError(f"{option} {text[:20]}: too large a number; at most 2^63 - 1", code="out-of-range")
     return number

@@ -47,7 +47,10 @@ class OwnMachines:
         if match is None:
             raise BadInputError(
                 f"--own {text}: write it as {_EXAMPLE}",
-                ["how many machines of which type; or name a file that lists them"],
+                [
+                    "how many machines of which type; or name a file that lists them",
+                    "machines of your own design: `planner catalog new mine --machines 20 ...` makes a type of them",
+                ],
                 code="malformed",
             )
         try:

@@ -17,6 +17,7 @@ from planner.planning.what_if.network_views import NetworkRow, network_as_it_is
 from planner.planning.what_if.reliefs import used_resources
 from planner.schemas.arguments import arguments, request_fields
 from planner.schemas.plan import Candidate, Plan, Request
+from planner.schemas.request_forms import factor, is_factor
 
 FACTORS: Final[Mapping[str, Sequence[float]]] = {
     "data": (0.1, 2.0, 10.0),
@@ -176,17 +177,19 @@ def _varied(request: Request, best: Candidate, *, lever: str, factor: float) -> 
 
 
 def changed(request: Request, changes: Mapping[str, Any]) -> Request:
-    """Return the request with resources multiplied (numbers under the names of `SCALABLE`) and arguments of `recommend`
-    replaced; prices and capacities are added to its existing ones. Raises BadInputError for an unknown name.
+    """Return the request with resources multiplied (factors, as `--what-if` takes them, under the names of `SCALABLE`)
+    and arguments of `recommend` replaced; prices and capacities are added to its existing ones. Raises BadInputError
+    for an unknown name.
     """
-    factors = {name: by for name, by in changes.items() if name in SCALABLE and not isinstance(by, str)}
+    by_name = {name: by for name, by in changes.items() if name in SCALABLE}
+    factors = {name: factor(name, by) for name, by in by_name.items() if is_factor(by) or name not in arguments()}
     asked = {name: amount for name, amount in changes.items() if name not in factors}
     for name in asked:
         if name not in arguments():
             near = nearest(name, (*SCALABLE, *arguments()))
-            raise BadInputError(
-                f"what_if {name}: no resource and no argument of recommend.{near}", code="unknown-argument"
-            )
+            text = f"what_if {name}: no resource and no argument of recommend.{near}"
+            known = f"resources are {', '.join(SCALABLE)}: what_if(network=2, price=0.5), or '2x' and '50%'"
+            raise BadInputError(text, [known], code="unknown-argument")
     fields = request_fields(asked)
     for several in fields.keys() & {"own_prices", "node_limits"}:
         fields[several] += getattr(request, several)

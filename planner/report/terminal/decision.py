@@ -36,6 +36,7 @@ _KIND: Final = {"nvme": " NVMe", "ssd": " SSD", "hdd": " hard disk"}
 _STORES: Final = {"aws": "S3", "gcp": "Cloud Storage", "azure": "Blob Storage", "oci": "Object Storage"}
 _ALL: Final = 0.995
 """Least share that is shown as 100%."""
+_LISTED: Final = " (prices of "
 _SURE: Final = 0.99
 """Most confidence claimed for a deadline."""
 
@@ -99,7 +100,19 @@ def price_origin(best: Candidate) -> str:
         return ""
     if own:
         return f" (price: {re.split('[(;]', own.removeprefix(OWN_PRICE))[0].strip()})"
-    return f" (prices of {best.price_as_of})" if best.price_as_of else ""
+    return f"{_LISTED}{best.price_as_of})" if best.price_as_of else ""
+
+
+def old_price_text(best: Candidate, warning: str) -> str:
+    """Return a warning of old prices in short if a node's price is one of them: its age and the command that renews it;
+    '' for another warning.
+    """
+    kind = "spot prices" if best.pricing == "spot" else "prices"
+    listed = rf"{kind} of {re.escape(best.cloud)}(?: in {re.escape(best.region)})?"
+    old = re.match(rf"{listed}(?: are|:) .*?(\d+) days(?:.*; (.*) renews them)?", warning)
+    if old is None or not price_origin(best).startswith(_LISTED):
+        return ""
+    return f"Prices: {old[1]} days old" + (f"; {old[2]} renews them." if old[2] else ".")
 
 
 def range_text(plan: Plan, best: Candidate) -> str:

@@ -13,6 +13,7 @@ from planner.report.section import Section, aligned, markdown
 from planner.report.words import phase_word, region_text
 from planner.schemas.plan import Candidate, Plan, Request
 from planner.schemas.platform_runs import PlatformRun
+from planner.schemas.request_forms import NodeLimit, OwnPrice
 from planner.units import format_duration, format_usd
 
 FIGURES: Final = {
@@ -81,8 +82,20 @@ def _cell_text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={amount:g}" for name, amount in value.items()) or "-"
     if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "-"
+        return ", ".join(map(_item_text, value)) or "-"
     return "-" if value is None else str(value)
+
+
+def _item_text(value: Any) -> str:
+    """Return a price or limit of the user's own as what it is for and its amount, and other items as they are."""
+    if not isinstance(value, OwnPrice | NodeLimit):
+        return str(value)
+    places = [place for place in (value.cloud, value.region, value.instance) if place != "*"]
+    if isinstance(value, NodeLimit):
+        amount = str(value.nodes)
+    else:
+        amount = value.amount_text if value.discount is None else f"{100 * value.discount:.4g}% off"
+    return f"{' '.join(places) or 'all types'}={amount}"
 
 
 def _cluster(best: Candidate | None, where: Callable[[Candidate], str] = region_text) -> str:

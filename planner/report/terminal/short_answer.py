@@ -23,6 +23,7 @@ from planner.report.terminal.decision import (
     durability_text,
     energy_text,
     machine_text,
+    old_price_text,
     order_text,
     place_text,
     plain_warning,
@@ -55,7 +56,8 @@ def short_answer(
     warnings = [f"types and prices of {', '.join(of)} as you refreshed them"] if (of := plan.catalog.refreshed) else []
     warnings += map(plain_warning, (*plan.warnings, *best.warnings))
     first = [f"{text[0].upper()}{text[1:]}." for text in warnings if text.startswith((SMALL_DATA, AT_HAND))]
-    warnings = [text for text in warnings if not text.startswith((SMALL_DATA, AT_HAND))]
+    old = [text for text in warnings if old_price_text(best, text)]
+    warnings = [text for text in warnings if not text.startswith((SMALL_DATA, AT_HAND)) and text not in old]
     notes = [*filter(None, [unmeasured_text(plan)]), *(f"Note: {text}" for text in warnings)]
     parts = [
         _sentences("change", [difference(before, best)] if before else [], width),
@@ -65,6 +67,7 @@ def short_answer(
         *_choices(plan, best, width),
         GAP,
         _sentences("reasons", [*first, *_reasons(plan, best)], width),
+        replace(_sentences("old prices", [old_price_text(best, text) for text in old], width), weight=3),
     ]
     over = sum(len(part.lines) for part in parts) + len(_next(plan, width, len(notes))) - LINES
     with_note = over + len(wrapped(notes[0], width)) if notes else over
@@ -73,6 +76,8 @@ def short_answer(
     kept = without_lightest(parts, over=over)
     if sum(part.kind == "choice" for part in kept) == 1:  # a single choice is not a choice
         kept = [part for part in kept if part.kind not in ("choice", "choices")]
+    if all(part.kind != "old prices" for part in kept):
+        notes += [f"Note: {text}" for text in old]
     lines = [line for part in kept for line in part.lines]
     return with_notes(lines, notes, width=width, ending=lambda left: _next(plan, width, left))
 

@@ -139,3 +139,13 @@ def test_too_few_of_ones_own_is_exit_3_with_how_many_would_do(real_plan: Path, t
     mine.write_text(json.dumps({"spark_version": "1", "node_type_id": "i7i.large", "num_workers": 1}), "utf-8")
     made = CliRunner().invoke(build(), ["compare", str(mine), str(real_plan)])
     assert getattr(made.exception, "exit_code", None) == 3 and "of them would" in made.stdout
+
+
+def test_prices_and_limits_of_ones_own_are_compared_in_words(tmp_path: Path) -> None:
+    asked = {"instance": "i4i.4xlarge", "nodes": 4}
+    own = {"own_price": {"i4i.4xlarge": 0.95}, "discount": "aws=15%", "capacity": {"i4i.*": 40}}
+    for name, more in (("list", {}), ("own", own)):
+        (tmp_path / name).write_text(recommend_by("1TB", **asked, **more).plan.to_json(), encoding="utf-8")  # type: ignore[arg-type]
+    outcome = CliRunner().invoke(build(), ["compare", str(tmp_path / "list"), str(tmp_path / "own")])
+    assert "i4i.4xlarge=0.95, aws=15% off" in outcome.stdout and "i4i.*=40" in outcome.stdout
+    assert "(" not in outcome.stdout.partition("Answer")[0]

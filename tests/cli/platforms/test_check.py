@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from approvals import Approve
+from servers import Answer, served
 from typer.testing import CliRunner, Result
 
 from planner.cli.app import build
@@ -111,9 +114,31 @@ def test_what_says_nothing_is_refused(words: tuple[str, ...]) -> None:
 
 def test_the_files_for_pipelines_call_commands_that_exist() -> None:
     action = yaml.safe_load((CHECKOUT / "action.yml").read_text())
-    calls = " ".join(step.get("run", "") for step in action["runs"]["steps"])
+    (calls,) = [step["run"] for step in action["runs"]["steps"] if step.get("id") == "check"]
     (hook,) = yaml.safe_load((CHECKOUT / ".pre-commit-hooks.yaml").read_text())
     help_text = run("--help").stdout
     options = set(re.findall(r"--[a-z-]+", calls.partition("planner check")[2]))
     assert options and all(option in help_text for option in options)
     assert hook["entry"] == "planner check"
+
+
+def test_the_action_comments_on_the_pull_request(tmp_path: Path) -> None:
+    """The step's script sends the comment to the API that the runner names; a plan that could not be read has none."""
+    step = yaml.safe_load((CHECKOUT / "action.yml").read_text())["runs"]["steps"][-1]
+    comment, empty = tmp_path / "plan.md", tmp_path / "empty.md"
+    comment.write_text('**4 x "a"**\n| cost | 5 |\n')
+    empty.touch()
+    with served(lambda _: Answer({}, status=201)) as api:
+        for file in (comment, empty):
+            given = {"TOKEN": "secret", "COMMENT": str(file), "NUMBER": "7", "GITHUB_REPOSITORY": "me/plans"}
+            words = ["bash", "-eo", "pipefail", "-c", step["run"]]
+            subprocess.run(words, check=True, env={**os.environ, **given, "GITHUB_API_URL": api.url})
+    assert set(step["env"]) == {"TOKEN", "COMMENT", "NUMBER"} and step["if"].startswith("failure()")
+    (asked,) = api.asked
+    assert (asked.path, asked.body) == ("/repos/me/plans/issues/7/comments", {"body": comment.read_text()})
+    assert asked.headers["Authorization"] == "Bearer secret"
+
+
+def test_the_most_that_a_run_may_cost_is_written_as_everywhere() -> None:
+    for limit in ("$1000", "1000"):
+        assert run(PLAN, "--max-cost", limit).exit_code == 0

@@ -84,6 +84,7 @@ WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from planner.cli.ent
     [
         ("planner._sortcore", "gnusort /dev/null", 2, "sort: the compiled sort core"),
         ("planner._sortcore", "sort /dev/null out", 1, "error: the compiled sort core"),
+        ("planner._sortcore", "plan --input . --output s3://b/y", 1, "error: {here}: the compiled sort core"),
         ("typer", "plan 1TB", 1, "error: this needs the package typer, which is not installed"),
     ],
 )
@@ -91,7 +92,7 @@ def test_what_is_not_installed_is_named(module: str, command: str, code: int, se
     words = [sys.executable, "-c", WITHOUT, module, *command.split()]
     ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ended.returncode, "Traceback" in ended.stderr) == (code, False)
-    assert ended.stderr.startswith(sentence)
+    assert " ".join(ended.stderr.split()).startswith(sentence.format(here=tmp_path))
 
 
 @pytest.mark.parametrize(

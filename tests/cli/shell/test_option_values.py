@@ -71,12 +71,12 @@ def test_every_command_refuses_a_second_value(words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("sort --memory 1 a b", "--memory: size '1' has no unit; write it as 100TB or 1TiB"),
-        ("generate --size 1 x", "--size: size '1' has no unit; write it as 100TB or 1TiB"),
+        ("sort --memory 1 a b", "--memory: size '1' has no unit; write it as 100TB or 8GiB"),
+        ("generate --size 1 x", "--size: size '1' has no unit; write it as 100TB or 8GiB"),
         ("generate --size 0B x", "--size: size '0B' must lie between 1B and 100EB"),
         ("generate --size 1B x", "--size 1B: not a whole number of 100-byte records; write 100B"),
         ("generate --size 150B x", "--size 150B: not a whole number of 100-byte records; write 200B"),
-        ("bench sort --size 1", "--size: size '1' has no unit; write it as 100TB or 1TiB"),
+        ("bench sort --size 1", "--size: size '1' has no unit; write it as 100TB or 8GiB"),
         ("storage --throughput 3", "--throughput: rate '3' has no unit; write it as 800MB/s or 25Gbit/s"),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 import typer.main
@@ -57,6 +59,7 @@ def test_plan_says_its_version() -> None:
         ("run --resume r1", "Did you mean: planner cluster attach RUN"),
         ("generate --data 1GB a", "Did you mean: --size"),
         ("sort -t, -k2,2n -u a b", "`planner gnusort` takes GNU sort's options"),
+        ("sort --dedup a b", "Did you mean: --unique"),
         ("sort --csv a b", "Did you mean: --separator , --key 2,2"),
         ("plan 1TB --price 0.9", "Did you mean: --own-price TYPE=0.95 or FILE.csv, --discount 15% or --assume price="),
         ("plan 1TB --by cost", "Did you mean: --objective cost, time or energy"),
@@ -70,6 +73,7 @@ def test_plan_says_its_version() -> None:
         ("sort a b --parallel 4", "Did you mean: --threads"),
         ("run --data 1TB --budget 5", "Did you mean: --max-cost 50"),
         ("run --data 1TB --on-demand", "Did you mean: --pricing on-demand"),
+        ("own 40 --disks 8", "Did you mean: planner catalog new mine"),
         ("plan 1TB --zone us-east-1a", "Did you mean: --region"),
         ("plan 1TB --family i4i", "Did you mean: --instance 'i4i.*'"),
         ("plan 1TB --ram 64GB", "Did you mean: --set min-memory=64GiB"),
@@ -111,6 +115,56 @@ def test_a_newcomers_word_is_answered_with_what_it_is_called_here(words: str, se
     outcome = CliRunner().invoke(build(), words.split(), prog_name="planner")
     assert outcome.exit_code == 2
     assert sentence in " ".join(outcome.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("--zones 2", "--set zones=2"),
+        ("--network ideal", "--set network=ideal"),
+        ("--network=25Gbit/s", "--set network=VALUE 25Gbit/s: use one of unlimited, ideal, expected"),
+        ("--network 25Gbit/s", "Did you mean: --assume network=800MB/s"),
+        ("--zones 9", "--set zones=VALUE 9: must lie between 1 and 6"),
+        ("--min-memory 64", "--set min-memory=VALUE 64: size '64' has no unit"),
+        ("--interruptions 0.9 --pricing spot", "--set interruptions=0.9"),
+        ("--capacity i4i.*=3", "--set capacity=i4i.*=3"),
+        ("--files 500 --input s3://b/in", "--set files=500"),
+    ],
+)
+def test_a_setting_typed_as_an_option_is_never_suggested_with_a_value_that_is_refused(words: str, hint: str) -> None:
+    outcome = CliRunner().invoke(build(), ["own", "20 x i4i.large", "--data", "1TB", *words.split()])
+    require(outcome.exception, "is-setting")
+    assert hint in " ".join(str(outcome.exception).split())
+
+
+@pytest.mark.parametrize("machines", ["40 servers", "40 servers with 8 disks", "40"])
+def test_machines_of_no_type_lead_to_a_catalog_of_them(machines: str) -> None:
+    outcome = CliRunner().invoke(build(), ["own", machines, "--data", "1TB"])
+    require(outcome.exception, "malformed", "planner catalog new mine --machines 20", field="--own")
+
+
+FILLED: Final = {"TYPE=0.95": "i4i.4xlarge=0.95", "wrote": "plan.json", "'i4i.*'": "i4i.*"}
+SHOWN: Final = [
+    (option, " ".join(hint))
+    for option, text, _ in OPTIONS_MEANT
+    for hint in re.findall(r"(--[a-z-]+)((?: [^\s,;]+)?)(?=$|[,;]| or )", text)
+]
+
+
+@pytest.mark.parametrize(("option", "hint"), sorted({*SHOWN}))
+def test_a_suggested_option_is_accepted_with_its_value(
+    option: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command has the option together with the one for which it is suggested, and `plan` plans with its value."""
+    monkeypatch.chdir(tmp_path)
+    commands = typer.main.get_command(build()).commands  # type: ignore[attr-defined]
+    leaves = [leaf for command in commands.values() for leaf in getattr(command, "commands", {"": command}).values()]
+    name, *value = [FILLED.get(word, word) for word in hint.split()]
+    taking = [leaf for leaf in leaves if {option, name} <= {opt for item in leaf.params for opt in item.opts}]
+    assert taking, hint
+    if taking[0].name == "plan" and value:
+        outcome = CliRunner().invoke(build(), ["plan", "1TB", "--instance", "i4i.*", name, *value])
+        assert outcome.exit_code == 0, str(outcome.exception)
 
 
 def test_what_is_said_for_newcomers_words_exists() -> None:

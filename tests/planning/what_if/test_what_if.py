@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from refusals import refused
 
 from planner import recommend as recommend_by
 from planner.api.recommend import answer
@@ -180,3 +181,24 @@ def test_more_disks_or_memory_plan_as_a_type_that_has_them(
     assert found.machine.memory_bytes == pytest.approx(wanted.machine.memory_bytes)
     assert found.time_s.expected == pytest.approx(wanted.time_s.expected)
     assert found.cost_usd.total == pytest.approx(wanted.cost_usd.total)
+
+
+@pytest.mark.parametrize(
+    ("changes", "texts"),
+    [
+        ({"price": 0.5}, {"price": "50%"}),
+        ({"price": 0.5}, {"price": "0.5"}),
+        ({"network": 2.0}, {"network": "2x"}),
+        ({"data": 2.0}, {"data": "200%"}),
+    ],
+)
+def test_python_takes_the_factors_of_the_command_line(changes: dict[str, float], texts: dict[str, str]) -> None:
+    plan = recommend_by("1TB", instances="i4i.4xlarge", nodes=8)
+    (pair,) = texts.items()
+    asked = recommend_by("1TB", instances="i4i.4xlarge", nodes=8, what_if="=".join(pair)).plan.request
+    assert plan.what_if(**texts).plan.request == plan.what_if(**changes).plan.request == asked
+    assert plan.what_if(data="2TB").plan.request.data_bytes == 2 * 10**12
+    with refused("unknown-argument", "what_if(network=2, price=0.5)", "volumes"):
+        plan.what_if(netwrk=2)
+    with refused("malformed", "price=2, 2x or 200%", field="--what-if"):
+        plan.what_if(price="abc")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
 from approvals import Approve
 
 import planner
+from planner.catalog.checking import stale_prices
+from planner.catalog.loading import load_catalog
+from planner.planning.request.region import OWN_PRICE
 from planner.report.terminal.decision import machine_facts, machine_text
 from planner.report.terminal.short_answer import LINES, short_answer
 from planner.schemas.plan import Plan
@@ -166,6 +170,29 @@ def test_what_does_not_fit_is_counted(plans: dict[str, Plan]) -> None:
     shown = sum(line.startswith("Note: ") for line in lines)
     left = re.search(r"and (\d+) more note", lines[-1])
     assert shown + int(left[1] if left else 0) == len(plan.warnings) + len(plan.best.warnings)
+
+
+@pytest.mark.parametrize("pricing", ["on-demand", "spot"])
+def test_old_prices_that_decide_are_said_without_a_longer_answer(pricing: str) -> None:
+    """A price that the user gave is not old, and a screen without room counts the warning among the notes."""
+    (old,) = stale_prices([load_catalog("aws")], [], today=date(2026, 12, 1), pricing=pricing)
+    days = re.search(r"(\d+) days", old)
+    plan = planner.recommend("5TB", pricing=[pricing], deadline="2h").plan
+    assert days and plan.best
+    aged = replace(plan, warnings=(*plan.warnings, old, "prices of gcp are of 2026-08-03, 120 days old"))
+    lines = short_answer(aged, width=80)
+    (said,) = [line for line in lines if line.startswith("Prices: ")]
+    assert said.startswith(f"Prices: {days[1]} days old; planner catalog refresh --cloud aws")
+    assert len(lines) <= LINES
+    yours = replace(plan.best, warnings=(f"{OWN_PRICE}yours",))
+    for young in (plan, replace(aged, best=yours)):
+        assert not any(line.startswith("Prices: ") for line in short_answer(young, width=80))
+    stored = {"input": "s3://a/b", "output": "s3://a/c"}
+    full = planner.recommend("5TB", pricing=[pricing], deadline="2h", zones=2, assume={"network": 1e9}, **stored).plan
+    without, within = (short_answer(replace(full, warnings=(*full.warnings, *more)), width=80) for more in ((), (old,)))
+    assert len(within) == len(without) == LINES
+    left = [int(re.findall(r"and (\d+) more", " ".join(lines[-2:]))[0]) for lines in (without, within)]
+    assert left[1] == left[0] + (not any(line.startswith("Prices: ") for line in within))
 
 
 def test_what_stands_against_more_data_is_said(approve: Approve) -> None:

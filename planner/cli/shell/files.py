@@ -50,7 +50,9 @@ def parse_plan_or_report(path: Path, text: str) -> Plan | RunReport:
     try:
         stored = RunReport.from_json(text) if '"steps_s"' in text else Plan.from_json(text)
     except BadInputError as error:
-        raise BadInputError(f"{path} is no plan and no run report", [str(error), wrote], code="not-a-plan") from error
+        is_other = error.code == "wrong-version"
+        what = "is of another version of the planner" if is_other else "is no plan and no run report"
+        raise BadInputError(f"{path} {what}", [str(error), wrote], code="not-a-plan") from error
     plan = stored.plan if isinstance(stored, RunReport) else stored
     if contradictions := list(plan.contradictions()):
         raise BadInputError(

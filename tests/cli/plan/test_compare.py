@@ -57,6 +57,15 @@ def test_nothing_feasible_is_compared_too(plans: tuple[Path, Path], make_catalog
     assert "nothing feasible" in outcome.stdout
 
 
+def test_a_plan_of_another_version_is_called_that(plans: tuple[Path, Path]) -> None:
+    document = json.loads(plans[1].read_text())
+    plans[1].write_text(json.dumps(document | {"version": document["version"] - 1}))
+    with pytest.raises(BadInputError, match="is of another version of the planner") as refused:
+        CliRunner().invoke(build(), ["compare", *map(str, plans)], catch_exceptions=False)
+    assert refused.value.code == "not-a-plan"
+    assert "make it again with this planner" in refused.value.details[0]
+
+
 def test_the_plan_of_a_run_is_compared_and_that_is_said(plans: tuple[Path, Path]) -> None:
     report = RunReport(plan=Plan.from_json(plans[0].read_text()), machine={}, steps_s={}, phases=(), checks=())
     plans[0].write_text(report.to_json())

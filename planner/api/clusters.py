@@ -241,9 +241,8 @@ def confirm_order(
         )
     for reason in reasons:
         say(f"left out: {reason}")
-    now = datetime.now(UTC)
-    order = with_todays_end(order, places, limits, now=now)
-    say(offer_text(order, places, now=now))
+    order = with_todays_end(order, places, limits)
+    say(offer_text(order, places, now=datetime.now(UTC)))
     if confirm is False:
         raise BadInputError(
             "nothing was done: renting needs a confirmation; pass confirm=True, or what is asked", code="not-confirmed"

@@ -10,6 +10,7 @@ from io import StringIO
 from typing import Any, Final
 
 from planner.compression.looks import Look
+from planner.errors import BadInputError
 from planner.sorting.column_keys import columns_of, parse_columns
 
 _SEPARATORS: Final = (",", "\t", ";", "|")
@@ -105,7 +106,11 @@ def compared_as_text(
     """Yield a note on each key without a kind whose first values are numbers or dates, where text has another order."""
     rows = _rows(_beginning(look), _byte(separator) or ",", quote or _DOUBLE)
     names = [str(place + 1) for place in range(len(rows[0]))] if no_header else rows[0]
-    for key in parse_columns(keys, names, columns=len(names)):
+    try:
+        columns = parse_columns(keys, names, columns=len(names))
+    except BadInputError:  # the sort refuses them, and says where its names come from
+        return
+    for key in columns:
         values = [row[key.column] for row in rows[not no_header :] if len(row) > key.column and row[key.column]]
         kind = next((kind for kind, is_of in _UNLIKE_TEXT.items() if values and all(map(is_of, values))), "")
         is_alike = not kind or (kind == "num" and sorted(values, key=float) == sorted(values))

@@ -223,9 +223,10 @@ def enough_text(choice: ClusterOffer) -> str:
     return f"--max-hours {hours:.2f}h and --max-cost {math.ceil(most_usd_per_hour(choice) * hours)} suffice"
 
 
-def with_todays_end(order: Order, places: Sequence[Place], limits: Limits, *, now: datetime) -> Order:
-    """Return the order of machines that live for as long as today's prices at these places allow."""
-    return replace(order, expires_at=now + timedelta(hours=hours_allowed([place.choice for place in places], limits)))
+def with_todays_end(order: Order, places: Sequence[Place], limits: Limits) -> Order:
+    """Return the order of machines that live for as long as today's prices at these places allow, since it began."""
+    began = order.expires_at - timedelta(hours=hours_allowed(order.choices, limits))
+    return replace(order, expires_at=began + timedelta(hours=hours_allowed([place.choice for place in places], limits)))
 
 
 def at_todays_price(place: Place, preflight: Preflight) -> ClusterOffer:

@@ -83,7 +83,7 @@ def test_a_dearer_day_ends_machines_earlier() -> None:
         places=(Place(choice=planned, region="r", zone=""),),
         price_usd_per_hour={("i4i.large", "r", "on-demand"): 0.344},
     )
-    ends = with_todays_end(asked, affordable_places(seen, limits)[0], limits, now=now).expires_at
+    ends = with_todays_end(asked, affordable_places(seen, limits)[0], limits).expires_at
     assert (asked.expires_at - now).total_seconds() == pytest.approx(2.0 / 0.688 * 3600)
     assert (ends - now).total_seconds() == pytest.approx(2.0 / 1.376 * 3600)
 

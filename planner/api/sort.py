@@ -65,6 +65,7 @@ def sort(
     """
     from planner.api.contents.datasets import is_of
     from planner.api.contents.inspection import said_format
+    from planner.api.contents.listed_files import is_pattern
     from planner.sorting.consuming.work_folder import require_whole
 
     job = SortJob(**asked)
@@ -86,8 +87,9 @@ def sort(
     else:
         job = replace(job, inputs=tuple(map(str, _paths(inputs))))
         named = [Path(name) for name in job.inputs if name != "-"]
+        missing = [path for path in named if not mode_of(path)]
         if job.ray is None:
-            require_readable(path for path in named if not mode_of(path))
+            require_readable(path for path in missing if not is_pattern(path))
         require_whole(named, outputs)
         job = job if job.ray else _found(_listed(job, outputs, say=say), say=say)
     require_together(arguments_of(SortJob), vars(job) | {"format": job.format or ""})

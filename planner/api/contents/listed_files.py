@@ -46,11 +46,16 @@ def all_files(sources: Sequence[Path]) -> list[Path]:
     return [path for source in sources for path in listed_files([source])]
 
 
+def is_pattern(source: Path) -> bool:
+    """Return whether a name is no file's but a pattern of names."""
+    return bool(_PATTERN & set(str(source))) and not mode_of(source)
+
+
 def _listed(source: Path) -> Iterator[tuple[Path, Folders]]:
     if stat.S_ISDIR(mode_of(source)):
         for path in files_below(source):
             yield path, folder_values(path.relative_to(source).parts[:-1])
-    elif not _PATTERN & set(str(source)) or mode_of(source):
+    elif not is_pattern(source):
         yield source, {}
     else:
         for path in map(Path, sorted(glob.glob(str(source), recursive=True))):  # noqa: PTH207  # ** anywhere

@@ -161,15 +161,19 @@ class Nodes:
         """
         alive = self._alive()
         if silent := [name for name in self.names if name not in self._addresses and self._ids[name] in alive]:
-            tries = [self.run(name, _last, _TRY_S) for name in silent]
-            ended, _ = self._ray.wait(tries, num_returns=len(tries), timeout=_LONGEST_TRY_S)
-            for each in ended:
-                self.outcome(each)
+            self._try_out(silent)
             raise IoFailureError(
                 f"the service of {some_of(silent)} did not begin",
                 [OPEN_PORTS, "see Ray's logs there"],
                 code="service-silent",
             )
+
+    def _try_out(self, silent: Collection[str]) -> None:
+        """Run a task on silent nodes. Raises KilledForMemoryError where Ray's memory monitor kills it."""
+        tries = [self.run(name, _last, _TRY_S) for name in silent]
+        ended, _ = self._ray.wait(tries, num_returns=len(tries), timeout=_LONGEST_TRY_S) if tries else ([], [])
+        for each in ended:
+            self.outcome(each)
 
     def _require_ports(self) -> None:
         """Have each node connect to the service of the next. Raises IoFailureError where that is blocked."""
@@ -341,7 +345,8 @@ class Nodes:
         return results
 
     def detect_losses(self, *, at_once: bool = False) -> frozenset[str]:
-        """Return the nodes lost since the last call. Raises IoFailureError when no node is left.
+        """Return the nodes lost since the last call. Raises IoFailureError when no node is left, KilledForMemoryError
+        where that is because Ray's memory monitor kills whatever begins there.
 
         Unless `at_once`, Ray is asked at most twice a second.
         """
@@ -352,6 +357,7 @@ class Nodes:
         lost_nodes = frozenset(name for name, node in self._ids.items() if node not in alive) - self.lost
         self.lost |= lost_nodes
         if not self.names:
+            self._try_out(self.stuck)
             raise UnfinishedError("no node is left", [f"lost: {', '.join(sorted(self.lost))}"], code="no-node")
         self.give_up(lost_nodes)
         return lost_nodes

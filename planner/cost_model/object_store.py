@@ -1,4 +1,5 @@
-"""The object store of a catalog as a device: rates per node, and prices of capacity and requests.
+"""Which stores hold the data, and the object store of a catalog as a device: rates per node, prices of capacity and
+requests.
 
 All of its traffic crosses the node's NIC, which planner.cost_model.workload adds up; the rates here are the other
 limits, of the store and of a node's processors.
@@ -20,6 +21,29 @@ _GIB: Final = 2**30
 
 PREFIX_BYTES: Final = 2.5e12
 """Data of one place of a store if nothing is said: Exoshuffle-CloudSort had 100 TB in 40 buckets (arXiv 2301.03734)."""
+
+HERE: Final = "here"
+"""Stands for a cloud where data is on the machine that plans: nothing is charged there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Staging:
+    """`source` and `sink` are the clouds whose object store holds the input and takes the output: '' for data that is
+    generated on the nodes' disks, or stays on them.
+    """
+
+    source: str = ""
+    sink: str = ""
+    zones: int = 1
+    source_region: str = ""
+    sink_region: str = ""
+    stored_share: float = 1.0
+    """Bytes in the store for each byte that is sorted: less than 1 where files are compressed."""
+    files: int | None = None
+    is_divided: bool = True
+    """True if several nodes may load parts of one file."""
+    prefixes: int | None = None
+    """Places of the store that the input, and the output, are spread over; None for as many as the size suggests."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

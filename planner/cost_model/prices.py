@@ -15,8 +15,9 @@ from planner.catalog.loading import outside_charges
 from planner.catalog.transfer_prices import TransferPrice, transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.evidence import ASSUMED_CHARGE, assumed_range, assumed_transfer, is_assumed, stated_of_stores
+from planner.cost_model.object_store import HERE
 from planner.cost_model.staging import moved_bytes
-from planner.cost_model.workload import HERE, JobContext
+from planner.cost_model.workload import JobContext
 
 
 def paid_nodes(nodes: Floats, *, spare_fraction: float) -> Floats:

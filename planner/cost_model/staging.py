@@ -12,8 +12,9 @@ from planner.arrays import Flags, Floats
 from planner.catalog.place_links import PlaceLink, area_of, link_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import Phase
+from planner.cost_model.object_store import HERE
 from planner.cost_model.rates import evidence_name
-from planner.cost_model.workload import HERE, JobContext
+from planner.cost_model.workload import JobContext
 from planner.units import count_text, format_duration, format_rate
 
 GENERATE: Final = Phase(name="generate", read={}, write={"data": {"map_in": 1}}, network={}, cpu={})

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from planner.catalog import Catalog, Straggler
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES, Layouts
 from planner.cost_model.evidence import CERTAIN, RateDoubts, Spreads, narrowed
 from planner.cost_model.model import GROUPS, MEDIA, Coefficients, CostModel, JobVolumes, Phase
-from planner.cost_model.object_store import PREFIX_BYTES, ObjectStoreChoice
+from planner.cost_model.object_store import PREFIX_BYTES, ObjectStoreChoice, Staging
 from planner.cost_model.rates import Rates, time_s
 from planner.cost_model.rotating_disks import Visits
 from planner.cost_model.run_overheads import RunOverheads
@@ -29,29 +28,6 @@ from planner.cost_model.work import Work, on_credit_s
 from planner.statistics.interruptions import Risk
 from planner.statistics.order_statistics import Spread
 from planner.statistics.taught_times import Teacher
-
-HERE: Final = "here"
-"""Stands for a cloud where data is on the machine that plans: nothing is charged there."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Staging:
-    """`source` and `sink` are the clouds whose object store holds the input and takes the output: '' for data that is
-    generated on the nodes' disks, or stays on them.
-    """
-
-    source: str = ""
-    sink: str = ""
-    zones: int = 1
-    source_region: str = ""
-    sink_region: str = ""
-    stored_share: float = 1.0
-    """Bytes in the store for each byte that is sorted: less than 1 where files are compressed."""
-    files: int | None = None
-    is_divided: bool = True
-    """True if several nodes may load parts of one file."""
-    prefixes: int | None = None
-    """Places of the store that the input, and the output, are spread over; None for as many as the size suggests."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

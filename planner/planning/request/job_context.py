@@ -25,7 +25,7 @@ from planner.cost_model.evidence import (
     with_assumed_rates,
 )
 from planner.cost_model.model import CostModel, JobVolumes, Software
-from planner.cost_model.object_store import choose_object_store
+from planner.cost_model.object_store import HERE, Staging, choose_object_store
 from planner.cost_model.rates import (
     MACHINES,
     UNLIMITED_BYTES_PER_S,
@@ -38,7 +38,7 @@ from planner.cost_model.rates import (
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.whole_jobs import at_least_observed_rates
-from planner.cost_model.workload import HERE, JobContext, Staging
+from planner.cost_model.workload import JobContext
 from planner.errors import BadInputError
 from planner.planning.request.stored_data import coding_s_per_byte, format_range, format_s_per_byte, stored_data
 from planner.schemas.plan import Request

@@ -57,8 +57,9 @@ def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, 
     good = grid.good & ~(grid.partly_unknown & without)[:, None]
     total = np.where(good, grid.estimates.total_usd, np.inf).ravel()
     time = grid.estimates.expected_s.ravel()
-    fastest_first = np.lexsort((total, time))
-    fastest_first = fastest_first[np.isfinite(total[fastest_first])]
+    cheapest = int(np.argmin(total)) if len(total) else 0
+    kept = np.flatnonzero(np.isfinite(total) & (time <= time[cheapest : cheapest + 1]))  # slower ones cost no less
+    fastest_first = kept[np.lexsort((total[kept], time[kept]))]
     before = np.minimum.accumulate(np.concatenate(([np.inf], total[fastest_first])))[:-1]
     made = []
     for cell in fastest_first[total[fastest_first] < before * (1 - 1e-9)].tolist():

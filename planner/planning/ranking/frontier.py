@@ -85,30 +85,12 @@ def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidat
     least = math.inf
     for key in sorted(first, key=lambda key: figures[key]):
         if key in always or figures[key][1] < least * (1 - _SAME_COST):
-            frontier.append(point_of(first[key]))
+            frontier.append(first[key].point)
         least = min(least, figures[key][1])
     return frontier
 
 
-def _key(of: Candidate | Cluster) -> tuple[str | int, ...]:
+def _key(cluster: Candidate | Cluster) -> tuple[str | int, ...]:
     """Return what tells a cluster from others, but for its layout."""
-    if isinstance(of, Cluster):
-        return (*of.place, of.bandwidth_weighting, of.nodes)
+    of = cluster.point
     return (of.model, of.cloud, of.region, of.pricing, of.instance_type, of.bandwidth_weighting, of.nodes)
-
-
-def point_of(candidate: Candidate | Cluster) -> FrontierPoint:
-    """Return a cluster as a point of the frontier."""
-    if isinstance(candidate, Cluster):
-        return candidate.point
-    return FrontierPoint(
-        model=candidate.model,
-        cloud=candidate.cloud,
-        instance_type=candidate.instance_type,
-        bandwidth_weighting=candidate.bandwidth_weighting,
-        nodes=candidate.nodes,
-        pricing=candidate.pricing,
-        region=candidate.region,
-        time_s=candidate.time_s.expected,
-        cost_usd_total=candidate.cost_usd.total,
-    )

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
+from planner.config.paths import StrPath
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.door import Between, Offset, Without, checked
 from planner.schemas.plan import Candidate, Plan, Request
-from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd

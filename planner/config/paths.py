@@ -13,6 +13,9 @@ from typing import Final
 
 from planner.errors import BadInputError, nearest
 
+StrPath = str | os.PathLike[str]
+"""A path, as text or as a path object."""
+
 _CALLED: Final = {
     **dict.fromkeys(("amazon", "ec2"), "aws"),
     **dict.fromkeys(("gce", "google", "googlecloud"), "gcp"),

@@ -454,7 +454,8 @@ def own_measurements(best: Candidate, catalogs: Sequence[Catalog]) -> Iterator[s
 def _of(what: str, table: Table, best: Candidate) -> Iterator[str]:
     if not {"instance_type", "source"} <= table.columns.keys():
         return
-    of_type = np.isin(table["instance_type"], [best.instance_type, best.cloud_type])
-    for row in table.rows(np.flatnonzero(of_type & (table["source"] == SOURCE)).tolist()):
+    for row in table.rows(np.flatnonzero(table["source"] == SOURCE).tolist()):
+        if row["instance_type"] not in (best.instance_type, best.cloud_type):
+            continue
         how = " ".join(str(row[name]).replace("_", " ") for name in ("mode", "operation") if row.get(name))
         yield f"{what} {how} ({row['as_of']})" if how else f"{what} ({row['as_of']})"

@@ -89,7 +89,7 @@ def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
     called = _CALLED.get(name.casefold(), "")
     near = f" Did you mean {called}?" if called in paths else nearest(name, list(paths))
     hint = near or f" Known: {', '.join(sorted(paths)) or 'none'}."
-    raise BadInputError(f"unknown {what} {name!r}.{hint}", code="unknown-name")
+    raise BadInputError(f"unknown {what} {name!r}.{hint}", field=what, code="unknown-name")
 
 
 @cache

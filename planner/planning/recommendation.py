@@ -136,7 +136,7 @@ def recommend(
         conflicts=conflicts,
         warnings=(
             *chain.from_iterable(done_here(request, of, models[0]) for of in chosen),
-            *_own_measurement_notes(chosen, catalogs, request),
+            *(() if request.paper else _own_measurement_notes(chosen, regions)),
             *_ignored_by_paper_mode(request),
             *unpriced,
             *_without_rent(regions),
@@ -319,9 +319,26 @@ def _explained(
     return [*others, *near.values()], clash
 
 
-def _own_measurement_notes(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:
-    """Yield notes that the recommended cluster may rest on the user's own measurements."""
-    return chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best if not request.paper)
+def _own_measurement_notes(best: Sequence[Candidate], regions: Sequence[Region]) -> Iterator[str]:
+    """Yield notes on the user's own measurements: of the recommended cluster, else of the types that it was chosen
+    over.
+    """
+    catalogs = list({id(region.catalog): region.catalog for region in regions}.values())
+    notes = list(chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best))
+    yield from notes
+    measured = dict.fromkeys(chain.from_iterable(map(_measured_types, regions)))
+    if measured and best and not notes:
+        named = f"your own measurements of {', '.join(measured)} count, but {best[0].instance_type} is better"
+        yield f"{named}; planner why-not {next(iter(measured))} says why"
+
+
+def _measured_types(region: Region) -> Iterator[str]:
+    """Yield the types of a region that the user measured, of those that the request takes."""
+    names = region.catalog.instances.names
+    for table in region.catalog.tables.values():
+        if {"instance_type", "source"} <= table.columns.keys():
+            measured = np.isin(names, table["instance_type"][table["source"] == SOURCE])
+            yield from np.array(names)[measured & region.passed].tolist()
 
 
 def _ignored_by_paper_mode(request: Request) -> Iterator[str]:

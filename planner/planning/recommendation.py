@@ -337,8 +337,9 @@ def _measured_types(region: Region) -> Iterator[str]:
     names = region.catalog.instances.names
     for table in region.catalog.tables.values():
         if {"instance_type", "source"} <= table.columns.keys():
-            measured = np.isin(names, table["instance_type"][table["source"] == SOURCE])
-            yield from np.array(names)[measured & region.passed].tolist()
+            measured = set(table["instance_type"][table["source"] == SOURCE].tolist())
+            rows = np.flatnonzero(region.passed).tolist() if measured else []
+            yield from (names[row] for row in rows if names[row] in measured)
 
 
 def _ignored_by_paper_mode(request: Request) -> Iterator[str]:

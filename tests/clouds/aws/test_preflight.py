@@ -17,7 +17,7 @@ from planner.clouds.aws.preflight import (
     spot_role_finding,
     used_vcpus,
 )
-from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError
+from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, RefusedCallError
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_the_role_without_which_nobody_gets_spot_instances() -> None:
             return {"Role": {}}
 
     assert spot_role_finding(Identities(None)).ok is True
-    missing = spot_role_finding(Identities(RefusedCallError("no", cloud_code="NoSuchEntity")))
+    missing = spot_role_finding(Identities(NotFoundError("no", cloud_code="NoSuchEntity")))
     assert missing.ok is None and "aws iam create-service-linked-role" in missing.text
     denied = spot_role_finding(Identities(PermissionDeniedError("no")))
     assert denied.ok is None and denied.text.startswith("not known")

@@ -53,12 +53,14 @@ def test_a_dry_run_begins_with_the_decision_and_ends_there(approve: Approve) -> 
     text = printed(*UP)
     lines = re.sub(r"\n  ", " ", text).splitlines()
     approve(lines[0])
-    # 20 machines at $2.7456: $54.912 an hour, $109.824 in the 2 h of --max-hours, less the time taken by planning
-    assert lines[1].endswith("at $54.91 per hour") and lines[2].startswith("cap: $109.")
-    approve(lines[3])
+    # 20 machines at $2.7456, root volumes at $2.40 a month, an address at $0.005: $54.984 an hour, $109.968
+    # in the 2 h of --max-hours, less the time taken by planning
+    assert lines[1].endswith("at $54.98 per hour") and lines[3].startswith("cap: $109.")
+    assert lines[2].startswith("of it: sort $") and "root volumes, head $" in lines[2]
     approve(lines[4])
-    assert "1 vpc" in lines[5] and "20 instances" in lines[5]
-    assert len(lines) == 7 and max(map(len, text.splitlines())) <= 80
+    approve(lines[5])
+    assert "1 vpc" in lines[6] and "20 instances" in lines[6]
+    assert len(lines) == 8 and max(map(len, text.splitlines())) <= 80
 
 
 def test_an_address_that_was_given_is_no_placeholder() -> None:

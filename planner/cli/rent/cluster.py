@@ -91,6 +91,8 @@ def cluster_status(
     Example: planner cluster status
     """
     from planner.clusters.provisioning.run_directory import RunDirectory, known_runs
+    from planner.report.clusters import bill_of_lines, items_text
+    from planner.schemas.plan import BillLine
 
     statuses = []
     for name in [run] if run else known_runs():
@@ -112,7 +114,9 @@ def cluster_status(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
             f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
         )
-        for line in (*_machine_lines(status), *status.get("resources", ())):
+        lines = [BillLine(**line) for line in status["bill"]]
+        of_it = [f"of it: {items_text(bill_of_lines(lines))}"] if lines else []
+        for line in (*of_it, *_machine_lines(status), *status.get("resources", ())):
             show_text(f"  {line}")
     if month:
         limit_usd = month["limit_usd"]
@@ -156,6 +160,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "node_hours": bill.node_hours,
         "cost_usd": bill.usd,
         "machines": bill.running,
+        "bill": [asdict(line) for line in bill.lines],
         "machine_costs": [asdict(machine) for machine in bill.machines],
         "stopped": sorted(_stopped(events)),
         "expires_at": order.expires_at.isoformat(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,22 @@ def test_status_shows_the_month_beside_its_limit(tmp_path: Path, monkeypatch: py
     )
     (tmp_path / "settings.toml").write_text("[limits]\nmax_cost_per_month = 100\n")
     assert json.loads(printed("cluster", "status", "--json"))["month"] == {"usd": 7.5, "limit_usd": 100}
+
+
+def test_a_run_ended_days_ago_is_not_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal's last word is "up", as nobody took it down: the clock knows better."""
+    monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
+    began, now = datetime.now(UTC) - timedelta(days=10), datetime.now(UTC)
+    for name, expires_at in (("gone", began + timedelta(hours=1)), ("there", now + timedelta(hours=1))):
+        directory = RunDirectory.create(order(name, choice(), expires_at=expires_at))
+        directory.note("place", node_usd_per_hour=0.5)
+        directory.note("made", kind="instance", id="i-1", name="head")
+        directory.note("up")
+        path = directory.path / JOURNAL
+        path.write_text(re.sub(r'"at": "[^"]+"', f'"at": "{began.isoformat()}"', path.read_text("utf-8")), "utf-8")
+    text = " ".join(printed("cluster", "status").split())
+    assert "gone aws ended $0.50 for 1.00 node-hours, its machines have ended" in text
+    assert "the rest: planner cluster down gone" in text and "there aws up" in text
 
 
 def test_a_run_that_cannot_be_read_hides_no_other(

@@ -112,7 +112,7 @@ def cluster_status(
     for status in statuses:
         show_sentences(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
-            f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
+            f"{status['node_hours']:.2f} node-hours, {_end_text(status)}"
         )
         lines = [BillLine(**line) for line in status["bill"]]
         of_it = [f"of it: {items_text(bill_of_lines(lines))}"] if lines else []
@@ -133,6 +133,14 @@ def _month() -> dict[str, Any]:
     return {"usd": committed_this_month_usd(now=now), "limit_usd": load_settings(today=now.date()).usd_per_month}
 
 
+def _end_text(status: dict[str, Any]) -> str:
+    """Return when a run's machines end by themselves, or what removes the rest of a run whose machines have ended."""
+    if status["state"] in ("down", "ended"):
+        rest = f"; the rest: planner cluster down {status['run']}" if status["state"] == "ended" else ""
+        return f"its machines have ended, at the latest {status['expires_at']}{rest}"
+    return f"ends by itself {status['expires_at']}"
+
+
 def _machine_lines(status: dict[str, Any]) -> Iterator[str]:
     """Yield the cost of a run's machines, the source of its price, and the machines that are billed but stopped."""
     running = [machine for machine in status["machine_costs"] if machine["is_running"]]
@@ -151,8 +159,11 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     order = directory.order()
     resources = _listed_resources(directory, order.cloud) if asking else ()
     events = directory.events()
-    bill = bill_of(events, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    bill = bill_of(events, now=now)
     state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
+    if state != "down" and not bill.running and (now >= order.expires_at or (asking and state == "up")):
+        state = "ended"  # by the clock, or as the cloud says: what is left of it costs nothing
     status: dict[str, Any] = {
         "run": order.run,
         "cloud": order.cloud,

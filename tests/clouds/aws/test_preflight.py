@@ -9,6 +9,7 @@ import pytest
 from emulated_cloud import volumes
 from emulated_ec2 import choice, order
 
+from planner.clouds.aws.account_settings import public_access_finding
 from planner.clouds.aws.preflight import (
     _Checks,
     purchase_obstacle,
@@ -84,6 +85,27 @@ def test_spot_families_have_quotas_of_their_own() -> None:
     """No claim is made for families whose code is not at hand."""
     names = ("i4i.large", "g5.xlarge", "p5.48xlarge", "x2idn.16xlarge")
     assert [quota_code(name, spot=True) for name in names] == ["L-34B43A08", "L-3819A6DF", "L-7212CCBC", None]
+
+
+@pytest.mark.parametrize(
+    ("answer", "ok"),
+    [
+        ({"InternetGatewayBlockMode": "off"}, True),
+        ({"InternetGatewayBlockMode": "block-ingress"}, False),
+        ({"InternetGatewayBlockMode": "a mode of 2027"}, None),
+        ({}, None),
+    ],
+)
+def test_a_mode_of_public_access_that_nobody_knows_is_neither_open_nor_blocked(
+    answer: dict[str, str], ok: bool | None
+) -> None:
+    class Settings(Region):
+        def call(self, operation: str, **asked: Any) -> dict[str, Any]:
+            assert operation == "describe_vpc_block_public_access_options"
+            return {"VpcBlockPublicAccessOptions": answer}
+
+    assert public_access_finding(Settings(), order("r1")).ok is ok
+    assert public_access_finding(Settings(), order("r1", is_private=True)).ok is True
 
 
 def test_the_role_without_which_nobody_gets_spot_instances() -> None:

@@ -51,6 +51,15 @@ class Range:
         return f"{format_duration(self.equation)} by the equations, {format_duration(self.expected)} as runs vary"
 
 
+MACHINES_LINE: Final = "machines"
+"""The line of a rented cluster's bill so far that has all machines for as long as they ran."""
+HEAD_LINE: Final = "head on demand"
+"""The bill's line of a head on demand among spot machines: what it costs more than one of them."""
+ROOTS_LINE: Final = "root volumes"
+EGRESS_LINE: Final = "stage out: egress"
+ADDRESS_LINE: Final = "head's address"
+
+
 @dataclass(frozen=True, kw_only=True)
 class BillLine:
     """One part of the whole bill: the price of all nodes during `time_s`, or a charge that has no time.

@@ -111,9 +111,10 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
         for item in bill
         if item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))  # else a rounding remainder
     ]
+    names = max(width - 28, *(len(name) for name, *_ in rows))
     for name, time_s, cost in (*rows, (bill.total_name, bill.time_s, f"${bill.shown(bill.total_usd)}")):
         time = format_duration(time_s or 0.0) if time_s or name == bill.total_name else ""
-        yield f"  {name:<{width - 28}}{time:>14} {cost:>11}"
+        yield f"  {name:<{names}}{time:>14} {cost:>11}"
 
 
 def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[Lines]:

@@ -19,6 +19,7 @@ _CODECS: Final = {
     "xz": "none",
 }  # fmt: skip
 """Value of `--compression` for each compression, by its suffix."""
+_FORMATS: Final = {"csv": "csv", "tsv": "csv", "parquet": "parquet", "txt": "lines", "log": "lines"}
 PATIENCE_S: Final = 15.0
 """Seconds to wait for a store that does not answer: without an account its library retries without end."""
 _SAMPLED_FILES: Final = 3
@@ -36,6 +37,14 @@ class ListedInput:
     format: str
     compression: str | None
     region: str | None
+
+
+def form_by_name(address: str) -> dict[str, str]:
+    """Return the format and the compression that a name such as `*.csv.gz` shows; nothing where it shows no format."""
+    *_, before, last = ("", "", *address.rpartition("/")[2].casefold().split("."))
+    codec = _CODECS.get(last)
+    found = _FORMATS.get(before if codec else last)
+    return {} if found is None else {"format": found} | ({"compression": codec} if codec else {})
 
 
 def list_input(address: str, *, format: str | None = None) -> ListedInput:

@@ -57,6 +57,11 @@ def with_derived_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
             full[name] = Path(path).resolve().as_uri()
     if full.get("data") is None and full.get("data_bytes") is None and full.get("input") and not full.get("most_data"):
         full |= _listed(str(full["input"]), full)
+    elif full.get("input") and not full.get("format") and not full.get("paper"):
+        from planner.api.listed_input import form_by_name
+
+        named = form_by_name(str(full["input"]))
+        full |= {name: value for name, value in named.items() if full.get(name) is None}
     full |= price_sheets(full)
     if not full.get("model") and all(is_in_store(full.get(name)) for name in ("input", "output")):
         full["model"] = SIDE_BY_SIDE

@@ -15,7 +15,7 @@ from planner.units import parse_number
 
 PRICE_NAMES: Final = (
     "priceusdperhour", "usdperhour", "usdh", "priceperhour", "hourlyprice", "hourlyrate", "hourly", "usd", "price",
-    "rate", "cost",
+    "rate", "cost", "$",
 )  # fmt: skip
 """What columns of prices are called, in small letters and digits alone."""
 _PRICES: Final = {
@@ -31,16 +31,21 @@ def read_called(
 ) -> tuple[dict[str, dict[str, str]], dict[str, str], list[str]]:
     """Return the texts of each row by its place, `FILE:LINE`, the column that each was taken from, and those left.
 
-    `called` has the names of each column in small letters and digits alone, the likeliest first. Raises BadInputError
-    for a file that cannot be read, or has none of the columns or no rows.
+    `called` has the names of each column in small letters and digits alone, the likeliest first; else the one column
+    counts that has such a name among its words. Raises BadInputError for a file that cannot be read, or has none of the
+    columns or no rows.
     """
     text = read_user_file(file)
     head = text.partition("\n")[0]
     rows = csv.DictReader(text.splitlines(keepends=True), delimiter=max(",;\t", key=head.count))
     try:
         columns = {re.sub("[^a-z0-9]", "", name.casefold()): name for name in rows.fieldnames or ()}
-        found = {key: next((name for name in names if name in columns), "") for key, names in called.items()}
-        taken = {key: columns[name] for key, name in found.items() if name}
+        found = {key: next((columns[name] for name in names if name in columns), "") for key, names in called.items()}
+        for key, names in called.items():
+            left = [name for name in columns.values() if name not in found.values()]
+            alike = [name for name in left if not {*re.findall(r"[a-z0-9]+|\$", name.casefold())}.isdisjoint(names)]
+            found[key] = found[key] or (alike[0] if len(alike) == 1 else "")
+        taken = {key: name for key, name in found.items() if name}
         texts = {
             f"{file}:{rows.line_num}": {key: (row[name] or "").strip() for key, name in taken.items()} for row in rows
         }

@@ -90,7 +90,7 @@ class CostModel:
     """A cost model: the place of each disk group (`storage`), its contents (`capacity`) and the phases.
 
     `in_memory` is true if intermediate data that fits in memory stays there; `recovery` is a `Recovery`. `engine`
-    carries the model out.
+    carries the model out; the papers' own, which states no start, takes `start_and_end_s` beside the phases.
     """
 
     name: str
@@ -106,6 +106,7 @@ class CostModel:
     recovery: str = "reload"
     software: Software | None = None
     engine: Engine = IDEAL
+    start_and_end_s: float = 0.0
 
     @property
     def output_copies(self) -> int:
@@ -142,6 +143,9 @@ def run_by(model: CostModel, engine: Engine) -> CostModel:
     if model.software is not None:
         return model
     whole = on_one_machine(model) if engine.one_machine else model
+    if engine is IDEAL and model.start_and_end_s:
+        start = Phase(name="start and end", startup_s=model.start_and_end_s)
+        whole = replace(whole, phases=(start, *whole.phases))
     return replace(whole, engine=engine, in_memory=model.in_memory and engine.in_memory)
 
 

@@ -46,6 +46,7 @@ class _File:
     source: str
     durability: str
     recovery: Recovery = "reload"
+    start_and_end_s: Amount = 0.0
     storage: _Storage
     capacity: Groups = field(default_factory=dict)
     requests: _Requests | None = None
@@ -101,6 +102,7 @@ def parse_model(name: str, document: Mapping[str, Any], *, where: str) -> CostMo
         requests=vars(file.requests) if file.requests and is_in_store else {},
         in_memory=storage.in_memory,
         recovery=file.recovery,
+        start_and_end_s=file.start_and_end_s,
         software=_software(file.software) if file.software else None,
     )
 

@@ -14,8 +14,9 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 
-from planner.errors import BadInputError, Finding, bad_input, nearest
+from planner.errors import BadInputError, Finding, bad_input
 from planner.schemas.door import UNIONS, problem, shown
+from planner.schemas.wrong_words import argument_meant
 
 VERSION: Final = 3
 """Version of the JSON that the commands print and store."""
@@ -166,7 +167,7 @@ class Reader:
             if name in names:
                 continue
             holder = next((f" It belongs in [{key}]." for key, hint in inside.items() if name in _fields_in(hint)), "")
-            hint = holder or nearest(name, names)
+            hint = holder or argument_meant(name, names)
             text = f"unknown key {name!r}; known are {', '.join(names)}.{hint}"
             self.note(f"{at}.{name}" if at else name, "unknown-argument", text)
 

@@ -34,6 +34,16 @@ def test_parquet_is_counted_by_its_rows_as_they_are_sorted(tmp_path: Path) -> No
     assert float(ratio) * found.stored_bytes == pytest.approx(3 * table.nbytes, rel=0.1)
 
 
+def test_where_the_size_is_said_the_name_shows_the_format() -> None:
+    """An input of a size that the user says is not listed; plain records were planned for `*.csv.gz`."""
+    request = planner.recommend("1TB", input="s3://lake/in/*.csv.gz").plan.request
+    assert (request.format, request.compression) == ("csv", "gzip")
+    said = planner.recommend("1TB", input="s3://lake/in/*.csv.gz", format="lines", compression="zstd").plan.request
+    assert (said.format, said.compression) == ("lines", "zstd")
+    for name in ("in", "in.dat", "v1.5/in/"):
+        assert planner.recommend("1TB", input=f"s3://lake/{name}").plan.request.format is None
+
+
 def test_compressed_lines_are_looked_into(tmp_path: Path) -> None:
     text = b"".join(b"%08d the same words again\n" % number for number in range(20_000))
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))

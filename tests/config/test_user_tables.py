@@ -25,6 +25,9 @@ def test_a_sheet_has_a_price_for_each_type_and_region(sheet: Path) -> None:
     assert prices == [("i4i.4xlarge", "*", 0.7), ("i4i.8xlarge", "eu-west-1", 1500.5), ("not.there", "*", 3)]
     sheet.write_text("\ufeffvmSize,Hourly rate\na,1\n", encoding="utf-8")
     assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
+    for heading in ("Hourly USD", "Linux On Demand ($/h)"):
+        sheet.write_text(f"API Name,{heading},Notes\na,1,old\n")
+        assert [(price.instance, price.price_usd_per_hour) for price in price_sheet(sheet)] == [("a", 1)]
 
 
 def test_a_plan_takes_the_prices_and_keeps_the_file(sheet: Path, tmp_path: Path) -> None:
@@ -44,6 +47,7 @@ def test_a_plan_takes_the_prices_and_keeps_the_file(sheet: Path, tmp_path: Path)
     ("text", "code", "named"),
     [
         ("type,price\na,n/a\nb,\n", "malformed", ("prices.csv:2: 'n/a'", "prices.csv:3: ''")),
+        ("type,linux cost,windows cost\na,1,2\n", "unknown-column", ("no column of the price", "usdperhour")),
         ("host,usd\na,1\n", "unknown-column", ("no column of the type", "instancetype")),
         ("x\n1\n", "unknown-column", ("no column",)),
     ],

@@ -110,7 +110,7 @@ def test_cpus_that_are_taken_meanwhile_are_waited_for(sort_cluster: SortCluster,
 @contextmanager
 def small_head(folder: Path, port: int) -> Iterator[str]:
     """Yield the address of a Ray head whose memory monitor kills every task."""
-    own = {"RAY_memory_usage_threshold": "0.001", "RAY_memory_monitor_refresh_ms": "50",
+    own = {"RAY_memory_usage_threshold": "0.001", "RAY_memory_monitor_refresh_ms": "20",
            "PLANNER_NODE_DIRECTORY": str(folder), "RAY_USAGE_STATS_ENABLED": "0",
            "RAY_AUTH_MODE": "disabled"}  # fmt: skip  # else it asks for the token of this machine, if there is one
     words = [str(Path(sys.executable).with_name("ray")), "start", "--head", f"--port={port}", "--num-cpus=2", "--block",
@@ -134,7 +134,8 @@ def small_head(folder: Path, port: int) -> Iterator[str]:
 
 def test_tasks_that_are_killed_for_memory_end_the_sort(tmp_path: Path, free_tcp_port: int) -> None:
     rows, events = tmp_path / "in.csv", list[dict[str, Any]]()
-    rows.write_text("a,b\n3,x\n1,y\n")
+    lines = (f"{n * 7919 % 1_000_003},x" for n in range(1_000_000))  # no task of so many ends between two looks
+    rows.write_text("\n".join(["a,b", *lines, ""]))
     with small_head(tmp_path, free_tcp_port) as address:
         for _ in range(300):
             if "Ray runtime started" in (tmp_path / "log").read_text():

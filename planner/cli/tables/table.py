@@ -12,6 +12,7 @@ from planner.cli.shell.console import show, show_json, show_text, shown_width, t
 from planner.cli.shell.declared_options import DeclaredOptions
 from planner.cli.shell.progress import shown_progress
 from planner.errors import ValidationFailedError
+from planner.units import count_text
 
 if TYPE_CHECKING:
     from planner.tables.check import TableCheck
@@ -103,7 +104,7 @@ def sort(location: Location, *, asked: SortOptions, json: Json = False) -> None:
     if not done.groups:
         show_text(f"{location} is sorted by {', '.join(done.keys)} as far as files show; nothing was written")
         return
-    show_text(f"{rows:,} rows rewritten in {len(done.groups)} commits; checksums of all columns agree")
+    show_text(f"{rows:,} rows rewritten in {count_text(len(done.groups), 'commit')}; checksums of all columns agree")
 
 
 def check(location: Location, *, asked: CheckOptions, json: Json = False) -> None:

@@ -37,8 +37,12 @@ _NAMESPACES: Final = Path("/run/netns")
 
 def are_usable() -> bool:
     """Return whether this process may create namespaces: it needs root, ip and tc."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
-    return os.geteuid() == 0 and all(shutil.which(tool, path=path) for tool in ("ip", "tc"))
+    return os.geteuid() == 0 and all(shutil.which(tool, path=_path()) for tool in ("ip", "tc"))
+
+
+def _path() -> str:
+    """Return the folders of programs, with those that a user's own PATH may lack."""
+    return f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
 class Namespaces:
@@ -174,7 +178,7 @@ def _pids_in(namespace: str) -> list[int]:
 
 
 def _run(*words: str) -> str:
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, env=os.environ | {"PATH": _path()}, capture_output=True, text=True, check=False)
     if done.returncode:
         raise IoFailureError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}", code="command-failed")
     return done.stdout

@@ -60,7 +60,7 @@ def access_to(
         )
     if bool(identity) == is_lent:
         raise BadInputError(
-            "--input and --output need --node-identity NAME or --lend-credentials, not both",
+            "--input and --output need one of --node-identity NAME and --lend-credentials",
             [
                 "--node-identity NAME launches the machines with an identity that may read and write there",
                 f"--lend-credentials sends them {', '.join(_NEEDED[scheme])} of this environment by SSH",

@@ -14,7 +14,7 @@ from planner.arrays import Floats
 from planner.catalog import Catalog
 from planner.catalog.bandwidth_distributions import distribution
 from planner.cost_model.disk_layout import layouts
-from planner.cost_model.engine import Engine
+from planner.cost_model.engine import IDEAL, Engine
 from planner.cost_model.evidence import (
     CERTAIN,
     Assumed,
@@ -35,7 +35,7 @@ from planner.cost_model.rates import (
     evidence_codes,
     evidence_name,
 )
-from planner.cost_model.run_overheads import RunOverheads
+from planner.cost_model.run_overheads import PAPER, RunOverheads
 from planner.cost_model.volumes.block_volumes import VolumeChoice
 from planner.cost_model.whole_jobs import at_least_observed_rates
 from planner.cost_model.workload import JobContext
@@ -64,6 +64,8 @@ def job_context(
         overheads = replace(overheads, shared_sigma=software.shared_sigma)
     elif model.engine.shared_sigma is not None:
         overheads = replace(overheads, shared_sigma=model.engine.shared_sigma)
+    if model.engine is IDEAL and model.storage["intermediate"] == "memory":
+        overheads = replace(overheads, memory_share=PAPER.memory_share)  # what their sort held, beside its own needs
     if overheads.boot_s:
         engine = model.engine
         overheads = replace(overheads, start_s=engine.start_s, start_per_node_s=engine.start_per_node_s)

@@ -32,8 +32,8 @@ def test_keys_go_along_only_when_they_are_lent() -> None:
 @pytest.mark.parametrize(
     ("uris", "cloud", "identity", "is_lent", "message"),
     [
-        (IN, "aws", None, False, "or --lend-credentials, not both"),
-        (IN, "aws", "sorter", True, "or --lend-credentials, not both"),
+        (IN, "aws", None, False, "one of --node-identity NAME and --lend-credentials"),
+        (IN, "aws", "sorter", True, "one of --node-identity NAME and --lend-credentials"),
         (["gs://b/in"], "aws", "sorter", False, "reach only their own cloud's object store\n  name s3://"),
         (["gs://b/in"], "gcp", None, True, "GOOGLE_SERVICE_ACCOUNT_KEY not set"),
         ([], "aws", "sorter", False, "go with --input or --output"),
@@ -69,7 +69,7 @@ def test_machines_are_launched_with_the_identity_that_was_named(cloud: EmulatedC
     ("words", "message"),
     [
         (("--model", "indy", "--cloud", "aws"), "say how much to sort"),
-        (("--model", "indy", "--cloud", "aws", "--input", "s3://b/in"), "or --lend-credentials, not both"),
+        (("--model", "indy", "--cloud", "aws", "--input", "s3://b/in"), "one of --node-identity NAME and --lend-credentials"),
         (("--model", "object-store", "--cloud", "aws", "--data", "1GB"), "give --input and --output"),
     ],
 )

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
+from planner.config.paths import StrPath
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.door import Between, Offset, Without, checked
 from planner.schemas.plan import Candidate, Plan, Request
-from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -320,6 +320,14 @@ class Recommendation(Answer):
         return WhatIf(plan=self.plan, plan_again=self._plan_again, has_type=has_type)
 
 
+def request_of(asked: Mapping[str, Any]) -> Request:
+    """Return the request that arguments of `recommend` describe."""
+    from planner.api.request_inputs import clouds_of_data, in_regions_of_data, with_derived_arguments
+
+    fields = request_fields(with_derived_arguments(asked))
+    return in_regions_of_data(Request(**({"catalogs": clouds_of_data(fields)} | fields)))
+
+
 def recommend(
     data: str | float | None = None,
     *,
@@ -339,11 +347,7 @@ def recommend(
     >>> answer.best.nodes, answer.best.model
     (8, 'daytona')
     """
-    from planner.api.request_inputs import clouds_of_data, in_regions_of_data, with_derived_arguments
-
-    fields = request_fields(with_derived_arguments({"data": data, **asked}))
-    request = in_regions_of_data(Request(**({"catalogs": clouds_of_data(fields)} | fields)))
-    return answer(request, today=today, profile=profile, option=option)
+    return answer(request_of({"data": data, **asked}), today=today, profile=profile, option=option)
 
 
 recommend.__signature__ = with_all_arguments(recommend)  # type: ignore[attr-defined]
@@ -412,10 +416,11 @@ def answer(
     profile: str | None = None,
     option: Mapping[str, str] | str | None = None,
     explained: bool = True,
+    compiled_for: frozenset[str] = frozenset(),
 ) -> Recommendation:
     """Load the models and catalogs that `request` names and plan it; with `today`, warn of old prices. Times and ranges
     are those of a stored `profile`, if one is named; `option` has further columns of its runs. Unless `explained`, the
-    plan has fewer reasons.
+    plan has fewer reasons; `compiled_for` are the processors for which the head of rented machines compiles the sort.
 
     Raises BadInputError for unknown names, and for columns without a profile.
     """
@@ -425,18 +430,20 @@ def answer(
     from planner.cost_model.model_reader import load_model
     from planner.planning.ranking.elsewhere import advice, lacks_only_disks, models_elsewhere
     from planner.planning.recommendation import recommend as plan_request
-    from planner.stores import profiles
 
-    learned = None if profile is None else profiles.load_profile(profile)
-    request, given = inputs_of(request, learned)
+    learned, more = None, None
+    if profile is not None:
+        from planner.planning.plan_with_profile import plan_with_profile
+        from planner.stores import profiles  # calibration takes a while to import, and most plans need none
+
+        learned = profiles.load_profile(profile)
+    request, given = inputs_of(request, learned, compiled_for=compiled_for)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
     if learned is None:
         require_no_columns(option)
-        brief, more = partial(plan_of, explained=False), None
+        brief = partial(plan_of, explained=False)
         plan = _planned(request, plan_of if explained else brief, brief=brief)
     else:
-        from planner.planning.plan_with_profile import plan_with_profile
-
         specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
         timed, more = partial(plan_with_profile, profile=learned, specs=specs, plan_of=plan_of), columns(option)
         plan = _planned(request, partial(timed, options=more))

@@ -110,9 +110,12 @@ def in_regions_of_data(request: Request) -> Request:
     return replace(request, regions=(f"{cloud}={region}", *others) if others else (region,))
 
 
-def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request, Inputs]:
+def inputs_of(
+    request: Request, profile: Profile | None = None, *, compiled_for: frozenset[str] = frozenset()
+) -> tuple[Request, Inputs]:
     """Return the inputs that a request names, and the request as its engine runs it; a `profile` supplies the constants
-    of models of a framework. Raises BadInputError for unknown names.
+    of models of a framework, `compiled_for` are the processors without a wheel of the sort core. Raises BadInputError
+    for unknown names.
     """
     catalogs = [load_catalog(name) for name in request.catalogs]
     models = [load_model(name) for name in (model_names() if request.model == ALL_MODELS else request.models)]
@@ -123,6 +126,7 @@ def inputs_of(request: Request, profile: Profile | None = None) -> tuple[Request
     elif not request.paper:  # a profile describes other software
         request, models = run_by_engine(request, models, load_engine(request.engine))
     overheads = run_overheads.PAPER if request.paper else run_overheads.shipped()
+    overheads = replace(overheads, compiled_for=compiled_for)
     return request, Inputs(models=list(models), catalogs=catalogs, overheads=overheads)
 
 

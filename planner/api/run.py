@@ -23,7 +23,6 @@ from planner.api.software import (
     of_one_processor,
     requested_architecture,
     wheels,
-    with_software,
 )
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.arguments import with_typed_arguments
@@ -320,26 +319,28 @@ def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None 
     """Return the plan for some work on machines that the rental options allow."""
     from datetime import UTC, datetime
 
-    from planner.api.recommend import recommend
+    from planner.api.recommend import answer, request_of
+    from planner.clusters.remote.wheelhouse import compiled_processors
 
-    return recommend(
-        data=work.data,
-        model=work.model,
-        catalogs=(rental.cloud,),
-        regions=rental.regions[:1],
-        instances=work.instance,
-        arch=architecture,
-        nodes=work.nodes,
-        pricing=rental.pricing,
-        input=work.input,
-        output=work.output,
-        today=datetime.now(UTC).date(),
-    ).plan
+    asked = {
+        "data": work.data,
+        "model": work.model,
+        "catalogs": (rental.cloud,),
+        "regions": rental.regions[:1],
+        "instances": work.instance,
+        "arch": architecture,
+        "nodes": work.nodes,
+        "pricing": rental.pricing,
+        "input": work.input,
+        "output": work.output,
+    }
+    compiled_for = frozenset[str]() if work.wheelhouse else compiled_processors()
+    return answer(request_of(asked), today=datetime.now(UTC).date(), compiled_for=compiled_for).plan
 
 
 def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool, say: Say) -> tuple[Order, Plan]:
     """Return the order and plan of some work: on machines with local disks, which the cluster sort needs, all with one
-    processor, and with the installation time of their software.
+    processor.
     """
     from planner.clusters.runs.cloud import types_with_disks
     from planner.planning.recommendation import require_best
@@ -350,7 +351,6 @@ def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool, say: S
     best = require_best(plan)
     plan = replace(plan, rejected=())  # each rejection would list all requested types
     plan = of_one_processor(plan, architecture=architecture_of(best.cloud, best.instance_type))
-    plan = with_software(plan, wheelhouse=work.wheelhouse)
     return clusters.ordered(plan, rental, is_dry_run=is_dry_run, say=say), plan
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from planner.api.clusters import Say
 from planner.errors import BadInputError
-from planner.schemas.plan import BillLine, Candidate, Plan
+from planner.schemas.plan import Candidate, Plan
 from planner.units import format_duration, format_usd
 
 if TYPE_CHECKING:
@@ -101,15 +101,15 @@ def requested_architecture(arch: str | None, wheelhouse: Path | None) -> str | N
 def delivery_to(best: Candidate, *, wheelhouse: Path | None) -> Delivery:
     """Return how the machines of a candidate get the planner."""
     from planner.catalog import load_catalog
-    from planner.clusters.remote.compiling import compiling_s
     from planner.clusters.remote.wheelhouse import software_form
+    from planner.cost_model.run_overheads import compiling_s
 
     types = load_catalog(best.cloud).instances
     architecture = architecture_of(best.cloud, best.instance_type)
     return Delivery(
         architecture=architecture,
         form=None if wheelhouse else software_form(architecture=architecture),
-        compiling_s=compiling_s(float(types.vcpu[types.rows[best.instance_type]])),
+        compiling_s=float(compiling_s(types.vcpu[types.rows[best.instance_type]])),
         usd_per_hour=best.usd_per_hour * (best.nodes + best.spares) / best.nodes,
     )
 
@@ -118,26 +118,6 @@ def of_one_processor(plan: Plan, *, architecture: str) -> Plan:
     """Return a plan with only the candidates that run the same software."""
     fitting = [each for each in plan.candidates if architecture_of(each.cloud, each.instance_type) == architecture]
     return replace(plan, candidates=tuple(fitting))
-
-
-def with_software(plan: Plan, *, wheelhouse: Path | None) -> Plan:
-    """Return a plan with the time of each candidate's software installation, at its price."""
-    candidates = tuple(_with_delivery(each, delivery_to(each, wheelhouse=wheelhouse)) for each in plan.candidates)
-    best = plan.best and _with_delivery(plan.best, delivery_to(plan.best, wheelhouse=wheelhouse))
-    return replace(plan, candidates=candidates, best=best)
-
-
-def _with_delivery(candidate: Candidate, delivery: Delivery) -> Candidate:
-    added_s = delivery.added_s
-    if not added_s:
-        return candidate
-    usd = delivery.usd_per_hour * added_s / 3600
-    overheads_s = candidate.overheads_s | {"install": candidate.overheads_s.get("install", 0.0) + added_s}
-    cost = replace(
-        candidate.cost_usd, **{name: getattr(candidate.cost_usd, name) + usd for name in ("total", "total_p95")}
-    )
-    line = BillLine(name="compile", time_s=added_s, usd=usd, note="assumed: the head compiles the sort core")
-    return replace(candidate, overheads_s=overheads_s, cost_usd=cost, bill=(*candidate.bill, line))
 
 
 @contextmanager

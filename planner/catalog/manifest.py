@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,6 +66,21 @@ class Placement:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Launched:
+    """Cost of a launch beside its machines: a root volume each, and the head's public address; None where unknown."""
+
+    root_usd_per_month: Annotated[float, Between(0, 1000)] | None = None
+    address_usd_per_hour: Annotated[float, Between(0, 10)] | None = None
+    evidence: Evidence
+    source: str
+
+    def usd_per_hour(self, hours_per_month: float) -> tuple[float, float]:
+        """Return the US dollars an hour of a root volume and of an address, NaN where unknown."""
+        root, address = self.root_usd_per_month, self.address_usd_per_hour
+        return math.nan if root is None else root / hours_per_month, math.nan if address is None else address
+
+
+@dataclass(frozen=True, kw_only=True)
 class Manifest:
     """The head of a catalog; `hours_per_month` turns its monthly volume prices into hourly ones. Prices are in dollars:
     none is converted.
@@ -82,6 +98,7 @@ class Manifest:
     spot: Spot | None = None
     boot: Boot | None = None
     placement: Placement | None = None
+    launched: Launched | None = None
     network_ceilings: bool = False
     """Whether the cloud states a limit of each type's network, not a rate that it keeps."""
 

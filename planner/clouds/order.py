@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from planner.schemas.plan import Candidate, VolumeSet
+from planner.schemas.plan import ADDRESS_LINE, HEAD_LINE, ROOTS_LINE, BillLine, Candidate, VolumeSet
 
 RUN_NAME: Final = re.compile("[a-z0-9_-]{1,63}")
 """Names of runs that a call may carry: clouds and shells read none of these characters as a pattern."""
@@ -46,8 +46,8 @@ class ClusterOffer:
 
     `nodes` must work; `spares` are launched in addition. `local_disks` are bought for each node, in addition to those
     of its type. `price_usd_per_hour` is the planned price of one node without volumes, `usd_per_hour` that of all
-    planned nodes with volumes. `expected_s` is the whole run's time, `total_usd` its cost; 95 of 100 runs end within
-    `late_s`, None where unknown. `pricing` is that of all machines but the head, which is always on
+    planned nodes with volumes. `expected_s` is the whole run's time, `bill` its cost, the plan's own lines; 95 of 100
+    runs end within `late_s`, None where unknown. `pricing` is that of all machines but the head, which is always on
     demand; where they differ, `head_usd_per_hour` is the head's planned price, None where unknown.
     `bandwidth_weighting` is EC2's name for the split of bandwidth between network and volumes, '' for its default.
     `price_source` names the source of these prices.
@@ -61,7 +61,7 @@ class ClusterOffer:
     price_usd_per_hour: float
     usd_per_hour: float
     expected_s: float
-    total_usd: float
+    bill: tuple[BillLine, ...]
     volumes: VolumeOrder | None = None
     local_disks: int = 0
     late_s: float | None = None
@@ -74,7 +74,31 @@ class ClusterOffer:
     def from_dict(cls, document: dict[str, Any]) -> Self:
         """Read the output of `dataclasses.asdict`, from JSON."""
         volumes = VolumeOrder(**document["volumes"]) if document["volumes"] else None
-        return cls(**{**document, "regions": tuple(document["regions"]), "volumes": volumes})
+        before = [{"name": "job", "time_s": document["expected_s"], "usd": document.pop("total_usd", None)}]  # no lines
+        bill = tuple(BillLine(**line) for line in document.get("bill", before))
+        return cls(**{**document, "regions": tuple(document["regions"]), "volumes": volumes, "bill": bill})
+
+    @property
+    def total_usd(self) -> float:
+        """The expected cost of the whole run, as far as it is known."""
+        return math.fsum(line.usd or 0.0 for line in self.bill)
+
+    @property
+    def _billed_s(self) -> float:
+        return math.fsum(line.time_s or 0.0 for line in self.bill)
+
+    def beside_usd_per_hour(self, name: str) -> float | None:
+        """Return the hourly cost of a line that lasts as long as the run: 0 without it, None where it is unknown."""
+        usd = [line.usd for line in self.bill if line.name == name] or [0.0]
+        return usd[0] and usd[0] * 3600 / self._billed_s
+
+    @property
+    def beside(self) -> dict[str, float | None]:
+        """Hourly cost of a machine's root volume and of the head's address, by the lines of the bill that has them."""
+        here = {line.name for line in self.bill}
+        shares = {ROOTS_LINE: self.nodes, ADDRESS_LINE: 1}
+        usd = {name: self.beside_usd_per_hour(name) for name in shares if name in here}
+        return {name: each and each / shares[name] for name, each in usd.items()}
 
     @property
     def type_with_disks(self) -> str:
@@ -90,17 +114,37 @@ class ClusterOffer:
     def on_demand(self) -> Self:
         """The same cluster bought on demand, at its head's price."""
         head = self.head_usd_per_hour or self.price_usd_per_hour
-        per_hour = self.usd_per_hour + self.nodes * (head - self.price_usd_per_hour)
-        total = (
-            self.total_usd + (per_hour - self.usd_per_hour - self._head_surcharge_usd_per_hour) * self.expected_s / 3600
-        )
+        return replace(self, pricing="on-demand").at_price(head).without(HEAD_LINE)
+
+    def without(self, name: str) -> Self:
+        """Return the offer without a line of its bill."""
+        return replace(self, bill=tuple(line for line in self.bill if line.name != name))
+
+    def at_price(self, usd_per_hour: float, *, head: float | None = None) -> Self:
+        """Return the offer of machines at another hourly price, the `head` of spot ones at its own: what depends on it
+        in the bill changes.
+        """
+        per_hour = self.usd_per_hour + self.nodes * (usd_per_hour - self.price_usd_per_hour)
+        factor = per_hour / self.usd_per_hour if self.usd_per_hour else 1.0
+        more = None if head is None else (head - usd_per_hour) * self._billed_s / 3600
+
+        def priced(line: BillLine) -> BillLine:
+            if line.name == HEAD_LINE:
+                return replace(line, usd=more)
+            if line.time_s is not None and not self.usd_per_hour:  # of machines planned at no cost
+                return replace(line, usd=per_hour * line.time_s / 3600)
+            of_machines = line.time_s is not None or line.name in ("spares", "rounding")
+            return replace(line, usd=line.usd * factor) if of_machines and line.usd is not None else line
+
+        bill = [*self.bill]
+        if self.is_spot and head is not None and not any(line.name == HEAD_LINE for line in bill):
+            bill.append(BillLine(name=HEAD_LINE, time_s=None, usd=more))
         return replace(
             self,
-            pricing="on-demand",
-            price_usd_per_hour=head,
+            price_usd_per_hour=usd_per_hour,
             usd_per_hour=per_hour,
-            total_usd=total,
-            head_usd_per_hour=None,
+            head_usd_per_hour=head,
+            bill=tuple(map(priced, bill)),
         )
 
     @property
@@ -115,14 +159,14 @@ class ClusterOffer:
 
     @property
     def launched_usd_per_hour(self) -> float:
-        """Hourly cost of all launched machines, spares and volumes included."""
-        return self.usd_per_hour * self.machines / self.nodes + self._head_surcharge_usd_per_hour
+        """Hourly cost of all launched machines, with spares, volumes, and the head's address."""
+        return self.machines * self.node_usd_per_hour + self._head_surcharge_usd_per_hour
 
     @property
     def head_machine_usd_per_hour(self) -> float:
-        """Hourly cost of the head, with its volumes."""
+        """Hourly cost of the head, with its volumes and address."""
         own = self.price_usd_per_hour if self.head_usd_per_hour is None else self.head_usd_per_hour
-        return self.node_usd_per_hour + own - self.price_usd_per_hour
+        return self.node_usd_per_hour + own - self.price_usd_per_hour + (self.beside_usd_per_hour(ADDRESS_LINE) or 0.0)
 
     @property
     def _head_surcharge_usd_per_hour(self) -> float:
@@ -132,7 +176,7 @@ class ClusterOffer:
     @property
     def node_usd_per_hour(self) -> float:
         """Hourly cost of one machine other than the head, with its volumes."""
-        return self.usd_per_hour / self.nodes
+        return (self.usd_per_hour + (self.beside_usd_per_hour(ROOTS_LINE) or 0.0)) / self.nodes
 
     @property
     def ceiling_usd_per_hour(self) -> float | None:
@@ -144,32 +188,28 @@ class ClusterOffer:
         if self.head_usd_per_hour is None:
             return None
         rise = max(0.0, self.head_usd_per_hour - self.price_usd_per_hour)
-        return self.machines * (self.node_usd_per_hour + rise)
-
-    def with_head(self, usd_per_hour: float | None) -> Self:
-        """Return the choice with another price of its head, included in the expected cost."""
-        priced = replace(self, head_usd_per_hour=usd_per_hour)
-        added = priced._head_surcharge_usd_per_hour - self._head_surcharge_usd_per_hour
-        return replace(priced, total_usd=self.total_usd + added * self.expected_s / 3600)
+        return self.machines * (self.node_usd_per_hour + rise) + (self.beside_usd_per_hour(ADDRESS_LINE) or 0.0)
 
     @classmethod
     def of(cls, candidate: Candidate, *, regions: tuple[str, ...], late_s: float) -> Self:
         """Return the offer for a recommendation, its own region first; 95 of 100 whole runs end within `late_s`."""
-        overhead_s = sum(candidate.overheads_s.values())
+        head = [line.usd for line in candidate.bill if line.name == HEAD_LINE and line.usd is not None]
+        price, whole_s = candidate.price_usd_per_hour, candidate.whole_run_s
         return cls(
             instance_type=candidate.cloud_type,
             regions=tuple(dict.fromkeys((candidate.region, *regions))),
             nodes=candidate.nodes,
             spares=candidate.spares,
             placement_group=candidate.placement_group,
-            price_usd_per_hour=candidate.price_usd_per_hour,
+            price_usd_per_hour=price,
             usd_per_hour=candidate.usd_per_hour,
-            expected_s=candidate.time_s.expected + overhead_s,
-            total_usd=candidate.cost_usd.total,
+            expected_s=whole_s,
+            bill=candidate.bill,
             volumes=VolumeOrder.of(candidate.volumes) if candidate.volumes else None,
             local_disks=added_disks(candidate.instance_type),
             late_s=late_s,
             pricing=candidate.pricing,
+            head_usd_per_hour=price + head[0] * 3600 / whole_s if head else None,
             bandwidth_weighting=candidate.bandwidth_weighting,
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from planner.cost_model.prices import (
 )
 from planner.cost_model.staging import late_staging_s, place_link
 from planner.cost_model.workload import JobContext
-from planner.schemas.plan import BillLine, Cost, Range
+from planner.schemas.plan import ADDRESS_LINE, HEAD_LINE, ROOTS_LINE, BillLine, Cost, Range
 from planner.units import format_rate, format_usd
 
 
@@ -53,6 +54,13 @@ class Hourly:
             job, all_paid = job + excess(type_rows, nodes), all_paid + excess(type_rows, paid)
         return cls(job=job, all_paid=all_paid, spare_s=spares_paid_s(context, nodes))
 
+    def plus(self, other: Hourly) -> Hourly:
+        """Return the sum of both; what is unknown of the other adds nothing."""
+        job, all_paid = (
+            own + np.nan_to_num(more) for own, more in ((self.job, other.job), (self.all_paid, other.all_paid))
+        )
+        return replace(self, job=job, all_paid=all_paid)
+
     def usd(self, seconds: Floats) -> Floats:
         """Return the cost of runs of `seconds` (R, N)."""
         return self.job * seconds / 3600 + self.spares_usd(seconds)
@@ -62,17 +70,39 @@ class Hourly:
         return (self.all_paid - self.job) * np.minimum(seconds, self.spare_s) / 3600
 
 
+def beside_usd_per_hour(context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats) -> dict[str, Hourly]:
+    """Return what a launch pays for beside its machines' price and the data's storage, by the bill's name of it: a head
+    on demand among spot nodes, a root volume for each machine, and the head's public address. NaN where unknown.
+    """
+    found: dict[str, tuple[Floats | float, Floats | float]] = {}
+    if context.paper:
+        return {}
+    if offer.head_usd_per_hour is not None:
+        more = (offer.head_usd_per_hour - offer.price_usd_per_hour)[context.layouts.type_row, None]
+        found[HEAD_LINE] = more, more
+    if launched := context.catalog.manifest.launched:
+        root_usd, address_usd = launched.usd_per_hour(context.catalog.manifest.hours_per_month)
+        found[ROOTS_LINE] = nodes * root_usd, (nodes + spares) * root_usd
+        found[ADDRESS_LINE] = address_usd, address_usd
+    spare_s = spares_paid_s(context, nodes)
+    shape = (len(context.layouts.type_row), nodes.shape[-1])
+    arrays = {name: [np.broadcast_to(np.asarray(usd, float), shape) for usd in pair] for name, pair in found.items()}
+    return {name: Hourly(job=job, all_paid=paid, spare_s=spare_s) for name, (job, paid) in arrays.items()}
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bills:
     """The bills of clusters of `nodes`, (N,) of every layout or (R, 1), whose runs take `around_s` (R, N) beside their
-    jobs: the whole run, not the job, pays for spares, charges and the steps around the job. At the 95th percentile of
-    the job's time the boot takes `late_s` longer than expected, too, and staging over links between places
-    `late_staging_s`, and machines cost the `dearest` that they may.
+    jobs: the whole run, not the job, pays for spares, charges and the steps around the job. `hourly` is the machines'
+    price, `beside` what a launch pays for in addition, `whole` their sum. At the 95th percentile of the job's time the
+    boot takes `late_s` longer than expected, too, and staging over links between places `late_staging_s`, and machines
+    cost the `dearest` that they may.
     """
 
     context: JobContext
     nodes: Floats
     hourly: Hourly
+    beside: Mapping[str, Hourly] = field(default_factory=dict)
     dearest: Hourly
     around_s: Floats
     late_s: Floats
@@ -82,18 +112,28 @@ class Bills:
     def of(cls, context: JobContext, offer: Offer, *, nodes: Floats, spares: Floats, around_s: Floats) -> Bills:
         """Return the bills of clusters of `nodes` and `spares`."""
         hourly = Hourly.of(context, offer, nodes=nodes, spares=spares)
-        is_sure = offer.most_usd_per_hour is None
-        dearest = hourly if is_sure else Hourly.of(context, offer.dearest, nodes=nodes, spares=spares)
+        beside = beside_usd_per_hour(context, offer, nodes=nodes, spares=spares)
+        dearest = reduce(Hourly.plus, beside.values(), hourly)
+        if offer.most_usd_per_hour is not None:
+            dear = Hourly.of(context, offer.dearest, nodes=nodes, spares=spares)
+            more = beside_usd_per_hour(context, offer.dearest, nodes=nodes, spares=spares)
+            dearest = reduce(Hourly.plus, more.values(), dear)
         late_s = context.overheads.late_booting_s(nodes) - context.overheads.booting_s(nodes)
         return cls(
             context=context,
             nodes=nodes,
             hourly=hourly,
+            beside=beside,
             dearest=dearest,
             around_s=around_s,
             late_s=late_s,
             late_staging_s=late_staging_s(context, nodes),
         )
+
+    @cached_property
+    def whole(self) -> Hourly:
+        """The known hourly costs of each cluster."""
+        return reduce(Hourly.plus, self.beside.values(), self.hourly)
 
     @cached_property
     def charges(self) -> list[Charge]:
@@ -112,12 +152,13 @@ class Bills:
 
     @cached_property
     def at_least(self) -> Flags:
-        """Whether a charge of each run has no known price, so that its bill is a lower bound, (R,)."""
-        return partly_unknown(self.context)
+        """Whether a part of each bill has no known price, so that it is a lower bound, (R,)."""
+        unknown = partly_unknown(self.context)
+        return np.asarray(sum((np.isnan(part.job[:, 0]) for part in self.beside.values()), start=unknown), bool)
 
     def total_usd(self, job_s: Floats) -> Floats:
         """Return the cost of whole runs with jobs of `job_s` (R, N)."""
-        return self.hourly.usd(billed_s(job_s + self.around_s, self.context)) + self._further_usd
+        return self.whole.usd(billed_s(job_s + self.around_s, self.context)) + self._further_usd
 
     def total_p95_usd(self, job_p95_s: Floats) -> Floats:
         """Return the cost of whole runs with jobs as long as `job_p95_s` (R, N), at the highest of uncertain prices."""
@@ -146,7 +187,10 @@ class Bills:
             total_p95=total_p95,
             requests=requests,
             charges=float(self.known_usd[at]),
-            unknown=tuple(charge.name for charge in self.charges if np.isnan(charge.usd[at])),
+            unknown=(
+                *(name for name, part in self.beside.items() if np.isnan(part.job[at, 0])),
+                *(charge.name for charge in self.charges if np.isnan(charge.usd[at])),
+            ),
             at_least=bool(self.at_least[at]),
         )
 
@@ -154,23 +198,30 @@ class Bills:
         """Return the lines of a cluster's bill whose known amounts add up to its total: `steps_s` are the seconds of
         the job and of the steps around it, `notes` belong to steps, by their names.
         """
-        basis = {"boot": self.context.overheads.boot_note, **notes}
+        compiling = "assumed: the head compiles the sort core"
+        basis = {"boot": self.context.overheads.boot_note, "compile": compiling, **notes}
         job = float(self.hourly.job[at, 0])
         lines = [
             BillLine(name=name, time_s=step_s, usd=job * step_s / 3600, note=basis.get(name, ""))
             for name, step_s in steps_s.items()
         ]
         seconds = np.full(self.nodes.shape, sum(steps_s.values()))
-        spares, run = self.hourly.spares_usd(seconds)[at, 0], self.hourly.usd(seconds)[at, 0]
-        rounding = self.hourly.usd(billed_s(seconds, self.context))[at, 0] - run
+        spares, run = self.whole.spares_usd(seconds)[at, 0], self.whole.usd(seconds)[at, 0]
+        rounding = self.whole.usd(billed_s(seconds, self.context))[at, 0] - run
         rest = {"spares": float(spares), "rounding": float(rounding), "requests": self.requests_usd}
         lines += [BillLine(name=name, time_s=None, usd=usd) for name, usd in rest.items() if usd > 0]
+        lines += [
+            _line(name, float(part.job[at, 0]) * sum(steps_s.values()) / 3600) for name, part in self.beside.items()
+        ]
         own = charges(self.context.only(np.array([at])), nodes=self.nodes[at])
-        return (*lines, *(_line(charge, float(charge.usd[0])) for charge in own))
+        return (*lines, *(_line(charge.name, float(charge.usd[0]), note=charge.basis) for charge in own))
 
 
 def unpriced(context: JobContext) -> Iterator[str]:
     """Yield notes on charges missing from the bill, and on those with unverified prices."""
+    if (launched := context.catalog.manifest.launched) and not context.paper:
+        for name, usd in zip((ROOTS_LINE, ADDRESS_LINE), launched.usd_per_hour(1.0), strict=True):
+            yield from [f"{name}: the price is unknown and not in the bill"] * math.isnan(usd)
     for charge in charges(context):
         if np.isnan(charge.usd[0]):
             yield f"{charge.name}: the price is unknown and not in the bill ({charge.basis})"
@@ -194,5 +245,5 @@ def unpriced(context: JobContext) -> Iterator[str]:
                 yield f"{step}: the object store is taken to be in the cluster's region"
 
 
-def _line(charge: Charge, usd: float) -> BillLine:
-    return BillLine(name=charge.name, time_s=None, usd=None if np.isnan(usd) else usd, note=charge.basis)
+def _line(name: str, usd: float, *, note: str = "") -> BillLine:
+    return BillLine(name=name, time_s=None, usd=None if np.isnan(usd) else usd, note=note)

@@ -19,7 +19,7 @@ from planner.cost_model.bill import Bills
 from planner.cost_model.capacity import capacity_per_node, fewest_nodes
 from planner.cost_model.duration import NOTHING, JobTimes, PhaseUses, PlannedSpares, planned_spares
 from planner.cost_model.prices import Offer
-from planner.cost_model.staging import staging_seconds
+from planner.cost_model.staging import compiling_node_s, staging_seconds
 from planner.cost_model.workload import JobContext
 from planner.schemas.plan import Cost, PhaseEstimate, Range, ResourceUse
 
@@ -80,6 +80,7 @@ class Clusters:
         zeros = np.zeros(len(nodes))
         steps = {
             "boot": life.booting_s(nodes),
+            "compile": zeros + compiling_node_s(self.context)[:, 0],
             "install": life.install_s + life.starting_s(nodes),
             "screen": life.screening_s(nodes),
             "teardown": zeros + life.teardown_s,

@@ -16,7 +16,7 @@ from planner.catalog.transfer_prices import TransferPrice, transfer_between
 from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.evidence import ASSUMED_CHARGE, assumed_range, assumed_transfer, is_assumed, stated_of_stores
 from planner.cost_model.object_store import HERE
-from planner.cost_model.staging import moved_bytes
+from planner.cost_model.staging import compiling_node_s, moved_bytes
 from planner.cost_model.workload import JobContext
 
 
@@ -47,7 +47,7 @@ class Reservations:
 
 def spares_paid_s(context: JobContext, nodes: Floats) -> Floats:
     """Return the seconds that the spares of `nodes` are paid for, elementwise: a run ends them after screening."""
-    return billed_s(context.overheads.ready_s(nodes), context)
+    return billed_s(context.overheads.ready_s(nodes) + compiling_node_s(context), context)
 
 
 def billed_s(seconds: Floats, context: JobContext) -> Floats:
@@ -299,7 +299,8 @@ class Offer:
     """Prices of a region for every type of a catalog, shape (T,): all-in USD per node-hour, with their evidence.
 
     `notes` mark the types whose prices are the user's own, by row; `as_of` is the day of each list price. Of 100 runs,
-    95 pay at most `most_usd_per_hour`; None where all prices are as listed.
+    95 pay at most `most_usd_per_hour`; None where all prices are as listed. Among spot nodes the head is bought on
+    demand, at `head_usd_per_hour`; None where all nodes are bought alike.
     """
 
     region: str
@@ -310,6 +311,7 @@ class Offer:
     notes: Mapping[int, str] = field(default_factory=dict)
     as_of: Days | None = None
     most_usd_per_hour: Floats | None = None
+    head_usd_per_hour: Floats | None = None
 
     def day_of(self, type_row: int) -> str:
         """Return the day of a type's list price (ISO), '' if its price is not from a list."""
@@ -324,7 +326,15 @@ class Offer:
             limits = replace(limits, above_usd_per_hour=limits.above_usd_per_hour * factor)
         most = None if self.most_usd_per_hour is None else self.most_usd_per_hour * factor
         price = self.price_usd_per_hour * factor
-        return replace(self, price_usd_per_hour=price, reservations=limits, most_usd_per_hour=most)
+        head = None if self.head_usd_per_hour is None else self.head_usd_per_hour * factor
+        return replace(
+            self, price_usd_per_hour=price, reservations=limits, most_usd_per_hour=most, head_usd_per_hour=head
+        )
+
+    def with_volumes(self, usd_per_hour: Floats) -> Offer:
+        """Return the offer of nodes whose volumes cost a fixed amount, (T,)."""
+        head = None if self.head_usd_per_hour is None else self.head_usd_per_hour + usd_per_hour
+        return replace(self, price_usd_per_hour=self.price_usd_per_hour + usd_per_hour, head_usd_per_hour=head)
 
     @property
     def dearest(self) -> Offer:

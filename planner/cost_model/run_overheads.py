@@ -19,8 +19,8 @@ from planner.catalog.manifest import Boot
 from planner.config import paths
 from planner.errors import BadInputError
 
-_OF_OTHERS: Final = ("boot", "boot_speed", "start_s", "start_per_node_s")
-"""Fields from the cloud, the engine and what-ifs, not from `run_overheads.toml`."""
+_OF_OTHERS: Final = ("boot", "boot_speed", "start_s", "start_per_node_s", "compiled_for")
+"""Fields from the cloud, the engine, the installation and what-ifs, not from `run_overheads.toml`."""
 _SCALED: Final = ("boot_s", "install_s", "start_s", "start_per_node_s", "screen_s", "teardown_s")
 """Fields that a what-if of `startup` makes faster."""
 
@@ -33,8 +33,9 @@ class RunOverheads:
     value is from TritonSort's MinuteSort, 20.5 GB on nodes of 24 GB (section 5.5). `cpu_bytes_per_s_per_vcpu` is the
     sort core's own speed; the sigmas are standard deviations of ln(time): `node_sigma` between the nodes of one
     cluster, `shared_sigma` between the equations and a whole run. `staging_request_bytes` is the size of one request to
-    an object store. `boot` holds the cloud's measured launches; without them `boot_s` applies. `install_s` is for the
-    software, on all nodes at once; `start_s` and, for each node, `start_per_node_s` pass until it has started there.
+    an object store. `boot` holds the cloud's measured launches; without them `boot_s` applies. The head
+    compiles the software for the processors `compiled_for`; `install_s` is for installing it on all nodes at once;
+    `start_s` and, for each node, `start_per_node_s` pass until it has started there.
     `skew` is the fullest node's excess over the mean as a share, and room is left for the data of `lost_nodes`. A sort
     has `partitions_at_once` in memory, and writes each in pieces of at least `pass_buffer_bytes`, by kind of disk;
     `rotating_disk` holds the `Visits` of a rotating disk that serves several streams. The papers have none of these.
@@ -59,6 +60,7 @@ class RunOverheads:
     install_s: float = 0.0
     start_s: float = 0.0
     start_per_node_s: float = 0.0
+    compiled_for: frozenset[str] = frozenset()
     boot: Boot | None = None
     boot_speed: Floats | float = 1.0
     """Factor of the speed of measured launches."""
@@ -162,6 +164,19 @@ def shipped() -> RunOverheads:
     if missing:
         raise BadInputError(f"{path}: missing {', '.join(missing)}; reinstall the package", code="not-installed")
     return RunOverheads(**{name: document[name] for name in names})
+
+
+_COMPILER_S: Final = 90.0
+"""Seconds until the head's apt has fetched and installed the compiler through the caller's connection; assumed."""
+_CORE_CPU_S: Final = 300.0
+"""Processor seconds to compile the sort core and pack it; measured on x86-64: 303 s."""
+_MOST_JOBS: Final = 8
+"""More processors do not help: a few files take most of the time; assumed."""
+
+
+def compiling_s(vcpus: Floats | float) -> Floats:
+    """Return the expected seconds to compile the sort core on heads with `vcpus` processors."""
+    return np.asarray(_COMPILER_S + _CORE_CPU_S / np.clip(np.nan_to_num(vcpus), 1.0, _MOST_JOBS))
 
 
 _Z90, _Z95 = (NormalDist().inv_cdf(probability) for probability in (0.9, 0.95))

@@ -14,6 +14,7 @@ from planner.cost_model.disk_layout import OBJECTS, VOLUMES
 from planner.cost_model.model import Phase
 from planner.cost_model.object_store import HERE
 from planner.cost_model.rates import evidence_name
+from planner.cost_model.run_overheads import compiling_s
 from planner.cost_model.workload import JobContext
 from planner.units import count_text, format_duration, format_rate
 
@@ -181,10 +182,19 @@ def _on_nodes(node_seconds: Mapping[str, Floats], least: dict[str, Floats], node
     }
 
 
+def compiling_node_s(context: JobContext) -> Floats:
+    """Return the seconds for which the head of each layout compiles the sort core, shape (R, 1)."""
+    types, rows = context.catalog.instances, context.layouts.type_row
+    is_compiled = np.isin(types.arch[rows], list(context.overheads.compiled_for))
+    return np.where(is_compiled, compiling_s(types.vcpu[rows]), 0.0)[:, None]
+
+
 def overheads_s(context: JobContext, nodes: Floats) -> Floats:
     """Return the time of a run outside its job, boot included, on `nodes` (N,) of each layout, shape (R, N)."""
     steps = sum(staging_seconds(context, nodes).values(), start=np.zeros((1, 1)))
-    return np.asarray(context.overheads.booting_s(nodes) + context.overheads.fixed_s(nodes) + steps)
+    return np.asarray(
+        context.overheads.booting_s(nodes) + context.overheads.fixed_s(nodes) + compiling_node_s(context) + steps
+    )
 
 
 def loading_node_seconds(context: JobContext) -> dict[str, Floats]:

@@ -4,13 +4,14 @@ items that add up to the cent.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from planner.report.section import Section
 from planner.report.words import bottleneck_word, phase_word, region_text, region_word
-from planner.schemas.plan import BillLine, Candidate, FrontierPoint, Plan
+from planner.schemas.plan import ADDRESS_LINE, HEAD_LINE, ROOTS_LINE, BillLine, Candidate, FrontierPoint, Plan
 from planner.units import format_duration, format_usd, usd_decimals
 
 Column = Callable[[Candidate], str]
@@ -101,10 +102,10 @@ def side_by_side(figures: Mapping[str, str | Column], clusters: Mapping[str, Can
 
 BILL_GROUPS: Final = {
     "sort": ("job",),
-    "boot, install, screen, tear down": ("boot", "install", "screen", "teardown"),
+    "boot, install, screen, tear down": ("boot", "compile", "install", "screen", "teardown"),
     "generate, load, validate, fetch": ("generate", "load", "validate", "fetch"),
     "stage in, stage out": ("stage in", "stage out"),
-    "spare nodes": ("spares", "rounding"),
+    "spare nodes, root volumes, head": ("spares", "rounding", HEAD_LINE, ROOTS_LINE, ADDRESS_LINE),
     "requests and traffic": (
         "requests",
         "stage in: requests",
@@ -166,21 +167,31 @@ class Bill:
 
 
 def bill_of(best: Candidate) -> Bill:
-    """Return the bill of a cluster; rounding differences go to the largest item."""
+    """Return the bill of a cluster in groups."""
+    return bill_of_lines(best.bill)
+
+
+def bill_of_lines(bill: Sequence[BillLine]) -> Bill:
+    """Return the bill with these lines in groups; rounding differences go to the largest item."""
     named = {line: group for group, lines in BILL_GROUPS.items() for line in lines}
     groups: dict[str, list[BillLine]] = {}
-    for line in best.bill:
+    for line in bill:
         own = line.name.replace("_", " ")
         groups.setdefault(own if line.usd is None else named.get(line.name, own), []).append(line)
-    total, items = best.cost_usd.total, []
+    total, items = math.fsum(line.usd or 0.0 for line in bill), []
     per_usd = 10 ** usd_decimals(total)
     amounts = [sum(line.usd or 0.0 for line in lines) for lines in groups.values()]
     for (name, lines), amount in zip(groups.items(), _parts(amounts, total, per_usd=per_usd), strict=True):
         times = [line.time_s for line in lines if line.time_s is not None]
         usd = None if all(line.usd is None for line in lines) else amount / per_usd
         items.append(BillItem(name=_group_name(name, lines), time_s=sum(times) if times else None, usd=usd))
-    total_name = "all that is known" if best.cost_usd.unknown else "in all"
+    total_name = "all that is known" if any(line.usd is None for line in bill) else "in all"
     return Bill(items=tuple(items), total_usd=round(total * per_usd) / per_usd, total_name=total_name)
+
+
+def items_text(bill: Bill) -> str:
+    """Return the items of a bill in one line: sort $0.25, spares $0.01."""
+    return ", ".join(f"{item.name} {'' if item.usd is None else '$'}{bill.shown(item.usd)}" for item in bill)
 
 
 def bill_section(best: Candidate) -> Section:
@@ -193,7 +204,7 @@ def bill_section(best: Candidate) -> Section:
 
 def _group_name(name: str, lines: Sequence[BillLine]) -> str:
     """Return the group's name from its lines; a list of several charges would be too long."""
-    if name == "requests and traffic" and len(lines) > 1:
+    if name in ("requests and traffic", "spare nodes, root volumes, head") and len(lines) > 1:
         return name
     present = [step_word(line.name) for line in lines]
     return ", ".join(present) if name in BILL_GROUPS else name

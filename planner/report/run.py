@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
+from planner.report.clusters import bill_of_lines, items_text
 from planner.report.section import Said, Section
 from planner.report.words import phase_word, words
 from planner.schemas.plan import PhaseEstimate
@@ -287,6 +288,7 @@ def _rented(report: RunReport) -> str:
             f"Cost so far {format_usd(cost.usd)} for {cost.node_hours:.2f} node-hours at the price of the launch; "
             f"planned {format_usd(cost.predicted_usd)}"
         )
+        lines += [f"Of it: {items_text(bill_of_lines(cost.bill))}"] if cost.bill else []
     return "\n".join(lines)
 
 

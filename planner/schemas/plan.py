@@ -51,6 +51,15 @@ class Range:
         return f"{format_duration(self.equation)} by the equations, {format_duration(self.expected)} as runs vary"
 
 
+MACHINES_LINE: Final = "machines"
+"""The line of a rented cluster's bill so far that has all machines for as long as they ran."""
+HEAD_LINE: Final = "head on demand"
+"""The bill's line of a head on demand among spot machines: what it costs more than one of them."""
+ROOTS_LINE: Final = "root volumes"
+EGRESS_LINE: Final = "stage out: egress"
+ADDRESS_LINE: Final = "head's address"
+
+
 @dataclass(frozen=True, kw_only=True)
 class BillLine:
     """One part of the whole bill: the price of all nodes during `time_s`, or a charge that has no time.
@@ -183,6 +192,21 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FrontierPoint:
+    """A cluster that no other beats in both time and total cost."""
+
+    model: str
+    cloud: str
+    instance_type: str
+    nodes: int
+    time_s: float
+    cost_usd_total: float
+    bandwidth_weighting: str = ""
+    pricing: str = ""
+    region: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: its machines, time and cost, and the confidence in them.
 
@@ -259,6 +283,21 @@ class Candidate:
         """True for machines of one's own without a price."""
         return self.is_own and not self.cost_usd.total_p95
 
+    @property
+    def point(self) -> FrontierPoint:
+        """The cluster as a point of the frontier."""
+        return FrontierPoint(
+            model=self.model,
+            cloud=self.cloud,
+            instance_type=self.instance_type,
+            bandwidth_weighting=self.bandwidth_weighting,
+            nodes=self.nodes,
+            pricing=self.pricing,
+            region=self.region,
+            time_s=self.time_s.expected,
+            cost_usd_total=self.cost_usd.total,
+        )
+
     if not TYPE_CHECKING:  # a type checker would take any name
 
         def __getattr__(self, name: str) -> Any:
@@ -312,21 +351,6 @@ class Unmeasured:
     cloud: str
     types: int
     measure: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrontierPoint:
-    """A cluster that no other beats in both time and total cost."""
-
-    model: str
-    cloud: str
-    instance_type: str
-    nodes: int
-    time_s: float
-    cost_usd_total: float
-    bandwidth_weighting: str = ""
-    pricing: str = ""
-    region: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

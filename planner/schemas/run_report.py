@@ -8,7 +8,7 @@ from typing import Any
 
 from planner.schemas.door import checked
 from planner.schemas.json_values import from_jsonable, read_versioned, to_jsonable, versioned
-from planner.schemas.plan import Plan
+from planner.schemas.plan import BillLine, Plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +50,13 @@ class Check:
 @dataclass(frozen=True, kw_only=True)
 class RunCost:
     """Cost of rented machines from launch to end at the price at launch: an estimate until the cloud's own bill
-    arrives. `predicted_usd` is the total of the plan that was agreed to.
+    arrives. `predicted_usd` is the total of the plan that was agreed to; `bill` has the lines of the cost.
     """
 
     node_hours: float
     usd: float
     predicted_usd: float
+    bill: tuple[BillLine, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,13 @@ from approvals import Approve
 
 import planner
 from planner.api import software
+from planner.api.rental_options import RentalOptions
+from planner.api.run import plan_to_rent
+from planner.api.run_job import Work
 from planner.api.software import Delivery, architecture_of, delivery_to, of_one_processor, requested_architecture
 from planner.clusters.remote import wheelhouse
-from planner.clusters.remote.compiling import compiling_s
 from planner.errors import BadInputError
+from planner.planning.recommendation import require_best
 from planner.schemas.plan import Candidate, Plan
 
 
@@ -40,18 +43,18 @@ def test_an_order_has_machines_of_one_processor(plan: Plan) -> None:
         assert [each.instance_type for each in fitting] == [instance]
 
 
-def test_compiling_is_in_the_time_and_the_bill(plan: Plan, arm: Candidate) -> None:
-    changed = software.with_software(plan, wheelhouse=None)
-    after = next(each for each in changed.candidates if each.instance_type == arm.instance_type)
-    added_s = compiling_s(16)
-    assert after.overheads_s["install"] == arm.overheads_s["install"] + added_s
-    usd = arm.usd_per_hour * (arm.nodes + arm.spares) / arm.nodes * added_s / 3600
-    assert after.cost_usd.total == pytest.approx(arm.cost_usd.total + usd)
-    assert sum(line.usd or 0.0 for line in after.bill) == pytest.approx(after.cost_usd.total)
-
-
-def test_wheels_of_the_user_add_nothing(plan: Plan, arm: Candidate, tmp_path: Path, approve: Approve) -> None:
-    assert software.with_software(plan, wheelhouse=tmp_path) == plan
+def test_compiling_is_in_the_time_and_the_bill_unless_the_user_has_wheels(
+    arm: Candidate, tmp_path: Path, approve: Approve
+) -> None:
+    """The head compiles for all machines, which are paid meanwhile."""
+    rental = RentalOptions(cloud="aws")
+    bare, brought = (Work(data="1TB", instance=("i8g.4xlarge",), wheelhouse=made) for made in (None, tmp_path))
+    best = require_best(plan_to_rent(bare, rental))
+    (line,) = (line for line in best.bill if line.name == "compile")
+    assert (line.time_s, best.overheads_s["compile"]) == (pytest.approx(90 + 300 / 8),) * 2
+    assert line.usd == pytest.approx(best.usd_per_hour * (90 + 300 / 8) / 3600)
+    assert not list(best.contradictions())
+    assert "compile" not in require_best(plan_to_rent(brought, rental)).overheads_s
     approve(delivery_to(arm, wheelhouse=tmp_path).text)
 
 

@@ -29,7 +29,7 @@ def test_every_source_is_used_and_every_row_is_dated_before_the_catalog_was_made
     catalog = load_catalog(name)
     used = {source for table in catalog.tables.values() for source in table["source"].tolist()}
     head = catalog.manifest
-    used |= {part.source for part in (head.billing, head.boot, head.placement) if part is not None}
+    used |= {part.source for part in (head.billing, head.boot, head.placement, head.launched) if part is not None}
     assert used == set(catalog.sources)
     for table in catalog.tables.values():
         assert set(table["evidence"].tolist()) <= set(EVIDENCE)

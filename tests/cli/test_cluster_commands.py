@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -53,12 +54,14 @@ def test_a_dry_run_begins_with_the_decision_and_ends_there(approve: Approve) -> 
     text = printed(*UP)
     lines = re.sub(r"\n  ", " ", text).splitlines()
     approve(lines[0])
-    # 20 machines at $2.7456: $54.912 an hour, $109.824 in the 2 h of --max-hours, less the time taken by planning
-    assert lines[1].endswith("at $54.91 per hour") and lines[2].startswith("cap: $109.")
-    approve(lines[3])
+    # 20 machines at $2.7456, root volumes at $2.40 a month, an address at $0.005: $54.984 an hour, $109.968
+    # in the 2 h of --max-hours, less the time taken by planning
+    assert lines[1].endswith("at $54.98 per hour") and lines[3].startswith("cap: $109.")
+    assert lines[2].startswith("of it: sort $") and "root volumes, head $" in lines[2]
     approve(lines[4])
-    assert "1 vpc" in lines[5] and "20 instances" in lines[5]
-    assert len(lines) == 7 and max(map(len, text.splitlines())) <= 80
+    approve(lines[5])
+    assert "1 vpc" in lines[6] and "20 instances" in lines[6]
+    assert len(lines) == 8 and max(map(len, text.splitlines())) <= 80
 
 
 def test_an_address_that_was_given_is_no_placeholder() -> None:
@@ -101,6 +104,22 @@ def test_status_shows_the_month_beside_its_limit(tmp_path: Path, monkeypatch: py
     )
     (tmp_path / "settings.toml").write_text("[limits]\nmax_cost_per_month = 100\n")
     assert json.loads(printed("cluster", "status", "--json"))["month"] == {"usd": 7.5, "limit_usd": 100}
+
+
+def test_a_run_ended_days_ago_is_not_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal's last word is "up", as nobody took it down: the clock knows better."""
+    monkeypatch.setenv("PLANNER_RUNS", str(tmp_path / "runs"))
+    began, now = datetime.now(UTC) - timedelta(days=10), datetime.now(UTC)
+    for name, expires_at in (("gone", began + timedelta(hours=1)), ("there", now + timedelta(hours=1))):
+        directory = RunDirectory.create(order(name, choice(), expires_at=expires_at))
+        directory.note("place", node_usd_per_hour=0.5)
+        directory.note("made", kind="instance", id="i-1", name="head")
+        directory.note("up")
+        path = directory.path / JOURNAL
+        path.write_text(re.sub(r'"at": "[^"]+"', f'"at": "{began.isoformat()}"', path.read_text("utf-8")), "utf-8")
+    text = " ".join(printed("cluster", "status").split())
+    assert "gone aws ended $0.50 for 1.00 node-hours, its machines have ended" in text
+    assert "the rest: planner cluster down gone" in text and "there aws up" in text
 
 
 def test_a_run_that_cannot_be_read_hides_no_other(

@@ -64,12 +64,26 @@ def test_the_error_that_no_other_place_would_cure_counts_most(errors: list[Plann
         ("TagLimitExceeded", RefusedCallError),  # of one resource: no other region helps
         ("IncorrectInstanceState", StillInUseError),
         ("TagPolicyViolation", RefusedCallError),  # of the tags asked for, not of a permission
+        ("NoSuchEntity", NotFoundError),  # IAM's, of the role that spot machines need
+        ("ServiceQuotaExceededException", QuotaExceededError),
+        ("InsufficientReservedInstancesCapacity", NoCapacityError),
+        ("RequestTimeoutException", PassingError),
+        ("AccountDisabled", PermissionDeniedError),
+        ("RegionDisabledException", PermissionDeniedError),
         ("NeverSeen", RefusedCallError),
     ],
 )
 def test_codes_of_aws(code: str, meaning: type[PlannerError]) -> None:
     error = aws.meaning_of(code, "why", what="run_instances in us-east-1")
     assert type(error) is meaning and error.message.startswith(f"run_instances in us-east-1: why ({code})")
+
+
+def test_an_image_that_is_not_shared_leaves_the_credentials_valid() -> None:
+    """EC2 has one code for credentials that it does not know and for an image of others."""
+    text = "Not authorized for images: [ami-0123456789abcdef0]"
+    assert rule_of("aws", "AuthFailure", text).meaning == "permission"
+    assert rule_of("aws", "AuthFailure", "AWS was not able to validate the access").meaning == "wrong credentials"
+    assert "--image" in aws.meaning_of("AuthFailure", text, what="run_instances").message
 
 
 def test_a_zone_that_is_closed_to_the_account_is_one_without_room() -> None:

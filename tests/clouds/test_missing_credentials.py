@@ -85,7 +85,7 @@ def test_a_run_of_this_machine_too(command: str) -> None:
 
     alone = ClusterOffer(
         instance_type="i4i.large", regions=("us-east-1",), nodes=1, spares=0, placement_group=False,
-        price_usd_per_hour=1.0, usd_per_hour=1.0, expected_s=60.0, total_usd=1.0,
+        price_usd_per_hour=1.0, usd_per_hour=1.0, expected_s=60.0, bill=(),
     )  # fmt: skip
     now = datetime.now(UTC)
     order = order_of([alone], run="r1", cloud="aws", ssh_from="203.0.113.7/32", limits=Limits(), now=now)

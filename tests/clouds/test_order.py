@@ -53,7 +53,7 @@ def test_tags_of_the_user_go_on_everything_and_never_hide_the_runs_own() -> None
 
 
 def test_spot_machines_may_rise_to_the_on_demand_price() -> None:
-    spot = choice(pricing="spot", price_usd_per_hour=0.05, usd_per_hour=0.15).with_head(0.172)
+    spot = choice(pricing="spot", price_usd_per_hour=0.05, usd_per_hour=0.15).at_price(0.05, head=0.172)
     assert spot.launched_usd_per_hour == pytest.approx(3 * 0.05 + 0.172)
     assert spot.ceiling_usd_per_hour == pytest.approx(4 * 0.172)
-    assert spot.with_head(None).ceiling_usd_per_hour is None, "unknown, not a guess"
+    assert spot.at_price(0.05).ceiling_usd_per_hour is None, "unknown, not a guess"

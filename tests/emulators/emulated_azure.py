@@ -92,6 +92,7 @@ def action_of(method: str, path: str) -> str:
 
 def choice(**changes: Any) -> ClusterOffer:
     """Return three Standard_L8s_v3 and a spare, near each other."""
+    changes = {"bill": emulated_cloud.bill(changes.pop("total_usd", 2.0))} | changes
     usual: dict[str, Any] = {
         "instance_type": "Standard_L8s_v3",
         "regions": ("eastus",),
@@ -101,7 +102,6 @@ def choice(**changes: Any) -> ClusterOffer:
         "price_usd_per_hour": 0.696,
         "usd_per_hour": 2.088,
         "expected_s": 3600.0,
-        "total_usd": 2.0,
         "volumes": None,
     }
     return ClusterOffer(**(usual | changes))

@@ -27,7 +27,7 @@ from planner.clouds.calls.retry import RetryPolicy
 from planner.clouds.order import ClusterOffer, Order, VolumeOrder
 from planner.clouds.protocol import Provider
 from planner.clouds.registry import provider_of
-from planner.schemas.plan import Plan
+from planner.schemas.plan import BillLine, Plan
 
 HERE = Path(__file__).parent
 QUICK = RetryPolicy(
@@ -264,6 +264,11 @@ def order(run: str, *choices: ClusterOffer, **changes: Any) -> Order:
         "ssh_public_key": "",
     }
     return Order(**(usual | changes))
+
+
+def bill(usd: float) -> tuple[BillLine, ...]:
+    """Return the bill of machines that work for an hour."""
+    return (BillLine(name="job", time_s=3600.0, usd=usd),)
 
 
 def volumes(volume_type: str, *, count: int = 2) -> VolumeOrder:

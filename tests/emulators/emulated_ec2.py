@@ -104,6 +104,7 @@ def emulated_ec2(home: Path) -> Iterator[EmulatedEc2]:
 
 def choice(**changes: Any) -> ClusterOffer:
     """Return three i4i.large and a spare in one placement group."""
+    changes = {"bill": emulated_cloud.bill(changes.pop("total_usd", 0.7))} | changes
     usual: dict[str, Any] = {
         "instance_type": "i4i.large",
         "regions": ("us-east-1",),
@@ -113,7 +114,6 @@ def choice(**changes: Any) -> ClusterOffer:
         "price_usd_per_hour": 0.172,
         "usd_per_hour": 0.516,
         "expected_s": 3600.0,
-        "total_usd": 0.7,
         "volumes": None,
     }
     return ClusterOffer(**(usual | changes))

@@ -131,6 +131,7 @@ def action_of(method: str, path: str) -> str:
 
 def choice(**changes: Any) -> ClusterOffer:
     """Return three n2-standard-4 with two local disks each, and a spare, in one placement group."""
+    changes = {"bill": emulated_cloud.bill(changes.pop("total_usd", 2.0))} | changes
     usual: dict[str, Any] = {
         "instance_type": "n2-standard-4",
         "regions": ("us-central1",),
@@ -140,7 +141,6 @@ def choice(**changes: Any) -> ClusterOffer:
         "price_usd_per_hour": 0.5,
         "usd_per_hour": 1.5,
         "expected_s": 3600.0,
-        "total_usd": 2.0,
         "volumes": None,
         "local_disks": 2,
     }

@@ -83,7 +83,7 @@ def test_a_region_without_prices_of_one_way_to_pay_is_planned_with_the_other(app
 def test_the_table_has_a_column_for_each_with_what_is_taken_back(both: planner.Recommendation) -> None:
     heading, *lines = pricing_table(both.plan)
     assert heading.split() == ["on-demand", "spot"] and all(len(line) <= 80 for line in lines)
-    assert lines[-1].split()[:3] == ["taken", "back", "never"] and "fewer than 0.01 of 3 nodes" in lines[-1]
+    assert lines[-1].split()[:3] == ["taken", "back", "never"] and "fewer than 0.01 of 6 nodes" in lines[-1]
 
 
 def test_a_profile_plans_for_both_ways_to_pay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,8 @@ def cluster_status(
     Example: planner cluster status
     """
     from planner.clusters.provisioning.run_directory import RunDirectory, known_runs
+    from planner.report.clusters import bill_of_lines, items_text
+    from planner.schemas.plan import BillLine
 
     statuses = []
     for name in [run] if run else known_runs():
@@ -110,9 +112,11 @@ def cluster_status(
     for status in statuses:
         show_sentences(
             f"{status['run']}  {status['cloud']}  {status['state']:<8}  ${status['cost_usd']:.2f} for "
-            f"{status['node_hours']:.2f} node-hours, ends by itself {status['expires_at']}"
+            f"{status['node_hours']:.2f} node-hours, {_end_text(status)}"
         )
-        for line in (*_machine_lines(status), *status.get("resources", ())):
+        lines = [BillLine(**line) for line in status["bill"]]
+        of_it = [f"of it: {items_text(bill_of_lines(lines))}"] if lines else []
+        for line in (*of_it, *_machine_lines(status), *status.get("resources", ())):
             show_text(f"  {line}")
     if month:
         limit_usd = month["limit_usd"]
@@ -127,6 +131,14 @@ def _month() -> dict[str, Any]:
 
     now = datetime.now(UTC)
     return {"usd": committed_this_month_usd(now=now), "limit_usd": load_settings(today=now.date()).usd_per_month}
+
+
+def _end_text(status: dict[str, Any]) -> str:
+    """Return when a run's machines end by themselves, or what removes the rest of a run whose machines have ended."""
+    if status["state"] in ("down", "ended"):
+        rest = f"; the rest: planner cluster down {status['run']}" if status["state"] == "ended" else ""
+        return f"its machines have ended, at the latest {status['expires_at']}{rest}"
+    return f"ends by itself {status['expires_at']}"
 
 
 def _machine_lines(status: dict[str, Any]) -> Iterator[str]:
@@ -147,8 +159,11 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
     order = directory.order()
     resources = _listed_resources(directory, order.cloud) if asking else ()
     events = directory.events()
-    bill = bill_of(events, now=datetime.now(UTC))
+    now = datetime.now(UTC)
+    bill = bill_of(events, now=now)
     state = next((e.what for e in reversed(events) if e.what in ("down", "up", "intent")), "planned")
+    if state != "down" and not bill.running and (now >= order.expires_at or (asking and state == "up")):
+        state = "ended"  # by the clock, or as the cloud says: what is left of it costs nothing
     status: dict[str, Any] = {
         "run": order.run,
         "cloud": order.cloud,
@@ -156,6 +171,7 @@ def _status(directory: Any, *, asking: bool) -> dict[str, Any]:
         "node_hours": bill.node_hours,
         "cost_usd": bill.usd,
         "machines": bill.running,
+        "bill": [asdict(line) for line in bill.lines],
         "machine_costs": [asdict(machine) for machine in bill.machines],
         "stopped": sorted(_stopped(events)),
         "expires_at": order.expires_at.isoformat(),

@@ -143,6 +143,7 @@ def show_dry_run(
                 "nodes": place.nodes,
                 "spares": place.spares,
                 "cost_usd": place.total_usd,
+                "bill": [asdict(line) for line in place.bill],
                 "usd_per_hour": place.launched_usd_per_hour,
                 "expected_s": place.expected_s,
                 "vcpus": vcpus,

@@ -13,6 +13,8 @@ from planner.errors import PlannerError
 _OWN_KEY: Final = "alias/aws/ebs"
 """AWS's own key of volumes, which everybody in the account may use."""
 _OPEN: Final = "off"
+_BLOCKING: Final = "block-"
+"""Modes of VPC Block Public Access: off, block-ingress, block-bidirectional."""
 
 
 def public_access_finding(ec2: Service, order: Order) -> Finding:
@@ -25,6 +27,8 @@ def public_access_finding(ec2: Service, order: Order) -> Finding:
             return True, "not blocked"
         if order.is_private:
             return True, f"{mode}; the head has a private address alone"
+        if not mode.startswith(_BLOCKING):
+            return None, f"{mode}; whether the internet reaches a public address is not known"
         text = f"{mode}: no machine with a public address can be reached from outside"
         return False, f"{text}; give --no-public-address with --subnet, or another region"
 

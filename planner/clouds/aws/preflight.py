@@ -23,7 +23,7 @@ from planner.clouds.aws.instances import (
 )
 from planner.clouds.aws.network import described_subnet
 from planner.clouds.aws.permissions import denied_conditions, identity_finding, permission_finding
-from planner.clouds.cloud_errors import NotFoundError, RefusedCallError
+from planner.clouds.cloud_errors import NotFoundError
 from planner.clouds.order import ClusterOffer, Order
 from planner.clouds.preflight import AnswerCache, PreflightLog
 from planner.clouds.price_lists.aws import hourly_usd, is_in_region, price_filters, spot_usd
@@ -115,7 +115,7 @@ def spot_role_finding(iam: Service) -> Finding:
     subject = f"role {_SPOT_ROLE}"
     try:
         iam.call("get_role", RoleName=_SPOT_ROLE)
-    except RefusedCallError:
+    except NotFoundError:
         text = "not there; the first spot launch makes it, with iam:CreateServiceLinkedRole, or an administrator once: "
         return Finding(subject=subject, ok=None, text=text + _CREATE_SPOT_ROLE)
     except PlannerError as error:

@@ -24,7 +24,7 @@ from planner.cost_model.model_reader import load_engine, load_model
 from planner.errors import BadInputError, InfeasibleError, PlannerError
 from planner.planning.ranking.selection import narrowed
 from planner.planning.recommendation import recommend
-from planner.schemas.plan import Candidate, Plan, Request
+from planner.schemas.plan import ADDRESS_LINE, Candidate, Plan, Request
 from planner.units import format_duration
 
 NEXT: Final = 2
@@ -65,13 +65,11 @@ def choices_of(
         raise InfeasibleError(f"the plan has no cluster on {cloud}", code="infeasible")
     wanted = [best if screened else _without_spares(best) for best in fitting[: 1 + or_next]]
     choices = [ClusterOffer.of(best, regions=tuple(regions), late_s=late_s(best, plan.request)) for best in wanted]
-    priced = [
-        choice.with_head(on_demand_usd(best.cloud, best.instance_type, region=best.region))
-        if choice.is_spot
-        else choice
-        for best, choice in zip(wanted, choices, strict=True)
-    ]
-    return priced + [choice.on_demand for choice in priced if choice.is_spot and choice.head_usd_per_hour]
+    for at, (best, choice) in enumerate(zip(wanted, choices, strict=True)):
+        if choice.is_spot and choice.head_usd_per_hour is None:  # an older plan's bill lacks the head's line
+            usd = on_demand_usd(best.cloud, best.instance_type, region=best.region)
+            choices[at] = choice.at_price(choice.price_usd_per_hour, head=usd)
+    return choices + [choice.on_demand for choice in choices if choice.is_spot and choice.head_usd_per_hour]
 
 
 def on_demand_usd(cloud: str, instance_type: str, *, region: str) -> float | None:
@@ -86,8 +84,8 @@ def on_demand_usd(cloud: str, instance_type: str, *, region: str) -> float | Non
 
 def _without_spares(candidate: Candidate) -> Candidate:
     saved_usd = sum(line.usd or 0.0 for line in candidate.bill if line.name == "spares")
-    cost = candidate.cost_usd
-    return replace(candidate, spares=0, cost_usd=replace(cost, total=cost.total - saved_usd))
+    cost, bill = candidate.cost_usd, tuple(line for line in candidate.bill if line.name != "spares")
+    return replace(candidate, spares=0, bill=bill, cost_usd=replace(cost, total=cost.total - saved_usd))
 
 
 def order_of(
@@ -115,6 +113,8 @@ def order_of(
     """
     if reservation and cloud != "aws":
         choices = [replace(choice, placement_group=False) for choice in choices]
+    if is_private:
+        choices = [choice.without(ADDRESS_LINE) for choice in choices]
     return Order(
         run=run,
         owner=owner(),
@@ -235,14 +235,12 @@ def at_todays_price(place: Place, preflight: Preflight) -> ClusterOffer:
     now, head = preflight.price_usd_per_hour.get((*where, choice.pricing)), choice.head_usd_per_hour
     if choice.is_spot:
         head = preflight.price_usd_per_hour.get((*where, "on-demand"), head)
-    source = f"today's list of the cloud, {datetime.now(UTC):%Y-%m-%d}"
+    elif now is not None:
+        head = head and now
     if now is None:
-        return choice.with_head(head)
-    per_hour = choice.usd_per_hour + choice.nodes * (now - choice.price_usd_per_hour)
-    alike = replace(choice.with_head(None), price_usd_per_hour=now, price_source=source)
-    expected_usd = per_hour * choice.expected_s / 3600  # of machines planned at no cost
-    total = alike.total_usd * per_hour / choice.usd_per_hour if choice.usd_per_hour else alike.total_usd + expected_usd
-    return replace(alike, usd_per_hour=per_hour, total_usd=total).with_head(head)
+        return choice.at_price(choice.price_usd_per_hour, head=head)
+    source = f"today's list of the cloud, {datetime.now(UTC):%Y-%m-%d}"
+    return replace(choice.at_price(now, head=head), price_source=source)
 
 
 def owner(identity: str = "") -> str:
@@ -321,6 +319,8 @@ def _on_a_cluster(candidate: Candidate, request: Request) -> Candidate:
     try:
         model = run_by(on_a_cluster(load_model(candidate.model)), load_engine(ENGINE))
         catalogs = [load_catalog(candidate.cloud)]
-        return recommend(alone, model=model, catalogs=catalogs, overheads=run_overheads.shipped()).best or candidate
+        compiled_for = frozenset({"x86_64", "arm64"} if "compile" in candidate.overheads_s else ())
+        overheads = replace(run_overheads.shipped(), compiled_for=compiled_for)
+        return recommend(alone, model=model, catalogs=catalogs, overheads=overheads).best or candidate
     except PlannerError:
         return candidate

@@ -21,6 +21,7 @@ from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.reconciliation import Reconciliation
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.errors import BadInputError, InfeasibleError, LeftBehindError, PlannerError, nearest
+from planner.schemas.plan import ADDRESS_LINE, ROOTS_LINE, BillLine
 from planner.units import count_text
 
 
@@ -60,11 +61,21 @@ def choice_of_type(
         price_usd_per_hour=usd,
         usd_per_hour=of_all,
         expected_s=seconds,
-        total_usd=of_all * seconds / 3600,
+        bill=_bill(catalog, of_all, nodes=nodes, seconds=seconds),
         volumes=volumes,
         local_disks=added_disks(instance),
         head_usd_per_hour=usd,
     )
+
+
+def _bill(catalog: Catalog, usd_per_hour: float, *, nodes: int, seconds: float) -> tuple[BillLine, ...]:
+    """Return the lines of machines without a plan: themselves, and what a launch pays for beside them."""
+    lines = [BillLine(name="job", time_s=seconds, usd=usd_per_hour * seconds / 3600)]
+    if launched := catalog.manifest.launched:
+        root, address = launched.usd_per_hour(catalog.manifest.hours_per_month)
+        for name, usd in ((ROOTS_LINE, nodes * root), (ADDRESS_LINE, address)):
+            lines.append(BillLine(name=name, time_s=None, usd=None if math.isnan(usd) else usd * seconds / 3600))
+    return tuple(lines)
 
 
 MINUTES: Final = 15.0

@@ -25,19 +25,6 @@ SOURCE: Final = "planner/share/source.tar"
 _FIRST_PORT: Final = 8378
 _LONGEST_S: Final = 1800.0
 
-_COMPILER_S: Final = 90.0
-"""Seconds until apt has fetched and installed the compiler through the caller's connection; assumed."""
-_CORE_CPU_S: Final = 300.0
-"""Processor seconds to compile the sort core and pack it; measured on x86-64: 303 s."""
-_MOST_JOBS: Final = 8
-"""More processors do not help: a few files take most of the time; assumed."""
-
-
-def compiling_s(vcpus: float) -> float:
-    """Return the expected seconds on a head with `vcpus` processors."""
-    return _COMPILER_S + _CORE_CPU_S / max(1.0, min(vcpus, _MOST_JOBS))
-
-
 _BEGIN: Final = """\
 set -eu
 umask 077

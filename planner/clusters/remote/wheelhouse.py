@@ -92,6 +92,11 @@ def software_form(*, python: str = STOCK_PYTHON, architecture: str) -> SoftwareF
     return "wheel of the index" if is_installed_from_index() else "source"
 
 
+def compiled_processors() -> frozenset[str]:
+    """Return the processors for which no wheel of this installation's sort core is at hand: a head compiles it."""
+    return frozenset(name for name in ("x86_64", "arm64") if software_form(architecture=name) == "source")
+
+
 def linux_name(architecture: str) -> str:
     """Return Linux's name of a processor: aarch64 for the clouds' arm64."""
     return _LINUX_NAMES.get(architecture, architecture)

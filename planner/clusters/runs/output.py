@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from planner.catalog import load_catalog
 from planner.clusters.provisioning.cluster_lifecycle import ProviderSession
 from planner.clusters.provisioning.run_directory import RunDirectory
 from planner.clusters.remote.ssh import Ssh
@@ -36,9 +39,13 @@ def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: P
         raise BadInputError(f"{folder}: {error.strerror}; name a folder that can be written", code="io") from error
     suffix = content_of(dataset.layout).suffix
     paths = [folder / f"{part_name(n, dataset.job)}{suffix}" for n in range(len(dataset.partitions))]
-    with run.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
-        ssh.keep_connection()
-        list(pool.map(lambda partition, path: _fetch(ssh, partition, path), dataset.partitions, paths))
+    missing = [path for path in paths if not path.exists()]
+    try:
+        with run.ssh() as ssh, ThreadPoolExecutor(_AT_ONCE) as pool:
+            ssh.keep_connection()
+            list(pool.map(lambda partition, path: _fetch(ssh, partition, path), dataset.partitions, paths))
+    finally:
+        _note_egress(directory, run.order.cloud, sum(path.stat().st_size for path in missing if path.exists()))
     here = [
         replace(partition, copies=(Copy(uri=str(path.resolve())),))
         for partition, path in zip(dataset.partitions, paths, strict=True)
@@ -46,6 +53,13 @@ def fetch_output(directory: RunDirectory, session: ProviderSession, *, folder: P
     write_manifest(replace(dataset, partitions=tuple(here)), folder / MANIFEST)
     directory.note("saved", to=str(folder.resolve()))
     return folder / MANIFEST
+
+
+def _note_egress(directory: RunDirectory, cloud: str, moved_bytes: int) -> None:
+    """Record what the cloud charges for data that left it, at its list price; None where that is unknown."""
+    if moved_bytes:
+        usd = float(load_catalog(cloud).transfer_price("internet").usd(np.array(moved_bytes / 2**30)))
+        directory.note("egress", bytes=moved_bytes, usd=None if np.isnan(usd) else usd)
 
 
 def _fetch(ssh: Ssh, partition: Partition, path: Path) -> None:

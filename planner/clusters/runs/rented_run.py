@@ -272,7 +272,7 @@ def _close(run: Run, report: RunReport, job: SortJob) -> RunReport:
 def _add_cost(run: Run, report: RunReport, job: SortJob) -> RunReport:
     """Return the report with all steps so far and their cost, and write it into the run's directory."""
     bill = bill_of(run.directory.events(), now=datetime.now(UTC))
-    cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=job.predicted_usd)
+    cost = RunCost(node_hours=bill.node_hours, usd=bill.usd, predicted_usd=job.predicted_usd, bill=bill.lines)
     whole = replace(report, steps_s=dict(run.stopwatch.seconds), cost=cost)
     (run.directory.path / REPORT).write_text(whole.to_json() + "\n", encoding="utf-8")
     return whole

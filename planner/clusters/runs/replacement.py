@@ -224,7 +224,8 @@ class Replacement:
             zone=place.zone,
             instance_type=choice.instance_type,
             placement_group=choice.placement_group,
-            node_usd_per_hour=choice.head_machine_usd_per_hour if on_demand else choice.node_usd_per_hour,
+            node_usd_per_hour=(self.run.cluster.place.choice.on_demand if on_demand else choice).node_usd_per_hour,
+            beside_usd_per_hour=choice.beside,
             price_source=choice.price_source,
         )
         return place

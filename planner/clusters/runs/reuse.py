@@ -71,9 +71,8 @@ def _remaining_place(cluster: Cluster, say: Callable[[str], None]) -> Place:
         return place
     say(f"{nodes} of {choice.nodes} nodes are left: the job is planned for these")
     share = nodes / choice.nodes
-    fewer = replace(
-        choice, nodes=nodes, spares=0, usd_per_hour=choice.usd_per_hour * share, total_usd=choice.total_usd * share
-    )
+    bill = tuple(replace(line, usd=line.usd and line.usd * share) for line in choice.bill)
+    fewer = replace(choice, nodes=nodes, spares=0, usd_per_hour=choice.usd_per_hour * share, bill=bill)
     return replace(place, choice=fewer)
 
 

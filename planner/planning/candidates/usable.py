@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -157,4 +157,4 @@ def _with_volumes(offer: Offer, context: JobContext, request: Request) -> Offer:
     if "price" in request.assume or not on_volumes.any():
         return offer
     factor = request.scale.get("price", 1.0)
-    return replace(offer, price_usd_per_hour=offer.price_usd_per_hour + fixed * factor)
+    return offer.with_volumes(fixed * factor)

@@ -67,6 +67,8 @@ def job_context(
     if overheads.boot_s:
         engine = model.engine
         overheads = replace(overheads, start_s=engine.start_s, start_per_node_s=engine.start_per_node_s)
+    if software is not None or model.engine.name != "ray" or catalog.is_own:
+        overheads = replace(overheads, compiled_for=frozenset())  # nothing is sent to such machines
     overheads = replace(overheads, shared_sigma=math.hypot(overheads.shared_sigma, stored.sigma))
     by = software or _software_of(model.engine)
     rates = _rates(

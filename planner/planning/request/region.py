@@ -105,13 +105,16 @@ def _listed(catalog: Catalog, region: str, pricing: str) -> Offer:
     listed, most = catalog.prices(region, pricing), None
     words = tuple(evidence_name(code) for code in evidence_codes(listed.evidence).tolist())
     price = listed.price_usd_per_hour
-    if pricing == "spot" and "derived" in words:
+    head = None
+    if pricing == "spot":
+        is_listed = region in catalog.regions()
+        head = catalog.prices(region).price_usd_per_hour if is_listed else np.full(len(price), np.nan)
+    if head is not None and "derived" in words:
         doubtful = np.array([word == "derived" for word in words])
-        full = catalog.prices(region, "on-demand").price_usd_per_hour if region in catalog.regions() else np.inf
-        most = np.where(doubtful, np.fmax(np.fmin(price * assumed_range("spot_price").high, full), price), price)
+        most = np.where(doubtful, np.fmax(np.fmin(price * assumed_range("spot_price").high, head), price), price)
     return Offer(
         region=region, pricing=pricing, price_usd_per_hour=price, evidence=words, as_of=listed.as_of,
-        most_usd_per_hour=most,
+        most_usd_per_hour=most, head_usd_per_hour=head,
     )  # fmt: skip
 
 

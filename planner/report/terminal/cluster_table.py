@@ -12,6 +12,7 @@ from planner.clusters.provisioning.cluster_lifecycle import FoundRun
 from planner.clusters.provisioning.dry_run import Rehearsal
 from planner.clusters.provisioning.launch import Cluster
 from planner.clusters.provisioning.order_from_plan import enough_text
+from planner.report.clusters import bill_of_lines, items_text
 from planner.units import count_text, format_duration, format_usd
 
 _MARKS = {True: "ok", False: "NO", None: "?"}
@@ -35,6 +36,7 @@ def offer_text(order: Order, places: Sequence[Place], *, now: datetime) -> str:
         f"each with {of.count} x {of.volume_type} of {of.size_gib} GiB" if (of := first.volumes) else "",
         f"cost: {format_usd(first.total_usd)} expected for {format_duration(first.expected_s)}, at "
         f"{format_usd(first.launched_usd_per_hour)} per hour",
+        f"of it: {items_text(bill_of_lines(first.bill))}",
         f"cap: {cap}, because every machine ends by itself in {format_duration(life_s)}, at "
         f"{order.expires_at:%Y-%m-%d %H:%M} UTC",
         f"warning: {short}; {enough_text(first)}" if life_s < first.needed_s else "",

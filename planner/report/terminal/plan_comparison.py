@@ -149,7 +149,7 @@ def run_json(run: PlatformRun, plan: Plan, best: Candidate) -> dict[str, Any]:
 def _times(run: PlatformRun, best: Candidate) -> Iterator[tuple[str, float | None, float | None]]:
     yield "job", best.time_s.expected, run.job_s
     yield "job, 95 of 100 runs", best.time_s.p95, None
-    planned_s = [best.overheads_s[name] for name in ("boot", "install") if name in best.overheads_s]
+    planned_s = [best.overheads_s[name] for name in ("boot", "compile", "install") if name in best.overheads_s]
     yield "boot and install", sum(planned_s) if planned_s else None, run.boot_s
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from planner.planning.ranking.capacity import AT_HAND, MACHINES_AT_HAND
-from planner.planning.ranking.frontier import point_of
 from planner.planning.ranking.one_machine import SMALL_DATA
 from planner.report.clusters import advice, bill_of, cluster_name, place_suffix, ratios, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
@@ -112,9 +111,10 @@ def _bill(best: Candidate, width: int) -> Iterator[str]:
         for item in bill
         if item.usd is None or item.time_s or float(bill.shown(item.usd).replace(",", ""))  # else a rounding remainder
     ]
+    names = max(width - 28, *(len(name) for name, *_ in rows))
     for name, time_s, cost in (*rows, (bill.total_name, bill.time_s, f"${bill.shown(bill.total_usd)}")):
         time = format_duration(time_s or 0.0) if time_s or name == bill.total_name else ""
-        yield f"  {name:<{width - 28}}{time:>14} {cost:>11}"
+        yield f"  {name:<{names}}{time:>14} {cost:>11}"
 
 
 def _choices(plan: Plan, best: Candidate, width: int) -> Iterator[Lines]:
@@ -157,7 +157,7 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
     if not points:
         return {}
     cheapest = min(points, key=lambda point: point.cost_usd_total)
-    recommended = next((point for point in points if is_point_of(point, best)), point_of(best))
+    recommended = next((point for point in points if is_point_of(point, best)), best.point)
     slower = [point for point in points if point.time_s > recommended.time_s * WORTH_IT]
     faster = [point for point in points if point.time_s * WORTH_IT <= recommended.time_s]
     named = {} if cheapest is recommended else {"cheapest": cheapest}
@@ -171,7 +171,7 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
 
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Return whether a point of the frontier is that cluster."""
-    chosen = point_of(best)
+    chosen = best.point
     named = {name: getattr(point, name) or getattr(chosen, name) for name in ("pricing", "region")}  # '' in old plans
     return replace(point, time_s=chosen.time_s, cost_usd_total=chosen.cost_usd_total, **named) == chosen
 

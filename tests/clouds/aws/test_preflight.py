@@ -9,6 +9,7 @@ import pytest
 from emulated_cloud import volumes
 from emulated_ec2 import choice, order
 
+from planner.clouds.aws.account_settings import public_access_finding
 from planner.clouds.aws.preflight import (
     _Checks,
     purchase_obstacle,
@@ -17,7 +18,7 @@ from planner.clouds.aws.preflight import (
     spot_role_finding,
     used_vcpus,
 )
-from planner.clouds.cloud_errors import PermissionDeniedError, RefusedCallError
+from planner.clouds.cloud_errors import NotFoundError, PermissionDeniedError, RefusedCallError
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,27 @@ def test_spot_families_have_quotas_of_their_own() -> None:
     assert [quota_code(name, spot=True) for name in names] == ["L-34B43A08", "L-3819A6DF", "L-7212CCBC", None]
 
 
+@pytest.mark.parametrize(
+    ("answer", "ok"),
+    [
+        ({"InternetGatewayBlockMode": "off"}, True),
+        ({"InternetGatewayBlockMode": "block-ingress"}, False),
+        ({"InternetGatewayBlockMode": "a mode of 2027"}, None),
+        ({}, None),
+    ],
+)
+def test_a_mode_of_public_access_that_nobody_knows_is_neither_open_nor_blocked(
+    answer: dict[str, str], ok: bool | None
+) -> None:
+    class Settings(Region):
+        def call(self, operation: str, **asked: Any) -> dict[str, Any]:
+            assert operation == "describe_vpc_block_public_access_options"
+            return {"VpcBlockPublicAccessOptions": answer}
+
+    assert public_access_finding(Settings(), order("r1")).ok is ok
+    assert public_access_finding(Settings(), order("r1", is_private=True)).ok is True
+
+
 def test_the_role_without_which_nobody_gets_spot_instances() -> None:
     class Identities(Region):
         def __init__(self, error: Exception | None) -> None:
@@ -98,7 +120,7 @@ def test_the_role_without_which_nobody_gets_spot_instances() -> None:
             return {"Role": {}}
 
     assert spot_role_finding(Identities(None)).ok is True
-    missing = spot_role_finding(Identities(RefusedCallError("no", cloud_code="NoSuchEntity")))
+    missing = spot_role_finding(Identities(NotFoundError("no", cloud_code="NoSuchEntity")))
     assert missing.ok is None and "aws iam create-service-linked-role" in missing.text
     denied = spot_role_finding(Identities(PermissionDeniedError("no")))
     assert denied.ok is None and denied.text.startswith("not known")

@@ -182,6 +182,10 @@ def test_status_tells_cost_and_what_is_there(ec2: EmulatedEc2) -> None:
     assert seen["state"] == "up" and seen["machines"] == 4
     assert 0 < seen["cost_usd"] < 1
     assert len(seen["resources"]) == 14 + 4 + 4, "with the machines' volumes and interfaces"
+    assert sum(line["usd"] for line in seen["bill"]) == pytest.approx(seen["cost_usd"])
+    ec2.provider().terminate(ec2.provider().nodes(run, region=ec2.region))  # by somebody else
+    ended = json.loads(ec2.planner("cluster", "status", run, "--json").text)["runs"][0]
+    assert (ended["state"], ended["machines"]) == ("ended", 0)
     assert ec2.planner("cluster", "down", run).code == 0
     after = json.loads(ec2.planner("cluster", "status", run, "--json").text)["runs"][0]
     assert (after["state"], after["machines"], after["resources"]) == ("down", 0, [])

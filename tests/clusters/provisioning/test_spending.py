@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ def test_whatever_is_bought_keeps_to_the_limit_until_the_machines_end(bought: st
     """Spares, the head on demand, and every spot machine replaced on demand after a minute: $5 pay for all of it."""
     offer = choice(spares=spares, pricing=bought)
     if offer.is_spot:
-        offer = choice(spares=spares, pricing=bought, price_usd_per_hour=0.05, usd_per_hour=0.15).with_head(0.172)
+        offer = replace(offer, price_usd_per_hour=0.05, usd_per_hour=0.15).at_price(0.05, head=0.172)
     asked = order_of(
         [offer], run="r", cloud="aws", ssh_from="203.0.113.7/32", limits=Limits(cost_usd=5.0, hours=100.0), now=NOW
     )

@@ -68,7 +68,7 @@ def test_the_head_is_on_demand_and_the_others_are_not(cloud: EmulatedCloud, spot
     assert choice.is_spot and choice.head_usd_per_hour is not None
     assert choice.head_usd_per_hour > choice.price_usd_per_hour
     place = next(event for event in directory.events() if event.what == "place").details
-    assert place["head_usd_per_hour"] == pytest.approx(choice.head_usd_per_hour, rel=1e-4), (
+    assert place["head_usd_per_hour"] == pytest.approx(choice.head_machine_usd_per_hour, rel=1e-4), (
         "whatever the spot ones cost now"
     )
     assert cloud.planner("cluster", "down", cloud.runs()[0]).code == 0

@@ -19,6 +19,7 @@ from planner.clusters.remote import bootstrap, compiling
 from planner.clusters.remote.own_source import build_requirements, write_source
 from planner.clusters.remote.ssh import HEAD, IPAddress, Ssh
 from planner.clusters.remote.wheelhouse import Wheelhouse, pack, requirements
+from planner.cost_model.run_overheads import compiling_s
 from planner.errors import IoFailureError
 from tests.emulators.emulated_machines import write_wheel
 
@@ -221,4 +222,4 @@ def test_each_way_leads_to_one_address(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("vcpus", "seconds"), [(1.0, 390.0), (4.0, 165.0), (8.0, 127.5), (96.0, 127.5)])
 def test_more_processors_compile_faster_up_to_eight(vcpus: float, seconds: float) -> None:
-    assert compiling.compiling_s(vcpus) == seconds
+    assert compiling_s(vcpus) == seconds

@@ -139,12 +139,10 @@ def test_a_spot_price_from_a_saving_may_be_dearer_but_not_above_on_demand() -> N
             for way in ("spot", "on-demand")
         )
         assert spot is not None and full is not None
-        hours = (
-            spot.cost_usd.total_p95 / spot.price_usd_per_hour / 8,
-            full.cost_usd.total_p95 / full.price_usd_per_hour / 8,
-        )
         most = min(1.67, full.price_usd_per_hour / spot.price_usd_per_hour) if doubtful else 1.0
-        assert hours[0] / hours[1] == pytest.approx(most, rel=0.01)
+        dear = spot.price_usd_per_hour * most
+        nodes = (7 * dear + full.price_usd_per_hour) / (8 * full.price_usd_per_hour)  # the head is bought on demand
+        assert spot.cost_usd.total_p95 / full.cost_usd.total_p95 == pytest.approx(nodes, rel=0.02)
 
 
 def test_scaling_an_offer_scales_what_is_beyond_a_reservation(make_catalog: Callable[..., str]) -> None:

@@ -39,7 +39,7 @@ CHOICE = ClusterOffer(
     price_usd_per_hour=1.0,
     usd_per_hour=2.0,
     expected_s=60.0,
-    total_usd=1.0,
+    bill=(),
 )
 
 

@@ -217,16 +217,6 @@ def sort_records(
     threads: int = 0,
     progress: Progress | None = None,
 ) -> None: ...
-def sort_records_in_place(
-    records: Buffer,
-    *,
-    record_bytes: int = 100,
-    key_offset: int = 0,
-    key_bytes: int = 10,
-    threads: int = 0,
-    spare_memory: int = ...,
-    progress: Progress | None = None,
-) -> None: ...
 
 @final
 class Splitters:

@@ -40,7 +40,9 @@ void shuffle(std::uint32_t* order, std::uint64_t records) {
 }
 
 void sort_first(std::span<std::byte> records, bool reversed) {
-  sort_records_in_place(records, {});
+  Buffer sorted(records.size());
+  sort_records(records, sorted.first(records.size()), RecordFormat{});
+  std::memcpy(records.data(), sorted.data(), records.size());
   const std::size_t count = records.size() / record_bytes;
   for (std::size_t i = 0; reversed && i < count / 2; ++i) {
     std::byte* const a = records.data() + i * record_bytes;

@@ -31,15 +31,6 @@ void sort_into(const py::buffer& source, const py::buffer& out, std::uint32_t re
                progress);
 }
 
-void sort_in_place(const py::buffer& records, std::uint32_t record_bytes, std::uint32_t key_offset,
-                   std::uint32_t key_bytes, unsigned threads, std::uint64_t spare_memory,
-                   Progress* progress) {
-  const BytesView view(records, BytesView::Access::write, "records");
-  const Unlocked unlocked;
-  sort_records_in_place(view.writable_bytes(), make_format(record_bytes, key_offset, key_bytes), threads,
-                        spare_memory, progress);
-}
-
 Splitters make_splitters(const py::buffer& sample, std::uint32_t key_bytes, std::size_t partitions) {
   const BytesView view(sample, BytesView::Access::read, "sample");
   const Unlocked unlocked;
@@ -123,9 +114,6 @@ void register_record_sort(py::module_& module) {
   module.def("sort_records", &sort_into, py::arg("source"), py::arg("out"), py::kw_only(),
              py::arg("record_bytes") = 100, py::arg("key_offset") = 0, py::arg("key_bytes") = 10,
              py::arg("threads") = 0, py::arg("progress") = py::none());
-  module.def("sort_records_in_place", &sort_in_place, py::arg("records"), py::kw_only(),
-             py::arg("record_bytes") = 100, py::arg("key_offset") = 0, py::arg("key_bytes") = 10,
-             py::arg("threads") = 0, py::arg("spare_memory") = UINT64_MAX, py::arg("progress") = py::none());
   register_partition(module);
   module.def("merge_runs", &merge_into, py::arg("runs"), py::arg("out"), py::kw_only(),
              py::arg("record_bytes") = 100, py::arg("key_offset") = 0, py::arg("key_bytes") = 10,

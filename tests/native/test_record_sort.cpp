@@ -184,17 +184,6 @@ THREADED_TEST(sort_runs_of_stretches_and_gather_any_bytes) {
   }
 }
 
-TEST(sort_in_place_with_and_without_spare_memory) {
-  RandomSequence random(7);
-  for (std::uint64_t round = 0; round < 50 * record_effort; ++round) {
-    const RecordFormat format = shapes::random_format(random);
-    Bytes records = shapes::random_records(format, random.below(500), shapes::all_keys[round % 9], random);
-    const Bytes expected = shapes::expected_sorted(records, format);
-    sort_records_in_place(records, format, 1, round % 2 == 0 ? 0 : UINT64_MAX);
-    CHECK(records == expected);
-  }
-}
-
 TEST(sort_refuses_what_cannot_be) {
   Bytes bytes(250), out(250);
   CHECK_THROWS(bad_record, sort_records(bytes, out, RecordFormat{}));

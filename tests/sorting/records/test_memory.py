@@ -39,15 +39,12 @@ def shaped_records(draw: st.DrawFn) -> tuple[bytes, dict[str, int]]:
 
 
 def sort_buffer(
-    source: Any, out: Any = None, *, record_size: int = 100, key_offset: int = 0, key_size: int = 10, **how: Any
+    source: Any, out: Any, *, record_size: int = 100, key_offset: int = 0, key_size: int = 10, **how: Any
 ) -> None:
-    """Sort records into `out`, or in place."""
+    """Sort records into `out`."""
     layout = {"record_bytes": record_size, "key_offset": key_offset, "key_bytes": key_size}
     with core_errors():
-        if out is None:
-            core.sort_records_in_place(source, **layout, **how)
-        else:
-            core.sort_records(source, out, **layout, **how)
+        core.sort_records(source, out, **layout, **how)
 
 
 def expected(records: bytes, *, record_size: int, key_offset: int, key_size: int) -> bytes:
@@ -55,14 +52,11 @@ def expected(records: bytes, *, record_size: int, key_offset: int, key_size: int
     return b"".join(sorted(split, key=lambda record: record[key_offset : key_offset + key_size]))
 
 
-@given(shaped_records(), st.integers(1, 4), st.booleans())
-def test_like_sorted(shaped: tuple[bytes, dict[str, int]], threads: int, in_place: bool) -> None:
+@given(shaped_records(), st.integers(1, 4))
+def test_like_sorted(shaped: tuple[bytes, dict[str, int]], threads: int) -> None:
     records, shape = shaped
-    target = bytearray(records if in_place else len(records))
-    if in_place:
-        sort_buffer(target, threads=threads, **shape)
-    else:
-        sort_buffer(records, target, threads=threads, **shape)
+    target = bytearray(len(records))
+    sort_buffer(records, target, threads=threads, **shape)
     assert target == expected(records, **shape)
 
 
@@ -81,7 +75,7 @@ def test_partitions_and_merges(shaped: tuple[bytes, dict[str, int]], parts: int)
     assert len(edges) == splitters.partitions + 1
     runs = [grouped[a * size : b * size] for a, b in pairwise(edges)]
     for run in runs:
-        sort_buffer(run, **shape)
+        sort_buffer(bytes(run), run, **shape)
     assert b"".join(runs) == expected(records, **shape)
     merged = bytearray(len(records))
     core.merge_runs(runs[::-1], merged, record_bytes=size, key_offset=offset, key_bytes=key)
@@ -98,17 +92,8 @@ def test_numpy_arrays_and_memory_maps() -> None:
     keys = records[:, :4].copy().view(">u4").ravel()
     assert np.array_equal(out, records[np.argsort(keys, kind="stable")])
     with mmap.mmap(-1, records.nbytes) as mapped:
-        mapped[:] = records.tobytes()
-        sort_buffer(mapped, record_size=16, key_size=4)
+        sort_buffer(records, mapped, record_size=16, key_size=4)
         assert mapped[:] == out.tobytes()
-
-
-def test_in_place_with_little_memory() -> None:
-    records = np.random.default_rng(2).integers(0, 256, size=(50_000, 100), dtype=np.uint8)
-    roomy, tight = records.copy(), records.copy()
-    sort_buffer(roomy)
-    sort_buffer(tight, spare_memory=0)
-    assert np.array_equal(roomy, tight)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +102,6 @@ def test_in_place_with_little_memory() -> None:
         (bytes(200), bytearray(100), {}, "differ in size"),
         (bytes(250), bytearray(250), {}, "no whole number"),
         (bytes(200), bytes(200), {}, "writable"),
-        (bytes(200), None, {}, "writable"),
         (np.zeros((4, 100), np.uint8)[::2], bytearray(200), {}, "contiguous"),
         (bytes(200), bytearray(200), {"key_offset": 95, "key_size": 6}, "does not lie within"),
         (bytes(200), bytearray(200), {"record_size": 0}, "at least one byte"),

@@ -81,10 +81,4 @@ void sort_records(std::span<const std::byte> in, std::span<std::byte> out, KeySo
 void sort_records(std::span<const std::byte> in, std::span<std::byte> out, const RecordFormat& format,
                   unsigned threads = 0, Progress* progress = nullptr);
 
-// Sorts `records` where they are. With at least `records.size()` bytes of `spare_memory` beyond scratch_bytes
-// the records are gathered there and copied back; with less they follow the cycles of the permutation, on one
-// thread, which is slower.
-void sort_records_in_place(std::span<std::byte> records, const RecordFormat& format, unsigned threads = 0,
-                           std::uint64_t spare_memory = UINT64_MAX, Progress* progress = nullptr);
-
 }  // namespace sortcore

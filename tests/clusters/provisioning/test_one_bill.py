@@ -51,6 +51,23 @@ def test_a_plan_and_its_dry_runs_have_the_same_lines(words: tuple[str, ...]) -> 
         _compare(words)
 
 
+@pytest.mark.parametrize("cloud", sorted(TYPES))
+def test_a_source_installation_adds_its_compiling_to_the_same_cluster(
+    cloud: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a wheel for the machines the head compiles: one line more, and later lines by the hour."""
+    monkeypatch.setattr(wheelhouse, "software_form", lambda **_: "source")
+    words = ("--cloud", cloud, "--instance", ",".join(TYPES[cloud]), "--data", "2TB", "--model", "indy")
+    best = json.loads(call("plan", *words, "--json"))["best"]
+    rented = json.loads(call("run", *words, "--dry-run", "--json"))
+    planned, billed = ({line["name"]: line for line in lines} for lines in (best["bill"], rented["bill"]))
+    assert billed.keys() - planned.keys() == {"compile"} and rented["nodes"] == best["nodes"]
+    steps = [name for name, line in planned.items() if line["time_s"] is not None]
+    assert [billed[name] for name in steps] == [planned[name] for name in steps]
+    longer = rented["expected_s"] / (rented["expected_s"] - billed["compile"]["time_s"])
+    assert billed[ROOTS_LINE]["usd"] == pytest.approx(planned[ROOTS_LINE]["usd"] * longer)
+
+
 def _compare(words: tuple[str, ...]) -> None:
     try:
         plan = json.loads(call("plan", *words, "--json"))

@@ -23,3 +23,8 @@ Array: TypeAlias = NDArray[Any]
 def raw_bytes(array: NDArray[Any]) -> memoryview:
     """Return the bytes of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct values, rising; numpy's own `unique` imports masked arrays, a fiftieth of a plan's time."""
+    return np.array(sorted(set(values.ravel().tolist())), values.dtype)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from refusals import refused
@@ -76,3 +77,33 @@ def test_an_interrupt_while_the_core_is_loaded_is_no_missing_core() -> None:
     """
     ended = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True)
     assert ended.stderr.splitlines()[-1] == "KeyboardInterrupt"
+
+
+SERVES_TO_THE_END = """
+import socket, sys, threading, time
+from pathlib import Path
+from planner.native import core
+
+folder = Path(sys.argv[1])
+(folder / "part").write_bytes(bytes(4096))
+
+
+def serve(server):
+    while True:
+        core.send_parts(server.fileno(), [str(folder)], [("part", 0, 4096)], silent_s=1.0)
+
+
+for _ in range(4):
+    server, client = socket.socketpair()
+    threading.Thread(target=serve, args=(server,), daemon=True).start()
+    threading.Thread(target=lambda client=client: all(iter(lambda: client.recv(65536), b"")), daemon=True).start()
+time.sleep(0.3)
+"""
+
+
+def test_a_process_that_ends_while_a_thread_is_in_the_core_does_not_abort(tmp_path: Path) -> None:
+    """Python up to 3.13 ends a daemon thread that comes back from the core then by unwinding its stack."""
+    ended = subprocess.run(
+        [sys.executable, "-c", SERVES_TO_THE_END, tmp_path], check=False, capture_output=True, text=True
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -6,6 +6,7 @@
 
 #include "register.hpp"
 #include "sortcore/bench/disk_bench.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -37,7 +38,7 @@ py::list bench(std::vector<std::string> read_directories, std::vector<std::strin
                                  .stripe_bytes = stripe_bytes,
                                  .allow_direct = allow_direct};
   const std::vector<VolumeReport> volumes = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return bench_disk(request, progress);
   }();
   py::list reports;

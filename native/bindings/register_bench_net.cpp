@@ -5,6 +5,7 @@
 
 #include "register.hpp"
 #include "sortcore/bench/traffic.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -28,7 +29,7 @@ py::dict exchange(std::vector<int> send_sockets, std::vector<int> receive_socket
                                .interval_s = interval_s,
                                .stall_s = stall_s};
   const TrafficReport report = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return exchange_traffic(request, progress);
   }();
   return py::dict(py::arg("sent_bytes") = report.sent_bytes,

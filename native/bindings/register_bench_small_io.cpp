@@ -4,6 +4,7 @@
 
 #include "register.hpp"
 #include "sortcore/bench/small_io.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -43,7 +44,7 @@ py::dict run(SmallIoFile& file, std::size_t io_bytes, bool writes, double flush_
                                    .seconds = seconds,
                                    .interval_s = interval_s};
   const SmallIoReport report = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return file.run(operation, progress);
   }();
   return report_dict(report);
@@ -54,7 +55,7 @@ py::dict run(SmallIoFile& file, std::size_t io_bytes, bool writes, double flush_
 void register_bench_small_io(py::module_& module) {
   py::class_<SmallIoFile>(module, "SmallIoFile", "A nameless file to read and write at random places.")
       .def(py::init<const std::string&, std::uint64_t, Progress*>(), py::arg("directory"), py::kw_only(),
-           py::arg("bytes"), py::arg("progress") = py::none(), py::call_guard<py::gil_scoped_release>())
+           py::arg("bytes"), py::arg("progress") = py::none(), py::call_guard<Unlocked>())
       .def("run", &run, py::kw_only(), py::arg("io_bytes"), py::arg("writes"), py::arg("flush_probability"),
            py::arg("threads"), py::arg("seconds"), py::arg("interval_s") = 1.0,
            py::arg("progress") = py::none());

@@ -14,6 +14,7 @@
 #include "sortcore/columns/value_hashes.hpp"
 #include "sortcore/error.hpp"
 #include "sortcore/records/record_order.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -67,7 +68,7 @@ void gather_values(const ChunkedRows& self, const std::vector<py::buffer>& chunk
   const ChunkViews from(chunks);
   const Numbers wanted(rows, BytesView::Access::read, "rows");
   const BytesView to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   self.gather_values(from.spans(), width, wanted.get(), to.writable_bytes());
 }
 
@@ -82,7 +83,7 @@ void gather_bits(const ChunkedRows& self, const std::vector<Bits>& chunks, const
   }
   const Numbers wanted(rows, BytesView::Access::read, "rows");
   const BytesView to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   self.gather_bits(from, wanted.get(), to.writable_bytes());
 }
 
@@ -91,7 +92,7 @@ std::uint64_t gather_offsets(const ChunkedRows& self, const std::vector<py::buff
   const ChunkViews from(offsets);
   const Numbers wanted(rows, BytesView::Access::read, "rows");
   const BytesView to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return self.gather_offsets(from.spans(), offset_bytes, wanted.get(), to.writable_bytes());
 }
 
@@ -102,7 +103,7 @@ void gather_texts(const ChunkedRows& self, const std::vector<py::buffer>& offset
   const ChunkViews text(texts);
   const Numbers wanted(rows, BytesView::Access::read, "rows");
   const BytesView to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   self.gather_texts(from.spans(), offset_bytes, text.spans(), wanted.get(), to.writable_bytes());
 }
 
@@ -111,7 +112,7 @@ void record_order(const py::buffer& records, const py::buffer& out, std::uint32_
                   unsigned threads) {
   const BytesView from(records, BytesView::Access::read, "records");
   const Numbers to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   sortcore::record_order(from.bytes(), record_bytes, threads, to.get_writable());
 }
 
@@ -121,14 +122,14 @@ std::uint8_t types_of_texts(std::uint64_t rows, const Bits& validity, const py::
   const BitChunk valid = validity.first ? BitChunk{views.add(*validity.first), validity.second} : BitChunk{};
   const auto from = views.add(offsets);
   const auto bytes = texts ? views.add(*texts) : ColumnChunk{};
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return sortcore::types_of_texts(rows, valid, from, bytes, able);
 }
 
 void hash_values(const py::buffer& values, const py::buffer& out, std::size_t width) {
   const BytesView from(values, BytesView::Access::read, "values");
   const Hashes to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   sortcore::hash_values(from.bytes(), width, to.get_writable());
 }
 
@@ -137,14 +138,14 @@ void hash_texts(const py::buffer& offsets, const py::buffer& texts, const py::bu
   const BytesView from(offsets, BytesView::Access::read, "offsets");
   const BytesView bytes(texts, BytesView::Access::read, "texts");
   const Hashes to(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   sortcore::hash_texts(from.bytes(), offset_bytes, bytes.bytes(), to.get_writable());
 }
 
 std::uint64_t add_hashes(const py::buffer& hashes, const py::buffer& rows, std::uint64_t place) {
   const Hashes from(hashes, BytesView::Access::read, "hashes");
   const Hashes to(rows, BytesView::Access::write, "rows");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return sortcore::add_hashes(from.get(), place, to.get_writable());
 }
 

@@ -9,6 +9,7 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/exchange/parts.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -22,7 +23,7 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 void send_files(int socket, const std::vector<std::string>& folders,
                 const std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>>& parts,
                 double silent_s) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   std::vector<FilePart> wanted;
   wanted.reserve(parts.size());
   for (const auto& [name, offset, bytes] : parts) wanted.push_back({name, offset, bytes});
@@ -45,7 +46,7 @@ std::vector<bool> receive(const std::vector<std::pair<int, std::vector<std::size
                           const py::buffer& states, double silent_s) {
   const BytesView into_view(into, BytesView::Access::write, "into");
   const BytesView states_view(states, BytesView::Access::write, "states");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const auto places = places_of(into_view.writable_bytes(), sizes);
   const auto bytes = states_view.writable_bytes();
   if (bytes.size() != sizes.size()) throw std::invalid_argument("states has not a byte for each part");

@@ -3,6 +3,7 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/gensort/generate.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -12,14 +13,14 @@ namespace {
 void generate_into(const py::buffer& out, const py::int_& start, bool ascii, bool skewed, unsigned threads) {
   const BytesView view(out, BytesView::Access::write, "out");
   const U128 first = to_u128(start);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   generate_records(first, view.writable_bytes(), {.ascii = ascii, .skewed = skewed}, threads);
 }
 
 void generate_to(const std::string& path, std::uint64_t records, const py::int_& start, bool ascii,
                  bool skewed, unsigned threads, bool replaces, Progress* progress) {
   const U128 first = to_u128(start);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   generate_file(path, first, records, {.ascii = ascii, .skewed = skewed}, threads, progress, replaces);
 }
 

@@ -7,6 +7,7 @@
 #include "register.hpp"
 #include "sortcore/gensort/generate_lines.hpp"
 #include "sortcore/validation/validate_lines.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -20,13 +21,13 @@ LineFormat make_format(std::uint64_t key_offset, std::optional<std::uint64_t> ke
 LineSummary validate_buffer(const py::buffer& text, std::uint64_t key_offset,
                             std::optional<std::uint64_t> key_bytes, unsigned threads) {
   const BytesView view(text, BytesView::Access::read, "text");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return validate_lines(view.bytes(), make_format(key_offset, key_bytes), threads);
 }
 
 LineSummary validate_path(const std::string& path, std::uint64_t key_offset,
                           std::optional<std::uint64_t> key_bytes, unsigned threads, Progress* progress) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return validate_lines_file(path, make_format(key_offset, key_bytes), threads, progress);
 }
 
@@ -56,7 +57,7 @@ void register_lines(py::module_& module) {
              py::arg("key_bytes") = py::none(), py::arg("threads") = 0, py::arg("progress") = py::none());
   module.def("generate_lines_file", &generate_lines_file, py::arg("path"), py::kw_only(), py::arg("bytes"),
              py::arg("seed") = 0, py::arg("threads") = 0, py::arg("progress") = py::none(),
-             py::call_guard<py::gil_scoped_release>(), py::arg("replaces") = true);
+             py::call_guard<Unlocked>(), py::arg("replaces") = true);
 }
 
 }  // namespace sortcore::python

@@ -8,6 +8,7 @@
 #include "sortcore/io/file_version.hpp"
 #include "sortcore/io/output_file.hpp"
 #include "sortcore/io/partial_files.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -21,7 +22,7 @@ OutputFile open_output(const std::string& path, bool replaces) {
 }
 
 void commit(OutputFile& output, std::uint64_t bytes) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   output.set_size(bytes);
   output.commit();
 }
@@ -29,7 +30,7 @@ void commit(OutputFile& output, std::uint64_t bytes) {
 using Range = std::pair<std::uint64_t, std::uint64_t>;
 
 void free_space(const std::vector<std::pair<std::string, std::vector<Range>>>& parts) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   for (const auto& [path, ranges] : parts) {
     if (ranges.empty()) continue;
     File file = File::open_to_overwrite(path);

@@ -13,6 +13,7 @@
 #include "register.hpp"
 #include "sortcore/columns/packed_rows.hpp"
 #include "sortcore/error.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -71,7 +72,7 @@ std::shared_ptr<PackedRows> pack(RowPacker& self, std::uint64_t rows, const std:
                       .bits = {of_values, first_bit},
                       .texts = views.read(texts)});
   }
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return std::const_pointer_cast<PackedRows>(self.pack(rows, inputs));
 }
 
@@ -86,7 +87,7 @@ std::vector<std::uint64_t> take(const PackedTable& self, const py::buffer& rows,
   std::vector<PackedOutput> outputs;
   for (const auto& [validity, values, texts] : columns)
     outputs.push_back({views.write(validity), views.write(values), views.write(texts)});
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return self.take(wanted, outputs);
 }
 

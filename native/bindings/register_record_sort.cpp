@@ -10,6 +10,7 @@
 #include "sortcore/records/partition.hpp"
 #include "sortcore/records/record_sort.hpp"
 #include "sortcore/threads.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -25,7 +26,7 @@ void sort_into(const py::buffer& source, const py::buffer& out, std::uint32_t re
   const BytesView from(source, BytesView::Access::read, "source");
   const BytesView to(out, BytesView::Access::write, "out");
   refuse_overlap(from.bytes(), to.bytes());
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   sort_records(from.bytes(), to.writable_bytes(), make_format(record_bytes, key_offset, key_bytes), threads,
                progress);
 }
@@ -34,14 +35,14 @@ void sort_in_place(const py::buffer& records, std::uint32_t record_bytes, std::u
                    std::uint32_t key_bytes, unsigned threads, std::uint64_t spare_memory,
                    Progress* progress) {
   const BytesView view(records, BytesView::Access::write, "records");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   sort_records_in_place(view.writable_bytes(), make_format(record_bytes, key_offset, key_bytes), threads,
                         spare_memory, progress);
 }
 
 Splitters make_splitters(const py::buffer& sample, std::uint32_t key_bytes, std::size_t partitions) {
   const BytesView view(sample, BytesView::Access::read, "sample");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return choose_splitters(view.bytes(), key_bytes, partitions);
 }
 
@@ -56,7 +57,7 @@ std::vector<std::uint64_t> partition_into(const py::buffer& source, const py::bu
   const BytesView from(source, BytesView::Access::read, "source");
   const BytesView to(out, BytesView::Access::write, "out");
   refuse_overlap(from.bytes(), to.bytes());
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const Partitioner partitioner(make_format(record_bytes, key_offset, splitters.key_bytes()), splitters);
   return partitioner.group(from.bytes(), to.writable_bytes(), threads);
 }
@@ -81,7 +82,7 @@ void merge_into(const std::vector<py::buffer>& runs, const py::buffer& out, std:
     from.push_back(views.back()->bytes());
     refuse_overlap(from.back(), to.bytes());
   }
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   merge_runs(from, to.writable_bytes(), make_format(record_bytes, key_offset, key_bytes), threads, progress);
 }
 
@@ -115,7 +116,7 @@ void register_record_sort(py::module_& module) {
   module.def(
       "warm_memory",
       [](std::uint64_t bytes, unsigned threads) {
-        const py::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         Buffer(bytes).prefault(resolve_threads(threads));
       },
       py::arg("bytes"), py::kw_only(), py::arg("threads") = 0);

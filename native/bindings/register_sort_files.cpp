@@ -6,6 +6,7 @@
 #include "convert.hpp"
 #include "register.hpp"
 #include "sortcore/external/sort_files.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -75,7 +76,7 @@ py::dict sort_paths(std::vector<std::string> inputs, std::vector<std::string> ou
   request.spill = to_spill(spill);
   request.replaces = replaces;
   const SortReport report = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return sort_files(request, progress);
   }();
   return report_dict(report);

@@ -14,6 +14,7 @@
 #include "sortcore/keys/natural_keys.hpp"
 #include "sortcore/keys/partition_text.hpp"
 #include "sortcore/keys/sort_text.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -144,7 +145,7 @@ py::dict sort_paths(const std::vector<std::string>& inputs, std::string output, 
   request.spill = to_spill(spill);
   request.replaces = replaces;
   const TextSortReport report = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return sort_text(request, progress);
   }();
   return py::dict(
@@ -159,13 +160,13 @@ std::unique_ptr<PiecewiseMerge> begin_merge(const std::vector<std::string>& inpu
                                             std::uint64_t memory_bytes) {
   const PiecewiseMergeRequest request{
       make_sources(inputs, first_bytes), std::move(output), end, order, unique, memory_bytes};
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return std::make_unique<PiecewiseMerge>(request);
 }
 
 py::tuple write_piece(PiecewiseMerge& merge, std::uint64_t most_bytes, Progress* progress) {
   const MergedPiece piece = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return merge.write(most_bytes, progress);
   }();
   return py::make_tuple(piece.lines, piece.end, piece.first_bytes);
@@ -179,7 +180,7 @@ py::bytes sort_buffer(const py::buffer& text, const KeyOrder& order, bool unique
 py::object disorder_in(const std::string& input, const KeyOrder& order, bool unique, std::uint64_t first_byte,
                        std::uint64_t first_row) {
   const auto disorder = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return find_disorder({input, first_byte}, order, unique, first_row);
   }();
   if (!disorder) return py::none();
@@ -193,14 +194,14 @@ std::vector<std::uint64_t> partition_buffer(const py::buffer& text, const py::bu
   const BytesView to(out, BytesView::Access::write, "out");
   std::vector<TextBoundary> boundaries;
   for (const auto& [line, is_above] : given) boundaries.push_back({line, is_above});
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return partition_text(view.bytes(), to.writable_bytes(), order, boundaries);
 }
 
 py::tuple summarize_buffer(const py::buffer& text, const KeyOrder& order) {
   const BytesView view(text, BytesView::Access::read, "text");
   const TextSummary summary = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return summarize_text(view.bytes(), order);
   }();
   return py::make_tuple(summary.lines, summary.checksum, summary.unordered, summary.duplicates,
@@ -215,7 +216,7 @@ py::tuple line_end_in(const py::buffer& text, const KeyOrder& order, bool is_wit
 
 bool is_within_behind(const py::buffer& text, const KeyOrder& order, bool is_within) {
   const BytesView view(text, BytesView::Access::read, "text");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return is_within_quotes_behind(view.bytes(), order, is_within);
 }
 
@@ -232,7 +233,7 @@ py::tuple natural_keys_of(const py::buffer& offsets, const py::buffer& texts) {
   const BytesView text(texts, BytesView::Access::read, "texts");
   const auto* const first = reinterpret_cast<const std::int64_t*>(places.bytes().data());
   const NaturalKeys made = [&] {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return natural_keys({first, places.bytes().size() / sizeof *first}, text.bytes());
   }();
   return py::make_tuple(to_bytes(std::as_bytes(std::span(made.offsets))), to_bytes(made.keys));

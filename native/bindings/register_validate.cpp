@@ -11,6 +11,7 @@
 #include "register.hpp"
 #include "sortcore/validation/crc32.hpp"
 #include "sortcore/validation/validate.hpp"
+#include "unlocked.hpp"
 
 namespace py = pybind11;
 
@@ -29,13 +30,13 @@ std::optional<std::uint64_t> first_unordered(const Summary& summary) {
 Summary validate_buffer(const py::buffer& records, std::uint32_t record_bytes, std::uint32_t key_offset,
                         std::uint32_t key_bytes, unsigned threads) {
   const BytesView view(records, BytesView::Access::read, "records");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return validate_records(view.bytes(), make_format(record_bytes, key_offset, key_bytes), threads);
 }
 
 Summary validate_path(const std::string& path, std::uint32_t record_bytes, std::uint32_t key_offset,
                       std::uint32_t key_bytes, unsigned threads, Progress* progress) {
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return validate_file(path, make_format(record_bytes, key_offset, key_bytes), threads, progress);
 }
 
@@ -44,7 +45,7 @@ void checksum_pieces(const py::buffer& bytes, const py::buffer& lengths, const p
   const BytesView view(bytes, BytesView::Access::read, "bytes");
   const BytesView lengths_view(lengths, BytesView::Access::read, "lengths");
   const BytesView out_view(out, BytesView::Access::write, "out");
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const std::size_t pieces = lengths_view.bytes().size() / sizeof(std::uint64_t);
   if (out_view.writable_bytes().size() != pieces * sizeof(std::uint32_t)) {
     throw std::invalid_argument("out has not 4 bytes for each piece");

@@ -7,9 +7,12 @@ import re
 import stat
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.errors import BadInputError
-from planner.sorting.sort_job import SortJob
+
+if TYPE_CHECKING:
+    from planner.sorting.sort_job import SortJob
 
 STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 """Names of standard output. Writes there append, even if it is a file."""

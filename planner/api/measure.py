@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Unpack, overload
 
 from planner.api.progress import OnProgress, OnTime, reported, reported_time
+from planner.config.paths import StrPath
 from planner.schemas.door import Bytes, Count, Help, Seconds, checked
-from planner.sorting.sort_job import StrPath, Threads
+from planner.sorting.sort_job import Threads
 
 if TYPE_CHECKING:
     from planner.api.arguments.sort_arguments import DiskArguments, NetArguments, SmallIoArguments, SortTestArguments

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
-from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     from planner.calibration import Profile

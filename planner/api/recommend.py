@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
+from planner.config.paths import StrPath
 from planner.errors import BadInputError, PlannerError
 from planner.report.answer import Answer
 from planner.schemas.arguments import columns, request_fields, require_no_columns, with_all_arguments
 from planner.schemas.door import Between, Offset, Without, checked
 from planner.schemas.plan import Candidate, Plan, Request
-from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -430,18 +430,20 @@ def answer(
     from planner.cost_model.model_reader import load_model
     from planner.planning.ranking.elsewhere import advice, lacks_only_disks, models_elsewhere
     from planner.planning.recommendation import recommend as plan_request
-    from planner.stores import profiles
 
-    learned = None if profile is None else profiles.load_profile(profile)
+    learned, more = None, None
+    if profile is not None:
+        from planner.planning.plan_with_profile import plan_with_profile
+        from planner.stores import profiles  # calibration takes a while to import, and most plans need none
+
+        learned = profiles.load_profile(profile)
     request, given = inputs_of(request, learned, compiled_for=compiled_for)
     plan_of = partial(plan_request, model=given.models, catalogs=given.catalogs, overheads=given.overheads)
     if learned is None:
         require_no_columns(option)
-        brief, more = partial(plan_of, explained=False), None
+        brief = partial(plan_of, explained=False)
         plan = _planned(request, plan_of if explained else brief, brief=brief)
     else:
-        from planner.planning.plan_with_profile import plan_with_profile
-
         specs = {name: spec for catalog in request.catalogs for name, spec in profiles.specs_of(catalog).items()}
         timed, more = partial(plan_with_profile, profile=learned, specs=specs, plan_of=plan_of), columns(option)
         plan = _planned(request, partial(timed, options=more))

@@ -20,9 +20,10 @@ from planner.api.files import (
 )
 from planner.api.progress import OnProgress
 from planner.api.sort_result import Disorder, SortResult
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
 from planner.schemas.door import arguments_of, require_together, taking
-from planner.sorting.sort_job import Comparison, SortJob, StrPath
+from planner.sorting.sort_job import Comparison, SortJob
 from planner.units import count_text
 
 if TYPE_CHECKING:

@@ -14,9 +14,10 @@ from planner.api.contents.datasets import written
 from planner.api.files import require_inputs, require_output_apart
 from planner.api.input_dataset import files_dataset
 from planner.api.sort_result import SortResult
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
 from planner.schemas.door import Seconds, checked
-from planner.sorting.sort_job import SortJob, StrPath
+from planner.sorting.sort_job import SortJob
 from planner.units import format_exact_size
 
 if TYPE_CHECKING:

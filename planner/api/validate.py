@@ -20,6 +20,7 @@ from planner.api.progress import OnProgress, reported
 from planner.api.sort import disorder_of
 from planner.api.sort_here import disorder_of_rows
 from planner.api.sort_result import Disorder
+from planner.config.paths import StrPath
 from planner.errors import BadInputError, ValidationFailedError
 from planner.schemas.door import Help, Without, arguments_of, checked, require_together, taking
 from planner.sorting.sort_job import (
@@ -31,7 +32,6 @@ from planner.sorting.sort_job import (
     KeySize,
     RecordSize,
     SortJob,
-    StrPath,
     Threads,
 )
 

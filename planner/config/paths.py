@@ -13,6 +13,9 @@ from typing import Final
 
 from planner.errors import BadInputError, nearest
 
+StrPath = str | os.PathLike[str]
+"""A path, as text or as a path object."""
+
 _CALLED: Final = {
     **dict.fromkeys(("amazon", "ec2"), "aws"),
     **dict.fromkeys(("gce", "google", "googlecloud"), "gcp"),
@@ -86,7 +89,7 @@ def pick(name: str, paths: dict[str, Path], *, what: str) -> Path:
     called = _CALLED.get(name.casefold(), "")
     near = f" Did you mean {called}?" if called in paths else nearest(name, list(paths))
     hint = near or f" Known: {', '.join(sorted(paths)) or 'none'}."
-    raise BadInputError(f"unknown {what} {name!r}.{hint}", code="unknown-name")
+    raise BadInputError(f"unknown {what} {name!r}.{hint}", field=what, code="unknown-name")
 
 
 @cache

@@ -1,8 +1,9 @@
-"""Content of user-named files: all of a regular file, a pipe up to a limit, nothing of a device; files in a folder."""
+"""Content of user-named files and pipes up to a limit, nothing of a device; files in a folder."""
 
 from __future__ import annotations
 
 import codecs
+import math
 import os
 import re
 import stat
@@ -13,16 +14,19 @@ from typing import Final
 
 from planner.errors import BadInputError
 
-PIPE_BYTES: Final = 1 << 28
-"""Limit for pipes: plans, logs and tables have a few megabytes; an endless pipe would fill the memory."""
+MOST_BYTES: Final = 1 << 28
+"""Limit for files: plans, logs and tables have a few megabytes; an endless pipe would fill the memory."""
+MOST_VALUES: Final = 4_000_000
+"""Limit for the values in a file: parsed, each takes up to 500 bytes, a hundred times its text."""
 
 
-def read_user_file(path: Path) -> str:
+def read_user_file(path: Path, *, most_values: float = MOST_VALUES) -> str:
     """Return a file's text, without the byte order mark that some programs put before UTF-8; UTF-16, as PowerShell
-    redirects it, needs that mark. Raises BadInputError for a file that cannot be read, is not text, or has no end.
+    redirects it, needs that mark. Raises BadInputError for a file that cannot be read, is not text, or is too long;
+    with unlimited values, a regular file is read whole.
     """
     try:
-        content = _content(path)
+        content = _content(path, most_values)
     except OSError as error:
         raise BadInputError(f"{path} cannot be read: {error.strerror}; name another file", code="unreadable") from error
     try:
@@ -34,16 +38,17 @@ def read_user_file(path: Path) -> str:
         ) from error
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, most_values: float) -> bytes:
     mode = os.stat(path).st_mode  # noqa: PTH116  # opening some devices has effects
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raise BadInputError(f"{path} is a device, which may have no end; name a file", code="no-end")
     with path.open("rb") as file:
-        content = file.read() if stat.S_ISREG(mode) else file.read(PIPE_BYTES + 1)
-    if not stat.S_ISREG(mode) and len(content) > PIPE_BYTES:
-        raise BadInputError(
-            f"{path}: a pipe with more than {PIPE_BYTES >> 20} MiB; write it to a file, and name that", code="too-long"
-        )
+        is_whole = stat.S_ISREG(mode) and math.isinf(most_values)
+        content = file.read() if is_whole else file.read(MOST_BYTES + 1)
+    if not is_whole and len(content) > MOST_BYTES:
+        raise BadInputError(f"{path}: more than {MOST_BYTES >> 20} MiB; name a shorter file", code="too-long")
+    if len(content) > most_values and content.count(b",") + content.count(b"\n") > most_values:
+        raise BadInputError(f"{path}: more than {most_values:,} values; name a shorter file", code="too-long")
     return content
 
 

@@ -26,8 +26,10 @@ _PRICES: Final = {
 """What columns of price sheets are called."""
 
 
-def read_called(file: Path, called: Mapping[str, Sequence[str]]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-    """Return the texts of each row by its place, `FILE:LINE`, and the column that each was taken from.
+def read_called(
+    file: Path, called: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, dict[str, str]], dict[str, str], list[str]]:
+    """Return the texts of each row by its place, `FILE:LINE`, the column that each was taken from, and those left.
 
     `called` has the names of each column in small letters and digits alone, the likeliest first. Raises BadInputError
     for a file that cannot be read, or has none of the columns or no rows.
@@ -50,14 +52,14 @@ def read_called(file: Path, called: Mapping[str, Sequence[str]]) -> tuple[dict[s
         raise BadInputError(f"{file}: no column is called as expected: {expected}", code="unknown-column")
     if not texts:
         raise BadInputError(f"{file}: there is no row below the names of its columns", code="no-rows")
-    return texts, taken
+    return texts, taken, [name for name in columns.values() if name not in taken.values()]
 
 
 def price_sheet(file: Path) -> list[OwnPrice]:
     """Return a company's prices: US dollars per hour of each type, perhaps in a region. A note names the columns that
     were taken. Raises BadInputError for a file without them, and for all rows without a price at once.
     """
-    rows, taken = read_called(file, _PRICES)
+    rows, taken, _ = read_called(file, _PRICES)
     if missing := [key for key in ("type", "price") if key not in taken]:
         called = ", ".join(_PRICES[missing[0]])
         raise BadInputError(f"{file}: no column of the {missing[0]}; call it one of {called}", code="unknown-column")

@@ -224,7 +224,7 @@ def order_of_application(plan: SparkPlan, platform: SparkPlatform, *, name: str,
         ends_within_s=best.prediction.high_s,
         usd_per_hour=best.nodes.usd_per_hour,
         on_demand_usd_per_hour=machine.on_demand_usd_per_hour,
-        cost=format_usd(best.cost_usd),
+        cost=format_usd(best.nodes.usd_per_hour * best.prediction.duration_s / 3600),  # the fee is told beside it
         disk_bytes=float(plan.work.steps.bytes["written"].sum()) / best.nodes.count,
         spark=configuration(plan.work, best.nodes, platform),
     )

@@ -253,7 +253,10 @@ def _lost(order: Order, platform: Platform) -> Iterator[Lost]:
         Feature.PLACEMENT_GROUP: (best.placement_group, "links may be slower; nobody measured by how much"),
         Feature.SPARES: (order.spares, one_less),
         Feature.SCREENING: (order.screened, f"with slow ones it may take {p95} and more, not {expected}"),
-        Feature.BANDWIDTH: (weighting, f"without {weighting} it takes about {longer} longer"),
+        Feature.BANDWIDTH: (
+            weighting and order.unweighted_s >= 1,
+            f"without {weighting} it takes about {longer} longer",
+        ),
         Feature.VOLUMES: (best.volumes, "volumes of the platform's own kind, of which nothing was planned"),
         Feature.LOCAL_DISKS: (best.local_disks, other_disk),
         Feature.NEXT_CHOICES: (len(order.choices) > 1, "where the type cannot be had, plan again with --exclude"),

@@ -136,7 +136,7 @@ def recommend(
         conflicts=conflicts,
         warnings=(
             *chain.from_iterable(done_here(request, of, models[0]) for of in chosen),
-            *_own_measurement_notes(chosen, catalogs, request),
+            *(() if request.paper else _own_measurement_notes(chosen, regions)),
             *_ignored_by_paper_mode(request),
             *unpriced,
             *_without_rent(regions),
@@ -319,9 +319,27 @@ def _explained(
     return [*others, *near.values()], clash
 
 
-def _own_measurement_notes(best: Sequence[Candidate], catalogs: Sequence[Catalog], request: Request) -> Iterator[str]:
-    """Yield notes that the recommended cluster may rest on the user's own measurements."""
-    return chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best if not request.paper)
+def _own_measurement_notes(best: Sequence[Candidate], regions: Sequence[Region]) -> Iterator[str]:
+    """Yield notes on the user's own measurements: of the recommended cluster, else of the types that it was chosen
+    over.
+    """
+    catalogs = list({id(region.catalog): region.catalog for region in regions}.values())
+    notes = list(chain.from_iterable(own_measurements(candidate, catalogs) for candidate in best))
+    yield from notes
+    measured = dict.fromkeys(chain.from_iterable(map(_measured_types, regions)))
+    if measured and best and not notes:
+        named = f"your own measurements of {', '.join(measured)} count, but {best[0].instance_type} is better"
+        yield f"{named}; planner why-not {next(iter(measured))} says why"
+
+
+def _measured_types(region: Region) -> Iterator[str]:
+    """Yield the types of a region that the user measured, of those that the request takes."""
+    names = region.catalog.instances.names
+    for table in region.catalog.tables.values():
+        if {"instance_type", "source"} <= table.columns.keys():
+            measured = set(table["instance_type"][table["source"] == SOURCE].tolist())
+            rows = np.flatnonzero(region.passed).tolist() if measured else []
+            yield from (names[row] for row in rows if names[row] in measured)
 
 
 def _ignored_by_paper_mode(request: Request) -> Iterator[str]:
@@ -454,7 +472,8 @@ def own_measurements(best: Candidate, catalogs: Sequence[Catalog]) -> Iterator[s
 def _of(what: str, table: Table, best: Candidate) -> Iterator[str]:
     if not {"instance_type", "source"} <= table.columns.keys():
         return
-    of_type = np.isin(table["instance_type"], [best.instance_type, best.cloud_type])
-    for row in table.rows(np.flatnonzero(of_type & (table["source"] == SOURCE)).tolist()):
+    for row in table.rows(np.flatnonzero(table["source"] == SOURCE).tolist()):
+        if row["instance_type"] not in (best.instance_type, best.cloud_type):
+            continue
         how = " ".join(str(row[name]).replace("_", " ") for name in ("mode", "operation") if row.get(name))
         yield f"{what} {how} ({row['as_of']})" if how else f"{what} ({row['as_of']})"

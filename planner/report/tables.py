@@ -145,6 +145,7 @@ def price_lines(price: TablePrice) -> Iterator[str | Section]:
 
 def _spans(place: Place) -> list[str]:
     def span(value: float | None, ends: tuple[float, float] | None, text: Callable[[float], str]) -> list[str]:
-        return ["" if value is None else text(value), "" if ends is None else " to ".join(map(text, ends))]
+        both = dict.fromkeys(map(text, ends or ()))  # one, where both ends read the same
+        return ["" if value is None else text(value), " to ".join(both)]
 
     return [*span(place.seconds, place.seconds_range, format_duration), *span(place.usd, place.usd_range, format_usd)]

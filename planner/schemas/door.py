@@ -84,7 +84,8 @@ class With:
         others = [other.partition("=")[::2] for other in self.others]
         if not any(given.get(other, word) == word if word else other in given for other, word in others):
             needed = " or ".join(f"`{other}`" for other in self.others)
-            raise _contradiction(f"`{name}` applies only with {needed}: add that, or leave out `{name}`", name)
+            said = f"`{name}=False`" if given[name] is False else f"`{name}`"
+            raise _contradiction(f"{said} applies only with {needed}: add that, or leave out {said}", name)
 
 
 class Without(With):
@@ -111,8 +112,9 @@ class Argument(NamedTuple):
     rules: tuple[With, ...]
 
     def is_given(self, value: Any) -> bool:
-        """Return whether a value is neither the default nor nothing."""
-        return value is not None and value is not False and value != self.default and value not in ([], ())
+        """Return whether a value is neither the default nor nothing; False counts where nothing is the default."""
+        is_nothing = value is None or (value is False and self.default is not None) or value in ([], ())
+        return not is_nothing and value != self.default
 
 
 class Foreign:

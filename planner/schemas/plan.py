@@ -192,6 +192,21 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FrontierPoint:
+    """A cluster that no other beats in both time and total cost."""
+
+    model: str
+    cloud: str
+    instance_type: str
+    nodes: int
+    time_s: float
+    cost_usd_total: float
+    bandwidth_weighting: str = ""
+    pricing: str = ""
+    region: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Candidate:
     """One cluster: its machines, time and cost, and the confidence in them.
 
@@ -268,6 +283,21 @@ class Candidate:
         """True for machines of one's own without a price."""
         return self.is_own and not self.cost_usd.total_p95
 
+    @property
+    def point(self) -> FrontierPoint:
+        """The cluster as a point of the frontier."""
+        return FrontierPoint(
+            model=self.model,
+            cloud=self.cloud,
+            instance_type=self.instance_type,
+            bandwidth_weighting=self.bandwidth_weighting,
+            nodes=self.nodes,
+            pricing=self.pricing,
+            region=self.region,
+            time_s=self.time_s.expected,
+            cost_usd_total=self.cost_usd.total,
+        )
+
     if not TYPE_CHECKING:  # a type checker would take any name
 
         def __getattr__(self, name: str) -> Any:
@@ -321,21 +351,6 @@ class Unmeasured:
     cloud: str
     types: int
     measure: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrontierPoint:
-    """A cluster that no other beats in both time and total cost."""
-
-    model: str
-    cloud: str
-    instance_type: str
-    nodes: int
-    time_s: float
-    cost_usd_total: float
-    bandwidth_weighting: str = ""
-    pricing: str = ""
-    region: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ Each field with a sentence declares an argument of `planner.sort`, and an option
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, get_args
 
 from planner.compression.looks import Look
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
 from planner.schemas.door import (
     Between,
@@ -25,7 +25,6 @@ from planner.schemas.door import (
     require_together,
 )
 
-StrPath = str | os.PathLike[str]
 ClusterFormat = Literal["records", "lines", "csv", "parquet"]
 Format = Literal["records", "lines", "csv", "parquet", "jsonl", "arrow", "orc"]
 TableFormat = Literal["csv", "tsv", "jsonl", "arrow", "parquet"]

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Flags, Floats, Rows, distinct
 
 _STEPS: Final = 401
 _REACH: Final = 8.0
@@ -90,7 +90,7 @@ def from_bandwidths(
 def with_tail(spread: Spread, *, fraction: float, factor: float) -> Spread:
     """Return the slowness of nodes if `fraction` of them take `factor` times as long."""
     shifted = spread.log_slowness + math.log(factor)
-    grid = np.unique(np.concatenate([spread.log_slowness, shifted]))
+    grid = distinct(np.concatenate([spread.log_slowness, shifted]))
     ordinary, slow = spread.log_cdf_at(grid), spread.log_cdf_at(grid - math.log(factor))
     cdf = (1 - fraction) * np.exp(ordinary) + fraction * np.exp(slow)
     return Spread(log_slowness=grid, log_cdf=np.log(cdf))
@@ -332,7 +332,7 @@ def _mean(cdf: Floats, values: Floats) -> Floats:
     return np.asarray(cdf[..., 0] * values[0] + (np.diff(cdf, axis=-1) * middles).sum(axis=-1))
 
 
-EXACT_TO: Final = 1000.0
+EXACT_TO: Final = 200.0
 """Number of nodes up to which every size is computed."""
 
 _PER_DOUBLING: Final = 64

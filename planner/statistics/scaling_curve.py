@@ -140,7 +140,7 @@ class ScalingCurve:
             raise BadInputError(f"coverage {coverage} must lie between 0 and 1", code="out-of-range")
         wanted = np.atleast_1d(np.asarray(nodes, float))
         tail = (1 - coverage) / 2
-        low, middle, high = np.exp(np.quantile(self._posterior.log_rates(wanted), [tail, 0.5, 1 - tail], axis=0))
+        low, middle, high = self._quantiles(wanted, np.array([tail, 0.5, 1 - tail]))
         return Band(
             low_bytes_per_s=low,
             middle_bytes_per_s=middle,
@@ -156,12 +156,16 @@ class ScalingCurve:
 
     def slowdowns_at(self, nodes: Floats, *, count: int) -> Floats:
         """Return `slowdowns` at each of `nodes` (N,), shape (count, N)."""
+        return np.asarray(self.at(nodes) / self._quantiles(nodes, (np.arange(count) + 0.5)[::-1] / count))
+
+    def _quantiles(self, nodes: Floats, shares: Floats) -> Floats:
+        """Return the rates below which `shares` (Q,) of the plausible ones lie at each of `nodes` (N,), (Q, N)."""
         log_rates = np.ascontiguousarray(self._posterior.log_rates(nodes).T)
         log_rates.sort(axis=1)  # faster than numpy's quantiles
-        places = (np.arange(count) + 0.5)[::-1] / count * (log_rates.shape[1] - 1)
+        places = shares * (log_rates.shape[1] - 1)
         below = places.astype(int)
         low, high = log_rates[:, below], log_rates[:, below + 1]
-        return np.asarray(self.at(nodes) / np.exp(low + (high - low) * (places - below)).T)
+        return np.asarray(np.exp(low + (high - low) * (places - below)).T)
 
     @cached_property
     def _posterior(self) -> Posterior:

@@ -87,19 +87,19 @@ Machines = Mapping[str, str]
 """The texts of facts on machines of one type."""
 
 
-def read_machines(file: Path, *, counted: bool = False) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-    """Return the machines of each row of a CSV file, by its place, and the column that each fact was taken from. Equal
+def read_machines(file: Path, *, counted: bool = False) -> tuple[dict[str, dict[str, str]], dict[str, str], list[str]]:
+    """Return the machines of each row of a CSV file, by its place, the column of each fact, and those not read. Equal
     rows count as machines of one type if no column says how many there are, unless they were `counted`. Raises
     BadInputError.
     """
     called = {name: (name.replace("_", ""), *fact.also) for name, fact in FACTS.items()}
-    machines, taken = read_called(file, called)
+    machines, taken, left = read_called(file, called)
     if "machines" not in taken and not counted:
         counts: dict[tuple[str, ...], list[str]] = {}
         for where, row in machines.items():
             counts.setdefault(tuple(row.values()), []).append(where)
         machines = {places[0]: {**machines[places[0]], "machines": str(len(places))} for places in counts.values()}
-    return machines, taken
+    return machines, taken, left
 
 
 def new_catalog(directory: Path, machines: Mapping[str, Machines], *, today: date) -> list[str]:

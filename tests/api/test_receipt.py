@@ -133,6 +133,17 @@ def test_a_run_belongs_to_the_newest_advice_before_it_whatever_the_dates_of_file
     assert paired == {"app-1": "", "app-2": "advice.json", "app-5": "advice.json", "app-6": "second.json"}
 
 
+def test_advice_on_a_run_without_a_start_is_earlier_than_no_run(desk: Path) -> None:
+    log(desk, "app-2", days=7)
+    advice = json.loads((desk / "advice.json").read_text())
+    advice["run"]["started_at_s"] = None
+    (desk / "advice.json").write_text(json.dumps(advice))
+    receipt = planner.receipt(desk, ran_on=f"app-2={ADVISED}")
+    run, row = row_of(receipt, "app-2"), row_of(receipt, "advice.json")
+    assert (run.advice, run.reason) == ("", "no earlier advice on it; advice.json lacks the start of its run")
+    assert (row.kind, row.reason) == ("advice", "it lacks the start of its run, so no run is later")
+
+
 def test_advice_without_a_later_run_is_a_row(desk: Path, tmp_path: Path) -> None:
     log(desk, "app-2", days=1, name="something else")
     receipt = planner.receipt(desk, ran_on=f"app-2={ADVISED}")

@@ -53,7 +53,7 @@ def test_an_installation_without_data_says_where_it_looked(tmp_path: Path) -> No
 def test_an_unknown_name_offers_the_nearest() -> None:
     catalogs = {"aws": Path("a"), "aws-2014": Path("b")}
     assert paths.pick("aws", catalogs, what="catalog") == Path("a")
-    with refused("unknown-name", "'aws-2015'", "aws-2014"):
+    with refused("unknown-name", "'aws-2015'", "aws-2014", field="catalog"):
         paths.pick("aws-2015", catalogs, what="catalog")
     with pytest.raises(BadInputError, match="Known: aws, aws-2014"):
         paths.pick("zzz", catalogs, what="catalog")

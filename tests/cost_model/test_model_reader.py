@@ -33,7 +33,7 @@ def test_a_model_may_be_a_file_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_an_unknown_model_offers_the_nearest() -> None:
-    with refused("unknown-name", "mean daytona"):
+    with refused("unknown-name", "mean daytona", field="model"):
         load_model("datona")
 
 

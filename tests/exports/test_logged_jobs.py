@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 from command_line import call
-from spark_events import small_job
+from spark_events import lines, small_job
+
+from planner.spark.model.platforms import platform_called
 
 
 def logged(path: Path, *, name: str = "2024-11 nightly", shuffle_bytes: int = 0) -> str:
@@ -26,9 +28,12 @@ def logged(path: Path, *, name: str = "2024-11 nightly", shuffle_bytes: int = 0)
     return str(path / "app.gz")
 
 
+ON_DATAPROC = ("--ran-on", "n2-standard-8 x 4", "--nodes", "3")
+
+
 def exported(path: Path, *words: str, platform: str = "dataproc", **how: object) -> str:
     log = logged(path, **how)  # type: ignore[arg-type]
-    return call("plan-log", log, "--ran-on", "n2-standard-8 x 4", "--nodes", "3", "--to", platform, *words)
+    return call("plan-log", log, *ON_DATAPROC, "--to", platform, *words)
 
 
 def test_the_name_begins_with_a_letter_and_replacements_are_named_once_and_alike(tmp_path: Path) -> None:
@@ -46,6 +51,27 @@ def test_the_name_begins_with_a_letter_and_replacements_are_named_once_and_alike
 )
 def test_the_region_is_that_of_the_chosen_machines(tmp_path: Path, regions: str, cheaper: str) -> None:
     assert f"(gcp {cheaper}, on-demand)" in exported(tmp_path, "--region", regions)
+
+
+def test_the_fee_that_comes_on_top_is_not_in_the_cost(tmp_path: Path) -> None:
+    made = exported(tmp_path, "--instance", "n2-standard-32")
+    cost = re.search(r"In all \$([\d.]+)\. Dataproc's fee of", " ".join(made.replace("\n#", "").split()))
+    told = call("plan-log", logged(tmp_path), *ON_DATAPROC, "--instance", "n2-standard-32", "--json")
+    best, platforms = (json.loads(told)[name] for name in ("best", "platforms"))
+    (fee_usd,) = [each["fee_usd"] for each in platforms if each["platform"] == "Dataproc"]
+    assert cost is not None and float(cost[1]) + fee_usd == pytest.approx(best["cost_usd"], rel=0.01)
+
+
+def test_a_log_of_no_platform_is_planned_on_the_one_that_takes_its_file(tmp_path: Path) -> None:
+    """The cheapest type is one that EMR does not have; Dataproc takes two workers at least."""
+    log = tmp_path / "app"
+    log.write_bytes(lines(small_job(tasks=80)))
+    on = ("plan-log", str(log), "--ran-on")
+    anywhere = json.loads(call(*on, "m5.2xlarge x 1", "--instance", "m9g.*,m5.*", "--json"))["best"]["instance_type"]
+    assert not platform_called("EMR").accepts(anywhere, cloud="aws")
+    assert "InstanceFleets" in call(*on, "m5.2xlarge x 1", "--instance", "m9g.*,m5.*", "--to", "emr")
+    made = yaml.safe_load(call(*on, "e2-standard-8 x 2", "--to", "dataproc"))
+    assert made["config"]["workerConfig"]["numInstances"] >= 2
 
 
 def test_a_node_without_local_disks_has_room_for_the_shuffle(tmp_path: Path) -> None:

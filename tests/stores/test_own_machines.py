@@ -140,3 +140,10 @@ def test_a_folder_is_not_replaced_and_its_parent_exists(mine: Path) -> None:
     assert (mine / "instances.csv").read_bytes() == before
     with refused("io", kind=IoFailureError):
         call("catalog", "new", str(mine / "no" / "such"), *FACTS)
+
+
+def test_columns_of_a_csv_that_are_not_read_are_named(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.csv"
+    hosts.write_text("type,vcpus,memory,nic_speed,disks,colour\na,64,256GiB,25Gbit/s,0,red\n")
+    told = invoked("catalog", "new", str(tmp_path / "ours"), str(hosts), "--network", "25Gbit/s").stderr
+    assert "not read: 'nic_speed', 'colour'; the columns are called type, machines" in " ".join(told.split())

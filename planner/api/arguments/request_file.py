@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from planner.api.recommend import recommend
 from planner.api.request_inputs import price_sheets
+from planner.config.paths import StrPath
 from planner.config.user_files import read_user_file
 from planner.errors import BadInputError, Finding, bad_input, nearest
 from planner.schemas.arguments import columns, request_fields
 from planner.schemas.door import arguments_of, checked, problem
 from planner.schemas.request import options
-from planner.sorting.sort_job import StrPath
 
 OF_PROFILE: Final = ("profile", "option")
 """Arguments that a request has besides its own options."""

@@ -79,7 +79,7 @@ def _reported(
 
 def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, quote: str | None = None) -> Dialect:
     """Return the dialect of whole rows. The separator is the one that gives all rows the same, largest number of
-    columns, if possible with all quotes around fields or doubled.
+    columns, if possible with those of all keys, and with all quotes around fields or doubled.
 
     The first row is a header if it has the names of keys, or text where all other rows have a number. Single quotes
     enclose values where they do so in all rows of a column, or where only that makes rows equally long. Double quotes
@@ -88,7 +88,7 @@ def dialect_of(text: str, keys: Sequence[str], *, separator: str | None = None, 
     hint, text = _without_hint(text)
     separator = separator or hint
     quotes = [quote] if quote else [_DOUBLE, _SINGLE, _NO_QUOTE]
-    found = {each: _best_separator(text, separator, each) for each in quotes}
+    found = {each: _best_separator(text, separator, each, keys) for each in quotes}
     chosen = next((each for each in (_SINGLE, _NO_QUOTE) if not quote and _is_quote(text, each, found)), quotes[0])
     mark, rows = found[chosen]
     names = [key for key in columns_of(keys, rows[0]) if _is_name(key, rows[0])]
@@ -132,13 +132,23 @@ _Found = tuple[str, list[list[str]]]
 """A separator and the rows it gives."""
 
 
-def _best_separator(text: str, separator: str | None, quote: str) -> _Found:
+def _best_separator(text: str, separator: str | None, quote: str, keys: Sequence[str]) -> _Found:
     tables = {mark: _rows(text, mark, quote) for mark in ([separator] if separator else _SEPARATORS)}
     regular = [mark for mark in tables if _is_regular(tables[mark])]
+    named = [mark for mark in regular or tables if _has_columns(tables[mark][0], keys)]
+    regular = [mark for mark in regular if mark in named] or regular
     if len(regular) > 1:
         regular = [mark for mark in regular if _fields(text, mark, quote) is not None] or regular
-    best = max(regular or tables, key=lambda mark: len(tables[mark][0]) if regular else 0)
+    best = max(regular or named or tables, key=lambda mark: len(tables[mark][0]) if regular else 0)
     return best, tables[best]
+
+
+def _has_columns(names: Sequence[str], keys: Sequence[str]) -> bool:
+    """Return whether a row of several values has the columns of all keys."""
+    try:
+        return len(names) > 1 and bool(parse_columns(keys, names, columns=len(names)))
+    except BadInputError:
+        return False
 
 
 def _is_regular(rows: list[list[str]]) -> bool:

@@ -108,9 +108,9 @@ def _shown_format(
     if kind.format != "records" and say is not None:
         say(f"{looks[0].name}: taken for {kind.text}; --format says otherwise")
     if kind.format in ("csv", *TABLES) and not keys:
+        otherwise = "; or --format lines" if kind.format == "csv" else ""
         raise BadInputError(
-            f"{looks[0].name} is {kind.text}: say which columns are its keys, --key NAME; or --format lines",
-            code="missing-key",
+            f"{looks[0].name} is {kind.text}: say which columns are its keys, --key NAME{otherwise}", code="missing-key"
         )
     return kind.format
 

@@ -14,7 +14,7 @@ from planner.api.past_runs import kind_of, require_success
 from planner.api.receipts.spark_advice import FoundRun, SparkAdvice, parse_advice, rows_of_logs
 from planner.clusters.provisioning.cost_to_date import bill_of
 from planner.clusters.provisioning.run_directory import JOURNAL, RunDirectory
-from planner.config.user_files import PIPE_BYTES, read_user_file
+from planner.config.user_files import MOST_BYTES, read_user_file
 from planner.errors import BadInputError, PlannerError
 from planner.schemas.plan import Plan, Request
 from planner.schemas.receipt import ReceiptRow
@@ -86,7 +86,7 @@ def _read(unit: LogUnit, found: _Found) -> None:
             found.rows.append(_bill(path))
         elif len(unit.files) > 1 or kind_of(path) == "log":
             found.logs.append(unit)
-        elif kind_of(path) == "report" and unit.size_bytes <= PIPE_BYTES:
+        elif kind_of(path) == "report" and unit.size_bytes <= MOST_BYTES:
             _read_json(file, made_at, read_user_file(path), found)
         else:
             with path.open("rb"):  # says why, if it cannot be read

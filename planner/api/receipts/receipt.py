@@ -9,11 +9,11 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
 from planner.schemas.door import checked
 from planner.schemas.json_values import VERSION
 from planner.schemas.receipt import ReceiptMonth, ReceiptRow, month_of
-from planner.sorting.sort_job import StrPath
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -160,7 +160,12 @@ def _pairing(run: FoundRun, advice: SparkAdvice | None, given: Sequence[SparkAdv
     if advice:
         return f"follows the advice on {advice.app_id}, an earlier run of that name"
     made = next((Path(each.file).name for each in given if each.app_id == run.app_id), "")
-    return f"no earlier advice on it; {made} was made from it" if made else "no earlier advice on it"
+    if made:
+        return f"no earlier advice on it; {made} was made from it"
+    undated = [
+        Path(each.file).name for each in given if each.run.started_at_s is None and each.run.job == run.job != ""
+    ]
+    return f"no earlier advice on it; {undated[0]} lacks the start of its run" if undated else "no earlier advice on it"
 
 
 def _with_advice(row: ReceiptRow, run: FoundRun, advice: SparkAdvice, prices: Mapping[str, float]) -> ReceiptRow:
@@ -179,10 +184,11 @@ def _with_advice(row: ReceiptRow, run: FoundRun, advice: SparkAdvice, prices: Ma
 
 def _unfollowed(advice: SparkAdvice, given: Sequence[SparkAdvice]) -> ReceiptRow:
     newer = any(each.run.job == advice.run.job and each.order > advice.order for each in given)
+    why = "no later run before newer advice on the job" if newer else "no later run of that name"
     return ReceiptRow(
         kind="advice",
         file=advice.file,
-        reason="no later run before newer advice on the job" if newer else "no later run of that name",
+        reason=why if advice.run.started_at_s is not None else "it lacks the start of its run, so no run is later",
         day=advice.day,
         job=advice.run.job or advice.app_id,
         advice=advice.file,
@@ -200,7 +206,8 @@ def _predicted(choice: ClusterChoice) -> dict[str, Any]:
 def _advice_on(run: FoundRun, given: Sequence[SparkAdvice]) -> SparkAdvice | None:
     """Return the newest advice made from an earlier run of a run's job."""
     of_job = [each for each in given if each.run.job == run.job != "" and each.app_id != run.app_id]
-    return max((each for each in of_job if each.run.start_s < run.start_s), key=lambda each: each.order, default=None)
+    dated = [each for each in of_job if each.run.started_at_s is not None]
+    return max((each for each in dated if each.run.start_s < run.start_s), key=lambda each: each.order, default=None)
 
 
 def _prices(given: Sequence[SparkAdvice]) -> dict[str, float]:

@@ -15,8 +15,8 @@ from planner.tables.price import Place, TablePrice
 from planner.tables.queries import Query, Scanned, read_queries, scanned
 
 if TYPE_CHECKING:
+    from planner.config.paths import StrPath
     from planner.schemas.plan import Candidate
-    from planner.sorting.sort_job import StrPath
 
 _PROBE_ROWS: Final = 400_000
 _HERE_RANGE: Final = (0.5, 2.0)

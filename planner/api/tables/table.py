@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from planner.api.progress import OnProgress, reported
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
 from planner.schemas.door import Bytes, Help, Usd, checked
-from planner.sorting.sort_job import StrPath, Threads
+from planner.sorting.sort_job import Threads
 from planner.units import count_text
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Texts
+from planner.arrays import Floats, Texts
 from planner.catalog.shipped_tables import measured_cores
 
 THREAD_SHARE: Final = 2 / 3
@@ -77,8 +77,9 @@ def _generation(cloud: str, name: str) -> str:
 
 def _medians(speeds: Floats, groups: Texts) -> Floats:
     """Return the median of the known speeds of each type's group (T,); NaN for groups without any, and for no group."""
-    known: Flags = ~np.isnan(speeds)
-    medians = {
-        group: float(np.median(speeds[known & (groups == group)])) for group in set(groups[known].tolist()) - {""}
-    }
+    in_order = np.lexsort((speeds, groups))
+    in_order = in_order[~np.isnan(speeds[in_order]) & (groups[in_order] != "")]
+    names, starts, counts = np.unique(groups[in_order], return_index=True, return_counts=True)
+    low, high = (speeds[in_order[starts + (counts - odd) // 2]] for odd in (1, 0))
+    medians = dict(zip(names.tolist(), ((low + high) / 2).tolist(), strict=True))
     return np.array([medians.get(group, np.nan) for group in groups.tolist()])

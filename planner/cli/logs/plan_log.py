@@ -94,6 +94,7 @@ def plan_log(
             f"--pricing {request.pricing}: a log is planned for one way to pay; give one of them", code="one-pricing"
         )
     application, *earlier = latest_first(spark_log.read(log).runs(app))
+    application = _on_platform(application, to)
     if not (request_options["cloud"] or request_options["catalog"]):
         request = replace(request, catalogs=catalogs_of(application, request.catalogs, ran_on=ran_on))
     plan = plan_application(application, request, ran_on=ran_on, earlier=earlier)
@@ -131,6 +132,18 @@ def _in_words(given: str) -> str:
     unused = f"; not counted: {some_of(listed.unused)}" if listed.unused else ""
     talk(f"{machines}: {listed.nodes} x {listed.instance_type}, read as the output of `{listed.source}`{unused}")
     return f"{app}{equals}{listed.instance_type} x {listed.nodes}"
+
+
+def _on_platform(application: Application, to: str | None) -> Application:
+    """Return an application whose log names no platform as one of the platform that takes its file, if that has machine
+    types: its cluster is planned with the platform's types and fee.
+    """
+    if to is None or application.cluster.platform:
+        return application
+    from planner.exports.platform import platform_of
+
+    record = platform_of(to).spark
+    return replace(application, cluster=replace(application.cluster, platform=record.platform if record.on_top else ""))
 
 
 def _export(plan: SparkPlan, to: str, request: Request, application: Application) -> None:

@@ -37,7 +37,7 @@ def calibrate(
         str | None, Option(help="Catalog that knows the machines, aws otherwise; not for reports alone.")
     ] = None,
     next_run: Annotated[
-        bool, Option("--next", help="Print the one further run to make, its price and what it saves.")
+        bool, Option("--next", help="Only print the one further run to make, its price and what it saves.")
     ] = False,
     repeats: Annotated[float, Option(min=1, help="How often the job will run later, for --next.")] = 10,
     json: Annotated[bool, Option("--json", help="Print as JSON.")] = False,
@@ -53,7 +53,7 @@ def calibrate(
         runs, ran_on=ran_on or (), model=model, name=name, instances=instances, catalog=catalog
     )
     learned, further = profile.explain(), profile.next_run(repeats=repeats)
-    stored = save_profile(profile)
+    stored = None if next_run else save_profile(profile)
     for warning in learned["warnings"]:
         talk(f"warning: {warning}")
     for note in notes:
@@ -62,7 +62,7 @@ def calibrate(
         show_json(
             {
                 "profile": profile.name,
-                "path": str(stored),
+                "path": None if stored is None else str(stored),
                 **learned,
                 "notes": notes,
                 "next_run": _next_run_json(further),
@@ -72,7 +72,8 @@ def calibrate(
     if not next_run:
         _show_learned(profile, learned)
     show_text(_advice(further))
-    talk(f"stored as {stored}; use it with --profile {profile.name}")
+    if stored is not None:
+        talk(f"stored as {stored}; use it with --profile {profile.name}")
 
 
 def predict(

@@ -50,9 +50,11 @@ def catalog_new(
         found = {"": {"type": directory.name, **options}}
     else:
         require_readable([file])
-        rows, taken = read_machines(file, counted=machines is not None)
+        rows, taken, left = read_machines(file, counted=machines is not None)
         found = {where: options | {name: text for name, text in row.items() if text} for where, row in rows.items()}
         talk(f"{file}: {', '.join(f'{fact} is column {name!r}' for fact, name in taken.items())}")
+        if left:
+            talk(f"{file}: not read: {', '.join(map(repr, left))}; the columns are called {', '.join(FACTS)}")
     types = new_catalog(directory, found, today=date.today())
     if json:
         show_json({"catalog": str(directory), "types": types})

@@ -80,11 +80,13 @@ def name_options(error: PlannerError, options: Mapping[str, str] = NO_OPTIONS) -
 
 def in_options(text: str, options: Mapping[str, str] = NO_OPTIONS) -> str:
     """Return a message with the options of the command line for the arguments that it names as Python does:
-    `` `no_header` `` becomes --no-header, `` `cloud=aws` `` --cloud aws.
+    `` `no_header` `` becomes --no-header, `` `no_header=False` `` --header, `` `cloud=aws` `` --cloud aws.
     """
 
     def option(named: re.Match[str]) -> str:
         name = options.get(named[1]) or option_of(named[1])
+        if named[2] == "False":
+            return name.replace("--no-", "--", 1)
         return f"{name} {named[2] or ''}".removesuffix("True").rstrip()
 
     return _ARGUMENT.sub(option, text)

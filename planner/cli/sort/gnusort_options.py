@@ -163,26 +163,35 @@ def parse(arguments: Sequence[str]) -> Options:
     strict = "POSIXLY_CORRECT" in os.environ
     while rest and not options.text_to_show:
         word = rest.pop(0)
-        if word == "--":
+        if strict and options.operands and not _is_late_output(options, word, rest):
+            options.operands.append(word)
+        elif word == "--":
             break
-        if word.startswith("--"):
+        elif word.startswith("--"):
             _apply(options, *_long_option(word[2:], rest, _LONG))
         elif word.startswith("-") and word != "-":
             for option in _short_options(word[1:], rest, _SHORT):
                 _apply(options, *option)
         elif not (word.startswith("+") and _take_old_key(options, word, rest)):
             options.operands.append(word)
-            if strict:
-                break
     options.operands += rest
     return options
 
 
+def _is_late_output(options: Options, word: str, rest: Sequence[str]) -> bool:
+    """Return whether a word behind a file, where POSIX has files only, is `-o FILE` nevertheless."""
+    return word.startswith("-o") and bool(word[2:] or rest) and not options.check and _has_old_usage()
+
+
+def _has_old_usage() -> bool:
+    version = os.environ.get("_POSIX2_VERSION", "200809")
+    return not (version.isdigit() and 200112 <= int(version) < 200809)
+
+
 def _take_old_key(options: Options, word: str, rest: list[str]) -> bool:
     """Parse `+POS1 [-POS2]`; a word that is not such a key is a file."""
-    version = os.environ.get("_POSIX2_VERSION", "200809")
     has_end = bool(rest) and rest[0][:1] == "-" and rest[0][1:2].isdigit()
-    if version.isdigit() and 200112 <= int(version) < 200809 and not (has_end and "POSIXLY_CORRECT" not in os.environ):
+    if not _has_old_usage() and not (has_end and "POSIXLY_CORRECT" not in os.environ):
         return False
     try:
         parse_old_key(word[1:], None)

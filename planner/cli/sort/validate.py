@@ -73,7 +73,8 @@ def validate(
     if asked.pop("format", None) == "records":
         asked.setdefault("record_size", USUAL_RECORD_BYTES)
     if asked["no_header"] is not None:
-        raise BadInputError(f"--no-header is of CSV, and {files[0]} is not", code="not-applicable")
+        option = "--no-header" if asked["no_header"] else "--header"
+        raise BadInputError(f"{option} is of CSV, and {files[0]} is not", code="not-applicable")
     with shown_progress() as on_progress:
         validation = validate_data(files, on_progress=on_progress, **asked.of(validate_data))
     if json:

@@ -17,6 +17,7 @@ from planner.distributed_sort.node_files.node_environment import (
     NODE_VOLUME,
 )
 from planner.errors import PlannerError
+from planner.extras import install_command
 from planner.sort_policy.health_checks import FAILURES, PERIOD_MS, TIMEOUT_MS, patience
 
 RAY_PORT: Final = 6379
@@ -135,7 +136,7 @@ def ray_program() -> str:
     program = Path(sys.executable).with_name("ray")
     if not os.access(program, os.X_OK):
         raise PlannerError(
-            "the cluster sort runs on Ray, which is not installed: pip install 'sortplanner[ray]'", code="no-ray"
+            f"the cluster sort runs on Ray, which is not installed: {install_command('ray')}", code="no-ray"
         )
     return str(program)
 

@@ -23,12 +23,7 @@ from planner.errors import BadInputError, IoFailureError
 from planner.sorting.tables.arrow_library import arrow
 from planner.sorting.tables.folder_columns import folder_values
 from planner.sorting.tables.parquet_pages import page_sizes
-from planner.sorting.tables.parquet_parts import (
-    follows_another_file,
-    footer_fault,
-    has_encrypted_columns,
-    place_of_rows,
-)
+from planner.sorting.tables.parquet_parts import require_own_rows
 from planner.sorting.tables.parquet_schemas import int96_leaves, int96_needs, united_schema
 
 _FOOTERS_KEPT: Final = 8
@@ -174,14 +169,10 @@ def _footer(uri: str, version: FileVersion) -> Footer:
     with _file(uri, size, None) as unread:
         metadata = unread.metadata
     with StoredObject(uri, size) if object_store.is_object(uri) else Path(uri).open("rb") as raw:
-        if has_encrypted_columns(raw, metadata):
-            raise arrow().ArrowInvalid("some of its columns are encrypted")
-        if fault := footer_fault(raw, metadata):
-            raise arrow().ArrowInvalid(f"its footer is wrong: {fault}")
-        if other := place_of_rows(metadata):
-            raise arrow().ArrowInvalid(f"it lists the rows of other files, as {other}: name these")
-        if follows_another_file(raw, metadata):
-            raise arrow().ArrowInvalid("it is several files, one after the other: name these")
+        try:
+            require_own_rows(raw, metadata, name="it")
+        except BadInputError as error:
+            raise arrow().ArrowInvalid("; ".join((error.sentence, *error.details))) from error
     if not object_store.is_object(uri):  # where each page would take a request
         page_sizes(uri, metadata)
     with _file(uri, size, metadata) as file:

@@ -138,6 +138,8 @@ class Text(Content):
         self._order = text.order().for_core()
         self._end = ord(text.line_end)
         self.prologue = b"" if text.csv is None else text.csv.header.encode("latin-1")
+        if text.csv is not None:  # readers of folders look for it
+            self.suffix = ".tsv" if text.csv.delimiter == "\t" else ".csv"
 
     def sample(self, partition: Partition, keys: int) -> list[bytes]:
         """See Content: the first lines that begin in each window."""

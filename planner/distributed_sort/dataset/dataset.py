@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -394,7 +395,7 @@ class Dataset:
 
 def read_manifest(path: Path) -> Dataset:
     """Return the dataset of a manifest. Raises BadInputError when the file cannot be read or is not a manifest."""
-    what, text = f"manifest {path} is not one that `planner sort` writes", read_user_file(path)
+    what, text = f"manifest {path} is not one that `planner sort` writes", read_user_file(path, most_values=math.inf)
     try:
         return dataset_of(json.loads(text))
     except json.JSONDecodeError as error:

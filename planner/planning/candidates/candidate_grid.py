@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Flags, Floats, Rows, distinct
 from planner.catalog.instances import split_weighting
 from planner.cost_model.clusters import Clusters, energy_j
 from planner.cost_model.estimate import Estimates, estimate
@@ -200,7 +200,7 @@ class CandidateGrid:
 @lru_cache(maxsize=16)
 def _sample(count: int) -> Rows:
     """Return the columns to sample of so many."""
-    return np.unique(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
+    return distinct(np.geomspace(1, count, min(count, _SAMPLED)).round().astype(int)) - 1
 
 
 def build_grid(

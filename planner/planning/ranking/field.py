@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Flags, Floats, Rows, distinct
 from planner.catalog.instances import handicap
 from planner.cost_model.clusters import energy_j
 from planner.planning.candidates.candidate_grid import CandidateGrid
@@ -195,7 +195,7 @@ class Field:
             for name, amount in amounts.items():
                 self.figures[name][row, column] = amount
         self.known[rows, columns] = True
-        self._bound_again(np.unique(rows))
+        self._bound_again(distinct(rows))
 
     def _bound_again(self, rows: Rows) -> None:
         """Bound the figures of some layouts by the ratios to their estimates that are known on either side."""

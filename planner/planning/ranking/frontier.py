@@ -57,8 +57,9 @@ def _unbeaten(grid: CandidateGrid, *, without: bool) -> list[tuple[tuple[float, 
     good = grid.good & ~(grid.partly_unknown & without)[:, None]
     total = np.where(good, grid.estimates.total_usd, np.inf).ravel()
     time = grid.estimates.expected_s.ravel()
-    fastest_first = np.lexsort((total, time))
-    fastest_first = fastest_first[np.isfinite(total[fastest_first])]
+    cheapest = int(np.argmin(total)) if len(total) else 0
+    kept = np.flatnonzero(np.isfinite(total) & (time <= time[cheapest : cheapest + 1]))  # slower ones cost no less
+    fastest_first = kept[np.lexsort((total[kept], time[kept]))]
     before = np.minimum.accumulate(np.concatenate(([np.inf], total[fastest_first])))[:-1]
     made = []
     for cell in fastest_first[total[fastest_first] < before * (1 - 1e-9)].tolist():
@@ -84,30 +85,12 @@ def frontier_of(clusters: Sequence[Candidate | Cluster], best: Sequence[Candidat
     least = math.inf
     for key in sorted(first, key=lambda key: figures[key]):
         if key in always or figures[key][1] < least * (1 - _SAME_COST):
-            frontier.append(point_of(first[key]))
+            frontier.append(first[key].point)
         least = min(least, figures[key][1])
     return frontier
 
 
-def _key(of: Candidate | Cluster) -> tuple[str | int, ...]:
+def _key(cluster: Candidate | Cluster) -> tuple[str | int, ...]:
     """Return what tells a cluster from others, but for its layout."""
-    if isinstance(of, Cluster):
-        return (*of.place, of.bandwidth_weighting, of.nodes)
+    of = cluster.point
     return (of.model, of.cloud, of.region, of.pricing, of.instance_type, of.bandwidth_weighting, of.nodes)
-
-
-def point_of(candidate: Candidate | Cluster) -> FrontierPoint:
-    """Return a cluster as a point of the frontier."""
-    if isinstance(candidate, Cluster):
-        return candidate.point
-    return FrontierPoint(
-        model=candidate.model,
-        cloud=candidate.cloud,
-        instance_type=candidate.instance_type,
-        bandwidth_weighting=candidate.bandwidth_weighting,
-        nodes=candidate.nodes,
-        pricing=candidate.pricing,
-        region=candidate.region,
-        time_s=candidate.time_s.expected,
-        cost_usd_total=candidate.cost_usd.total,
-    )

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats, Rows
+from planner.arrays import Flags, Floats, Rows, distinct
 from planner.planning.candidates.candidate_grid import CandidateGrid
 from planner.planning.candidates.candidates import Cluster
 from planner.planning.ranking import selection
@@ -174,7 +174,7 @@ class Questions:
         """Return the questions to a field."""
         cells, request = field.cells(), field.request
         scope = partial(Scope, field=field, cells=cells, figures={})
-        kinds = scope(groups=[field.kinds == kind for kind in np.unique(field.kinds)])
+        kinds = scope(groups=[field.kinds == kind for kind in distinct(field.kinds)])
         overall = kinds
         if len(kinds.groups) > 1:
             overall = scope(groups=[np.ones(len(field.names), bool)], given=[list(chain(*kinds.cheapest))])

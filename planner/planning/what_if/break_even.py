@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from planner.arrays import Flags, Floats
+from planner.arrays import Flags, Floats, distinct
 from planner.catalog import EVIDENCE
 from planner.catalog.instances import is_bare_metal, weighted_name
 from planner.cost_model.rates import evidence_name
@@ -194,7 +194,7 @@ class Trial:
         rows = np.flatnonzero(grid.context.layouts.type_row == _row_of(self.best, grid))
         context = grid.context.only_rows(np.tile(rows, len(factors)))
         context = context.times({self.rate: np.repeat(factors, len(rows))})
-        nodes = np.union1d(grid.sampled.nodes, [self.best.nodes])
+        nodes = distinct(np.append(grid.sampled.nodes, self.best.nodes))
         slower = CandidateGrid.of(context, grid.offer, nodes=nodes, request=grid.request)
         best = slower.cells(np.arange(len(factors)) * len(rows)).best(self.request.rule, limit=self._limit)
         time_s, usd = (of[best.rows, best.columns] for of in (slower.estimates.expected_s, slower.estimates.total_usd))

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from planner.planning.ranking.capacity import AT_HAND, MACHINES_AT_HAND
-from planner.planning.ranking.frontier import point_of
 from planner.planning.ranking.one_machine import SMALL_DATA
 from planner.report.clusters import advice, bill_of, cluster_name, place_suffix, ratios, total_text
 from planner.report.section import GAP, LINES, Lines, with_notes, without_lightest
@@ -158,7 +157,7 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
     if not points:
         return {}
     cheapest = min(points, key=lambda point: point.cost_usd_total)
-    recommended = next((point for point in points if is_point_of(point, best)), point_of(best))
+    recommended = next((point for point in points if is_point_of(point, best)), best.point)
     slower = [point for point in points if point.time_s > recommended.time_s * WORTH_IT]
     faster = [point for point in points if point.time_s * WORTH_IT <= recommended.time_s]
     named = {} if cheapest is recommended else {"cheapest": cheapest}
@@ -172,7 +171,7 @@ def _named_points(plan: Plan, best: Candidate) -> dict[str, FrontierPoint]:
 
 def is_point_of(point: FrontierPoint, best: Candidate) -> bool:
     """Return whether a point of the frontier is that cluster."""
-    chosen = point_of(best)
+    chosen = best.point
     named = {name: getattr(point, name) or getattr(chosen, name) for name in ("pricing", "region")}  # '' in old plans
     return replace(point, time_s=chosen.time_s, cost_usd_total=chosen.cost_usd_total, **named) == chosen
 

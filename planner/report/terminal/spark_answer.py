@@ -125,8 +125,8 @@ def advice(plan: SparkPlan) -> str:
     slower = "" if plan.slower is None else f" Slower, and cheaper: {_words(plan.slower, plan.logged)}."
     if plan.keep:
         reason = "no other cluster is as fast and cheaper with a chance above 80%"
-        if (share := plan.work.steps.unexplained_share) > MOST_UNEXPLAINED:
-            reason = f"what the tasks waited for is unknown for {share:.0%} of the time, so no move is sure to pay"
+        if plan.work.steps.unexplained_share > MOST_UNEXPLAINED:
+            reason = f"{_doubt(plan)}, so no move is sure to pay"
         return f"Keep what you have: {reason}.{slower}"
     sure = plan.best.chance_cheaper
     cheaper = (
@@ -134,6 +134,14 @@ def advice(plan: SparkPlan) -> str:
     )
     in_time = f"ends within {limit} with one of {plan.best.chance_in_time:.0%}"
     return f"Move to {_words(plan.best, plan.logged)}. {cheaper}, and {in_time}.{slower}"
+
+
+def _doubt(plan: SparkPlan) -> str:
+    """Return how much of the time does not show how long it would take on other clusters."""
+    steps = plan.work.steps
+    if steps.lost_share:
+        return f"failures, and waits of unknown cause, took {steps.unexplained_share:.0%} of the time"
+    return f"what the tasks waited for is unknown for {steps.unexplained_share:.0%} of the time"
 
 
 def _words(choice: SparkCluster, logged: SparkCluster) -> str:
@@ -219,12 +227,9 @@ def notes(application: Application, plan: SparkPlan, explained: Explanation) -> 
             "count as the others of their stage" if counted else "are in no time or cost: these are of the logged part"
         )
         yield f"Missing tasks ({plan.work.missing_share:.1%}) {what}; the ranges are wider."
-    unexplained = plan.work.steps.unexplained_share
-    if unexplained > _DOUBTED:
-        yield (
-            f"For {unexplained:.0%} of the stages' time tasks waited, and the log does not tell for "
-            "what: the times of other clusters are doubtful."
-        )
+    if plan.work.steps.unexplained_share > _DOUBTED:
+        doubt = _doubt(plan)
+        yield f"{doubt[0].upper()}{doubt[1:]}: the times of other clusters are doubtful."
     if not all(step.slots_known for step in plan.work.timeline.steps):
         yield "The log does not tell the executors' cores: as many are taken as its tasks needed."
     contradictions = [*_contradictions(application.cluster, plan.logged.nodes)]

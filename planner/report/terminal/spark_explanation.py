@@ -55,7 +55,7 @@ def more_notes(left: int) -> list[str]:
 
 def stream_notes(application: Application) -> Iterator[str]:
     """Yield how much of an application is a stream, whose end does not depend on the machines."""
-    streamed = sum(job.streamed for job in application.jobs)
+    streamed = sum(bool(job.batch) for job in application.jobs)
     if streamed:
         yield (
             f"{streamed} of {len(application.jobs)} jobs are batches of a stream: unless it takes what there is and "

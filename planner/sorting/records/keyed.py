@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from planner.config.paths import StrPath
 from planner.native import Progress, core, core_errors
 from planner.sorting.records.keys import Key
-from planner.sorting.sort_job import Spill, StrPath
+from planner.sorting.sort_job import Spill
 
 
 class TextOrder(NamedTuple):

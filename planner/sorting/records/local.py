@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from planner.config.paths import StrPath
 from planner.errors import BadInputError
 from planner.native import Progress, core, run_interruptible
-from planner.sorting.sort_job import USUAL_RECORD_BYTES, SortJob, StrPath
+from planner.sorting.sort_job import USUAL_RECORD_BYTES, SortJob
 
 DEFAULT_KEY_BYTES = 10
 """Key size of the sort benchmark's records."""

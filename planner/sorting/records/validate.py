@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.config.atomic_file import replace_file
+from planner.config.paths import StrPath
 from planner.errors import BadInputError, IoFailureError, ValidationFailedError
 from planner.native import Progress, core, core_errors, run_interruptible
-
-StrPath = str | os.PathLike[str]
 
 LARGEST_SUMMARY_BYTES = 1 << 26
 """Size limit: a summary holds two records and 84 bytes, so anything larger is not a summary."""

@@ -14,6 +14,8 @@ from contextlib import suppress
 from io import SEEK_END, BytesIO
 from typing import Any, Final, NamedTuple
 
+from planner.errors import BadInputError
+
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
 """The length of the footer, and the magic bytes."""
@@ -82,13 +84,39 @@ class JoinedParts:
         self.end += len(data)
 
 
+def require_own_rows(file: Any, metadata: Any, *, name: str) -> None:
+    """Raise BadInputError for an open file whose rows pyarrow would not read, or not truly: encrypted columns, a wrong
+    footer, one that lists rows of other files, and several files joined.
+    """
+    if _has_encrypted_columns(file, metadata):
+        raise BadInputError(
+            f"{name} has encrypted columns", ["decrypt it first: their keys cannot be given"], code="encrypted"
+        )
+    if fault := _footer_fault(file, metadata):
+        raise BadInputError(
+            f"{name} is no Parquet file, or is damaged or encrypted: its footer is wrong", [fault], code="not-a-table"
+        )
+    if other := _place_of_rows(metadata):
+        raise BadInputError(
+            f"{name} holds no rows: it lists those of other files, as {other}",
+            ["name these files, or their folder"],
+            code="no-rows",
+        )
+    if _follows_another_file(file, metadata):
+        raise BadInputError(
+            f"{name} is several Parquet files, one after the other",
+            ["only the last of them says where its rows are, and not truly: give the files that were joined"],
+            code="several-tables",
+        )
+
+
 def _place_of_footer(file: Any) -> tuple[int, int]:
     """Return the begin and the end of the footer in an open file, as its last bytes say."""
     end = file.seek(-_TAIL_BYTES, SEEK_END)
     return end - int.from_bytes(file.read(4), "little"), end
 
 
-def place_of_rows(metadata: Any) -> str:
+def _place_of_rows(metadata: Any) -> str:
     """Return the file that has the rows which a footer lists, '' for its own: `_metadata` of Spark and Dask lists those
     of the files beside it. Not for encrypted columns.
     """
@@ -100,7 +128,7 @@ _JOINT: Final = b"PAR1PAR1"
 _STRETCH_BYTES: Final = 1 << 20
 
 
-def follows_another_file(file: Any, metadata: Any) -> bool:
+def _follows_another_file(file: Any, metadata: Any) -> bool:
     """Return whether an open file is several, one after the other, as `cat` joins them. The footer is then that of the
     last, and its places lie in the first: pyarrow reads those rows if both are laid out alike. Not for encrypted
     columns.
@@ -132,7 +160,7 @@ def _end_of_chunk(chunk: Any) -> int:
     return int(min(begins, default=0) + chunk.total_compressed_size)
 
 
-def has_encrypted_columns(file: Any, metadata: Any) -> bool:
+def _has_encrypted_columns(file: Any, metadata: Any) -> bool:
     """Return whether columns of an open file are encrypted though its footer is not: reading them would make pyarrow
     end the process. A signature follows such a footer.
     """
@@ -140,12 +168,12 @@ def has_encrypted_columns(file: Any, metadata: Any) -> bool:
     if end - begin == metadata.serialized_size:
         return False
     file.seek(begin)
-    with suppress(IndexError, ValueError):  # `footer_fault` names it
+    with suppress(IndexError, ValueError):  # `_footer_fault` names it
         return _FILE_ENCRYPTION in read_struct(file.read(end - begin))
     return False
 
 
-def footer_fault(file: Any, metadata: Any) -> str:
+def _footer_fault(file: Any, metadata: Any) -> str:
     """Return what is wrong in the footer of an open file, '' if nothing is. pyarrow ends the process when it is asked
     for a column chunk that is described wrongly, so all of them are checked before.
     """

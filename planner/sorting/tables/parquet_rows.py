@@ -19,12 +19,7 @@ from planner.native import Progress, core, core_errors
 from planner.sorting.tables.arrow_library import arrow, arrow_errors, opened
 from planner.sorting.tables.folder_columns import columns_twice, folder_scalars, twice_said
 from planner.sorting.tables.parquet_pages import PageSizes, page_sizes
-from planner.sorting.tables.parquet_parts import (
-    follows_another_file,
-    footer_fault,
-    has_encrypted_columns,
-    place_of_rows,
-)
+from planner.sorting.tables.parquet_parts import require_own_rows
 from planner.sorting.tables.parquet_schemas import (
     conforming,
     int96_leaves,
@@ -298,39 +293,14 @@ def _open(path: str, metadata: Any, *, int96_unit: str = "ns") -> Iterator[Any]:
             ) from error
     with reading(path), content, file:
         if metadata is None:
-            _require_readable_rows(path, file.metadata)
+            with Path(path).open("rb") as stored:
+                require_own_rows(stored, file.metadata, name=path)
         yield file
 
 
 def _buffer_bytes(columns: int) -> int:
     """Return the size of one column's read buffer."""
     return max(min(_BUFFERS_BYTES // max(columns, 1), _BUFFER_BYTES[1]), _BUFFER_BYTES[0])
-
-
-def _require_readable_rows(path: str, metadata: Any) -> None:
-    with Path(path).open("rb") as file:
-        if has_encrypted_columns(file, metadata):
-            raise BadInputError(
-                f"{path} has encrypted columns", ["decrypt it first: their keys cannot be given"], code="encrypted"
-            )
-        if fault := footer_fault(file, metadata):
-            raise BadInputError(
-                f"{path} is no Parquet file, or is damaged or encrypted: its footer is wrong",
-                [fault],
-                code="not-a-table",
-            )
-        if other := place_of_rows(metadata):
-            raise BadInputError(
-                f"{path} holds no rows: it lists those of other files, as {other}",
-                ["name these files, or their folder"],
-                code="no-rows",
-            )
-        if follows_another_file(file, metadata):
-            raise BadInputError(
-                f"{path} is several Parquet files, one after the other",
-                ["only the last of them says where its rows are, and not truly: give the files that were joined"],
-                code="several-tables",
-            )
 
 
 def keys_of(texts: Sequence[str], inputs: Sequence[ParquetInput]) -> list[ColumnKey]:

@@ -29,7 +29,7 @@ from planner.sorting.tables.json_lines import LINE, read_json_lines
 from planner.sorting.tables.parquet_pages import PageSizes
 from planner.sorting.tables.parquet_rows import BATCH_ROWS, ParquetInput, read_footer, read_footers
 from planner.sorting.tables.parquet_schemas import conforming, with_folders
-from planner.sorting.tables.table_keys import parse_table_keys
+from planner.sorting.tables.table_keys import has_categories, hold_categories, parse_table_keys
 from planner.sorting.tables.table_runs import writing_in
 from planner.sorting.text.csv_keys import read_first_row
 from planner.sorting.text.text_job import csv_columns
@@ -140,7 +140,8 @@ class _Stage:
         self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115  # as long as the stack
         self._open_files.callback(self._drop, self._file)
         self.paths.append(f"/proc/self/fd/{self._file.fileno()}")
-        options = {"compression": "lz4", "use_dictionary": False, "write_statistics": False}
+        orders = any(has_categories(field.type) or hold_categories(field.type) for field in schema)  # in dictionaries
+        options = {"compression": "lz4", "use_dictionary": orders, "write_statistics": False}
         self._writer = arrow("pyarrow.parquet").ParquetWriter(self._file, schema, **options)
         self._open_files.callback(self._drop, self._writer)
 
@@ -163,16 +164,24 @@ class _Stage:
 
 
 def _require_staged(schema: Any, name: str) -> None:
-    """Raise BadInputError for a type that Parquet does not have."""
+    """Raise BadInputError for a type that Parquet does not have, or for ordered categories that it does not keep."""
     for column in schema:
+        file = arrow().BufferOutputStream()
         try:
-            arrow("pyarrow.parquet").ParquetWriter(arrow().BufferOutputStream(), arrow().schema([column])).close()
+            arrow("pyarrow.parquet").ParquetWriter(file, arrow().schema([column])).close()
         except arrow().ArrowNotImplementedError as error:
             raise BadInputError(
                 f"{name}: column {column.name!r} is of type {column.type}, which no sort takes",
                 ["leave it out, or write it with another type"],
                 code="unsupported-type",
             ) from error
+        kept = arrow("pyarrow.parquet").read_schema(arrow().BufferReader(file.getvalue())).field(0).type
+        if str(kept).count("ordered=1") < str(column.type).count("ordered=1"):
+            raise BadInputError(
+                f"{name}: column {column.name!r} has ordered categories that are no text; cast them to text first",
+                [str(column.type)],
+                code="unsupported-type",
+            )
 
 
 def _staged_csv(job: SortJob, progress: Progress, stage: Callable[..., _Stage], say: Say | None) -> list[ParquetInput]:

@@ -34,7 +34,7 @@ class Executor:
 @dataclass(frozen=True, kw_only=True)
 class SparkJob:
     """One job: the stages it names, including skipped ones, and how it ended ('' where the log does not show it).
-    `last_tasks` is the number of tasks of its last stage, 0 if unknown; `streamed` marks a batch of a stream.
+    `last_tasks` is the number of tasks of its last stage, 0 if unknown; `batch` names its batch of a stream, if any.
     """
 
     job_id: int
@@ -43,7 +43,7 @@ class SparkJob:
     completed_at_s: float | None
     result: str
     last_tasks: int = 0
-    streamed: bool = False
+    batch: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

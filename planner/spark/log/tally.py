@@ -30,8 +30,8 @@ from planner.spark.log.memory_tally import MemoryTally
 from planner.spark.log.plans import PlanTally, operators_of
 from planner.spark.log.stage_tally import StageTally, amounts_of, drop_false_run_time, task_amounts
 
-_OF_STREAM: Final = frozenset({"sql.streaming.queryId", "spark.streaming.internal.batchTime"})
-"""Properties of jobs that are stream batches, of Structured Streaming and of DStreams."""
+_OF_STREAM: Final = ("sql.streaming.queryId", "streaming.sql.batchId", "spark.streaming.internal.batchTime")
+"""Properties that name the batch of a stream which a job belongs to, of Structured Streaming and of DStreams."""
 _LEAST_JUMP_S: Final = 60.0
 _MOST_TASK_ID: Final = 1 << 28
 _MOVED: Final = amounts_of(
@@ -196,7 +196,8 @@ class ApplicationTally:
         """Note a job."""
         job_id, at_s = whole_number(event, "Job ID"), seconds(event, "Submission Time")
         stages = tuple(stage for stage in items(event, "Stage IDs") if type(stage) is int)
-        properties = {} if self._properties or self._job_properties else _texts(group(event, "Properties"))
+        asked = group(event, "Properties")
+        properties = {} if self._properties or self._job_properties else _texts(asked)
         if job_id in self._jobs and self._jobs[job_id].stages:
             raise RepeatedError
         self._jobs[job_id] = SparkJob(
@@ -206,10 +207,10 @@ class ApplicationTally:
             completed_at_s=None,
             result="",
             last_tasks=_last_tasks(event),
-            streamed=not _OF_STREAM.isdisjoint(group(event, "Properties")),
+            batch=" ".join(str(asked[name]) for name in _OF_STREAM if name in asked),
         )
         self._job_properties.update(properties)
-        self._plans.note_job(job_id, group(event, "Properties"))
+        self._plans.note_job(job_id, asked)
         self._note_time(at_s)
 
     def job_end(self, event: Event) -> None:

@@ -12,8 +12,8 @@ from typing import Final
 from planner.spark.application.application import Application
 from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.stage import Stage, TaskSums, skew
-from planner.spark.model.task_time import RESOURCES, TaskTime, task_time
-from planner.spark.model.timeline import Step, Timeline, lost_seconds, makespan_s, timeline
+from planner.spark.model.task_time import RESOURCES, TaskTime
+from planner.spark.model.timeline import Step, Timeline, lost_share, makespan_s, timeline
 from planner.units import count_text, format_bytes, format_duration
 
 _FAR_STRAGGLER: Final = 4.0
@@ -27,18 +27,31 @@ much again in processor time.
 _MUCH_SPILL: Final = 0.5
 """Spilled share of the bytes a stage reads, which it sorts and writes again, from which spill counts as heavy."""
 _HIDES_MEMORY: Final = ("processors", "waiting", "scheduling", "small tasks")
-_REMOVABLE: Final = {
+_CAUSES: Final = {
+    "python": "no time in Python workers",
+    "memory": "no spill, no garbage collection",
     "network": "no task waits for shuffle blocks from other nodes",
     "disks": "no task waits for the disks of shuffle files",
-    "memory": "no spill, no garbage collection",
     "storage": "no task waits for its input or output",
+    "waiting": "no task waits for what the log does not name",
+    "failures": "no task or stage fails",
+    "cold executors": "executors have loaded the tasks' code",
+    "results": "no results are sent to the driver",
+    "straggler": "tasks of equal length",
+    "too few tasks": "equal shares of the work for all slots",
+    "small tasks": "no time before and after tasks run",
+    "scheduling": "no time before and after tasks run",
+    "start": "no time before the first stage",
+    "driver": "no time between stages",
+    "ending": "no time after the last stage",
 }
+"""Causes that can be removed, and the application without each."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageBound:
     """Bound of one stage: a resource of `RESOURCES`, `straggler`, `too few tasks`, `small tasks`, `failures`,
-    `cold executors`, or '' if no task ended: the one whose removal would save most.
+    `cold executors`, `results`, or '' if no task ended: the one whose removal would save most.
 
     `busy` is the share of the slots' time that its tasks used, None if the cores are unknown. Whether slots were idle
     is judged by all stages that ran at the time.
@@ -66,7 +79,8 @@ class Explanation:
     """Account of an application's time. `stages` are in order of start, `changes` by saving, largest first.
 
     `seconds_by_bound` counts stages that ran at the same time once, under the cause whose removal saves most; `driver`
-    is the time between stages in which none ran, `ending` that after the last one. `evidence` gives the evidence in the
+    is the time between stages in which none ran, `stream` that before another batch of a stream, `ending` that after
+    the last stage. `evidence` gives the evidence in the
     log for each bound.
     """
 
@@ -105,7 +119,7 @@ def _seconds_by_bound(line: Timeline) -> dict[str, float]:
     for step in line.steps:
         word = _step_word(step)
         seconds[word] = seconds.get(word, 0.0) + step.duration_s
-    idle = {"driver": line.between_s, "ending": line.after_s}
+    idle = {"driver": line.between_s - line.stream_s, "stream": line.stream_s, "ending": line.after_s}
     seconds |= {word: idle_s for word, idle_s in idle.items() if line.steps and idle_s > 0}
     return dict(sorted(seconds.items(), key=lambda item: -item[1]))
 
@@ -127,10 +141,11 @@ def _step_savings(step: Step) -> dict[str, float]:
 
 
 def _idle_evidence(line: Timeline) -> dict[str, str]:
-    between, after = format_duration(line.between_s), format_duration(line.after_s)
+    between, stream = format_duration(line.between_s - line.stream_s), format_duration(line.stream_s)
     return {
         "driver": f"no stage ran for {between} between stages",
-        "ending": f"the application ended {after} after its last stage",
+        "stream": f"no stage ran for {stream} before batches of a stream began",
+        "ending": f"the application ended {format_duration(line.after_s)} after its last stage",
     }
 
 
@@ -165,48 +180,41 @@ def _savings(stage: Stage, step: Step, time: TaskTime) -> dict[str, float]:
     """Return for each cause the share of the step's duration that would go with it, as far as each can be told alone:
     of busy slots the shares of the task time, of idle ones those of uneven and of few tasks and of slow starts.
     """
-    lost, cold = (_shares(stage, time)[name] for name in _BEFORE_WORK)
+    before = _shares(stage, time)
+    lost, cold, results = before.values()
     before_cpu = min(stage.complete_sums.deserialisation_cpu_s or 0.0, time.cpu) / time.total
     busy = min(step.busy, 1.0) if step.slots_known else 1.0
     saves = {name: busy * (1 - lost) * time.share(name) for name in RESOURCES}
-    for name, share in (("processors", before_cpu), ("scheduling", cold - before_cpu)):
+    for name, share in (("processors", before_cpu), ("scheduling", cold - before_cpu + results)):
         if not math.isnan(share):
             saves[name] = max(0.0, saves[name] - busy * share)
     if step.slots_known and step.duration_s > 0:
         tasks, even_s = step.durations, sum(step.durations) / step.slots
         same_s = makespan_s([even_s * step.slots / max(1, len(tasks))] * len(tasks), slots=step.slots)
         idle = {"straggler": step.waves_s(step.slots) - same_s, "too few tasks": same_s - even_s}
-        left, kept = 1 - busy, max(0.0, 1 - lost - cold)
+        left, kept = 1 - busy, max(0.0, 1 - sum(before.values()))
         for name, seconds in idle.items():
             saves[name] = min(left, max(0.0, seconds / step.duration_s)) * kept
             left -= saves[name]
         saves["scheduling"] += max(0.0, left) * kept
     if stage.tasks > step.slots:
         saves["small tasks"] = saves.pop("scheduling")
-    return saves | {"failures": lost, "cold executors": cold}
+    return saves | before
 
 
-_BEFORE_WORK: Final = ("failures", "cold executors")
-_CAUSES: Final = {
-    "failures": "no task or stage fails",
-    "cold executors": "executors have loaded the tasks' code",
-    "straggler": "tasks of equal length",
-    "too few tasks": "equal shares of the work for all slots",
-    "small tasks": "no time before and after tasks run",
-    "scheduling": "no time before and after tasks run",
-}
+_BEFORE_WORK: Final = ("failures", "cold executors", "results")
 
 
 def _shares(stage: Stage, time: TaskTime) -> dict[str, float]:
-    """Return the shares of a stage's task time that failures took, all of it in a failed or repeated stage, and that
-    executors took to load a task's code.
+    """Return the shares of a stage's task time that failures took, that executors took to load a task's code, and that
+    results took on their way to the driver.
     """
-    sums = stage.complete_sums
-    again = stage.status == "failed" or stage.attempt > 0
-    lost_s = time.total if again else lost_seconds(stage)
-    cold_s = 0.0 if again or math.isnan(sums.deserialisation_s) else sums.deserialisation_s
-    seconds = dict(zip(_BEFORE_WORK, (lost_s, cold_s), strict=True))
-    return {name: min(1.0, amount / time.total) if time.total > 0 else 0.0 for name, amount in seconds.items()}
+    sums, lost = stage.complete_sums, lost_share(stage)
+    seconds = {"cold executors": sums.deserialisation_s, "results": sums.result_serialisation_s + sums.getting_result_s}
+    return {"failures": lost} | {
+        name: min(1.0, amount / time.total) if lost < 1 and amount > 0 and time.total > 0 else 0.0
+        for name, amount in seconds.items()
+    }
 
 
 def _memory_is_short(stage: Stage, time: TaskTime) -> bool:
@@ -216,29 +224,16 @@ def _memory_is_short(stage: Stage, time: TaskTime) -> bool:
 
 
 def _changes(line: Timeline) -> list[Change]:
-    ideal = {
-        resource: _seconds_without(line.steps, resource)
-        for resource in _REMOVABLE
-        if any(s.time.share(resource) for s in line.steps)
-    }
-    changes = [_change(line, resource, _REMOVABLE[resource], seconds) for resource, seconds in ideal.items()]
+    saved = {"start": line.startup_s, "driver": line.between_s - line.stream_s, "ending": line.after_s}
+    for step in line.steps:
+        for name, share in _step_savings(step).items():
+            saved[name] = saved.get(name, 0.0) + share * step.duration_s
+    stages_s = line.duration_s - line.driver_s
+    changes = [_change(line, name, what, stages_s - saved[name]) for name, what in _CAUSES.items() if saved.get(name)]
     twice = sum(step.seconds_on(2 * step.slots) for step in line.steps)
     faster = sum(step.seconds_on(step.slots, factor=1 - step.time.share("processors") / 2) for step in line.steps)
     changes.append(_change(line, "cores", "twice as many cores", twice))
-    changes.append(_change(line, "processors", "cores twice as fast", faster))
-    stages_s = line.duration_s - line.driver_s
-    saved = [(step.duration_s, _step_savings(step)) for step in line.steps]
-    for name, what in _CAUSES.items():
-        saved_s = sum(duration_s * saves.get(name, 0.0) for duration_s, saves in saved)
-        changes += [_change(line, name, what, stages_s - saved_s)] if saved_s > 0 else []
-    idle = {"start": ("before the first stage", line.startup_s), "driver": ("between stages", line.between_s)}
-    idle["ending"] = ("after the last stage", line.after_s)
-    changes += [_change(line, name, f"no time {when}", stages_s - s) for name, (when, s) in idle.items() if s > 0]
-    return changes
-
-
-def _seconds_without(steps: Sequence[Step], resource: str) -> float:
-    return sum(step.seconds_on(step.slots, factor=1 - step.time.share(resource)) for step in steps)
+    return [*changes, _change(line, "processors", "cores twice as fast", faster)]
 
 
 def _change(line: Timeline, resource: str, what: str, stages_s: float) -> Change:
@@ -306,12 +301,11 @@ def _unknown(stages: Sequence[Stage], sums: TaskSums, _time: TaskTime) -> str:
 
 
 def _failures(stages: Sequence[Stage], _sums: TaskSums, time: TaskTime) -> str:
-    lost = sum(
-        _shares(stage, task_time(stage.complete_sums))["failures"] * stage.complete_sums.elapsed_s for stage in stages
-    )
+    lost = sum(lost_share(stage) * stage.complete_sums.elapsed_s for stage in stages)
     counts = {
         "failed task": sum(stage.failed for stage in stages),
         "killed task": sum(stage.killed for stage in stages),
+        "resubmitted task": sum(stage.resubmitted for stage in stages),
         "failed or repeated stage": sum(stage.status == "failed" or stage.attempt > 0 for stage in stages),
     }
     told = " and ".join(count_text(count, what, grouped=True) for what, count in counts.items() if count)
@@ -320,6 +314,11 @@ def _failures(stages: Sequence[Stage], _sums: TaskSums, time: TaskTime) -> str:
 
 def _cold(_stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:
     return f"{min(1.0, sums.deserialisation_s / time.total):.0%} of the task time loads the tasks' code and arguments"
+
+
+def _results(_stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:
+    share = (sums.result_serialisation_s + sums.getting_result_s) / time.total
+    return f"{min(1.0, share):.0%} of the task time sends {_size(sums.result_bytes)} to the driver"
 
 
 def _straggler(stages: Sequence[Stage], _sums: TaskSums, _time: TaskTime) -> str:
@@ -358,6 +357,7 @@ _EVIDENCE: Final[dict[str, Callable[[Sequence[Stage], TaskSums, TaskTime], str]]
     "unknown": _unknown,
     "failures": _failures,
     "cold executors": _cold,
+    "results": _results,
     "straggler": _straggler,
     "too few tasks": _few,
     "small tasks": _small,

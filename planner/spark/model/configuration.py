@@ -120,19 +120,22 @@ _FIRST: Final = {
     " more spark.sql.shuffle.partitions",
     "network": "send less: filter and aggregate before the shuffle, broadcast the small side of a join",
     "disks": "write less to shuffle files: filter before the shuffle, spread spark.local.dir over all disks",
-    "storage": "read less: columnar files of 128 MB to 1 GB, only the columns and partitions that are needed",
+    "storage": "move less: columnar files of 128 MB to 1 GB, read only the columns and partitions that are needed",
     "waiting": "find out what the tasks wait for, also for processors that others take: a thread dump of an executor,"
     " the load of its host",
     "scheduling": "give the driver less to do for each task: fewer, larger tasks",
-    "straggler": "split the largest key or file: spark.sql.adaptive.skewJoin.enabled=true, or a salted key",
+    "straggler": "split the largest key or file: spark.sql.adaptive.skewJoin.enabled=true, or a salted key; if no task"
+    " moves more than others, look at the node of the longest",
     "too few tasks": "use more partitions, where the input can be split",
     "small tasks": "use fewer, larger tasks: coalesce, larger files, spark.sql.adaptive.coalescePartitions",
-    "failures": "find out why tasks fail, and end it: memory for each task, spot nodes that are taken back, bad nodes;"
-    " spark.decommission.enabled=true keeps the blocks of nodes that go",
+    "failures": "find out why tasks fail, and end it: memory for each task, spot nodes that are taken back, bad nodes,"
+    " copies that spark.speculation kills; spark.decommission.enabled=true keeps the blocks of nodes that go",
+    "results": "send less to the driver: collect fewer rows, let executors write the result",
     "cold executors": "let executors stay between jobs, and give tasks less code to load: fewer and smaller jars and"
     " broadcasts",
     "ending": "end the application when its last job ends: spark.stop(), a committer that does not move files",
     "start": "begin the first stage sooner: executors that are there, fewer jars to send, fewer files to list",
+    "stream": "give it fewer nodes, or larger batches: a longer trigger, Trigger.AvailableNow on a schedule",
     "driver": "let the driver do less between stages: collect less, list fewer files, start jobs at the same time",
 }
 _WORTH: Final = 0.2
@@ -140,6 +143,6 @@ _WORTH: Final = 0.2
 
 def first_changes(explained: Explanation) -> tuple[str, ...]:
     """Return changes to try before any new machine, for the largest share of the time first; nothing below a fifth."""
-    start = {"start": explained.timeline.startup_s}
-    seconds = dict(sorted((explained.seconds_by_bound | start).items(), key=lambda item: -item[1]))
+    saved = {change.resource: explained.duration_s - change.duration_s for change in explained.changes}
+    seconds = dict(sorted((saved | explained.seconds_by_bound).items(), key=lambda item: -item[1]))
     return tuple(_FIRST[word] for word in seconds if seconds[word] > _WORTH * explained.duration_s and word in _FIRST)

@@ -11,7 +11,7 @@ import numpy as np
 from planner.arrays import Floats
 from planner.spark.application.stage import TaskSums
 from planner.spark.model.task_time import TaskTime
-from planner.spark.model.timeline import Timeline, task_seconds
+from planner.spark.model.timeline import Timeline, lost_share, task_seconds
 
 PARTS: Final = tuple(field.name for field in fields(TaskTime))
 
@@ -104,12 +104,25 @@ class LoggedSteps:
 
     @cached_property
     def unexplained_share(self) -> float:
-        """Share of the stages' time spent waiting for something that the log does not name."""
-        durations = self.seconds
-        if not durations.sum():
-            return 0.0
+        """Share of the stages' time that failed, or was spent waiting for something that the log does not name: of
+        neither does it show how long it takes elsewhere.
+        """
         waits = self.shares["storage"] + self.shares["waiting"] + self.shares["unknown"]
-        return float((durations * waits).sum() / durations.sum())
+        return self._of_time(self._lost + (1 - self._lost) * waits)
+
+    @cached_property
+    def lost_share(self) -> float:
+        """Share of the stages' time that failed, or was spent on what had failed."""
+        return self._of_time(self._lost)
+
+    def _of_time(self, shares: Floats) -> float:
+        return float((self.seconds * shares).sum() / (self.seconds.sum() or 1.0))
+
+    @cached_property
+    def _lost(self) -> Floats:
+        steps = self.timeline.steps
+        lost = [sum(lost_share(stage) * step.time_of(stage).total for stage in step.stages) for step in steps]
+        return np.array(lost) / self.totals
 
     def waves_s(self, slots: int) -> Floats:
         """Return the seconds of the tasks on `slots` slots of the logged machines, without warm-up."""

@@ -136,8 +136,12 @@ class Work:
         np.maximum.at(fitted_s, stages["step"], np.maximum(stages["longest_s"], stages["all_s"] / slots) * own_scaled)
         seconds = np.maximum(fitted_s + np.maximum(extra, 0.0), self._least_s(nodes))
         ends = bool(((self.steps.shares["spill"] > 0) & (factors["spill"] == 0)).any())
-        driver_s = self.timeline.driver_s + self.timeline.executors_s * (own - 1)
-        return prediction_with_range(driver_s + float(seconds.sum()), sigma=self._sigma(nodes, slots), ends_spill=ends)
+        stages_s, sigma = float(seconds.sum()), self._sigma(nodes, slots)
+        duration_s = stages_s + self.timeline.driver_s + self.timeline.executors_s * (own - 1)
+        if self.timeline.on_trigger:  # longer batches leave less time before the next
+            duration_s -= min(self.timeline.stream_s, stages_s - float(logged.sum()))
+            sigma = math.hypot(self.assumptions.same_cluster_sigma, sigma * stages_s / duration_s)
+        return prediction_with_range(duration_s, sigma=sigma, ends_spill=ends)
 
     def _factors(self, nodes: Nodes, *, slots: int) -> dict[str, Floats]:
         """Return the factor for each part of each step's task time."""

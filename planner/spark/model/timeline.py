@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -94,7 +94,8 @@ class Step:
 class Timeline:
     """`startup_s` is before the first stage, `between_s` between stages, `after_s` after the last one; as far as a log
     shows, none depends on the number of nodes. `executors_s` is the part of the start until the first stage's executors
-    were there.
+    were there; `stream_s` is the part of `between_s` before another batch of a stream. If `on_trigger`, these begin at
+    equal distances, so that longer batches leave less of it.
     """
 
     steps: tuple[Step, ...]
@@ -102,6 +103,8 @@ class Timeline:
     executors_s: float
     between_s: float
     after_s: float
+    stream_s: float = 0.0
+    on_trigger: bool = False
 
     @cached_property
     def duration_s(self) -> float:
@@ -133,13 +136,27 @@ def timeline(application: Application, *, share: float | None = None) -> Timelin
     there = [
         e.added_at_s for e in application.executors if e.added_at_s and first is not None and e.added_at_s <= first
     ]
+    stream_s, on_trigger = _stream(steps, {job.job_id: job.batch for job in application.jobs})
     return Timeline(
         steps=steps,
+        stream_s=stream_s,
+        on_trigger=on_trigger,
         startup_s=max(0.0, first - begin) if first is not None and begin is not None else 0.0,
         executors_s=max(0.0, max(there) - begin) if there and begin is not None else 0.0,
         between_s=max(0.0, between),
         after_s=max(0.0, end - last) if end is not None and last is not None else 0.0,
     )
+
+
+def _stream(steps: Sequence[Step], batches: Mapping[int, str]) -> tuple[float, bool]:
+    """Return the seconds before another batch of a stream began, and whether batches began at equal distances: these
+    then vary less than the waits, which give way to the batches.
+    """
+    own = [next((batches.get(job, "") for job in step.stages[0].jobs), "") for step in steps]
+    others = [place for place in range(1, len(steps)) if own[place] not in ("", own[place - 1])]
+    waits = [steps[at].start_s - steps[at - 1].start_s - steps[at - 1].duration_s for at in others]
+    distances = np.diff([steps[place].start_s for place in others])
+    return sum(waits), len(distances) > 1 and bool(np.std(distances) <= np.std(waits[1:]) + _TOUCH_S)
 
 
 def cpu_share(application: Application) -> float | None:
@@ -214,6 +231,17 @@ def lost_seconds(stage: Stage) -> float:
         return max(0.0, stage.complete_sums.elapsed_s - sum(_at(stage.seconds_at, stage.succeeded + stage.unseen)))
     grown = 1 + stage.unseen / stage.succeeded if stage.succeeded else 1.0  # as the sums are
     return max(0.0, stage.complete_sums.elapsed_s - stage.succeeded_s * grown)
+
+
+def lost_share(stage: Stage) -> float:
+    """Return the share of a stage's task time that failures took: all of it in a failed or repeated stage, else that of
+    tasks that failed or were killed, and of those that ran again since their output was lost.
+    """
+    elapsed_s = stage.complete_sums.elapsed_s
+    if stage.status == "failed" or stage.attempt > 0 or elapsed_s <= 0:
+        return float(elapsed_s > 0)
+    again_s = stage.resubmitted * stage.succeeded_s / stage.succeeded if stage.resubmitted and stage.succeeded else 0.0
+    return min(1.0, (lost_seconds(stage) + again_s) / elapsed_s)
 
 
 def _at(seconds_at: Sequence[float], count: int, *, total_s: float = math.nan) -> list[float]:

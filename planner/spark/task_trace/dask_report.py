@@ -24,7 +24,7 @@ def stream_of(page: str) -> dict[str, list[Any]] | None:
     for match in _DOCUMENT.finditer(page):
         try:
             document = json.loads(html.unescape(match[1]))
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         for columns in _sources(document):
             if len({len(columns[name]) for name in _COLUMNS}) == 1:

@@ -6,8 +6,9 @@ As Ray 2.60 writes it: events of the category `task::NAME`, and within each on t
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from planner.spark.task_trace.trace import TracedTask
@@ -21,12 +22,13 @@ PARTS: Final = {
 _US: Final = 1e6
 
 
-def tasks_of(events: Sequence[Any]) -> Iterator[TracedTask]:
+def tasks_of(events: Iterable[Any]) -> Iterator[TracedTask]:
     """Yield the tasks of a timeline, skipping anything but complete events of tasks."""
     by_worker: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for event in events:
         if _is_timed(event) and (event["cat"] in PARTS or event["cat"].startswith(_TASK)):
-            by_worker.setdefault((str(event.get("pid")), str(event.get("tid"))), []).append(event)
+            kept = {"cat": sys.intern(event["cat"]), "ts": event["ts"], "dur": event["dur"]}
+            by_worker.setdefault((str(event.get("pid")), str(event.get("tid"))), []).append(kept)
     for (node, worker), those in by_worker.items():
         parts = sorted((event for event in those if event["cat"] in PARTS), key=_begin)
         begins = [_begin(part) for part in parts]

@@ -21,7 +21,7 @@ _TOLD: Final = {
 """Columns that every trace has."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TracedTask:
     """One task: its start in seconds since 1970, its length and its place; `parts_s` by the names of TaskSums."""
 

@@ -35,10 +35,17 @@ SEMICOLONS = "name;price;n\nb;1,5;2\na;2,5;1\n"
         ("text;with\nno;such,thing\n", ["1"], ";", False),
         ('a,"b;c"\n1,"2;3"\n', ["a"], ",", False),
         ("a,b,c\n1,2\n", ["a"], ",", False),
-        ("c,d0;e:f1\n1,2;3\n", ["e:f1:num", "c,d0:num"], ",", False),
+        ("c,d0;e:f1\n1,2;3\n", ["e:f1:num", "c,d0:num"], ";", False),
         ("n,v\na b,1\na,2\n", ["n,v"], ",", False),
         ("a\tb\n1\t2\n", ["a\tb"], "\t", False),
         ('c,d0;"c,d1";"a ""b"""\n', ["c,d1"], ";", False),
+        ("c,d0;c,d1\n2,5;1,6\n", ["c,d0"], ";", False),
+        ("c,d0;c,d1\n2,5;1,6\n", ["c:num", "d1"], ",", False),
+        ("k\tv,w\n1\t2,3\n", ["v,w", "k:num"], "\t", False),
+        ("a b|c;d\n1|2;3\n", ["a b"], "|", False),
+        ("a b|c;d\n1|2;3\n", ["d"], ";", False),
+        ("c,d0;c,d1\n1;2\n", ["d1"], ";", False),  # the columns of rows decide before a key that may be mistyped
+        ("a;b\n1; 'x;y'\n", ["a"], ";", False),
     ],
 )
 def test_what_makes_equal_rows_separates(text: str, keys: list[str], separator: str, no_header: bool) -> None:
@@ -141,7 +148,8 @@ def test_a_heading_alone_leaves_the_dialect_to_the_next_file(tmp_path: Path) -> 
     sources = sorted(tmp_path.iterdir())
     looks = [look_at(str(source)) for source in sources]
     assert detect_dialect(looks, given, ["id"], say=None)["separator"] == "|"
-    assert detect_dialect(looks[:2], given, ["id"], say=None)["separator"] is None, "a comma"
+    assert detect_dialect(looks[:2], given, ["id"], say=None)["separator"] == "|", "its key is a column only so"
+    assert detect_dialect(looks[:2], given, ["2"], say=None)["separator"] is None, "a comma"
     planner.sort(sources[1:], tmp_path / "out", format="csv", key="id:num:desc")
     assert (tmp_path / "out").read_text() == "c,d|id\n1|4\n3|2\n"
 

@@ -38,6 +38,12 @@ def test_calibrate_stores_a_profile_that_predict_answers_from() -> None:
     assert second["hi"] / second["lo"] > first["hi"] / first["lo"]
 
 
+def test_asking_for_the_next_run_stores_no_profile(tmp_path: Path) -> None:
+    asked = json.loads(learn("--next", "--json"))
+    assert (asked["path"], asked["next_run"]["instance_type"]) == (None, "m")
+    assert "the next run to make" in learn("--next") and not (tmp_path / "profiles").exists()
+
+
 def test_the_same_in_words() -> None:
     text = learn()
     assert "3 runs on m, 2-8 nodes, 20 GB" in text

@@ -35,6 +35,9 @@ def test_own_measurements_are_listed_named_and_forgotten(approve: Approve) -> No
     assert sentence[1:] in " ".join(reasons(answer.plan, answer.contrast()))
     other = recommend("1TB", instance="i4i.8xlarge", nodes=4)
     assert not any("your own" in note for note in other.plan.warnings)
+    beaten = "your own measurements of i4i.4xlarge count, but i4i.8xlarge is better; planner why-not i4i.4xlarge"
+    both = recommend("10TB", instance="i4i.4xlarge,i4i.8xlarge", nodes=10, objective="time")
+    assert any(note.startswith(beaten) for note in both.plan.warnings)
 
     with refused("no-such-measurement", "'i3*'", "i4i.4xlarge from fio_read.json"):
         call("catalog", "measurements", "--forget", "i3*")

@@ -180,6 +180,6 @@ def test_every_objective_is_an_option() -> None:
 def test_an_unknown_cloud_is_called_one() -> None:
     with pytest.raises(BadInputError, match=r"unknown cloud 'alibaba'\. Known: aws, azure, gcp, oci\.$"):
         RequestOptions(data="1TB", cloud=["aws,alibaba"]).request()
-    with refused("unknown-name", "'amazon'", "aws"):
+    with refused("unknown-name", "'amazon'", "aws", field="cloud"):
         RequestOptions(data="1TB", cloud=["amazon"]).request()
     assert RequestOptions(data="1TB", cloud=["aws-2014,all"]).request().catalogs[0] == "aws-2014"

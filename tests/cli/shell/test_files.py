@@ -13,6 +13,7 @@ from refusals import require
 from typer.testing import CliRunner
 
 from planner.cli.app import build
+from planner.config.user_files import MOST_VALUES
 from planner.errors import BadInputError
 
 READERS = (
@@ -84,11 +85,25 @@ def test_what_has_no_end_is_refused_before_it_fills_the_memory(reader: str) -> N
     "reader", [reader for reader in READERS if reader.split()[0] in ("ingest", "compare", "report")]
 )
 def test_a_pipe_is_read_up_to_what_a_file_may_hold(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planner.config.user_files.PIPE_BYTES", 1 << 20)
+    monkeypatch.setattr("planner.config.user_files.MOST_BYTES", 1 << 20)
     os.mkfifo("pipe")
     with subprocess.Popen(["sh", "-c", "cat /dev/zero > pipe"], stderr=subprocess.DEVNULL):
         ended = CliRunner().invoke(build(), reader.replace("{}", "pipe").split())
         require(ended.exception, "too-long", "pipe: ", "1 MiB")
+
+
+@pytest.mark.parametrize(
+    "reader", [each for each in READERS if each.split()[0] in ("ingest", "screen", "compare", "report")]
+)
+def test_a_file_is_read_up_to_what_the_memory_may_hold(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsed, a hundred MB of `{},` take some GB."""
+    monkeypatch.setattr("planner.config.user_files.MOST_BYTES", 1 << 20)
+    Path("long").write_bytes(bytes(1 << 21))
+    require(CliRunner().invoke(build(), reader.replace("{}", "long").split()).exception, "too-long", "long: ", "1 MiB")
+    monkeypatch.undo()
+    Path("dense").write_text("[" + "{}," * MOST_VALUES + "{},{}]")
+    exception = CliRunner().invoke(build(), reader.replace("{}", "dense").split()).exception
+    require(exception, "too-long", "dense: ", "4,000,000 values")
 
 
 def test_standard_output_has_many_names_and_nothing_to_replace() -> None:

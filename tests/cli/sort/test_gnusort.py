@@ -99,6 +99,26 @@ def test_keys_are_marked_and_doubted_as_gnu_sort_does(arguments: list[str], fold
     assert ours(words, folder) == beside(["sort", *words], folder, GNU_SORT)
 
 
+@pytest.mark.skipif(not GNU_SORT, reason="GNU sort is not installed")
+@pytest.mark.parametrize("version", ["199209", "200112", "200809"])
+@pytest.mark.parametrize(
+    "arguments",
+    [["-o", "new"], ["-onew", "-r"], ["-o"], ["-c", "-o", "new"], ["-r"], ["--"], ["+1"], ["twice", "-o", "new"]],
+    ids=" ".join,
+)
+def test_what_follows_a_file_is_a_file_to_posix_but_o(
+    arguments: list[str], version: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POSIXLY_CORRECT", "1")
+    monkeypatch.setenv("_POSIX2_VERSION", version)
+    words, found = ["lines", *arguments], []
+    for run in (lambda: ours(words, folder), lambda: beside(["sort", *words], folder, GNU_SORT)):
+        done = run()
+        found.append((done, (folder / "new").read_bytes() if (folder / "new").exists() else None))
+        (folder / "new").unlink(missing_ok=True)
+    assert found[0] == found[1]
+
+
 def test_sizes_in_kibibytes_unless_they_say_otherwise() -> None:
     sizes = {"1": 1024, "7b": 7, "2K": 2048, "3M": 3 * 2**20, "1G": 2**30, "0": 1}
     assert {text: parse(["-S", text]).memory_bytes for text in sizes} == sizes

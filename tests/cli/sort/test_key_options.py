@@ -20,6 +20,8 @@ PLACE = "--cloud aws --model indy --input s3://b/in"
         (f"run {PLACE} --format records --unique", "--unique does not apply to records of 100 bytes"),
         (f"run {PLACE} -z", "-z does not apply to records of 100 bytes"),
         (f"run {PLACE} --format lines --no-header", "--no-header applies only with --format csv"),
+        (f"run {PLACE} --format lines --header", "--header applies only with --format csv"),
+        ("sort in.parquet out.parquet --format parquet --key k --header", "--header applies only with --format csv"),
         (f"run {PLACE} --format parquet --key k -z", "-z does not go with --format parquet"),
         ("cluster run r --model indy --input s3://b/in --key k", "--key does not apply to records of 100 bytes"),
         ("run --input s3://b/in --format csv --key k", "--input says nothing about this machine: add --cloud"),

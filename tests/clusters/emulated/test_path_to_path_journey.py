@@ -55,7 +55,7 @@ def test_a_directory_of_csv_is_sorted_into_another(tmp_path: Path) -> None:
     assert [part["name"] for part in report["staging"]] == ["stage out"], "input is read where it lies"
     assert report["staging"][0]["place"] == str(tmp_path / "out")
     assert report["manifest"] == str(tmp_path / "out" / "manifest.json")
-    parts = sorted((tmp_path / "out").glob("part-*"))
+    parts = sorted((tmp_path / "out").glob("part-*.csv"))
     assert read([part.read_bytes() for part in parts]) == expected
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [part["copies"][0]["uri"] for part in manifest["partitions"]] == [str(part) for part in parts]

@@ -142,14 +142,14 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     with refused("damaged-file"):
         content.read_slice(partition, whole)
     write_encrypted(path, pa.table({"k": [1, 2, 3]}))
-    with pytest.raises(BadInputError, match="encrypted: some of its columns are encrypted"):
+    with pytest.raises(BadInputError, match="encrypted: it has encrypted columns"):
         content.read_slice(partition, whole)
     write_listing(path, pa.table({"k": [1, 2, 3]}))
     with refused("damaged-file", "part.parquet"):
         content.read_slice(partition, whole)
     pq.write_table(pa.table({"k": [1, 2, 3]}), path)
     path.write_bytes(path.read_bytes() * 2)
-    with pytest.raises(BadInputError, match="it is several files, one after the other"):
+    with pytest.raises(BadInputError, match="it is several Parquet files, one after the other"):
         content.read_slice(partition, whole)
     path.unlink()
     with pytest.raises(IoFailureError, match=r"cannot read .*in\.parquet: .*No such file"):

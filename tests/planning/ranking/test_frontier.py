@@ -11,7 +11,7 @@ import pytest
 from approvals import Approve
 
 from planner import recommend
-from planner.planning.ranking.frontier import frontier_of, point_of
+from planner.planning.ranking.frontier import frontier_of
 from planner.planning.ranking.selection import SAME_TIME, limit_above, order
 from planner.report.terminal.short_answer import short_answer
 from planner.schemas.plan import Candidate, Plan
@@ -206,7 +206,7 @@ def test_one_choice_stands_in_best_candidates_frontier_and_screen(
     plan = Plan.from_json(plan_of(market, objective=objective, region=["here", "there", "far"]).to_json())
     best = plan.best
     assert best is not None and best == plan.candidates[0]
-    (mine,) = [point for point in plan.frontier if point_of(best) == point]
+    (mine,) = [point for point in plan.frontier if best.point == point]
     others = [
         replace(
             best,

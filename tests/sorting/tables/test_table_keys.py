@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas
 import pyarrow as pa
@@ -161,7 +161,7 @@ def categories_file(path: Path, *groups: list[str]) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
+TWO_ORDERS: Final = pytest.mark.parametrize(
     ("one", "other", "expected"),
     [
         (["low", "high"], ["low", "mid", "high"], ["low", "mid", "high"]),
@@ -171,6 +171,9 @@ def categories_file(path: Path, *groups: list[str]) -> str:
         (["a"], ["b"], None),
     ],
 )
+
+
+@TWO_ORDERS
 @pytest.mark.parametrize("key", ["k", "c"])
 @pytest.mark.parametrize("files", [1, 2])
 def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
@@ -202,6 +205,40 @@ def test_ordered_categories_of_several_dictionaries_get_no_invented_order(
         assert sorted(column.to_pylist()) == sorted(one + other)
         if key == "c":
             assert column.to_pylist() == sorted(one + other, key=expected.index)
+
+
+def arrow_file(path: Path, table: Any) -> Path:
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+@TWO_ORDERS
+@pytest.mark.parametrize("key", ["k", "c:desc"])
+def test_ordered_categories_of_arrow_files_keep_their_order(
+    one: list[str], other: list[str], expected: list[str] | None, key: str, tmp_path: Path
+) -> None:
+    """Not all categories have rows, and those that have are not in order."""
+    paths, output = [], tmp_path / "out.arrow"
+    for number, names in enumerate((one, other)):
+        last = pa.DictionaryArray.from_arrays(pa.array([len(names) - 1, 0], pa.int8()), names, ordered=True)
+        paths.append(arrow_file(tmp_path / f"in{number}", pa.table({"c": last, "k": [number + 2, number]})))
+    if expected is None:
+        with pytest.raises(BadInputError, match="no common order"):
+            planner.sort(paths, output, key=key)
+        return
+    planner.sort(paths, output, key=key)
+    column = pa.ipc.open_file(output).read_all().column("c")
+    assert column.type.ordered and column.chunk(0).dictionary.to_pylist() == expected
+    values = [one[0], other[0], one[-1], other[-1]]
+    assert column.to_pylist() == (values if key == "k" else sorted(values, key=expected.index, reverse=True))
+
+
+def test_ordered_categories_of_arrow_files_are_texts(tmp_path: Path) -> None:
+    numbers = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), [30, 10, 20], ordered=True)
+    path = arrow_file(tmp_path / "in", pa.table({"c": numbers}))
+    with pytest.raises(BadInputError, match="no text"):
+        planner.sort(path, tmp_path / "out.arrow", key="c")
 
 
 def in_list(codes: Any) -> Any:

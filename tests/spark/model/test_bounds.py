@@ -23,9 +23,12 @@ from spark_events import (
 
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import explain
+from planner.spark.model.choices import work_of
 from planner.spark.model.configuration import first_changes
+from planner.spark.model.machines import Nodes, NodeType
 
 Reader = Callable[[Sequence[dict[str, Any]]], Application]
+Maker = Callable[..., NodeType]
 
 
 def one_stage(tasks: Sequence[dict[str, Any]], *, end_ms: int, cores: int = 4) -> list[dict[str, Any]]:
@@ -165,6 +168,75 @@ def test_cold_executors_are_no_stragglers(read: Reader, approve: Approve) -> Non
     explained = explain(read(one_stage([cold, *warm], end_ms=15_800)))
     assert [*explained.seconds_by_bound] == ["cold executors"]
     approve([explained.evidence["cold executors"], *first_changes(explained)])
+
+
+def test_results_on_their_way_to_the_driver_are_no_small_tasks(read: Reader, approve: Approve) -> None:
+    tasks = [task(number, 10_000, cpu_ms=2900) for number in range(8)]
+    for event in tasks:
+        event["Task Metrics"] |= {"Executor Run Time": 3000, "Result Size": 300 * 10**6}
+        event["Task Info"]["Getting Result Time"] = START_MS + 3000
+    explained = explain(read(one_stage(tasks, end_ms=20_000)))
+    assert [*explained.seconds_by_bound] == ["results"]
+    assert explained.changes[0].resource == "results" and explained.changes[0].share == pytest.approx(-0.7)
+    approve([explained.evidence["results"], *first_changes(explained)])
+
+
+def test_tasks_that_run_again_for_lost_output_are_failures(read: Reader) -> None:
+    """An executor goes after its tasks ended: three of four run again for what lay on it."""
+    done = [task(number, 10_000, cpu_ms=9000) for number in range(4)]
+    lost = [{**event, "Task End Reason": {"Reason": "Resubmitted"}, "Task Metrics": None} for event in done[:3]]
+    events = one_stage([*done, *lost, *(_at(number, 10_000, 10_000) for number in range(4, 7))], end_ms=20_000)
+    events[-2]["Stage Info"]["Number of Tasks"] = 4
+    explained = explain(read(events))
+    (change,) = [change for change in explained.changes if change.resource == "failures"]
+    assert change.share == pytest.approx(-3 / 7)
+
+
+def batches(*begin_s: float, lasts_s: Sequence[float]) -> list[dict[str, Any]]:
+    """Return the log of a stream, of whose batches each has a stage of eight tasks on eight cores."""
+    made = [application_start(), executor_added("1", host="a"), executor_added("2", host="b")]
+    for place, (begin, lasts) in enumerate(zip(begin_s, lasts_s, strict=True)):
+        at_ms, end_ms = (START_MS + round(seconds * 1000) for seconds in (begin, begin + lasts))
+        started = job_start(place, [place], at_ms=at_ms)
+        started["Properties"] = {"sql.streaming.queryId": "q", "streaming.sql.batchId": str(place)}
+        did = metrics(run_ms=end_ms - at_ms, cpu_ms=end_ms - at_ms)
+        tasks = [
+            task_end(
+                8 * place + n,
+                stage=place,
+                launch_ms=at_ms,
+                finish_ms=end_ms,
+                did=did,
+                executor=str(1 + n % 2),
+                host="ab"[n % 2],
+            )
+            for n in range(8)
+        ]
+        made += [
+            started,
+            *tasks,
+            stage_completed(place, tasks=8, at_ms=at_ms, end_ms=end_ms),
+            job_end(place, at_ms=end_ms),
+        ]
+    return [*made, application_end(end_ms)]
+
+
+def test_a_stream_waits_for_its_next_batch_and_not_for_the_driver(read: Reader, approve: Approve) -> None:
+    explained = explain(read(batches(0, 60, 120, 180, lasts_s=[5, 6, 4, 5])))
+    assert explained.seconds_by_bound == {"stream": pytest.approx(165), "processors": pytest.approx(20)}
+    assert not [change for change in explained.changes if change.resource == "driver"]
+    approve([explained.evidence["stream"], *first_changes(explained)])
+
+
+def test_longer_batches_on_a_trigger_leave_less_time_before_the_next(read: Reader, machine: Maker) -> None:
+    """Half the nodes take twice as long for each batch: hidden where batches begin each minute, and not where each
+    begins three seconds after another ended."""
+    logged, half = (Nodes(machine=machine(), count=count) for count in (2, 1))
+    on_trigger = work_of(read(batches(0, 60, 120, 180, lasts_s=[5, 6, 4, 5])), logged).predict(half)
+    assert on_trigger.duration_s == pytest.approx(185)
+    assert on_trigger.high_s < 210  # as sure as another run where it ran
+    in_a_row = work_of(read(batches(0, 8, 17, 24, lasts_s=[5, 6, 4, 5])), logged).predict(half)
+    assert in_a_row.duration_s == pytest.approx(29 + 20)
 
 
 def test_time_after_the_last_stage_is_no_drivers(read: Reader, approve: Approve) -> None:

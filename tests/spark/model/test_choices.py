@@ -12,6 +12,7 @@ from approvals import Approve
 from refusals import refused
 from spark_events import application_end, application_start, small_job
 
+from planner.report.terminal.spark_answer import advice
 from planner.spark.application.application import Application
 from planner.spark.model.bounds import explain
 from planner.spark.model.choices import select_cluster, work_of
@@ -46,6 +47,18 @@ def test_a_move_needs_a_known_cause_and_a_sure_gain(read: Reader, machine: Maker
     plan = select_cluster(work_of(read(waits), logged), [machine("cheap", price_usd_per_hour=0.5)])
     assert plan.work.steps.unexplained_share > 0.5 and plan.keep
     assert plan.cheapest.nodes.machine.instance_type == "cheap"
+
+
+def test_no_move_is_made_on_what_failed(read: Reader, machine: Maker, approve: Approve) -> None:
+    """How long it takes elsewhere until a job fails is unknown."""
+    events = small_job()
+    for event in events:
+        if event["Event"] == "SparkListenerStageCompleted" and event["Stage Info"]["Stage ID"] == 0:
+            event["Stage Info"]["Failure Reason"] = "Job aborted due to stage failure: Task 3 failed 4 times"
+    work = work_of(read(events), Nodes(machine=machine(), count=2))
+    plan = select_cluster(work, [machine("cheap", price_usd_per_hour=0.5)])
+    assert work.steps.lost_share == pytest.approx(10 / 15) and plan.keep
+    approve(advice(plan))
 
 
 def test_of_the_curve_none_is_faster_and_cheaper_and_a_little_slower_one_is_named(read: Reader, machine: Maker) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_what_a_trace_does_not_tell_is_unknown(path: Path) -> None:
     ("name", "content", "reason"),
     [
         ("a.json", '[{"ph": "X", "cat": "task::a"', "cut off, or no JSON"),
-        ("a.json", '[{"ph": "X", "cat": "other", "ts": 1, "dur": 2}, 7]', "2 events, and none is a task of Ray's"),
+        ("a.json", '[{"ph": "X", "cat": "other", "ts": 1, "dur": 2}, 7]', "none of its events is a task of Ray's"),
         ("a.html", "<!DOCTYPE html><p>hello</p>", "a page without a task stream"),
         (
             "a.html",
@@ -77,6 +78,27 @@ def test_what_is_no_trace_is_refused_with_what_writes_one(tmp_path: Path, name: 
     assert looks_like_trace(path)
     with pytest.raises(BadInputError, match=reason):
         read(path)
+
+
+@pytest.mark.parametrize("content", ["[" + "[" * 200_000, '[{"a":' + "[" * 200_000, '[{"a": "' + "x" * 3_000_000])
+def test_values_without_an_end_are_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(BadInputError, match="cut off, or no JSON"):
+        read(tmp_path / "a.json")
+
+
+def test_a_timeline_takes_the_memory_of_its_tasks(tmp_path: Path) -> None:
+    """As a list, these events took 60 MB."""
+    event = '{"ph": "M", "name": "process_name"},'
+    (tmp_path / "a.json").write_text(f"[{event * 200_000}{TIMELINE.read_text('utf-8').strip()[1:]}")
+    tracemalloc.start()
+    try:
+        trace = read(tmp_path / "a.json")
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert trace.stage_rows() == read(TIMELINE).stage_rows()
+    assert most_bytes < 20_000_000
 
 
 def test_a_log_of_spark_does_not_look_like_a_trace(tmp_path: Path) -> None:

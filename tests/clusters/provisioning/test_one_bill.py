@@ -92,7 +92,7 @@ def test_a_run_as_long_as_planned_costs_what_was_planned(pricing: str) -> None:
     began, place = datetime(2026, 12, 1, tzinfo=UTC), asdict(offer)
     place |= {"node_usd_per_hour": offer.node_usd_per_hour, "head_usd_per_hour": offer.head_machine_usd_per_hour}
     made = [{"kind": "instance", "id": f"i-{number}", "name": "node" if number else "head"} for number in range(9)]
-    events = [Event(at=began, what="place", details=place | {"beside_usd_per_hour": offer.beside})]
+    events = [Event(at=began, what="place", details=place | {"beside_usd_per_hour": offer.beside_usd_per_hour})]
     events += [Event(at=began, what="made", details=details) for details in made]
     bill = bill_of(events, now=began + timedelta(seconds=offer.expected_s))
     planned = {line.name: line.usd for line in offer.bill}
@@ -114,7 +114,7 @@ def test_the_on_demand_cluster_after_a_spot_one_has_the_lines_of_its_own_plan() 
     (first, *_) = choices_of(bought, cloud="aws", regions=(), or_next=0)
     assert last.launched_usd_per_hour == pytest.approx(first.launched_usd_per_hour)
     assert {line.name for line in last.bill} == {line.name for line in first.bill}
-    assert last.beside == pytest.approx(first.beside)
+    assert last.beside_usd_per_hour == pytest.approx(first.beside_usd_per_hour)
 
 
 def test_a_price_that_nobody_states_is_a_line_without_one(make_catalog_file: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_price_that_nobody_states_is_a_line_without_one(make_catalog_file: Pat
     assert any(text.startswith(f"{ROOTS_LINE}: the price is unknown") for text in best.warnings)
     assert not list(best.contradictions())
     offer = ClusterOffer.of(best, regions=(), late_s=best.late_run_s)
-    assert offer.beside[ROOTS_LINE] is None
+    assert offer.beside_usd_per_hour[ROOTS_LINE] is None
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from planner.api.software import (
 from planner.errors import BadInputError, InterruptedRunError, IoFailureError, PlannerError
 from planner.schemas.arguments import with_typed_arguments
 from planner.schemas.door import Help, checked
-from planner.schemas.plan import Plan, Request
+from planner.schemas.plan import Candidate, Plan, Request
 from planner.schemas.request_forms import name_list
 from planner.sorting.sort_job import InputFormat
 from planner.units import parse_seconds, parse_size
@@ -316,11 +316,14 @@ def _plan_for_machines(work: Work, choice: ClusterOffer, *, cloud: str, region: 
 
 
 def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None = None) -> Plan:
-    """Return the plan for some work on machines that the rental options allow."""
+    """Return the plan for some work on machines that the rental options allow. Without a wheel for their processor, the
+    head of each cluster compiles the sort core first.
+    """
     from datetime import UTC, datetime
 
     from planner.api.recommend import answer, request_of
     from planner.clusters.remote.wheelhouse import compiled_processors
+    from planner.planning.ranking.selection import narrowed
 
     asked = {
         "data": work.data,
@@ -334,8 +337,20 @@ def plan_to_rent(work: Work, rental: RentalOptions, *, architecture: str | None 
         "input": work.input,
         "output": work.output,
     }
+    plan = answer(request_of(asked), today=datetime.now(UTC).date()).plan
     compiled_for = frozenset[str]() if work.wheelhouse else compiled_processors()
-    return answer(request_of(asked), today=datetime.now(UTC).date(), compiled_for=compiled_for).plan
+
+    def compiled(each: Candidate) -> Candidate:
+        """Return the cluster with the time in which its head compiles the sort core, and what that costs."""
+        if architecture_of(each.cloud, each.instance_type) not in compiled_for:
+            return each
+        alone = narrowed(plan.request, each, nodes=each.nodes)
+        found = answer(alone, explained=False, compiled_for=compiled_for).plan.candidates
+        again = next((of for of in found if of.bandwidth_weighting == each.bandwidth_weighting), found[0])
+        return replace(each, overheads_s=again.overheads_s, cost_usd=again.cost_usd, bill=again.bill)
+
+    candidates = tuple(map(compiled, plan.candidates))
+    return replace(plan, candidates=candidates, best=plan.best and candidates[plan.candidates.index(plan.best)])
 
 
 def planned_order(work: Work, rental: RentalOptions, *, is_dry_run: bool, say: Say) -> tuple[Order, Plan]:

@@ -87,18 +87,17 @@ class ClusterOffer:
     def _billed_s(self) -> float:
         return math.fsum(line.time_s or 0.0 for line in self.bill)
 
-    def beside_usd_per_hour(self, name: str) -> float | None:
-        """Return the hourly cost of a line that lasts as long as the run: 0 without it, None where it is unknown."""
-        usd = [line.usd for line in self.bill if line.name == name] or [0.0]
-        return usd[0] and usd[0] * 3600 / self._billed_s
-
     @property
-    def beside(self) -> dict[str, float | None]:
-        """Hourly cost of a machine's root volume and of the head's address, by the lines of the bill that has them."""
-        here = {line.name for line in self.bill}
-        shares = {ROOTS_LINE: self.nodes, ADDRESS_LINE: 1}
-        usd = {name: self.beside_usd_per_hour(name) for name in shares if name in here}
-        return {name: each and each / shares[name] for name, each in usd.items()}
+    def beside_usd_per_hour(self) -> dict[str, float | None]:
+        """Hourly cost of a machine's root volume and of the head's address, by the lines that have them; None where it
+        is unknown.
+        """
+        share = {ROOTS_LINE: self.nodes, ADDRESS_LINE: 1}
+        return {
+            line.name: line.usd and line.usd * 3600 / self._billed_s / share[line.name]
+            for line in self.bill
+            if line.name in share
+        }
 
     @property
     def type_with_disks(self) -> str:
@@ -160,23 +159,20 @@ class ClusterOffer:
     @property
     def launched_usd_per_hour(self) -> float:
         """Hourly cost of all launched machines, with spares, volumes, and the head's address."""
-        return self.machines * self.node_usd_per_hour + self._head_surcharge_usd_per_hour
+        return (self.machines - 1) * self.node_usd_per_hour + self.head_machine_usd_per_hour
 
     @property
     def head_machine_usd_per_hour(self) -> float:
         """Hourly cost of the head, with its volumes and address."""
         own = self.price_usd_per_hour if self.head_usd_per_hour is None else self.head_usd_per_hour
-        return self.node_usd_per_hour + own - self.price_usd_per_hour + (self.beside_usd_per_hour(ADDRESS_LINE) or 0.0)
-
-    @property
-    def _head_surcharge_usd_per_hour(self) -> float:
-        """Hourly cost of the head beyond that of another machine."""
-        return self.head_machine_usd_per_hour - self.node_usd_per_hour
+        return (
+            self.node_usd_per_hour + own - self.price_usd_per_hour + (self.beside_usd_per_hour.get(ADDRESS_LINE) or 0.0)
+        )
 
     @property
     def node_usd_per_hour(self) -> float:
         """Hourly cost of one machine other than the head, with its volumes."""
-        return (self.usd_per_hour + (self.beside_usd_per_hour(ROOTS_LINE) or 0.0)) / self.nodes
+        return self.usd_per_hour / self.nodes + (self.beside_usd_per_hour.get(ROOTS_LINE) or 0.0)
 
     @property
     def ceiling_usd_per_hour(self) -> float | None:
@@ -188,7 +184,7 @@ class ClusterOffer:
         if self.head_usd_per_hour is None:
             return None
         rise = max(0.0, self.head_usd_per_hour - self.price_usd_per_hour)
-        return self.machines * (self.node_usd_per_hour + rise) + (self.beside_usd_per_hour(ADDRESS_LINE) or 0.0)
+        return self.machines * (self.node_usd_per_hour + rise) + (self.beside_usd_per_hour.get(ADDRESS_LINE) or 0.0)
 
     @classmethod
     def of(cls, candidate: Candidate, *, regions: tuple[str, ...], late_s: float) -> Self:

@@ -57,3 +57,11 @@ def test_spot_machines_may_rise_to_the_on_demand_price() -> None:
     assert spot.launched_usd_per_hour == pytest.approx(3 * 0.05 + 0.172)
     assert spot.ceiling_usd_per_hour == pytest.approx(4 * 0.172)
     assert spot.at_price(0.05).ceiling_usd_per_hour is None, "unknown, not a guess"
+
+
+def test_an_order_of_an_earlier_version_has_its_total_in_one_line() -> None:
+    """Its runs may still go on: their journals hold a total and no lines."""
+    now = order("r1", choice(total_usd=0.7)).to_dict()
+    before = [{name: value for name, value in offer.items() if name != "bill"} for offer in now["choices"]]
+    read = Order.from_dict(json.loads(json.dumps(now | {"choices": [each | {"total_usd": 0.7} for each in before]})))
+    assert read.choices[0].total_usd == 0.7 and read == order("r1", choice(total_usd=0.7), expires_at=read.expires_at)

@@ -128,7 +128,8 @@ class _Checks:
         self.log.note_prices(choice, region, lambda pricing: self._price(choice.instance_type, region, pricing))
         zones = sorted(_zones(size))
         text = f"offered in zones {', '.join(zones)}" if zones else "offered, in no zone of its own"
-        self.log.note(subject, True, text)
+        unstated = ", ".join(unstated_abilities(size, choice))
+        self.log.note(subject, None if unstated else True, f"{text}; not stated: {unstated}" if unstated else text)
         zones = zones or [""]
         if self.order.reservation:
             zones = self._within_reservation(choice, zones, region)
@@ -225,6 +226,17 @@ class _Checks:
 def _restrictions(size: dict[str, Any], restricted: str) -> list[dict[str, Any]]:
     """Return the restrictions of a size by `restricted`, Location or Zone."""
     return [limit for limit in size.get("restrictions") or () if limit.get("type") == restricted]
+
+
+_ABILITIES: Final = {"EncryptionAtHostSupported": "encryption at host", "LowPriorityCapable": "spot machines"}
+"""Abilities that a launch needs, the last for spot machines alone."""
+
+
+def unstated_abilities(size: dict[str, Any], choice: ClusterOffer) -> Iterator[str]:
+    """Yield what a launch needs and Azure's description of a size does not say, one way or the other."""
+    for name, ability in _ABILITIES.items():
+        if name not in capabilities(size) and (choice.is_spot or name != "LowPriorityCapable"):
+            yield ability
 
 
 def _obstacle(size: dict[str, Any], choice: ClusterOffer) -> str:

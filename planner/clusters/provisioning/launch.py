@@ -55,7 +55,7 @@ def note_place(directory: RunDirectory, place: Place) -> None:
         placement_group=place.choice.placement_group,
         node_usd_per_hour=place.choice.node_usd_per_hour,
         head_usd_per_hour=place.choice.head_machine_usd_per_hour,
-        beside_usd_per_hour=place.choice.beside,
+        beside_usd_per_hour=place.choice.beside_usd_per_hour,
         price_source=place.choice.price_source,
         choice=asdict(place.choice),
     )

@@ -225,7 +225,7 @@ class Replacement:
             instance_type=choice.instance_type,
             placement_group=choice.placement_group,
             node_usd_per_hour=(self.run.cluster.place.choice.on_demand if on_demand else choice).node_usd_per_hour,
-            beside_usd_per_hour=choice.beside,
+            beside_usd_per_hour=choice.beside_usd_per_hour,
             price_source=choice.price_source,
         )
         return place

@@ -97,10 +97,11 @@ def test_a_pipe_is_read_up_to_what_a_file_may_hold(reader: str, monkeypatch: pyt
 )
 def test_a_file_is_read_up_to_what_the_memory_may_hold(reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parsed, a hundred MB of `{},` take some GB."""
-    monkeypatch.setattr("planner.config.user_files.MOST_BYTES", 1 << 20)
     Path("long").write_bytes(bytes(1 << 21))
-    require(CliRunner().invoke(build(), reader.replace("{}", "long").split()).exception, "too-long", "long: ", "1 MiB")
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr("planner.config.user_files.MOST_BYTES", 1 << 20)
+        exception = CliRunner().invoke(build(), reader.replace("{}", "long").split()).exception
+    require(exception, "too-long", "long: ", "1 MiB")
     Path("dense").write_text("[" + "{}," * MOST_VALUES + "{},{}]")
     exception = CliRunner().invoke(build(), reader.replace("{}", "dense").split()).exception
     require(exception, "too-long", "dense: ", "4,000,000 values")

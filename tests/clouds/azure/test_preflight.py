@@ -8,7 +8,7 @@ import pytest
 from emulated_azure import choice
 from emulated_cloud import volumes
 
-from planner.clouds.azure.preflight import _obstacle
+from planner.clouds.azure.preflight import _obstacle, unstated_abilities
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,11 @@ def test_what_a_size_cannot_do_is_known_beforehand(able: dict[str, str], changes
     """Azure refuses such machines one by one, after the network is made (openshift/installer#4726)."""
     size = {"capabilities": [{"name": name, "value": value} for name, value in able.items()]}
     assert _obstacle(size, choice(**changes)) == text
+
+
+def test_what_a_size_does_not_state_is_unknown_and_not_ok() -> None:
+    """Some rows of Azure's listing say nothing of spot machines."""
+    size = {"capabilities": [{"name": "EncryptionAtHostSupported", "value": "True"}]}
+    assert list(unstated_abilities(size, choice())) == []
+    assert list(unstated_abilities(size, choice(pricing="spot"))) == ["spot machines"]
+    assert list(unstated_abilities({}, choice())) == ["encryption at host"]

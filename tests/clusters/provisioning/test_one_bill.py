@@ -51,6 +51,23 @@ def test_a_plan_and_its_dry_runs_have_the_same_lines(words: tuple[str, ...]) -> 
         _compare(words)
 
 
+@pytest.mark.parametrize("cloud", sorted(TYPES))
+def test_a_source_installation_adds_its_compiling_to_the_same_cluster(
+    cloud: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a wheel for the machines the head compiles: one line more, and later lines by the hour."""
+    monkeypatch.setattr(wheelhouse, "software_form", lambda **_: "source")
+    words = ("--cloud", cloud, "--instance", ",".join(TYPES[cloud]), "--data", "2TB", "--model", "indy")
+    best = json.loads(call("plan", *words, "--json"))["best"]
+    rented = json.loads(call("run", *words, "--dry-run", "--json"))
+    planned, billed = ({line["name"]: line for line in lines} for lines in (best["bill"], rented["bill"]))
+    assert billed.keys() - planned.keys() == {"compile"} and rented["nodes"] == best["nodes"]
+    steps = [name for name, line in planned.items() if line["time_s"] is not None]
+    assert [billed[name] for name in steps] == [planned[name] for name in steps]
+    longer = rented["expected_s"] / (rented["expected_s"] - billed["compile"]["time_s"])
+    assert billed[ROOTS_LINE]["usd"] == pytest.approx(planned[ROOTS_LINE]["usd"] * longer)
+
+
 def _compare(words: tuple[str, ...]) -> None:
     try:
         plan = json.loads(call("plan", *words, "--json"))
@@ -75,7 +92,7 @@ def test_a_run_as_long_as_planned_costs_what_was_planned(pricing: str) -> None:
     began, place = datetime(2026, 12, 1, tzinfo=UTC), asdict(offer)
     place |= {"node_usd_per_hour": offer.node_usd_per_hour, "head_usd_per_hour": offer.head_machine_usd_per_hour}
     made = [{"kind": "instance", "id": f"i-{number}", "name": "node" if number else "head"} for number in range(9)]
-    events = [Event(at=began, what="place", details=place | {"beside_usd_per_hour": offer.beside})]
+    events = [Event(at=began, what="place", details=place | {"beside_usd_per_hour": offer.beside_usd_per_hour})]
     events += [Event(at=began, what="made", details=details) for details in made]
     bill = bill_of(events, now=began + timedelta(seconds=offer.expected_s))
     planned = {line.name: line.usd for line in offer.bill}
@@ -97,7 +114,7 @@ def test_the_on_demand_cluster_after_a_spot_one_has_the_lines_of_its_own_plan() 
     (first, *_) = choices_of(bought, cloud="aws", regions=(), or_next=0)
     assert last.launched_usd_per_hour == pytest.approx(first.launched_usd_per_hour)
     assert {line.name for line in last.bill} == {line.name for line in first.bill}
-    assert last.beside == pytest.approx(first.beside)
+    assert last.beside_usd_per_hour == pytest.approx(first.beside_usd_per_hour)
 
 
 def test_a_price_that_nobody_states_is_a_line_without_one(make_catalog_file: Path) -> None:
@@ -108,7 +125,7 @@ def test_a_price_that_nobody_states_is_a_line_without_one(make_catalog_file: Pat
     assert any(text.startswith(f"{ROOTS_LINE}: the price is unknown") for text in best.warnings)
     assert not list(best.contradictions())
     offer = ClusterOffer.of(best, regions=(), late_s=best.late_run_s)
-    assert offer.beside[ROOTS_LINE] is None
+    assert offer.beside_usd_per_hour[ROOTS_LINE] is None
 
 
 @pytest.fixture

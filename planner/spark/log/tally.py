@@ -302,7 +302,8 @@ class ApplicationTally:
         stage.sums.add(amounts)
         if peak is None or peak > stage.peak_execution_memory_bytes:
             stage.peak_execution_memory_bytes = math.nan if peak is None else peak
-        self._clock.note_task(amounts, launched_ms=launched_ms, finished_ms=finished_ms)
+        if is_measured and not (killed or failed):  # others need not tell how long they ran
+            self._clock.note_task(amounts, launched_ms=launched_ms, finished_ms=finished_ms)
         stage.finish(
             executor_id=executor_id,
             launched_ms=launched_ms,

@@ -12,7 +12,7 @@ from typing import Final
 from planner.spark.application.application import Application
 from planner.spark.application.completeness import Completeness, completeness
 from planner.spark.application.stage import Stage, TaskSums, skew
-from planner.spark.model.task_time import RESOURCES, TaskTime
+from planner.spark.model.task_time import RESOURCES, TaskTime, slowest_move_s
 from planner.spark.model.timeline import Step, Timeline, lost_share, makespan_s, timeline
 from planner.units import count_text, format_bytes, format_duration
 
@@ -198,7 +198,9 @@ def _savings(stage: Stage, step: Step, time: TaskTime) -> dict[str, float]:
             left -= saves[name]
         saves["scheduling"] += max(0.0, left) * kept
     if stage.tasks > step.slots:
-        saves["small tasks"] = saves.pop("scheduling")
+        opening = busy * (1 - lost) * _opening_share(stage.complete_sums, time)
+        saves["storage"] -= opening
+        saves["small tasks"] = saves.pop("scheduling") + opening
     return saves | before
 
 
@@ -215,6 +217,11 @@ def _shares(stage: Stage, time: TaskTime) -> dict[str, float]:
         name: min(1.0, amount / time.total) if lost < 1 and amount > 0 and time.total > 0 else 0.0
         for name, amount in seconds.items()
     }
+
+
+def _opening_share(sums: TaskSums, time: TaskTime) -> float:
+    """Return the share of the task time that waits for storage longer than its bytes explain."""
+    return max(0.0, time.storage - slowest_move_s(sums)) / time.total
 
 
 def _memory_is_short(stage: Stage, time: TaskTime) -> bool:
@@ -338,7 +345,9 @@ def _small(stages: Sequence[Stage], sums: TaskSums, time: TaskTime) -> str:
     tasks = sum(stage.tasks for stage in stages)
     moved = sums.input_bytes + sums.output_bytes + sums.shuffle_read_bytes + sums.shuffle_write_bytes
     each = f"{tasks:,} tasks of {format_duration(time.total / tasks)} and {_size(moved / tasks)} each"
-    return f"{each}, {time.scheduling / time.total:.0%} of it before and after they run"
+    opening = _opening_share(sums, time)
+    opens = f", {opening:.0%} until files open" if round(opening, 2) else ""
+    return f"{each}, {time.scheduling / time.total:.0%} of it before and after they run{opens}"
 
 
 def _size(size: float) -> str:

@@ -135,8 +135,9 @@ _FIRST: Final = {
     " broadcasts",
     "ending": "end the application when its last job ends: spark.stop(), a committer that does not move files",
     "start": "begin the first stage sooner: executors that are there, fewer jars to send, fewer files to list",
-    "stream": "give it fewer nodes, or larger batches: a longer trigger, Trigger.AvailableNow on a schedule",
-    "driver": "let the driver do less between stages: collect less, list fewer files, start jobs at the same time",
+    "stream": "give it larger batches, or fewer nodes: a longer trigger, Trigger.AvailableNow on a schedule",
+    "driver": "let the driver do less between stages: collect less, list fewer files, start jobs at the same time; let"
+    " executors go while a session waits for people: spark.dynamicAllocation.enabled=true",
 }
 _WORTH: Final = 0.2
 

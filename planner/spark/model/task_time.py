@@ -127,10 +127,17 @@ def _wait(sums: TaskSums, *, tasks: int, python: bool) -> tuple[str, float]:
         return "unknown", math.inf
     if python:
         return "python", math.inf
-    stored = sums.input_bytes + _known(sums.output_bytes)
-    if sums.spill_disk_bytes > stored:
+    moves_s = slowest_move_s(sums)
+    if sums.spill_disk_bytes > moves_s * _SLOWEST_BYTES_PER_S:
         return "spill", math.inf
-    return ("storage", stored / _SLOWEST_BYTES_PER_S + _SLOWEST_OPEN_S * tasks) if stored else ("waiting", math.inf)
+    return ("storage", moves_s + _SLOWEST_OPEN_S * tasks) if moves_s else ("waiting", math.inf)
+
+
+def slowest_move_s(sums: TaskSums) -> float:
+    """Return the longest time that tasks may wait for the bytes of their input and output; beyond it they wait for
+    files to open, which each task does anew. NaN if the input is unknown.
+    """
+    return (sums.input_bytes + _known(sums.output_bytes)) / _SLOWEST_BYTES_PER_S
 
 
 def _known(amount: float) -> float:

@@ -14,6 +14,7 @@ from refusals import refused
 from spark_events import (
     MB,
     START_MS,
+    application_end,
     executor_added,
     executor_removed,
     lines,
@@ -53,6 +54,19 @@ def test_tasks_without_metrics_are_unknown_time_not_scheduling(read: Reader) -> 
     time = explain(application).time
     assert time.unknown == pytest.approx(60) and time.scheduling < 2  # half of the tasks of 10 s and of 5 s
     assert application.sums.unmeasured_s == pytest.approx(60)
+
+
+def test_lost_executors_are_no_jump_of_the_clock(read: Reader) -> None:
+    """Tasks that began together end together, minutes later and without metrics, when their executor is lost."""
+    events = small_job()
+    lost = [
+        task_end(50 + n, stage=0, launch_ms=START_MS + 2000, finish_ms=START_MS + 302_000, did=None) for n in range(4)
+    ]
+    for event in lost:
+        event["Task End Reason"] = {"Reason": "ExecutorLostFailure"}
+    application = read([*events[:-1], *lost, application_end(START_MS + 310_000)])
+    assert not application.clock_jump_s
+    assert [stage.failed for stage in application.stages] == [4, 0]
 
 
 def test_processor_times_that_are_all_zero_were_not_counted(read: Reader, approve: Approve) -> None:

@@ -137,6 +137,22 @@ def test_many_short_tasks_are_small_tasks(read: Reader) -> None:
     assert [*named(98)] == ["processors"]  # 2% before and after
 
 
+def test_many_small_files_are_small_tasks_and_large_ones_wait_for_storage(read: Reader, approve: Approve) -> None:
+    """Bytes explain a second of waiting for each MB: of 30 KB most is until the files open."""
+
+    def named(size: int) -> dict[str, str]:
+        did = metrics(run_ms=200, cpu_ms=40, read=size)
+        begins = [START_MS + 200 * (number // 4) for number in range(80)]
+        tasks = [
+            task_end(number, stage=0, launch_ms=begin, finish_ms=begin + 200, did=did)
+            for number, begin in enumerate(begins)
+        ]
+        return explain(read(one_stage(tasks, end_ms=4000))).evidence
+
+    approve(named(30_000)["small tasks"])
+    assert [*named(10**7)] == ["storage"]
+
+
 def test_failures_take_what_they_took(read: Reader, approve: Approve) -> None:
     """Half of the task time is of tasks whose executors were lost: no metrics, and no unknown time."""
     lost = [

@@ -194,10 +194,11 @@ def _without_ratio(name: str) -> Rejection:
 
 def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region], list[str]]:
     """Return each requested region under each way to pay, and why some are left out; with several ways to pay, a region
-    needs the prices of only one. Raises BadInputError for a region without any.
+    needs the prices of only one. Raises BadInputError for regions without any.
     """
     regions: list[Region] = []
     unpriced: list[str] = []
+    lacking: list[BadInputError] = []
     for catalog, names in zip(catalogs, regions_of(request.regions, catalogs), strict=True):
         for name in names:
             missing: list[BadInputError] = []
@@ -206,9 +207,10 @@ def _regions(request: Request, catalogs: Sequence[Catalog]) -> tuple[list[Region
                     regions.append(Region.of(replace(request, pricing=pricing), catalog, name))
                 except BadInputError as error:
                     missing.append(error)
-            if len(missing) == len(request.pricings):
-                raise missing[0]
+            lacking += missing[:1] if len(missing) == len(request.pricings) else []
             unpriced += [error.message for error in missing]
+    if lacking:
+        raise lacking[0].reworded(lacking[0].message, *(error.message for error in lacking[1:]))
     return regions, unpriced
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from typer.testing import CliRunner
 
 import planner
 from planner.cli.app import build
+from planner.errors import BadInputError
 
 REGIONS = ["eastus", "westeurope"]
 NARROW = {"cloud": "azure", "instance": "Standard_L*aos_v4"}
@@ -39,3 +41,10 @@ def test_the_answer_has_a_row_for_each_the_cheapest_first() -> None:
     table = said[said.index("alone in") :].splitlines()
     assert [line.split()[0] for line in table[1:]] == REGIONS
     assert "alone in" not in CliRunner().invoke(build(only="plan"), [*words, "--region", "eastus"]).stdout
+
+
+def test_all_regions_without_prices_are_named_at_once() -> None:
+    with pytest.raises(BadInputError) as raised:
+        planner.recommend("1TB", region="us-east-1,me-south-1,af-south-1", pricing="spot")
+    assert "'me-south-1' has no spot prices" in raised.value.message
+    assert any("'af-south-1' has no spot prices" in line for line in raised.value.details)

@@ -69,7 +69,7 @@ def test_machines_are_launched_with_the_identity_that_was_named(cloud: EmulatedC
     ("words", "message"),
     [
         (("--model", "indy", "--cloud", "aws"), "say how much to sort"),
-        (("--model", "indy", "--cloud", "aws", "--input", "s3://b/in"), "one of --node-identity NAME and --lend-credentials"),
+        (("--model", "indy", "--cloud", "aws", "--input", "s3://b/in"), "NAME and --lend-credentials"),
         (("--model", "object-store", "--cloud", "aws", "--data", "1GB"), "give --input and --output"),
     ],
 )

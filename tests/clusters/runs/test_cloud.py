@@ -25,6 +25,7 @@ from planner.distributed_sort.dataset import object_store
 from planner.distributed_sort.dataset.dataset import read_manifest
 from planner.distributed_sort.dataset.partition_reader import read_file, read_records
 from planner.native import core
+from planner.schemas.plan import ADDRESS_LINE, MACHINES_LINE, ROOTS_LINE
 from planner.schemas.run_report import RunReport
 
 pytestmark = pytest.mark.needs_root(why="machines are network namespaces")
@@ -224,7 +225,10 @@ def assert_accounted_for(report: RunReport, directory: RunDirectory, text: str) 
     stored = RunReport.from_json((directory.path / "report.json").read_text("utf-8"))
     assert stored == report
     assert report.cost is not None and report.cost.node_hours > 0
-    assert report.cost.usd == pytest.approx(report.cost.node_hours * 0.172, rel=1e-6)
+    lines = {line.name: line.usd for line in report.cost.bill}
+    assert lines[MACHINES_LINE] == pytest.approx(report.cost.node_hours * 0.172, rel=1e-6)
+    assert {ROOTS_LINE, ADDRESS_LINE} < lines.keys()
+    assert report.cost.usd == pytest.approx(sum(usd for usd in lines.values() if usd is not None))
     assert list(report.steps_s)[:4] == ["launch", "equip", "measure", "start Ray"]
     assert list(report.steps_s)[-1] == "take down"
     measured = {path.name.partition("-")[0] for path in (directory.path / "measured").iterdir()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,11 @@ class Predicted:
     waits: str
     miss: str
     is_further: bool
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether nothing was fitted to the run: the start and end of `minutesort` come from its two runs."""
+        return not self.is_further and "MinuteSort" not in self.name
 
 
 def predicted(row: dict[str, str], *, draws: int, is_further: bool) -> Predicted | None:
@@ -80,6 +86,8 @@ def runs(draws: int) -> Iterator[Predicted]:
             for row in csv.DictReader(file):
                 if (run := predicted(row, draws=draws, is_further=path != RUNS)) is not None:
                     yield run
+                else:
+                    print(f"not planned, as nothing is feasible: {row['group']}: {row['run']}", file=sys.stderr)
 
 
 def lines(seen: Sequence[Predicted]) -> Iterator[str]:
@@ -90,7 +98,7 @@ def lines(seen: Sequence[Predicted]) -> Iterator[str]:
         star = "*" if run.held else ""
         figures = f"{run.measured_s:,.0f} s | {run.equations:.2f} | {run.simulated:.2f}{star}"
         yield f"| {run.name} | `{run.engine}` | {figures} | {run.waits} | {run.miss} |"
-    yield _mean("| mean error of sorts of a shipped model and catalog |", [run for run in seen if not run.is_further])
+    yield _mean("| mean error of sorts of a shipped model and catalog |", [run for run in seen if run.is_counted])
     yield _mean("| mean error, all |", seen)
 
 

@@ -27,13 +27,13 @@ _PRICES: Final = {
 
 
 def read_called(
-    file: Path, called: Mapping[str, Sequence[str]]
+    file: Path, called: Mapping[str, Sequence[str]], *, in_words: bool = False
 ) -> tuple[dict[str, dict[str, str]], dict[str, str], list[str]]:
     """Return the texts of each row by its place, `FILE:LINE`, the column that each was taken from, and those left.
 
-    `called` has the names of each column in small letters and digits alone, the likeliest first; else the one column
-    counts that has such a name among its words. Raises BadInputError for a file that cannot be read, or has none of the
-    columns or no rows.
+    `called` has the names of each column in small letters and digits alone, the likeliest first; if `in_words`, else
+    the one column counts that has such a name among its words. Raises BadInputError for a file that cannot be read, or
+    has none of the columns or no rows.
     """
     text = read_user_file(file)
     head = text.partition("\n")[0]
@@ -41,7 +41,7 @@ def read_called(
     try:
         columns = {re.sub("[^a-z0-9]", "", name.casefold()): name for name in rows.fieldnames or ()}
         found = {key: next((columns[name] for name in names if name in columns), "") for key, names in called.items()}
-        for key, names in called.items():
+        for key, names in called.items() if in_words else ():
             left = [name for name in columns.values() if name not in found.values()]
             alike = [name for name in left if not {*re.findall(r"[a-z0-9]+|\$", name.casefold())}.isdisjoint(names)]
             found[key] = found[key] or (alike[0] if len(alike) == 1 else "")
@@ -64,7 +64,7 @@ def price_sheet(file: Path) -> list[OwnPrice]:
     """Return a company's prices: US dollars per hour of each type, perhaps in a region. A note names the columns that
     were taken. Raises BadInputError for a file without them, and for all rows without a price at once.
     """
-    rows, taken, _ = read_called(file, _PRICES)
+    rows, taken, _ = read_called(file, _PRICES, in_words=True)
     if missing := [key for key in ("type", "price") if key not in taken]:
         called = ", ".join(_PRICES[missing[0]])
         raise BadInputError(f"{file}: no column of the {missing[0]}; call it one of {called}", code="unknown-column")

@@ -43,7 +43,7 @@ OPTIONS_MEANT: Final = (
      ("bandwidth", "curve", "net-curve", "network", "network-curve", "network-file", "network-rate")),
     ("--save", "plan FILE.json or plan FILE.toml, which plan a kept plan or request again",
      ("again", "file", "from-file", "from-plan", "from-request", "load", "plan", "plan-file", "request")),
-    ("--output-region", "--output-region eu-west-1; traffic from region to region is in the bill",
+    ("--output", "--output s3://bucket/path; traffic to its --output-region is in the bill",
      ("egress", "traffic", "transfer")),
     ("--input", "--input", ("from", "in", "original", "source", "src")),
     ("--output", "--output", ("dest", "destination", "target", "to")),

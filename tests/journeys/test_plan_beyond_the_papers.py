@@ -53,9 +53,9 @@ def test_intermediate_data_that_fits_in_memory_is_neither_written_nor_read(make_
 
 def test_minutesort_needs_the_memory(make_catalog: Make, approve: Approve) -> None:
     catalog = make_catalog({"a": {"read": 2e9, "write": 1e9}})
-    plan = recommend(data="1TB", model="minutesort", catalogs=(catalog,), nodes=29).plan
+    plan = recommend(data="1TB", model="minutesort", catalogs=(catalog,), nodes=18).plan
     approve(plan.rejected[0].detail)
-    assert best_of(catalog, model="minutesort", nodes=31).nodes_min == 31
+    assert best_of(catalog, model="minutesort", nodes=20).nodes_min == 20
 
 
 STORE = {

@@ -90,6 +90,12 @@ def beside_usd_per_hour(context: JobContext, offer: Offer, *, nodes: Floats, spa
     return {name: Hourly(job=job, all_paid=paid, spare_s=spare_s) for name, (job, paid) in arrays.items()}
 
 
+def lower_bounds(context: JobContext, beside: Mapping[str, Hourly]) -> Flags:
+    """Return the layouts (R,) whose bills have a part without a known price, so that they are lower bounds."""
+    unknown = (np.isnan(part.job[:, 0]) for part in beside.values())
+    return np.asarray(sum(unknown, start=partly_unknown(context)), bool)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bills:
     """The bills of clusters of `nodes`, (N,) of every layout or (R, 1), whose runs take `around_s` (R, N) beside their
@@ -152,9 +158,8 @@ class Bills:
 
     @cached_property
     def at_least(self) -> Flags:
-        """Whether a part of each bill has no known price, so that it is a lower bound, (R,)."""
-        unknown = partly_unknown(self.context)
-        return np.asarray(sum((np.isnan(part.job[:, 0]) for part in self.beside.values()), start=unknown), bool)
+        """Whether each bill is a lower bound, (R,)."""
+        return lower_bounds(self.context, self.beside)
 
     def total_usd(self, job_s: Floats) -> Floats:
         """Return the cost of whole runs with jobs of `job_s` (R, N)."""

@@ -185,6 +185,8 @@ def _on_nodes(node_seconds: Mapping[str, Floats], least: dict[str, Floats], node
 def compiling_node_s(context: JobContext) -> Floats:
     """Return the seconds for which the head of each layout compiles the sort core, shape (R, 1)."""
     types, rows = context.catalog.instances, context.layouts.type_row
+    if not context.overheads.compiled_for:
+        return np.zeros((len(rows), 1))
     is_compiled = np.isin(types.arch[rows], list(context.overheads.compiled_for))
     return np.where(is_compiled, compiling_s(types.vcpu[rows]), 0.0)[:, None]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,23 @@ def test_a_profile_plans_for_both_ways_to_pay(tmp_path: Path, monkeypatch: pytes
     on_demand, spot = planner.recommend("3TB", profile="mine", pricing=BOTH, nodes=20).plan.by_pricing
     assert (on_demand.pricing, spot.pricing) == ("on-demand", "spot")
     assert spot.cost_usd.total < on_demand.cost_usd.total and spot.interruptions is not None
+
+
+def test_spot_nodes_whose_head_has_no_known_price_come_behind_those_whose_bill_is_whole(
+    make_catalog: Callable[..., str],
+) -> None:
+    """A head is bought on demand: without that price the bill is a lower bound, and does not rank for costing less."""
+    cheap = [f"cheap{number}" for number in range(20)]  # more than are shown and evaluated
+    prices = [*((name, "spot", 0.1) for name in cheap), ("known", "spot", 0.3), ("known", "on-demand", 1.0)]
+    rows = [
+        {"instance_type": name, "region": "here", "pricing": pricing, "price_usd_per_hour": usd}
+        for name, pricing, usd in prices
+    ]
+    catalog = make_catalog({name: {"read": 2e9, "write": 2e9} for name in (*cheap, "known")}, prices=rows)
+    asked = {"catalogs": (catalog,), "pricing": "spot", "interruptions": 0.01, "unknown": "assume"}
+    answer = planner.recommend("1TB", **asked)  # type: ignore[arg-type]
+    first, *others = answer.candidates
+    assert (first.instance_type, first.cost_usd.at_least) == ("known", False)
+    assert others and all(other.cost_usd.at_least for other in others)
+    assert others[0].cost_usd.total < first.cost_usd.total and "head on demand" in others[0].cost_usd.unknown
+    assert {point.instance_type for point in answer.frontier} == {"known"}

@@ -12,10 +12,11 @@ import numpy as np
 
 from planner.arrays import Flags, Floats, Rows, distinct
 from planner.catalog.instances import split_weighting
+from planner.cost_model.bill import beside_usd_per_hour, lower_bounds
 from planner.cost_model.clusters import Clusters, energy_j
 from planner.cost_model.estimate import Estimates, estimate
 from planner.cost_model.model import CostModel
-from planner.cost_model.prices import Offer, paid_nodes, partly_unknown
+from planner.cost_model.prices import Offer, paid_nodes
 from planner.cost_model.run_overheads import RunOverheads
 from planner.cost_model.workload import JobContext
 from planner.planning.candidates import feasibility
@@ -105,7 +106,8 @@ class CandidateGrid:
     @cached_property
     def partly_unknown(self) -> Flags:
         """Layouts (R,) whose bill has a part without a known price."""
-        return partly_unknown(self.context)
+        beside = beside_usd_per_hour(self.context, self.offer, nodes=np.ones(1), spares=np.zeros(1))
+        return lower_bounds(self.context, beside)
 
     def rows_of_types(self) -> list[Rows]:
         """Return the layouts of each type at all its bandwidth weightings, as arrays of rows: the default one first."""

@@ -123,6 +123,14 @@ def test_a_check_goes_by_the_rows_where_metadata_does_not_tell(
     assert [planner.table(place).check(sort_by=sort_by).is_sorted for place in places] == [is_sorted] * 2
 
 
+def test_a_key_with_ordered_categories_is_refused_before_a_file_is_read(tmp_path: Path) -> None:
+    sizes = pa.DictionaryArray.from_arrays(pa.array([0, 2, 1], pa.int8()), ["low", "medium", "high"], ordered=True)
+    table = planner.table(folder(tmp_path / "lake", pa.table({"size": sizes}), pa.table({"size": sizes[:1]})))
+    for call in (table.check, table.price, table.sort):
+        with pytest.raises(planner.BadInputError, match="ordered categories"):
+            call(sort_by="size")
+
+
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 def test_keys_with_a_long_common_beginning_are_sorted_once(tmp_path: Path, kind: str) -> None:
     texts = [f"{LONG}{number * 7919 % 6000:05}" for number in range(6000)]

@@ -82,6 +82,7 @@ OPTIONS_MEANT: Final = (
     ("--detach", "planner cluster attach RUN", ("attach", "continue", "resume")),
     ("--separator", "--separator , --key 2,2", ("columns", "csv", "delimiter", "sep")),
     ("--unique", "--unique", ("dedup", "deduplicate", "distinct", "uniq")),
+    ("--summary", "planner sort --check --unique FILE: it names the first of equal keys", ("duplicates", "unique")),
     ("--lines", "--lines", ("text", "txt")),
     ("--json", "--json", ("format", "output-format", "output-json")),
     ("--size", "--size", ("bytes", "data")),

@@ -93,7 +93,7 @@ def test_a_metadata_file_is_looked_at_and_not_rewritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"sort_by": "nosuch"}, "no column 'nosuch'"),
+        ({"sort_by": "nosuch"}, "`sort_by` nosuch: there is no column 'nosuch'"),
         ({"sort_by": "pairs"}, "pairs"),
         ({"sort_by": "region"}, "one value"),
         ({}, "declares no order"),

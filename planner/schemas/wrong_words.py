@@ -85,6 +85,8 @@ OPTIONS_MEANT: Final = (
     ("--summary", "planner sort --check --unique FILE: it names the first of equal keys", ("duplicates", "unique")),
     ("--target-file-size", "planner table price LOCATION: it says what a rewrite takes, and rewrites nothing",
      ("dry-run", "preview", "simulate", "what-would-happen")),
+    ("--limit", "--limit 10", ("first", "head", "take", "top")),
+    ("--key", "--key", ("by", "order-by", "sort-by")),
     ("--sort-by", "--sort-by, several columns in turn: files are sorted, not z-ordered",
      ("by", "cluster-by", "column", "columns", "key", "keys", "order-by", "z-order", "zorder")),
     ("--lines", "--lines", ("text", "txt")),

@@ -93,6 +93,8 @@ def test_plan_says_its_version() -> None:
         ("sort --files 3 a b", "Did you mean: --file-size 256MB"),
         ("validate a --original b", "Did you mean: --input"),
         ("paper", "Did you mean: planner plan --data 100TB --catalog aws-2014 --paper"),
+        ("sort a b --head 5", "Did you mean: --limit 10"),
+        ("sort a b --sort-by c", "Did you mean: --key"),
         ("validate a --unique", "Did you mean: planner sort --check --unique FILE"),
         ("table sort t --dry-run", "Did you mean: planner table price LOCATION"),
         ("table t --z-order a", "Did you mean: --sort-by, several columns"),
